@@ -1,0 +1,35 @@
+"""Random streams: one child of the seed for each chain and purpose."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["entropy_of", "stream"]
+
+# A new purpose is appended; the numbers are part of what "the same seed" means.
+_PURPOSES = ("start", "chain", "rows", "folds")
+
+
+def entropy_of(random_state: object) -> int:
+    """Turn ``random_state`` (None, int, RandomState or Generator) into the entropy of all streams.
+
+    None draws fresh entropy from the operating system; an integer gives the same bits each time.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(4, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(
+        f"random_state must be None, a non-negative integer, a Generator or a RandomState; "
+        f"got {random_state!r}"
+    )
+
+
+def stream(entropy: int, purpose: str, index: int = 0) -> np.random.Generator:
+    """Return the generator of one (purpose, index), for instance ("chain", 2)."""
+    key = (_PURPOSES.index(purpose), index)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy, spawn_key=key)))
