@@ -1,0 +1,1 @@
+"""Likelihoods of the targets given the latent values."""

@@ -1,0 +1,1 @@
+"""Linear algebra and quadrature that more than one method needs."""

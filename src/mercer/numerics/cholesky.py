@@ -1,0 +1,83 @@
+"""Cholesky factors and what is computed from them: the only home of factorisations and jitter.
+
+No jitter is added anywhere yet: the one matrix that is factorised, I + W^.5 K W^.5, has no
+eigenvalue below one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from mercer.errors import NumericalError
+
+__all__ = ["factorise", "inverse_from_factor", "solve_lower", "symmetric_product"]
+
+# Below this size one LAPACK call inverts a triangle fastest; above, two halves and two products.
+_LEAF = 64
+
+
+def factorise(B: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Factorise B = L L' in place.
+
+    Parameters
+    ----------
+    B : ndarray of shape (n, n)
+        Symmetric, Fortran-ordered; only the lower triangle is read. It is overwritten.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        L in the lower triangle; what stands above the diagonal has no meaning.
+
+    Raises
+    ------
+    NumericalError
+        If B is not positive definite to working precision.
+    """
+    L, info = lapack.dpotrf(B, lower=1, clean=0, overwrite_a=1)
+    if info != 0:
+        raise NumericalError(f"matrix of order {len(B)} is not positive definite (pivot {info})")
+    return np.asarray(L)
+
+
+def _invert_lower(L: NDArray[np.float64]) -> None:
+    """Overwrite the lower triangle of L with L^-1: [[A, 0], [-C L21 A, C]], halves first."""
+    n = len(L)
+    if n <= _LEAF:
+        L[:] = lapack.dtrtri(L, lower=1)[0]
+        return
+    h = n // 2
+    upper, lower = L[:h, :h], L[h:, h:]
+    _invert_lower(upper)
+    _invert_lower(lower)
+    corner = blas.dtrmm(-1.0, lower, L[h:, :h], lower=1)
+    L[h:, :h] = blas.dtrmm(1.0, upper, corner, side=1, lower=1, overwrite_b=1)
+
+
+def inverse_from_factor(L: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute B^-1 from B = L L', into the lower triangle of a new Fortran-ordered array.
+
+    Cost O(2 n^3 / 3) flops, nearly all in matrix products, which is up to a third less time than
+    LAPACK's ``dpotri`` below a thousand rows.
+    """
+    V = L.copy(order="F")
+    _invert_lower(V)
+    inverse, info = lapack.dlauum(V, lower=1, overwrite_c=1)
+    if info != 0:
+        raise NumericalError(f"the inverse of a matrix of order {len(L)} failed ({info})")
+    return np.asarray(inverse)
+
+
+def solve_lower(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve L x = b for one or several right-hand sides."""
+    x, info = lapack.dtrtrs(L, b, lower=1)
+    if info != 0:
+        raise NumericalError(f"triangular solve of order {len(L)} failed ({info})")
+    return np.asarray(x)
+
+
+def symmetric_product(lower: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply a symmetric matrix, given by its lower triangle (Fortran-ordered), by a vector."""
+    return np.asarray(blas.dsymv(1.0, lower, x, lower=1))

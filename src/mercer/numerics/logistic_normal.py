@@ -1,0 +1,42 @@
+"""The logistic function averaged over a Gaussian, by a mixture of five normal distributions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+__all__ = ["expected_logistic"]
+
+# 1/(1 + e^-x) is an infinite scale mixture of normal distribution functions Phi(s x) (Monahan &
+# Stefanski). These are the five terms that minimise the largest error over x >= 0: least squares
+# of the 2nd, 4th, .., 32nd power of the error on 8001 points of [0, 40], weights on the simplex.
+# Largest error 6.7e-7, also after averaging, since the average of an error is no larger than it.
+_WEIGHTS = np.array([0.02299041, 0.20525222, 0.42781738, 0.29813601, 0.04580398])
+_SCALES = np.array([0.29114786, 0.41007301, 0.57439343, 0.80096749, 1.11900281])
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+def expected_logistic(
+    mean: NDArray[np.float64], variance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Average 1/(1 + e^-f) over f ~ N(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : ndarray of the same shape
+        Of the latent value; the variance is not negative.
+
+    Returns
+    -------
+    ndarray of that shape
+        Between 0 and 1. The absolute error is at most 7e-7 for any mean and variance.
+
+    Notes
+    -----
+    The integral of Phi(s f) over N(m, v) is Phi(s m / sqrt(1 + s^2 v)), so no quadrature is
+    needed; the source uses five error functions too.
+    """
+    z = mean[..., np.newaxis] * _SCALES
+    z /= np.sqrt(1.0 + variance[..., np.newaxis] * _SCALES**2)
+    return np.asarray(ndtr(z) @ _WEIGHTS)
