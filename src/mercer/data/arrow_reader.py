@@ -1,0 +1,131 @@
+"""Reading Parquet and Arrow (Feather) files, by pyarrow, which is optional."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.data.files import check_size, reading
+from mercer.data.frame import Column, Frame, Origin
+from mercer.data.wording import printable
+from mercer.errors import DataError
+
+__all__ = ["is_arrow", "read_arrow"]
+
+PARQUET = b"PAR1"
+ARROW_FILE = b"ARROW1"
+ARROW_STREAM = b"\xff\xff\xff\xff"
+TEXT_TYPES = ("string", "large_string", "string_view")
+
+
+def is_arrow(start: bytes) -> bool:
+    """Whether a file that starts with these bytes is Parquet or Arrow."""
+    return start.startswith((PARQUET, ARROW_FILE, ARROW_STREAM))
+
+
+def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
+    """Read a Parquet or an Arrow file.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file that `is_arrow`.
+    as_text : frozenset of str
+        Columns whose cells are turned into text, such as identifiers.
+
+    Returns
+    -------
+    Frame
+        Possibly with no rows. Nulls, NaN and empty text are missing; a type without numbers, text
+        or dates gives a column of kind "other".
+
+    Raises
+    ------
+    ImportError
+        pyarrow is not installed.
+    DataError
+        The file is damaged or has no columns.
+    StorageError
+        The file cannot be read.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError(
+            f"{printable(str(path))}: reading Parquet and Arrow files needs pyarrow; "
+            "pip install mercer[arrow]"
+        ) from None
+    with reading(path):
+        try:
+            table = _read_table(path)
+            table.validate(full=True)  # or damaged offsets would be followed
+            columns = tuple(
+                _convert(name, values, is_text=name in as_text)
+                for name, values in zip(table.column_names, table.columns, strict=True)
+            )
+        except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            reason = (str(error).splitlines() or [""])[0]
+            raise DataError(
+                f"{printable(str(path))}: cannot be decoded ({printable(reason)}); write it again"
+            ) from None
+    if not columns:
+        raise DataError(f"{printable(str(path))}: has no columns, found 0 sample(s)")
+    return Frame(columns, str(path), Origin.of_file(str(path), np.zeros(table.num_rows, np.int64)))
+
+
+def _read_table(path: Path) -> Any:
+    with open(path, "rb") as stream:
+        start = stream.read(8)
+        stream.seek(0)
+        if start.startswith(PARQUET):
+            import pyarrow.parquet
+
+            parquet = pyarrow.parquet.ParquetFile(stream)
+            check_size(path, parquet.metadata.num_rows, parquet.metadata.num_columns)
+            return parquet.read()
+        import pyarrow.ipc
+
+        is_file = start.startswith(ARROW_FILE)
+        with (
+            pyarrow.ipc.open_file(stream) if is_file else pyarrow.ipc.open_stream(stream) as batches
+        ):
+            return batches.read_all()
+
+
+def _convert(name: str, values: Any, *, is_text: bool) -> Column:
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(values.type):
+        values = pa.array(values.to_pylist(), type=values.type.value_type)
+    kind = values.type
+    if is_text and not types.is_nested(kind) and not types.is_null(kind):
+        return Column(name, _objects(values), "text")
+    if types.is_boolean(kind) or types.is_null(kind):
+        numbers = [np.nan if value is None else float(value) for value in values.to_pylist()]
+        return Column(name, np.array(numbers), "boolean" if types.is_boolean(kind) else "number")
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        numbers = values.cast(pa.float64(), safe=False).to_numpy()
+        return Column(name, np.array(numbers, dtype=np.float64), "number")
+    if str(kind) in TEXT_TYPES:
+        return Column(name, _objects(values), "text")
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return Column(name, _objects(values), "date")
+    unusable = np.full(len(values), str(kind), dtype=object)
+    unusable[np.array(values.is_null())] = None
+    return Column(name, unusable, "other")
+
+
+def _objects(values: Any) -> Any:
+    """Texts as an object array; None where the cell is null or empty."""
+    import pyarrow as pa
+
+    texts = np.empty(len(values), dtype=object)
+    if str(values.type) not in TEXT_TYPES:
+        values = values.cast(pa.string())
+    texts[:] = [text or None for text in values.to_pylist()]
+    return texts

@@ -1,0 +1,216 @@
+"""Reading text tables (CSV, also with semicolons or tabs, also gzipped) with exact row numbers."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from mercer.data.files import check_size, reading
+from mercer.data.frame import Column, Frame, Origin
+from mercer.data.infer import ColumnBuilder, parse_number
+from mercer.data.wording import place, printable, quoted
+from mercer.errors import DataError
+
+__all__ = ["read_csv"]
+
+#: Longest line, and longest text after unpacking, in characters.
+MAX_LINE = 2**24
+MAX_TEXT = 2**33
+#: Cells that are held as text before they are turned into numbers.
+BLOCK_CELLS = 2**17
+DELIMITERS = ",;\t"
+
+
+def read_csv(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
+    """Read a table with a header line from a text file.
+
+    UTF-8 or, with a byte-order mark, UTF-16; separated by commas, semicolons (then a comma may
+    be the decimal point) or tabs, whichever splits the header into the most names. Blank lines
+    are skipped.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file, gzipped or not.
+    as_text : frozenset of str
+        Columns whose cells are text whatever they look like, such as identifiers.
+
+    Returns
+    -------
+    Frame
+        Possibly with no rows.
+
+    Raises
+    ------
+    DataError
+        The file is not such a table; says where.
+    StorageError
+        The file cannot be read.
+    """
+    held: frozenset[str] = frozenset()
+    while True:
+        columns, origin, broken = _read_once(path, as_text, held)
+        if not broken:
+            return Frame(columns, str(path), origin)
+        held |= broken
+
+
+def _read_once(
+    path: Path, as_text: frozenset[str], held: frozenset[str]
+) -> tuple[tuple[Column, ...], Origin, frozenset[str]]:
+    with reading(path), _open(path) as stream:
+        records = _records(path, _lines(path, stream))
+        line, header, delimiter = next(records, (1, [], ","))
+        names = _check_header(path, line, header)
+        builders = [
+            ColumnBuilder(
+                name,
+                is_text=name in as_text,
+                is_held=name in held,
+                has_decimal_comma=delimiter == ";",
+            )
+            for name in names
+        ]
+        line_numbers: list[int] = []
+        block: list[list[str]] = []
+        for line, cells, _ in records:
+            if len(cells) != len(names):
+                raise DataError(
+                    f"{place(str(path), len(line_numbers) + 1, line)}: has {len(cells)} cells, "
+                    f"but the header has {len(names)}; correct the row"
+                )
+            line_numbers.append(line)
+            block.append(cells)
+            if len(block) * len(names) >= BLOCK_CELLS:
+                _add_block(builders, block)
+                check_size(path, len(line_numbers), len(names))
+        _add_block(builders, block)
+    broken = frozenset(builder.name for builder in builders if builder.is_broken)
+    origin = Origin.of_file(str(path), np.array(line_numbers, dtype=np.int64))
+    return tuple(builder.finish() for builder in builders), origin, broken
+
+
+def _add_block(builders: list[ColumnBuilder], block: list[list[str]]) -> None:
+    """Hand a block of rows to the columns, and empty it."""
+    if block:
+        for builder, cells in zip(builders, zip(*block, strict=True), strict=True):
+            builder.add(cells)
+        block.clear()
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Open as text; bytes that are not UTF-8 become surrogates, which `_lines` finds."""
+    with open(path, "rb") as raw:
+        stream: io.BufferedReader | gzip.GzipFile = raw
+        if raw.peek(2)[:2] == b"\x1f\x8b":
+            stream = gzip.GzipFile(fileobj=raw)
+        try:
+            start = stream.peek(4)[:4]
+        except (gzip.BadGzipFile, zlib.error) as error:
+            _damaged(path, error)
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            text = io.TextIOWrapper(stream, encoding="utf-16", newline="")
+        else:
+            text = io.TextIOWrapper(
+                stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            )
+        with text:
+            yield text
+
+
+def _lines(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
+    """Yield the lines one by one, within the limits, all of them text."""
+    name = printable(str(path))
+    n_characters = 0
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(MAX_LINE)
+        except UnicodeDecodeError:
+            raise DataError(f"{name}, line {number}: damaged UTF-16 text") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            _damaged(path, error)
+        if not line:
+            return
+        n_characters += len(line)
+        if len(line) == MAX_LINE:
+            raise DataError(f"{name}, line {number}: longer than {MAX_LINE} characters; is it CSV?")
+        if n_characters > MAX_TEXT:
+            raise DataError(
+                f"{name}, line {number}: more than {MAX_TEXT} characters (unpacked); split the file"
+            )
+        if "\0" in line:
+            raise DataError(
+                f"{name}, line {number}: holds a NUL byte, so it is no text; save it as UTF-8 CSV"
+            )
+        if not line.isascii() and any("\udc80" <= letter <= "\udcff" for letter in line):
+            raise DataError(f"{name}, line {number}: not UTF-8 text; save the file as UTF-8")
+        yield line
+
+
+def _records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the line on which a record starts, its cells, and the delimiter of the file."""
+    skipped: list[str] = []
+    for line in lines:
+        skipped.append(line)
+        if line.strip():
+            break
+    if not skipped:
+        return
+    delimiter = max(
+        DELIMITERS, key=lambda mark: len(next(csv.reader([skipped[-1]], delimiter=mark)))
+    )
+    reader = csv.reader(chain(skipped, lines), delimiter=delimiter, strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            if cells and (len(cells) > 1 or cells[0].strip()):
+                yield start, cells, delimiter
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(
+            f"{printable(str(path))}, line {start}: {error}; look for a quotation mark that is "
+            "not closed"
+        ) from None
+
+
+def _check_header(path: Path, line: int, header: list[str]) -> list[str]:
+    """Strip the names of the columns and refuse a header that is none."""
+    file = printable(str(path))
+    names = [name.strip() for name in header]
+    if not names:
+        raise DataError(
+            f"{file}: the file is empty, found 0 sample(s); a header line and rows are needed"
+        )
+    if all(parse_number(name) is not None for name in names) and not all(
+        name.isdecimal() for name in names
+    ):
+        raise DataError(
+            f"{file}, line {line}: holds numbers ({quoted(names[0])}, ...); write a header line "
+            "with the names of the columns above it"
+        )
+    for position, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(
+                f"{file}, line {line}: column {position} has no name; name it in the header, or "
+                "remove the column"
+            )
+    return names
+
+
+def _damaged(path: Path, error: Exception) -> NoReturn:
+    raise DataError(
+        f"{printable(str(path))}: damaged gzip file ({printable(str(error))}); fetch it again"
+    ) from None

@@ -1,0 +1,291 @@
+"""From a table to a matrix of numbers, the same way in training and in prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.column_code import MAX_LEVELS, ColumnCode, as_levels, fit_code
+from mercer.data.frame import Column, Frame
+from mercer.data.infer import stray_text
+from mercer.data.wording import nearest, printable, quoted
+from mercer.errors import DataError, ModelFileError, UsageError
+
+__all__ = ["Encoded", "Encoder", "fit_encoder"]
+
+Missing = Literal["error", "drop", "impute"]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table as a matrix.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Finite float64.
+    rows : ndarray of shape (n,)
+        Positions, in the table, of the rows that were kept.
+    ignored : tuple of str
+        Columns of the table that were not needed.
+    notes : tuple of str
+        What was done to rows or cells, one line each.
+    """
+
+    X: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What turns a table into a matrix; fixed by the training rows (see `fit_encoder`).
+
+    Parameters
+    ----------
+    codes : tuple of ColumnCode
+        One for each column that is needed.
+    missing : {"error", "drop", "impute"}
+        What to do with a missing value.
+    """
+
+    codes: tuple[ColumnCode, ...]
+    missing: Missing
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The columns of a table that are needed."""
+        return tuple(code.name for code in self.codes)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The columns of the matrix."""
+        return tuple(name for code in self.codes for name in code.feature_names)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of the encoding, one line each."""
+        return tuple(
+            f"column {quoted(code.name)}: {len(code.levels)} levels of text (more than "
+            f"{MAX_LEVELS}), encoded by their frequency in training"
+            for code in self.codes
+            if code.kind == "frequency"
+        )
+
+    def transform(self, frame: Frame) -> Encoded:
+        """Encode a table, matching its columns by name.
+
+        Parameters
+        ----------
+        frame : Frame
+            Columns that are not needed are ignored, and named in the result.
+
+        Returns
+        -------
+        Encoded
+            A level of text that was not in training becomes zero in all its columns (where two
+            levels share one column: the first of the two), and a note says so.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or a cell is missing, infinite or of the wrong kind; says where.
+        """
+        columns = {code.name: self._find(frame, code) for code in self.codes}
+        kept, notes = _handle_missing(frame, columns, self.missing)
+        rows = np.flatnonzero(kept)
+        blocks = []
+        for code in self.codes:
+            values = columns[code.name].values
+            if code.fill is not None:
+                values = np.where(columns[code.name].is_missing, code.fill, values)
+            values = values[rows]
+            notes += _note_unseen(code, values)
+            blocks.append(code.encode(values))
+        ignored = tuple(name for name in frame.names if name not in columns)
+        return Encoded(np.hstack(blocks), rows, ignored, tuple(notes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Turn into plain Python types, for a model file."""
+        return {"missing": self.missing, "codes": [code.to_dict() for code in self.codes]}
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Encoder:
+        """Read back what `to_dict` gave.
+
+        Raises
+        ------
+        ModelFileError
+            The fields are not those of an encoder, or do not fit together.
+        """
+        if (
+            not isinstance(fields, dict)
+            or set(fields) != {"missing", "codes"}
+            or fields["missing"] not in get_args(Missing)
+            or not isinstance(fields["codes"], list)
+            or not fields["codes"]
+        ):
+            raise ModelFileError("inconsistent encoding: the wrong fields")
+        encoder = cls(tuple(map(ColumnCode.from_dict, fields["codes"])), fields["missing"])
+        if len(set(encoder.input_names)) != len(encoder.input_names):
+            raise ModelFileError("inconsistent encoding: a column is there twice")
+        return encoder
+
+    def _find(self, frame: Frame, code: ColumnCode) -> Column:
+        """Find the column of a code, its cells of the kind that the code takes."""
+        if code.name not in frame.names:
+            raise DataError(
+                f"{printable(frame.source)}: column {quoted(code.name)} is missing, and the model "
+                f"needs it{nearest(code.name, frame.names) or '; add it'}"
+            )
+        column = frame.column(code.name)
+        if code.kind in ("levels", "frequency"):
+            return Column(code.name, as_levels(column), "text")
+        if column.is_missing.all():
+            return Column(code.name, np.full(frame.n_rows, np.nan), "number")
+        if column.values.dtype != np.float64:
+            row, reason = stray_text(column) or (
+                int(np.argmin(column.is_missing)),
+                f"the model needs a {code.kind} here, and the column is {_kind_words(column)}",
+            )
+            raise DataError(f"{frame.place(row, code.name)}: {reason}")
+        _refuse_infinite(frame, column)
+        if code.kind == "boolean":
+            odd = ~np.isin(column.values, (0.0, 1.0)) & ~column.is_missing
+            if odd.any():
+                raise DataError(
+                    f"{frame.place(int(np.argmax(odd)), code.name)}: the model needs true or "
+                    "false (1 or 0) here; correct it"
+                )
+        return column
+
+
+def fit_encoder(frame: Frame, *, missing: Missing = "error") -> Encoder:
+    """Learn how the columns of a training table become numbers.
+
+    Parameters
+    ----------
+    frame : Frame
+        The features only: no target, no identifier.
+    missing : {"error", "drop", "impute"}
+        A missing value is an error; or its row is dropped; or the median of its column (of text
+        and booleans the commonest value) takes its place.
+
+    Returns
+    -------
+    Encoder
+        For this table and for later ones.
+
+    Raises
+    ------
+    UsageError
+        `missing` is none of the three.
+    DataError
+        A column cannot be encoded, or a cell is missing or infinite; says where.
+    """
+    if missing not in get_args(Missing):
+        raise UsageError(f"missing must be error, drop or impute, and is {quoted(missing)}")
+    source = printable(frame.source)
+    if not frame.columns:
+        raise DataError(f"{source}: there is no column left to learn from, found 0 feature(s)")
+    for column in frame.columns:
+        _refuse_unusable(frame, column)
+    kept, _ = _handle_missing(frame, {column.name: column for column in frame.columns}, missing)
+    rows = np.flatnonzero(kept)
+    codes = []
+    for column in frame.columns:
+        if column.is_missing.all():
+            raise DataError(
+                f"{source}: column {quoted(column.name)} has no value at all; leave it out "
+                f"with --drop"
+            )
+        codes.append(fit_code(column.take(rows), has_fill=missing == "impute"))
+    return Encoder(tuple(codes), missing)
+
+
+def _refuse_unusable(frame: Frame, column: Column) -> None:
+    """Refuse dates, foreign types, infinite numbers, and numbers spoilt by a stray text."""
+    where = f"{printable(frame.source)}: column {quoted(column.name)}"
+    if column.kind in ("date", "other"):
+        raise DataError(
+            f"{where} is {_kind_words(column)}; leave it out with --drop, or turn it into "
+            "numbers or text first"
+        )
+    if column.kind == "number":
+        _refuse_infinite(frame, column)
+    if column.kind == "text" and (found := stray_text(column)):
+        raise DataError(
+            f"{frame.place(found[0], column.name)}: {found[1]}, or leave the column out with --drop"
+        )
+
+
+def _refuse_infinite(frame: Frame, column: Column) -> None:
+    infinite = np.isinf(column.values)
+    if infinite.any():
+        raise DataError(
+            f"{frame.place(int(np.argmax(infinite)), column.name)}: infinite, or too large for a "
+            "float64; correct it"
+        )
+
+
+def _handle_missing(
+    frame: Frame, columns: dict[str, Column], missing: Missing
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Decide which rows stay, and say what was done."""
+    kept = np.ones(frame.n_rows, dtype=np.bool_)
+    if not columns:
+        return kept, []
+    gaps = np.column_stack([column.is_missing for column in columns.values()])
+    has_gap = gaps.any(axis=1)
+    n_gaps = int(has_gap.sum())
+    if n_gaps == 0:
+        return kept, []
+    n_rows = f"{n_gaps} of {frame.n_rows} rows"
+    if missing == "error":
+        row = int(np.argmax(has_gap))
+        name = list(columns)[int(np.argmax(gaps[row]))]
+        raise DataError(
+            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or use "
+            "--missing drop or --missing impute"
+        )
+    if missing == "impute":
+        return kept, [
+            f"{n_rows} have a missing value; the median or the commonest value took its place"
+        ]
+    if n_gaps == frame.n_rows:
+        names = (quoted(name) for name, gap in zip(columns, gaps.T, strict=True) if gap.any())
+        raise DataError(
+            f"{printable(frame.source)}: every row has a missing value (in {', '.join(names)}); "
+            "use --missing impute, or leave columns out with --drop"
+        )
+    kept &= ~has_gap
+    return kept, [f"{n_rows} have a missing value and were dropped"]
+
+
+def _note_unseen(code: ColumnCode, values: NDArray[Any]) -> list[str]:
+    """Say how many rows hold a level that was not in training."""
+    if code.kind not in ("levels", "frequency"):
+        return []
+    known = set(code.levels)
+    unseen = [value for value in values if value not in known]
+    if not unseen:
+        return []
+    if code.kind == "frequency":
+        coding = "frequency 0"
+    else:
+        coding = quoted(code.levels[0]) if len(code.levels) == 2 else "none of the levels"
+    return [
+        f"column {quoted(code.name)}: {len(unseen)} rows hold a level that was not in training "
+        f"({quoted(unseen[0])}), encoded as {coding}"
+    ]
+
+
+def _kind_words(column: Column) -> str:
+    if column.kind == "other":
+        present = column.values[~column.is_missing]
+        return f"of type {printable(str(present[0]))}" if len(present) else "of an unknown type"
+    return "dates" if column.kind == "date" else column.kind

@@ -1,0 +1,166 @@
+"""Reading a table from a file, from a folder of files, or by the name of a known data set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from mercer.data.arrow_reader import is_arrow, read_arrow
+from mercer.data.csv_reader import read_csv
+from mercer.data.files import check_path, check_size, reading
+from mercer.data.frame import Column, Frame, Origin
+from mercer.data.named import is_named, load_named, named_hint
+from mercer.data.wording import nearest, printable, quoted
+from mercer.errors import DataError, StorageError
+
+__all__ = ["read_frame"]
+
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+ARROW_SUFFIXES = (".parquet", ".arrow", ".feather")
+#: First bytes of what people have instead of a table, and what it is.
+FOREIGN = {
+    b"PK\x03\x04": "a spreadsheet or zip archive",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"SQLite format 3": "a database",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+    b"MERCER01": "a model of mercer",
+}
+
+
+def read_frame(path_or_name: str | os.PathLike[str], *, as_text: Collection[str] = ()) -> Frame:
+    """Read a table.
+
+    Parameters
+    ----------
+    path_or_name : str or path
+        A CSV file (also gzipped), a Parquet or Arrow file, a folder of CSV or of Parquet or Arrow
+        files, or the name of a known data set. What a file is, its first bytes say. A path that
+        exists goes before a name.
+    as_text : collection of str
+        Columns whose cells are kept as text whatever they look like, such as identifiers ("007").
+
+    Returns
+    -------
+    Frame
+        With at least one row.
+
+    Raises
+    ------
+    DataError
+        It is not a table that can be used; says file, row, column and remedy.
+    StorageError
+        It cannot be read.
+    ImportError
+        A Parquet or Arrow file, and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> from mercer.data.tables import read_frame
+    >>> frame = read_frame("iris")
+    >>> frame.n_rows, frame.names[-1]
+    (150, 'target')
+    """
+    name = os.fspath(path_or_name)
+    path = Path(name)
+    if not os.path.lexists(name) and os.sep not in name:
+        if is_named(name):
+            return load_named(name)
+        if not path.suffix:
+            raise StorageError(
+                f"{printable(name)}: there is no such file, folder or data set{named_hint(name)}"
+            )
+    if check_path(path):
+        frame = _read_folder(path, frozenset(as_text))
+    else:
+        frame = _read_file(path, frozenset(as_text))
+    if frame.n_rows == 0:
+        raise DataError(f"{printable(name)}: there is no row of data, found 0 sample(s); add rows")
+    return frame
+
+
+def _read_file(path: Path, as_text: frozenset[str]) -> Frame:
+    with reading(path), open(path, "rb") as stream:
+        start = stream.read(16)
+    if is_arrow(start):
+        return read_arrow(path, as_text=as_text)
+    for mark, kind in FOREIGN.items():
+        if start.startswith(mark):
+            raise DataError(f"{printable(str(path))}: is {kind}; save the table as CSV or Parquet")
+    return read_csv(path, as_text=as_text)
+
+
+def _read_folder(folder: Path, as_text: frozenset[str]) -> Frame:
+    """Read the files of a folder in the order of their names, as one table."""
+    with reading(folder):
+        names = sorted(entry.name for entry in os.scandir(folder))
+    seen = [name for name in names if not name.startswith(".")]
+    texts = [name for name in seen if name.lower().endswith(TEXT_SUFFIXES)]
+    arrows = [name for name in seen if name.lower().endswith(ARROW_SUFFIXES)]
+    where = printable(str(folder))
+    if texts and arrows:
+        raise DataError(
+            f"{where}: holds both {quoted(texts[0])} and {quoted(arrows[0])}; keep one kind"
+        )
+    if not texts and not arrows:
+        raise StorageError(f"{where}: a folder without a CSV, Parquet or Arrow file")
+    paths = [folder / name for name in texts or arrows]
+    for path in paths:
+        if check_path(path):
+            raise StorageError(f"{printable(str(path))}: is a folder, not a file")
+    parts = [_read_file(path, as_text) for path in paths]
+    mixed = _mixed_columns(parts)
+    if mixed:
+        parts = [_read_file(path, as_text | mixed) for path in paths]
+    check_size(folder, sum(part.n_rows for part in parts), len(parts[0].columns))
+    return _join(str(folder), parts)
+
+
+def _mixed_columns(parts: list[Frame]) -> frozenset[str]:
+    """Check that all parts have the same columns; name those whose kind differs."""
+    first = parts[0]
+    kinds: dict[str, set[str]] = {name: set() for name in first.names}
+    for part in parts:
+        for name in first.names:
+            if name not in part.names:
+                raise DataError(
+                    f"{printable(part.source)}: column {quoted(name)} of "
+                    f"{printable(first.source)} is missing{nearest(name, part.names)}"
+                )
+        for column in part.columns:
+            if column.name not in kinds:
+                raise DataError(
+                    f"{printable(part.source)}: column {quoted(column.name)} is not in "
+                    f"{printable(first.source)}; remove it, or add it to all files"
+                )
+            if not column.is_missing.all():
+                kinds[column.name].add(column.kind)
+    return frozenset(name for name, found in kinds.items() if len(found) > 1)
+
+
+def _join(source: str, parts: list[Frame]) -> Frame:
+    columns = tuple(_join_column([part.column(name) for part in parts]) for name in parts[0].names)
+    origins = [part.origin for part in parts]
+    files = tuple(origin.files[0] for origin in origins)
+    origin = Origin(
+        files,
+        np.repeat(np.arange(len(parts), dtype=np.int32), [part.n_rows for part in parts]),
+        np.concatenate([origin.row for origin in origins]),
+        np.concatenate([origin.line for origin in origins]),
+    )
+    return Frame(columns, source, origin)
+
+
+def _join_column(parts: list[Column]) -> Column:
+    """Join the parts of a column; one without any value takes the kind of the others."""
+    kind = next((part.kind for part in parts if not part.is_missing.all()), parts[0].kind)
+    missing = np.nan if kind in ("number", "boolean") else None
+    dtype = np.dtype(np.float64 if missing is not None else object)
+    values = [
+        np.full(len(part.values), missing, dtype=dtype) if part.is_missing.all() else part.values
+        for part in parts
+    ]
+    return Column(parts[0].name, np.concatenate(values).astype(dtype, copy=False), kind)

@@ -1,0 +1,155 @@
+"""The target column: which task it is for, and its values as an estimator takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.frame import Column, Frame
+from mercer.data.infer import stray_text
+from mercer.data.wording import printable, quoted
+from mercer.errors import DataError, UsageError
+
+__all__ = ["Target", "read_target"]
+
+#: At most so many distinct whole numbers are taken for classes.
+MAX_CLASSES = 10
+Task = Literal["auto", "classification", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The values to predict.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        What they are for.
+    values : ndarray of shape (n_rows,)
+        float64 for regression; for classification the labels as they are: strings (an array of
+        objects), bool, or int64 for whole numbers.
+    reason : str
+        One line that says why it is this task.
+    """
+
+    task: Literal["classification", "regression"]
+    values: NDArray[Any]
+    reason: str
+
+
+def read_target(
+    frame: Frame, name: str, task: Task = "auto", *, allow_one_class: bool = False
+) -> Target:
+    """Take the target from a table.
+
+    Parameters
+    ----------
+    frame : Frame
+        The table.
+    name : str
+        The column.
+    task : {"auto", "classification", "regression"}
+        "auto": text, booleans or at most 10 distinct whole numbers are classes.
+    allow_one_class : bool
+        Accept a single class, as in rows that are only scored.
+
+    Returns
+    -------
+    Target
+        One value per row.
+
+    Raises
+    ------
+    UsageError
+        `task` is none of the three.
+    DataError
+        There is no such column (the nearest is named), a value is missing, infinite or of the
+        wrong kind, or there is only one class.
+    """
+    if task not in get_args(Task):
+        raise UsageError(f"task must be auto, classification or regression, not {quoted(task)}")
+    column = frame.column(name)
+    _refuse_gaps(frame, column)
+    chosen, reason = _choose(column, task)
+    if column.kind == "text" and (found := stray_text(column)):
+        is_class = chosen == "classification" and len(set(column.values)) <= MAX_CLASSES
+        if not is_class:
+            raise DataError(f"{frame.place(found[0], name)}: {found[1]}")
+    if chosen == "regression":
+        if column.kind == "text":
+            raise DataError(
+                f"{frame.place(0, name)}: {quoted(column.values[0])} is not a number; regression "
+                "needs a target of numbers, use --task classification"
+            )
+        return Target("regression", column.values.astype(np.float64), reason)
+    labels = _labels(frame, column)
+    first = labels[0]
+    if not allow_one_class and all(label == first for label in labels):
+        raise DataError(
+            f"{printable(frame.source)}: target {quoted(name)} has only one class, "
+            f"{quoted(first)}; classification needs two"
+        )
+    return Target("classification", labels, reason)
+
+
+def _refuse_gaps(frame: Frame, column: Column) -> None:
+    """Refuse dates and foreign types, and missing and infinite values."""
+    if column.kind in ("date", "other"):
+        raise DataError(
+            f"{printable(frame.source)}: target {quoted(column.name)} is neither numbers nor "
+            "text; turn it into one of them first"
+        )
+    missing = column.is_missing
+    if missing.any():
+        raise DataError(
+            f"{frame.place(int(np.argmax(missing)), column.name)}: the target is missing "
+            f"({int(missing.sum())} of {frame.n_rows} rows); remove the row, or fill it in"
+        )
+    if column.kind == "number" and np.isinf(column.values).any():
+        row = int(np.argmax(np.isinf(column.values)))
+        raise DataError(
+            f"{frame.place(row, column.name)}: the target is infinite, or too large for a "
+            "float64; correct it"
+        )
+
+
+def _choose(column: Column, task: Task) -> tuple[Literal["classification", "regression"], str]:
+    """Choose the task, and say why."""
+    about = f"target {quoted(column.name)}"
+    if task != "auto":
+        return task, f"{about}: {task}, as asked"
+    if column.kind == "boolean":
+        return "classification", f"{about}: true or false, so classification"
+    distinct = len(set(column.values))
+    if column.kind == "text":
+        return "classification", f"{about}: text with {distinct} classes, so classification"
+    if not (np.floor(column.values) == column.values).all():
+        return "regression", f"{about}: numbers with a fraction, so regression"
+    plural = "s" if distinct > 1 else ""
+    if distinct <= MAX_CLASSES:
+        return (
+            "classification",
+            f"{about}: {distinct} distinct whole number{plural}, so classification",
+        )
+    return "regression", (
+        f"{about}: {distinct} distinct whole numbers (more than {MAX_CLASSES}), so regression"
+    )
+
+
+def _labels(frame: Frame, column: Column) -> NDArray[Any]:
+    """Give the labels in the type in which predictions return them."""
+    if column.kind == "text":
+        return column.values
+    if column.kind == "boolean":
+        return column.values.astype(np.bool_)
+    has_fraction = (np.floor(column.values) != column.values) | (np.abs(column.values) > 2.0**53)
+    if has_fraction.any():
+        row = int(np.argmax(has_fraction))
+        raise DataError(
+            f"{frame.place(row, column.name)}: {column.values[row]:g} is not a whole number, so no "
+            "class; use --task regression"
+        )
+    return column.values.astype(np.int64)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from mercer.data.column_code import ColumnCode, as_levels, fit_code
+from mercer.data.frame import Column
+from mercer.errors import ModelFileError
+
+
+def texts(*values: str | None) -> Column:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return Column("x", array, "text")
+
+
+def test_one_column_for_each_level() -> None:
+    code = fit_code(texts("b", "a", "c", "a"), has_fill=False)
+    assert code.feature_names == ("x=a", "x=b", "x=c")
+    X = code.encode(np.array(["c", "a", "other"], dtype=object))
+    np.testing.assert_array_equal(X, [[0, 0, 1], [1, 0, 0], [0, 0, 0]])
+
+
+def test_one_column_for_two_levels() -> None:
+    code = fit_code(texts("male", "female"), has_fill=False)
+    assert code.feature_names == ("x=male",)
+    X = code.encode(np.array(["male", "female", "other"], dtype=object))
+    np.testing.assert_array_equal(X, [[1], [0], [0]])
+
+
+def test_frequencies_of_many_levels() -> None:
+    names = [f"v{i}" for i in range(51)]
+    code = fit_code(texts(*names, *names[:1] * 49), has_fill=False)
+    assert code.feature_names == ("x (frequency)",)
+    X = code.encode(np.array(["v0", "v50", "other"], dtype=object))
+    np.testing.assert_allclose(X, [[0.5], [0.01], [0]])
+
+
+def test_what_takes_the_place_of_a_missing_value() -> None:
+    assert fit_code(texts("a", "b", "b", None), has_fill=True).fill == "b"
+    number = Column("x", np.array([1.0, 5.0, np.nan, 2.0]), "number")
+    assert fit_code(number, has_fill=True).fill == 2.0
+    assert fit_code(number, has_fill=False).fill is None
+    boolean = Column("x", np.array([1.0, 1.0, np.nan, 0.0]), "boolean")
+    assert fit_code(boolean, has_fill=True).fill == 1.0
+
+
+def test_cells_of_any_kind_as_text() -> None:
+    assert as_levels(Column("x", np.array([1.0, 2.5, np.nan]), "number")).tolist() == [
+        "1",
+        "2.5",
+        None,
+    ]
+    assert as_levels(Column("x", np.array([1.0, 0.0]), "boolean")).tolist() == ["true", "false"]
+
+
+@pytest.mark.parametrize("has_fill", [True, False])
+def test_written_and_read(has_fill: bool) -> None:
+    for column in (texts("a", "b"), texts(*map(str, range(60)))):
+        code = fit_code(column, has_fill=has_fill)
+        assert ColumnCode.from_dict(json.loads(json.dumps(code.to_dict()))) == code
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "pickle"},
+        {"kind": []},
+        {"name": 3},
+        {"levels": []},
+        {"levels": "ab"},
+        {"levels": None},
+        {"levels": ["a", "a"]},
+        {"levels": ["a", 1]},
+        {"frequencies": [0.5]},
+        {"frequencies": None},
+        {"kind": "frequency"},
+        {"kind": "frequency", "frequencies": [0.5, float("nan")]},
+        {"kind": "frequency", "frequencies": [0.5, True]},
+        {"fill": 1.0},
+        {"kind": "number", "levels": [], "fill": "a"},
+        {"more": 1},
+    ],
+)
+def test_f8_fields_that_do_not_fit(change: dict[str, object]) -> None:
+    fields = fit_code(texts("a", "b"), has_fill=False).to_dict() | change
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        ColumnCode.from_dict(fields)
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        ColumnCode.from_dict([])

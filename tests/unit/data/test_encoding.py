@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.data.encoding import Encoder, fit_encoder
+from mercer.data.frame import Frame
+from mercer.data.tables import read_frame
+from mercer.errors import DataError, ModelFileError, UsageError
+
+TRAIN = "age,city,smoker,sex\n30,Ulm,true,m\n40,Bonn,false,f\n50,Kiel,true,m\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new.csv"
+
+
+def read(path: Path, text: str) -> Frame:
+    path.write_text(text)
+    return read_frame(path)
+
+
+def test_a_table_becomes_a_matrix(path: Path) -> None:
+    encoder = fit_encoder(read(path, TRAIN))
+    assert encoder.input_names == ("age", "city", "smoker", "sex")
+    assert encoder.feature_names == (
+        "age",
+        "city=Bonn",
+        "city=Kiel",
+        "city=Ulm",
+        "smoker",
+        "sex=m",
+    )
+    encoded = encoder.transform(read_frame(path))
+    np.testing.assert_array_equal(
+        encoded.X, [[30, 0, 0, 1, 1, 1], [40, 1, 0, 0, 0, 0], [50, 0, 1, 0, 1, 1]]
+    )
+    assert encoded.rows.tolist() == [0, 1, 2]
+    assert (encoded.ignored, encoded.notes, encoder.notes) == ((), (), ())
+
+
+def test_d6_columns_are_matched_by_name(path: Path) -> None:
+    encoder = fit_encoder(read(path, TRAIN))
+    encoded = encoder.transform(read(path, "sex,extra,smoker,city,age\nm,1,0,Ulm,30\n"))
+    np.testing.assert_array_equal(encoded.X, [[30, 0, 0, 1, 0, 1]])
+    assert encoded.ignored == ("extra",)
+
+
+def test_d6_a_missing_column_is_named(path: Path) -> None:
+    encoder = fit_encoder(read(path, TRAIN))
+    frame = read(path, "Age,city,smoker,sex\n30,Ulm,true,m\n")
+    with pytest.raises(DataError, match=r"column 'age' is missing, .*; did you mean 'Age'\?"):
+        encoder.transform(frame)
+
+
+def test_levels_that_were_not_in_training(path: Path) -> None:
+    encoder = fit_encoder(read(path, TRAIN))
+    encoded = encoder.transform(read(path, "age,city,smoker,sex\n1,Rom,true,x\n2,Rom,true,f\n"))
+    np.testing.assert_array_equal(encoded.X[:, 1:4], 0)
+    assert encoded.notes == (
+        "column 'city': 2 rows hold a level that was not in training ('Rom'), encoded as none of "
+        "the levels",
+        "column 'sex': 1 rows hold a level that was not in training ('x'), encoded as 'f'",
+    )
+
+
+def test_text_that_looks_like_numbers_later(path: Path) -> None:
+    encoder = fit_encoder(read(path, "a\n1\nx\n2\ny\n"))
+    np.testing.assert_array_equal(encoder.transform(read(path, "a\n2\n")).X, [[0, 1, 0, 0]])
+
+
+def test_many_levels_are_said(path: Path) -> None:
+    text = "a\n" + "".join(f"v{i}\n" for i in range(60))
+    encoder = fit_encoder(read(path, text))
+    assert encoder.notes == (
+        "column 'a': 60 levels of text (more than 50), encoded by their frequency in training",
+    )
+    assert encoder.transform(read(path, "a\nzz\n")).notes[0].endswith("encoded as frequency 0")
+
+
+def test_d3_a_missing_value_is_an_error(path: Path) -> None:
+    frame = read(path, "a,b\n1,2\n3,\n,\n")
+    match = r"new.csv, row 2 \(line 3\), column 'b': missing value \(2 of 3 rows .*--missing drop"
+    with pytest.raises(DataError, match=match):
+        fit_encoder(frame)
+    encoder = fit_encoder(read(path, "a,b\n1,2\n"))
+    with pytest.raises(DataError, match=match):
+        encoder.transform(frame)
+
+
+def test_rows_with_a_missing_value_are_dropped(path: Path) -> None:
+    frame = read(path, "a,b\n1,x\n3,\n,y\n4,z\n")
+    encoder = fit_encoder(frame, missing="drop")
+    assert encoder.feature_names == ("a", "b=z")
+    encoded = encoder.transform(frame)
+    assert encoded.rows.tolist() == [0, 3]
+    np.testing.assert_array_equal(encoded.X, [[1, 0], [4, 1]])
+    assert encoded.notes == ("2 of 4 rows have a missing value and were dropped",)
+    with pytest.raises(DataError, match=r"every row has a missing value \(in 'b'\)"):
+        encoder.transform(read(path, "a,b\n1,\n2,\n"))
+
+
+def test_missing_values_are_filled_from_training(path: Path) -> None:
+    encoder = fit_encoder(
+        read(path, "a,b,c\n1,x,true\n3,,true\n,y,\n9,y,false\n"), missing="impute"
+    )
+    encoded = encoder.transform(read(path, "a,b,c\n,,\n5,x,false\n"))
+    np.testing.assert_array_equal(encoded.X, [[3, 1, 1], [5, 0, 0]])
+    assert encoded.rows.tolist() == [0, 1]
+    assert encoded.notes[0].startswith("1 of 2 rows have a missing value; the median")
+
+
+def test_a_column_without_any_value(path: Path) -> None:
+    with pytest.raises(DataError, match="column 'b' has no value at all; leave it out with --drop"):
+        fit_encoder(read(path, "a,b\n1,\n2,\n"), missing="impute")
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "1e999", "Infinity"])
+def test_d3_infinite(path: Path, cell: str) -> None:
+    encoder = fit_encoder(read(path, "a,b\n1,2\n"))
+    frame = read(path, f"a,b\n1,2\n3,{cell}\n")
+    for encode in (fit_encoder, encoder.transform):
+        with pytest.raises(DataError, match=r"row 2 \(line 3\), column 'b': infinite"):
+            encode(frame)
+
+
+def test_d4_dates(path: Path) -> None:
+    frame = read(path, "a,day\n1,2024-01-31\n")
+    with pytest.raises(DataError, match=r"column 'day' is dates; leave it out with --drop"):
+        fit_encoder(frame)
+
+
+def test_d4_a_stray_text_among_numbers(path: Path) -> None:
+    frame = read(path, "a\n1\n2\nx\n4\n")
+    match = r"row 3 \(line 4\), column 'a': 'x' is not a number, but 3 other cells"
+    with pytest.raises(DataError, match=match):
+        fit_encoder(frame)
+    encoder = fit_encoder(read(path, "a\n1\n2\n"))
+    with pytest.raises(DataError, match=match):
+        encoder.transform(frame)
+
+
+def test_d4_text_where_the_model_needs_numbers(path: Path) -> None:
+    encoder = fit_encoder(read(path, "a,b\n1,true\n2,false\n"))
+    with pytest.raises(DataError, match=r"row 2 .*'a': the model needs a number here"):
+        encoder.transform(read(path, "a,b\n,true\nx,true\n"))
+    with pytest.raises(DataError, match=r"row 1 .*'b': the model needs true or false"):
+        encoder.transform(read(path, "a,b\n1,2\n"))
+
+
+def test_d16_names_in_messages_are_printable(path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        fit_encoder(read(path, "a\x1b[31m,b\n,1\n2,3\n"))
+    assert str(caught.value).isprintable()
+
+
+def test_d13_missing_is_one_of_three(path: Path) -> None:
+    with pytest.raises(UsageError, match="missing must be error, drop or impute"):
+        fit_encoder(read(path, "a\n1\n"), missing="ignore")  # type: ignore[arg-type]
+
+
+def test_d1_no_column_left(path: Path) -> None:
+    with pytest.raises(DataError, match=r"found 0 feature\(s\)"):
+        fit_encoder(read(path, "a\n1\n").without(["a"]))
+
+
+def test_written_and_read(path: Path) -> None:
+    encoder = fit_encoder(read(path, TRAIN), missing="impute")
+    assert Encoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"missing": "maybe"}, {"missing": []}, {"codes": []}, {"codes": {}}, {"codes": [1]}, {"x": 1}],
+)
+def test_f8_fields_that_do_not_fit(path: Path, change: dict[str, object]) -> None:
+    fields = fit_encoder(read(path, TRAIN)).to_dict()
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        Encoder.from_dict(fields | change)
+    with pytest.raises(ModelFileError, match="there twice"):
+        Encoder.from_dict(fields | {"codes": fields["codes"] * 2})

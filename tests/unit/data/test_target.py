@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.data.frame import Frame
+from mercer.data.tables import read_frame
+from mercer.data.target import read_target
+from mercer.errors import DataError, UsageError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.csv"
+
+
+def table(path: Path, *cells: object) -> Frame:
+    path.write_text("x,y\n" + "".join(f"0,{cell}\n" for cell in cells))
+    return read_frame(path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "task", "dtype", "reason"),
+    [
+        (["a", "b", "a"], "classification", object, "text with 2 classes, so classification"),
+        (["true", "false"], "classification", np.bool_, "true or false, so classification"),
+        ([1, 2, 2.0], "classification", np.int64, "2 distinct whole numbers, so classification"),
+        (range(11), "regression", np.float64, "11 distinct whole numbers (more than 10), so"),
+        ([1, 2.5], "regression", np.float64, "numbers with a fraction, so regression"),
+    ],
+)
+def test_d7_task_and_labels(
+    path: Path, cells: list[object], task: str, dtype: type, reason: str
+) -> None:
+    target = read_target(table(path, *cells), "y")
+    assert target.task == task
+    assert target.values.dtype == dtype
+    assert target.reason.startswith(f"target 'y': {reason}")
+    assert len(target.values) == len(cells)
+
+
+def test_task_as_asked(path: Path) -> None:
+    frame = table(path, *range(11))
+    assert read_target(frame, "y", "classification").values.dtype == np.int64
+    frame = table(path, "true", "false")
+    assert read_target(frame, "y", "regression").values.tolist() == [1.0, 0.0]
+    with pytest.raises(UsageError, match="task must be"):
+        read_target(frame, "y", "ranking")  # type: ignore[arg-type]
+
+
+def test_d5_no_such_target(path: Path) -> None:
+    with pytest.raises(DataError, match=r"no column 'Y'; did you mean 'y'\?"):
+        read_target(table(path, 1, 2), "Y")
+
+
+@pytest.mark.parametrize("cell", ["a", 1, "true"])
+def test_d2_one_class(path: Path, cell: object) -> None:
+    frame = table(path, cell, cell)
+    with pytest.raises(DataError, match=r"data.csv: target 'y' has only one class, '\w+'; "):
+        read_target(frame, "y")
+    assert len(read_target(frame, "y", allow_one_class=True).values) == 2
+
+
+def test_d3_missing_and_infinite(path: Path) -> None:
+    with pytest.raises(DataError, match=r"row 2 \(line 3\), column 'y': the target is missing"):
+        read_target(table(path, 1, "", 2), "y")
+    with pytest.raises(DataError, match=r"row 3 \(line 4\), column 'y': the target is infinite"):
+        read_target(table(path, 1, 2, "inf"), "y")
+
+
+def test_d4_dates_and_text(path: Path) -> None:
+    with pytest.raises(DataError, match="neither numbers nor text"):
+        read_target(table(path, "2024-01-31"), "y")
+    with pytest.raises(DataError, match="'a' is not a number; regression needs"):
+        read_target(table(path, "a", "b"), "y", "regression")
+    with pytest.raises(DataError, match=r"row 2 .*: 1\.5 is not a whole number, so no class"):
+        read_target(table(path, 1, 1.5), "y", "classification")
+
+
+def test_d4_a_stray_text_among_numbers(path: Path) -> None:
+    match = r"row 13 \(line 14\), column 'y': 'x' is not a number, but 12 other cells"
+    with pytest.raises(DataError, match=match):
+        read_target(table(path, *range(12), "x"), "y")
+    assert read_target(table(path, 1, 2, 1, "x"), "y").task == "classification"
+    with pytest.raises(DataError, match="'x' is not a number"):
+        read_target(table(path, 1, 2, 1, "x"), "y", "regression")
