@@ -1,0 +1,1 @@
+"""Draws and what is computed from them: summaries, diagnostics, scores, files."""

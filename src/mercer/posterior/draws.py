@@ -1,0 +1,181 @@
+"""The posterior output of any sampler: draws of named variables, chain by chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UsageError
+from mercer.posterior.table import Table
+
+__all__ = ["Draws"]
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Kept draws of one fit, with what the sampler reported about each.
+
+    Parameters
+    ----------
+    variables : mapping of str to ndarray of shape (n_chains, n_draws, ...)
+        One array per variable; the first two axes are the same for all.
+    stats : mapping of str to ndarray of shape (n_chains, n_draws)
+        The sampler's report per draw, such as "acceptance_rate" (of 1), "is_divergent" (bool),
+        "energy" (nats), "n_leapfrog", "step_size" and "log_density" (nats).
+    labels : mapping of str to tuple of str
+        Names of the entries of a vector variable.
+    monitored : tuple of str
+        The variables that get R-hat and effective sample sizes.
+    log_weights : ndarray of shape (n_chains, n_draws), optional
+        Log importance weights (nats, up to a constant) when the draws are weighted.
+
+    Raises
+    ------
+    UsageError
+        When shapes or names do not fit together.
+
+    Examples
+    --------
+    >>> draws = Draws({"slope": np.zeros((2, 5, 3))}, {}, {"slope": ("a", "b", "c")}, ("slope",))
+    >>> draws.n_chains, draws.n_draws, draws.n_total, draws.flat("slope").shape
+    (2, 5, 10, (10, 3))
+    """
+
+    variables: Mapping[str, NDArray[Any]]
+    stats: Mapping[str, NDArray[Any]]
+    labels: Mapping[str, tuple[str, ...]]
+    monitored: tuple[str, ...]
+    log_weights: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.variables:
+            raise UsageError("draws need at least one variable")
+        shape = np.shape(next(iter(self.variables.values())))[:2]
+        if len(shape) < 2 or 0 in shape:
+            raise UsageError("draws need axes (n_chains, n_draws, ...) that are not empty")
+        for name, values in self.variables.items():
+            if np.shape(values)[:2] != shape:
+                raise UsageError(f"variable {name!r} has shape {np.shape(values)}, not {shape}...")
+        for name, values in self.stats.items():
+            if np.shape(values) != shape:
+                raise UsageError(f"statistic {name!r} has shape {np.shape(values)}, not {shape}")
+        for name in (*self.labels, *self.monitored):
+            self._check_name(name)
+        for name, entries in self.labels.items():
+            if self.variables[name].shape[2:] != (len(entries),):
+                raise UsageError(
+                    f"variable {name!r} has {len(entries)} labels and entries of shape "
+                    f"{self.variables[name].shape[2:]}"
+                )
+        if self.log_weights is not None:
+            _check_log_weights(self.log_weights, shape)
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains (of independent populations, when the draws are weighted)."""
+        return int(next(iter(self.variables.values())).shape[0])
+
+    @property
+    def n_draws(self) -> int:
+        """Number of kept draws in each chain."""
+        return int(next(iter(self.variables.values())).shape[1])
+
+    @property
+    def n_total(self) -> int:
+        """Number of kept draws over all chains."""
+        return self.n_chains * self.n_draws
+
+    def flat(self, name: str) -> NDArray[Any]:
+        """Return the draws of one variable, chain after chain.
+
+        Parameters
+        ----------
+        name : str
+            The variable.
+
+        Returns
+        -------
+        ndarray of shape (n_total, ...)
+
+        Raises
+        ------
+        UsageError
+            When there is no such variable.
+        """
+        self._check_name(name)
+        values = self.variables[name]
+        return values.reshape(self.n_total, *values.shape[2:])
+
+    def entry_names(self, name: str) -> tuple[str, ...]:
+        """Return one name per scalar entry of a variable, in C order.
+
+        Parameters
+        ----------
+        name : str
+            The variable.
+
+        Returns
+        -------
+        tuple of str
+            "noise_std" for a scalar, "log_weight[glu]" with labels, "f[0]" or "W[0,1]" without.
+
+        Raises
+        ------
+        UsageError
+            When there is no such variable.
+        """
+        self._check_name(name)
+        shape = self.variables[name].shape[2:]
+        if not shape:
+            return (name,)
+        if name in self.labels:
+            return tuple(f"{name}[{label}]" for label in self.labels[name])
+        return tuple(f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(shape))
+
+    def summary(self) -> Table:
+        """Summarise the monitored variables, then the other scalars and labelled vectors.
+
+        Returns
+        -------
+        Table
+            Columns name, mean, sd, q05, q95 (5 % and 95 % quantiles), mcse (standard error of the
+            mean), ess_bulk, ess_tail and rhat. The last four are empty for what is not monitored.
+        """
+        from mercer.posterior.summary import summarise  # summary.py needs this class
+
+        return summarise(self)
+
+    def to_arviz(self) -> Any:
+        """Return the draws as ArviZ holds them.
+
+        Returns
+        -------
+        arviz.InferenceData or xarray.DataTree
+            Whichever the installed ArviZ has, with groups posterior and, where the sampler
+            reported something, sample_stats.
+
+        Raises
+        ------
+        ImportError
+            When ArviZ is missing.
+        """
+        from mercer.posterior.arviz_export import to_arviz  # arviz_export.py needs this class
+
+        return to_arviz(self)
+
+    def _check_name(self, name: str) -> None:
+        if name not in self.variables:
+            raise UsageError(f"no variable {name!r}; there are {', '.join(self.variables)}")
+
+
+def _check_log_weights(log_weights: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Refuse weights of another shape, and weights that no normalisation can repair."""
+    if np.shape(log_weights) != shape:
+        raise UsageError(f"log_weights have shape {np.shape(log_weights)}, not {shape}")
+    peaks = np.max(log_weights, axis=1)
+    if not np.all(np.isfinite(peaks)):  # NaN, +inf, or a chain in which every weight is zero
+        raise UsageError("log_weights need a finite maximum in every chain")

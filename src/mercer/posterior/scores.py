@@ -1,0 +1,255 @@
+"""Scores of class probabilities: error, log score, Brier score, calibration."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from mercer.errors import DataError
+
+__all__ = [
+    "ReliabilityCurve",
+    "Scores",
+    "brier_score",
+    "calibration_error",
+    "error_rate",
+    "log_score",
+    "reliability_curve",
+    "score_classification",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+N_BINS = 10
+INTERVAL_LEVEL = 0.9
+PROBA_FLOOR = float(np.finfo(float).eps)  # as in scikit-learn's log_loss
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of one set of rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    error_rate, log_score, brier_score, calibration_error : float
+        As the functions of the same names return them; lower is better.
+    """
+
+    n_rows: int
+    error_rate: float
+    log_score: float
+    brier_score: float
+    calibration_error: float
+
+    def to_dict(self) -> dict[str, int | float]:
+        """Return the scores by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Predicted and observed frequencies, bin by bin; bins without rows are left out.
+
+    Parameters
+    ----------
+    mean_predicted : ndarray of shape (k,)
+        Mean predicted probability in each bin, ascending.
+    observed : ndarray of shape (k,)
+        Fraction of rows of the class.
+    n_rows : ndarray of shape (k,)
+        Rows in each bin.
+    lower, upper : ndarray of shape (k,)
+        Ends of the 90 % interval (Wilson's) for the true frequency.
+    """
+
+    mean_predicted: FloatArray
+    observed: FloatArray
+    n_rows: IntArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
+    """Compute all scores.
+
+    Parameters
+    ----------
+    y_index : array_like of shape (n,)
+        Class of each row: 0, 1, ...
+    proba : array_like of shape (n, C)
+        Predicted probabilities; rows sum to 1.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    DataError
+        When shapes do not fit, there are no rows, a class is out of range, or a row is not a
+        distribution.
+
+    Examples
+    --------
+    >>> score_classification([0, 1], [[0.75, 0.25], [0.5, 0.5]]).brier_score
+    0.15625
+    """
+    y, p = _checked(y_index, proba)
+    return Scores(
+        n_rows=len(y),
+        error_rate=error_rate(y, p),
+        log_score=log_score(y, p),
+        brier_score=brier_score(y, p),
+        calibration_error=calibration_error(y, p),
+    )
+
+
+def error_rate(y_index: ArrayLike, proba: ArrayLike) -> float:
+    """Return the fraction of rows whose most probable class is not the observed one.
+
+    Parameters
+    ----------
+    y_index, proba : array_like of shape (n,) and (n, C)
+        As in `score_classification`. Of equal probabilities the first class counts.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    y, p = _checked(y_index, proba)
+    return float(np.mean(p.argmax(axis=1) != y))
+
+
+def log_score(y_index: ArrayLike, proba: ArrayLike) -> float:
+    """Return the mean of -log p of the observed class, in nats.
+
+    Parameters
+    ----------
+    y_index, proba : array_like of shape (n,) and (n, C)
+        As in `score_classification`. A probability below 2.2e-16 counts as 2.2e-16, as in
+        scikit-learn, so that the score is finite.
+
+    Returns
+    -------
+    float
+        Not negative; lower is better.
+    """
+    y, p = _checked(y_index, proba)
+    observed = p[np.arange(len(y)), y]
+    return float(np.mean(-np.log(np.clip(observed, PROBA_FLOOR, 1.0))))
+
+
+def brier_score(y_index: ArrayLike, proba: ArrayLike) -> float:
+    """Return the mean squared distance of the probabilities from the outcome.
+
+    Parameters
+    ----------
+    y_index, proba : array_like of shape (n,) and (n, C)
+        As in `score_classification`.
+
+    Returns
+    -------
+    float
+        For two classes the mean of (p - y)^2 of the second class, in [0, 1]; for more the sum over
+        classes, in [0, 2], as in scikit-learn.
+    """
+    y, p = _checked(y_index, proba)
+    squares = np.square(p - np.eye(p.shape[1])[y])
+    return float(np.mean(squares[:, 1] if p.shape[1] == 2 else squares.sum(axis=1)))
+
+
+def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
+    """Return the expected calibration error over ten bins of equally many rows.
+
+    Parameters
+    ----------
+    y_index, proba : array_like of shape (n,) and (n, C)
+        As in `score_classification`. For two classes the probability of the second is judged, for
+        more the probability of the predicted class against its being right.
+
+    Returns
+    -------
+    float
+        Mean over rows of the distance between predicted and observed frequency in the row's bin.
+        Positive even for perfect probabilities, of order sqrt(10 / n) times 0.3.
+    """
+    y, p = _checked(y_index, proba)
+    if p.shape[1] == 2:
+        curve = _curve(y == 1, p[:, 1], N_BINS)
+    else:
+        curve = _curve(p.argmax(axis=1) == y, p.max(axis=1), N_BINS)
+    gaps = np.abs(curve.observed - curve.mean_predicted)
+    return float(np.sum(gaps * curve.n_rows) / len(y))
+
+
+def reliability_curve(y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS) -> ReliabilityCurve:
+    """Compare predicted with observed frequencies in bins of equally many rows.
+
+    Parameters
+    ----------
+    y01 : array_like of shape (n,)
+        1 where the row is of the class, else 0.
+    p : array_like of shape (n,)
+        Predicted probability of the class.
+    n_bins : int, default 10
+        Number of bins. Rows of equal probability share a bin, so there may be fewer.
+
+    Returns
+    -------
+    ReliabilityCurve
+
+    Raises
+    ------
+    DataError
+        As `score_classification`, or when `n_bins` is below 1.
+    """
+    if n_bins < 1:
+        raise DataError(f"n_bins must be at least 1, got {n_bins}")
+    second = np.asarray(p, dtype=float)
+    if second.ndim != 1:
+        raise DataError(f"p must have shape (n,), got {second.shape}")
+    y, proba = _checked(y01, np.column_stack([1.0 - second, second]))
+    return _curve(y == 1, proba[:, 1], n_bins)
+
+
+def _curve(is_hit: NDArray[np.bool_], p: FloatArray, n_bins: int) -> ReliabilityCurve:
+    """Bin rows by the rank of their probability; ties go where the first of them goes."""
+    bins = np.searchsorted(np.sort(p), p, side="left") * n_bins // len(p)
+    _, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    mean = np.bincount(bins, weights=p) / counts
+    observed = np.bincount(bins, weights=is_hit) / counts
+    # Wilson (1927): the frequencies q with |observed - q| <= z sqrt(q (1 - q) / count)
+    z2 = float(ndtri(0.5 + INTERVAL_LEVEL / 2)) ** 2
+    center = (observed + z2 / (2 * counts)) / (1 + z2 / counts)
+    spread = observed * (1 - observed) / counts + z2 / (4 * counts**2)
+    half = np.sqrt(z2 * spread) / (1 + z2 / counts)
+    return ReliabilityCurve(
+        mean_predicted=mean,
+        observed=observed,
+        n_rows=counts.astype(np.int64),
+        lower=np.clip(center - half, 0.0, 1.0),
+        upper=np.clip(center + half, 0.0, 1.0),
+    )
+
+
+def _checked(y_index: ArrayLike, proba: ArrayLike) -> tuple[IntArray, FloatArray]:
+    """Return classes as integers and probabilities as floats, or say what is wrong with them."""
+    y, p = np.asarray(y_index), np.asarray(proba, dtype=float)
+    if y.ndim != 1 or p.ndim != 2 or len(y) != len(p):
+        raise DataError(f"need shapes (n,) and (n, C), got {y.shape} and {p.shape}")
+    if len(y) == 0 or p.shape[1] < 2:
+        raise DataError(f"need at least one row and two classes, got probabilities {p.shape}")
+    classes = y.astype(np.int64) if y.dtype.kind in "biuf" else None
+    if classes is None or np.any(classes != y) or np.any((classes < 0) | (classes >= p.shape[1])):
+        raise DataError(f"classes must be whole numbers from 0 to {p.shape[1] - 1}")
+    is_bad = ~(np.all((p >= 0) & (p <= 1), axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
+    if np.any(is_bad):
+        raise DataError(f"row {int(np.argmax(is_bad))}: probabilities must be in [0, 1], sum 1")
+    return classes, p
