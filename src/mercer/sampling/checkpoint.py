@@ -1,0 +1,132 @@
+"""Checkpoints of a run: one folder per digest of data and options, one file per chain.
+
+The run file holds the identity of the run and the entropy that was drawn, so that a run with
+``random_state=None`` resumes too. Files are written whole or not at all, and hold no code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import ModelFileError, StorageError
+from mercer.posterior.container import read_container, write_container
+
+__all__ = ["ChainFile", "RunFolder", "RunIdentity", "digest_arrays", "open_run"]
+
+# A chain is saved at most so often, in seconds: a kill loses no more than this.
+_INTERVAL = 5.0
+
+
+def digest_arrays(*arrays: NDArray[Any]) -> str:
+    """SHA-256 over types, shapes and bytes of the arrays."""
+    sha = hashlib.sha256()
+    for array in arrays:
+        sha.update(f"{array.dtype.str}{array.shape}".encode())
+        sha.update(np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()
+
+
+@dataclass(frozen=True)
+class RunIdentity:
+    """What a run is a function of, next to its entropy: all must agree for it to be resumed."""
+
+    data: str  # digest
+    options: Mapping[str, Any]  # what JSON can hold
+    version: str
+
+    @property
+    def digest(self) -> str:
+        """Name of the folder: data and options, not the version."""
+        text = json.dumps({"data": self.data, "options": self.options}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass
+class ChainFile:
+    """The checkpoint of one chain."""
+
+    path: Path
+    run: str
+    _last: float = field(default_factory=time.monotonic)
+
+    def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+        """Return manifest and arrays, or None where there is no checkpoint yet."""
+        if not self.path.exists():
+            return None
+        manifest, arrays = read_container(self.path)
+        if manifest.get("kind") != "chain" or manifest.get("run") != self.run:
+            raise ModelFileError(f"{self.path}: not a checkpoint of this run")
+        return manifest, arrays
+
+    def save(self, manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the checkpoint, whole or not at all."""
+        content = {"kind": "chain", "run": self.run, **manifest}
+        write_container(self.path, content, dict(arrays))
+        self._last = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough time has passed since the last save."""
+        return time.monotonic() - self._last > _INTERVAL
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run, with the entropy of its random streams."""
+
+    path: Path
+    entropy: int
+    is_resumed: bool
+
+    def chain(self, index: int) -> ChainFile:
+        """Return the checkpoint of one chain."""
+        return ChainFile(self.path / f"chain-{index}.mercer", self.path.name)
+
+
+def open_run(folder: Path, identity: RunIdentity, entropy: int) -> RunFolder:
+    """Find the run with this identity in ``folder``, or begin one with ``entropy``.
+
+    Raises
+    ------
+    ModelFileError
+        If the run that is there was made by another version, or its file is damaged.
+    StorageError
+        If the folder cannot be made or written.
+    """
+    path = folder / identity.digest
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot make the checkpoint folder: {error}") from error
+    run_file = path / "run.mercer"
+    if not run_file.exists():
+        manifest = {
+            "kind": "run",
+            "data": identity.data,
+            "options": dict(identity.options),
+            "version": identity.version,
+            "entropy": str(entropy),
+        }
+        write_container(run_file, manifest, {})
+        return RunFolder(path, entropy, is_resumed=False)
+    manifest, _ = read_container(run_file)
+    if manifest.get("version") != identity.version:
+        raise ModelFileError(
+            f"{run_file}: begun by mercer {manifest.get('version')}, this is {identity.version}; "
+            "finish it with that version or remove the folder"
+        )
+    if manifest.get("kind") != "run" or manifest.get("data") != identity.data:
+        raise ModelFileError(f"{run_file}: inconsistent with the name of its folder")
+    try:
+        return RunFolder(path, int(str(manifest["entropy"])), is_resumed=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{run_file}: inconsistent, no entropy in it") from error

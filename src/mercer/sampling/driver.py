@@ -1,0 +1,202 @@
+"""The one driver: several chains of any sampler, with warm-up, thinning, progress and checkpoints.
+
+It knows nothing of any model: a sampler gives it ``init``, ``step`` and ``record``.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from mercer.posterior.draws import Draws
+from mercer.random import stream
+from mercer.sampling.board import Board
+from mercer.sampling.chain import Chain, ChainPlan, run_chain
+from mercer.sampling.checkpoint import RunFolder
+from mercer.sampling.progress import ProgressBar, is_wanted
+from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sampling.signals import StepInterruptedError, StopSignals
+
+__all__ = ["Labels", "RunOptions", "Sampled", "SamplingStoppedError", "sample"]
+
+
+class SamplingStoppedError(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM stopped the chains; what a checkpoint folder holds can be resumed."""
+
+    def __init__(self, number: int, folder: Path | None) -> None:
+        where = "" if folder is None else f"; the state is saved in {folder}"
+        super().__init__(f"stopped by {signal.Signals(number).name}{where}")
+        self.signal_number = number
+        self.folder = folder
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run is done; none of it changes the draws but the first four and the entropy."""
+
+    n_draws: int
+    n_warmup: int
+    n_chains: int
+    thin: int
+    entropy: int
+    n_jobs: int | None = None
+    progress: bool | str = "auto"
+    max_seconds: float | None = None
+    run: RunFolder | None = None
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the names of the recorded variables mean to `Draws`."""
+
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    monitored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Draws of a run, with what a user should be told about it, a line each."""
+
+    draws: Draws
+    notes: tuple[str, ...]
+
+
+def sample(
+    sampler: Sampler[Any, Any],
+    options: RunOptions,
+    *,
+    adaptation: Adaptation | None = None,
+    labels: Labels | None = None,
+) -> Sampled:
+    """Run the chains and return their draws.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    options : RunOptions
+    adaptation : Adaptation, optional
+        How warm-up tunes the sampler; without it warm-up steps are only dropped.
+    labels : Labels, optional
+
+    Raises
+    ------
+    SamplingStoppedError
+        After Ctrl-C or SIGTERM, once checkpoints are written. It is a KeyboardInterrupt.
+    """
+    started = time.monotonic()
+    n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
+    with tempfile.TemporaryDirectory(prefix="mercer-") as folder:
+        board = (
+            Board.in_memory(options.n_chains)
+            if n_jobs == 1
+            else Board.shared(options.n_chains, Path(folder))
+        )
+        plans = _plans(options, started, n_jobs)
+        n_steps = options.n_warmup + options.n_draws * options.thin
+        bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_wanted(options.progress))
+        with StopSignals(board) as signals, bar:
+            run_one = functools.partial(_run_one, sampler, adaptation, options, board)
+            run_all = _run_here if n_jobs == 1 else functools.partial(_run_elsewhere, n_jobs)
+            chains = run_all(run_one, plans, signals)
+    if signals.received is not None:
+        raise SamplingStoppedError(
+            signals.received, None if options.run is None else options.run.path
+        )
+    return _gather(chains, options, labels or Labels())
+
+
+def _plans(options: RunOptions, started: float, n_jobs: int) -> list[ChainPlan]:
+    """Give every chain its share of ``max_seconds``: rounds of ``n_jobs`` chains at a time."""
+    n_rounds = -(-options.n_chains // n_jobs)
+    plans = []
+    for index in range(options.n_chains):
+        deadline = None
+        if options.max_seconds is not None:
+            deadline = started + options.max_seconds * (index // n_jobs + 1) / n_rounds
+        plans.append(ChainPlan(index, options.n_warmup, options.n_draws, options.thin, deadline))
+    return plans
+
+
+def _run_one(
+    sampler: Sampler[Any, Any],
+    adaptation: Adaptation | None,
+    options: RunOptions,
+    board: Board,
+    plan: ChainPlan,
+    signals: StopSignals,
+) -> Chain:
+    rngs = (
+        stream(options.entropy, "start", plan.index),
+        stream(options.entropy, "chain", plan.index),
+    )
+    file = None if options.run is None else options.run.chain(plan.index)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return run_chain(sampler, adaptation, plan, rngs, board, signals, file)
+
+
+def _run_here(
+    run_one: Callable[..., Chain], plans: list[ChainPlan], signals: StopSignals
+) -> list[Chain]:
+    chains = []
+    for plan in plans:
+        if signals.received is None:
+            chains.append(run_one(plan, signals))
+    return chains
+
+
+def _run_elsewhere(
+    n_jobs: int, run_one: Callable[..., Chain], plans: list[ChainPlan], signals: StopSignals
+) -> list[Chain]:
+    parallel = Parallel(n_jobs=n_jobs, backend="loky")
+    calls = [delayed(_run_in_worker)(run_one, plan) for plan in plans]
+    try:
+        chains: list[Chain] = signals.wait_for(lambda: parallel(calls))
+    except StepInterruptedError:
+        return []
+    return chains
+
+
+def _run_in_worker(run_one: Callable[..., Chain], plan: ChainPlan) -> Chain:
+    """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    quiet = StopSignals(Board.in_memory(1))  # never entered: it installs nothing
+    chain = run_one(plan, quiet)
+    chain.sampler = None  # holds the data, which the parent has
+    return chain
+
+
+def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled:
+    """Cut the chains to the length of the shortest and stack them."""
+    notes: list[str] = []
+    if options.run is not None and options.run.is_resumed:
+        notes.append(f"resumed from {options.run.path}")
+    results = [chain.result() for chain in chains if chain.variables]
+    if len(results) < len(chains):
+        raise TimeoutError(
+            "max_seconds ended a chain before its warm-up did: there is no draw to use; "
+            "allow more time, fewer warm-up steps or fewer chains"
+        )
+    n_kept = min(len(next(iter(variables.values()))) for variables, _ in results)
+    if n_kept < options.n_draws:
+        notes.append(
+            f"stopped by max_seconds = {options.max_seconds:g}: "
+            f"{n_kept} of {options.n_draws} draws kept in each chain"
+        )
+    variables = {
+        name: np.stack([result[0][name][:n_kept] for result in results]) for name in results[0][0]
+    }
+    stats = {
+        name: np.stack([result[1][name][:n_kept] for result in results]) for name in results[0][1]
+    }
+    return Sampled(Draws(variables, stats, labels.labels, labels.monitored), tuple(notes))
