@@ -1,0 +1,1 @@
+"""What the estimators share: options, standardisation, the run of the sampler, model files."""

@@ -1,0 +1,232 @@
+"""Fitted models as files: what an estimator must give, and what the command line adds.
+
+The manifest holds numbers, texts and lists only; names of classes are looked up in a closed table
+(`mercer.models`), never imported from the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.encoding import Encoder
+from mercer.errors import ModelFileError
+from mercer.estimation.run import mercer_version
+from mercer.posterior.container import read_container, write_container
+from mercer.posterior.diagnostics import Diagnostics
+from mercer.posterior.draws import Draws
+from mercer.posterior.evaluation import Evaluation, ModelScore, Provenance
+from mercer.posterior.scores import Scores
+from mercer.posterior.table import Table
+
+__all__ = [
+    "ModelParts",
+    "Savable",
+    "TableModel",
+    "decode_labels",
+    "diagnostics_from_dict",
+    "draws_from_parts",
+    "draws_to_parts",
+    "encode_labels",
+    "json_params",
+    "read_parts",
+    "table_model_from",
+    "write_model",
+]
+
+_FORMAT = 1
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ModelParts:
+    """A fitted estimator as constructor arguments, JSON values and arrays."""
+
+    params: dict[str, Any]
+    fields: dict[str, Any]
+    arrays: Arrays
+
+
+class Savable(Protocol):
+    """An estimator that can be written to a file."""
+
+    def _to_parts(self) -> ModelParts: ...
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """What the command line keeps beside the estimator: how a table becomes its inputs."""
+
+    encoder: Encoder
+    target: str
+    evaluation: Evaluation | None
+    provenance: Provenance
+
+
+def write_model(
+    path: str | os.PathLike[str], estimator: Savable, table: TableModel | None = None
+) -> None:
+    """Write a fitted estimator, and what the command line knows of its table, to one file."""
+    parts = estimator._to_parts()
+    manifest: dict[str, Any] = {
+        "kind": "model",
+        "format": _FORMAT,
+        "mercer": mercer_version(),
+        "estimator": type(estimator).__name__,
+        "holds_training_rows": "X" in parts.arrays,
+        "params": parts.params,
+        "fields": parts.fields,
+        "table": None,
+    }
+    arrays = dict(parts.arrays)
+    if table is not None:
+        manifest["table"] = {
+            "encoder": table.encoder.to_dict(),
+            "target": table.target,
+            "provenance": asdict(table.provenance),
+            "evaluation": None,
+        }
+        if table.evaluation is not None:
+            manifest["table"]["evaluation"] = _evaluation_fields(table.evaluation)
+            arrays["evaluation/y_index"] = table.evaluation.y_index
+            arrays["evaluation/proba"] = table.evaluation.proba
+    write_container(path, manifest, arrays)
+
+
+def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """Read manifest and arrays of a model file, of this format or an older one.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, not a model, or of a newer format.
+    """
+    manifest, arrays = read_container(path)
+    if manifest.get("kind") != "model":
+        raise ModelFileError(f"{path}: a mercer file, but not a model")
+    if not isinstance(manifest.get("format"), int) or manifest["format"] > _FORMAT:
+        raise ModelFileError(
+            f"{path}: needs mercer >= {manifest.get('mercer')}, this is {mercer_version()}"
+        )
+    for key in ("params", "fields"):
+        if not isinstance(manifest.get(key), dict):
+            raise ModelFileError(f"{path}: inconsistent, no {key} in it")
+    return manifest, arrays
+
+
+def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel | None:
+    """Rebuild what `write_model` stored beside the estimator, or None if there was nothing."""
+    table = manifest.get("table")
+    if table is None:
+        return None
+    try:
+        evaluation = table["evaluation"]
+        return TableModel(
+            encoder=Encoder.from_dict(table["encoder"]),
+            target=str(table["target"]),
+            evaluation=None if evaluation is None else _evaluation_from(evaluation, arrays),
+            provenance=_provenance_from(table["provenance"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"inconsistent model file: {error}") from error
+
+
+def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
+    """Turn class labels into JSON with their type: strings, booleans, integers or floats."""
+    kind = "object" if classes.dtype == object else classes.dtype.str
+    return {"dtype": kind, "values": classes.tolist()}
+
+
+def decode_labels(fields: Mapping[str, Any]) -> NDArray[Any]:
+    """Rebuild class labels in their original type."""
+    dtype, values = fields["dtype"], fields["values"]
+    if dtype == "object":
+        return np.array(values, dtype=object)
+    if np.dtype(dtype).kind not in "biufU":
+        raise ModelFileError(f"inconsistent model file: labels of type {dtype!r}")
+    return np.array(values, dtype=np.dtype(dtype))
+
+
+def json_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep constructor arguments that JSON can hold; generators and paths become None."""
+    plain = (str, bool, int, float, type(None))
+    kept = {name: value for name, value in params.items() if isinstance(value, plain)}
+    numbers = {n: v.item() for n, v in params.items() if isinstance(v, np.generic)}
+    return {name: kept.get(name, numbers.get(name)) for name in params}
+
+
+def draws_to_parts(draws: Draws) -> tuple[dict[str, Any], Arrays]:
+    """Split draws into JSON values and arrays."""
+    arrays: Arrays = {f"draws/{name}": np.asarray(v) for name, v in draws.variables.items()}
+    arrays |= {f"stats/{name}": np.asarray(v) for name, v in draws.stats.items()}
+    if draws.log_weights is not None:
+        arrays["log_weights"] = draws.log_weights
+    labels = {name: list(entries) for name, entries in draws.labels.items()}
+    return {"labels": labels, "monitored": list(draws.monitored)}, arrays
+
+
+def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
+    """Put draws together again."""
+    named: dict[str, Arrays] = {"draws": {}, "stats": {}}
+    for name, values in arrays.items():
+        kind, _, rest = name.partition("/")
+        if kind in named and rest:
+            named[kind][rest] = values
+    labels = {str(name): tuple(entries) for name, entries in fields["labels"].items()}
+    monitored = tuple(fields["monitored"])
+    weights = arrays.get("log_weights")
+    return Draws(named["draws"], named["stats"], labels, monitored, weights)
+
+
+def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
+    """Rebuild what `Diagnostics.to_dict` gave."""
+    table = Table(
+        tuple(fields["table"]["columns"]), tuple(tuple(row) for row in fields["table"]["rows"])
+    )
+    rate = fields["acceptance_rate"]
+    return Diagnostics(
+        table=table,
+        acceptance_rate=None if rate is None else float(rate),
+        n_divergent=int(fields["n_divergent"]),
+        bfmi=tuple(float(value) for value in fields["bfmi"]),
+        warnings=tuple(str(text) for text in fields["warnings"]),
+    )
+
+
+def _evaluation_fields(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "how": evaluation.how,
+        "classes": list(evaluation.classes),
+        "entries": [asdict(entry) for entry in evaluation.entries],
+    }
+
+
+def _evaluation_from(fields: Mapping[str, Any], arrays: Arrays) -> Evaluation:
+    entries = tuple(
+        ModelScore(
+            name=str(entry["name"]),
+            is_baseline=bool(entry["is_baseline"]),
+            scores=Scores(**entry["scores"]),
+            seconds=float(entry["seconds"]),
+        )
+        for entry in fields["entries"]
+    )
+    return Evaluation(
+        how=str(fields["how"]),
+        classes=tuple(str(name) for name in fields["classes"]),
+        y_index=arrays["evaluation/y_index"],
+        proba=arrays["evaluation/proba"],
+        entries=entries,
+    )
+
+
+def _provenance_from(fields: Mapping[str, Any]) -> Provenance:
+    lists = {"input_names": tuple(fields["input_names"]), "notes": tuple(fields["notes"])}
+    versions = tuple((str(name), str(version)) for name, version in fields["versions"])
+    return Provenance(**{**fields, **lists, "versions": versions})

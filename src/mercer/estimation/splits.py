@@ -1,0 +1,250 @@
+"""Splitting rows into training and test rows: stratified, and groups kept whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import DataError, UsageError
+
+__all__ = ["Folds", "folds", "holdout"]
+
+Rows = NDArray[np.int64]
+N_TRIES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The folds of a cross-validation.
+
+    Parameters
+    ----------
+    pairs : tuple of (train, test)
+        Positions of rows. Every class is in every training part.
+    note : str
+        What differs from what was asked; empty if nothing does. Rows of a class that has a
+        single row (or group) are in all training parts and in no test part.
+    """
+
+    pairs: tuple[tuple[Rows, Rows], ...]
+    note: str
+
+
+def holdout(
+    labels: NDArray[Any],
+    test_size: float,
+    rng: np.random.Generator,
+    groups: NDArray[Any] | None = None,
+    *,
+    is_classification: bool = True,
+) -> tuple[Rows, Rows]:
+    """Split rows once, with the shares of the classes kept.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        The targets.
+    test_size : float
+        The share of the test rows, in (0, 1).
+    rng : numpy.random.Generator
+        Draws the rows.
+    groups : ndarray of shape (n,), optional
+        Rows of one group stay on one side; then the shares are kept as well as the groups allow.
+    is_classification : bool
+        Whether the targets are classes.
+
+    Returns
+    -------
+    train, test : ndarray of int
+        Sorted positions; neither is empty. Every class has a training row.
+
+    Raises
+    ------
+    UsageError
+        `test_size` is out of range.
+    DataError
+        There are too few rows or groups.
+    """
+    if not 0.0 < test_size < 1.0:
+        raise UsageError(f"test_size must be between 0 and 1, and is {test_size}")
+    classes, units, held = _index(labels, groups, is_classification)
+    free = np.flatnonzero(~held)
+    if groups is None:
+        chosen = _choose_rows(classes[free], test_size, rng)
+    else:
+        chosen = _choose_groups(classes[free], test_size, rng, units[free])
+    is_test = np.zeros(len(classes), dtype=np.bool_)
+    is_test[free[chosen]] = True
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def folds(
+    labels: NDArray[Any],
+    n_folds: int,
+    rng: np.random.Generator,
+    groups: NDArray[Any] | None = None,
+    *,
+    is_classification: bool = True,
+) -> Folds:
+    """Split rows into folds, with the shares of the classes kept.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        The targets.
+    n_folds : int
+        How many folds; fewer where the smallest class has fewer rows (or groups), and then the
+        note says so.
+    rng : numpy.random.Generator
+        Draws the rows.
+    groups : ndarray of shape (n,), optional
+        Rows of one group stay in one fold.
+    is_classification : bool
+        Whether the targets are classes.
+
+    Returns
+    -------
+    Folds
+        Positions of the training and the test rows, sorted.
+
+    Raises
+    ------
+    UsageError
+        `n_folds` is less than 2.
+    DataError
+        There are too few rows or groups for two folds.
+    """
+    if n_folds < 2:
+        raise UsageError(f"the number of folds must be at least 2, and is {n_folds}")
+    classes, units, held = _index(labels, groups, is_classification)
+    free = np.flatnonzero(~held)
+    unit = "row" if groups is None else "group"
+    n_units = len(set(units[free]))
+    n_smallest = min(len(set(units[free][classes[free] == k])) for k in set(classes[free]))
+    n_kept = min(n_folds, n_units, max(n_smallest, 2))
+    fold_of = np.full(len(classes), -1, dtype=np.int64)
+    if groups is None:
+        fold_of[free] = _deal_rows(classes[free], n_kept, rng)
+    else:
+        fold_of[free] = _deal_groups(classes[free], n_kept, rng, units[free])
+    notes = []
+    if n_kept < n_folds:
+        few = (
+            f"there are {n_units} {unit}s"
+            if n_kept == n_units
+            else (f"the smallest class has {n_smallest} {unit}{'s' if n_smallest > 1 else ''}")
+        )
+        notes.append(f"{n_kept} folds instead of {n_folds}: {few}")
+    if held.any():
+        notes.append(
+            f"{int(held.sum())} of {len(held)} rows are never tested, because a class has a single "
+            f"{unit}"
+        )
+    pairs = tuple(
+        (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(n_kept)
+    )
+    return Folds(pairs, "; ".join(notes))
+
+
+def _index(
+    labels: NDArray[Any], groups: NDArray[Any] | None, is_classification: bool
+) -> tuple[Rows, Rows, NDArray[np.bool_]]:
+    """Number the classes and the units (rows or groups), and find the rows that only train.
+
+    The only unit of a class can never be tested: its class would be missing from the training.
+    """
+    n = len(labels)
+    classes = np.zeros(n, dtype=np.int64)
+    if is_classification:
+        classes = np.unique(labels, return_inverse=True)[1].reshape(n)
+    units = np.arange(n)
+    if groups is not None:
+        if len(groups) != n:
+            raise UsageError(f"there are {n} rows, but {len(groups)} entries of groups")
+        units = np.unique(groups, return_inverse=True)[1].reshape(n)
+    lonely = [units[classes == k][0] for k in set(classes) if len(set(units[classes == k])) == 1]
+    held: NDArray[np.bool_] = np.isin(units, lonely)
+    if len(set(units[~held])) < 2:
+        unit = "row" if groups is None else "group"
+        raise DataError(
+            f"found {len(set(units))} {unit}(s), too few to split into training and test rows: "
+            f"every class needs two {unit}s"
+        )
+    return classes, units, held
+
+
+def _choose_rows(classes: Rows, test_size: float, rng: np.random.Generator) -> Rows:
+    """Choose test rows: of each class its share, by largest remainders, but never all."""
+    counts = np.bincount(classes)
+    room = np.maximum(counts - 1, 0)
+    n_test = min(max(round(test_size * len(classes)), 1), int(room.sum()))
+    taken = np.minimum(np.floor(test_size * counts).astype(np.int64), room)
+    while taken.sum() < n_test:
+        lacking = np.where(taken < room, test_size * counts - taken, -np.inf)
+        taken[np.argmax(lacking)] += 1
+    chosen = [rng.permutation(np.flatnonzero(classes == k))[:m] for k, m in enumerate(taken)]
+    return np.concatenate(chosen)
+
+
+def _choose_groups(classes: Rows, test_size: float, rng: np.random.Generator, units: Rows) -> Rows:
+    """Choose test groups: the best of a few random choices by the shares of the classes."""
+    counts = _count(classes, units)
+    totals = counts.sum(axis=0)
+    best_cost, best = np.inf, units[:0]
+    for _ in range(N_TRIES):
+        order = rng.permutation(len(counts))
+        n_rows = counts[order].sum(axis=1).cumsum()
+        n_test = int(np.argmin(np.abs(n_rows[:-1] - test_size * n_rows[-1]))) + 1
+        in_test = counts[order[:n_test]].sum(axis=0)
+        cost = float(np.abs(in_test / totals - test_size).sum())
+        if (in_test < totals).all() and cost < best_cost:
+            best_cost, best = cost, order[:n_test]
+    if not len(best):
+        raise _no_split()
+    return np.flatnonzero(np.isin(np.unique(units, return_inverse=True)[1], best))
+
+
+def _deal_rows(classes: Rows, n_folds: int, rng: np.random.Generator) -> Rows:
+    """Deal rows to folds in turn, class by class: sizes differ by one row at most."""
+    order = rng.permutation(len(classes))
+    order = order[np.argsort(classes[order], kind="stable")]
+    fold_of = np.empty(len(classes), dtype=np.int64)
+    fold_of[order] = np.arange(len(classes)) % n_folds
+    return fold_of
+
+
+def _deal_groups(classes: Rows, n_folds: int, rng: np.random.Generator, units: Rows) -> Rows:
+    """Deal groups to folds, largest first, each to the fold that has least of its classes."""
+    counts = _count(classes, units)
+    shares = counts / counts.sum(axis=0)
+    for _ in range(N_TRIES):
+        order = rng.permutation(len(counts))
+        order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
+        load = np.zeros((n_folds, counts.shape[1]))
+        fold_of_group = np.empty(len(counts), dtype=np.int64)
+        for group in order:
+            fold = np.lexsort((load.sum(axis=1), np.round(load @ shares[group], 12)))[0]
+            load[fold] += shares[group]
+            fold_of_group[group] = fold
+        if (load < 1.0 - 1e-9).all():
+            return fold_of_group[np.unique(units, return_inverse=True)[1]]
+    raise _no_split()
+
+
+def _count(classes: Rows, units: Rows) -> Rows:
+    """Count the rows of each group (row) and class (column) that is there."""
+    _, group = np.unique(units, return_inverse=True)
+    _, kind = np.unique(classes, return_inverse=True)
+    counts = np.zeros((group.max() + 1, kind.max() + 1), dtype=np.int64)
+    np.add.at(counts, (group, kind), 1)
+    return counts
+
+
+def _no_split() -> DataError:
+    return DataError(
+        "the groups cannot be split so that every class has a training row; use larger or fewer "
+        "groups, or fewer folds"
+    )

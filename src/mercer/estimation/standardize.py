@@ -1,0 +1,141 @@
+"""Column-wise standardisation of inputs, learned on the training rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import yeojohnson, yeojohnson_normmax
+
+from mercer.errors import DataError, MercerWarning
+
+__all__ = ["METHODS", "Standardizer", "fit_standardizer"]
+
+METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
+
+_CLIP = 10.0  # of the robust columns, in units of the interquartile range
+_ARTEFACTS = 10.0  # "auto": standard deviation above so many interquartile ranges
+_PLAIN, _ROBUST, _YEO_JOHNSON, _ARCSINH = 0, 1, 2, 3
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Standardizer:
+    """x -> g((x - centre) / scale) per column, with g by ``kind``; constant columns become 0.
+
+    Attributes
+    ----------
+    kind : ndarray of shape (d,), int
+        0 plain, 1 clipped at 10, 2 Yeo-Johnson, 3 inverse hyperbolic sine.
+    centre, scale : ndarray of shape (d,)
+        In units of the input; scale is 0 for a constant column.
+    shape : ndarray of shape (d,)
+        Yeo-Johnson's parameter of the scaled column, 1 elsewhere.
+    after_centre, after_scale : ndarray of shape (d,)
+        Mean and standard deviation of g on the training rows, for kinds 2 and 3.
+    """
+
+    kind: NDArray[np.int64]
+    centre: Array
+    scale: Array
+    shape: Array
+    after_centre: Array
+    after_scale: Array
+
+    def transform(self, X: Array) -> Array:
+        """Standardise rows of shape (m, d)."""
+        is_constant = self.scale == 0.0
+        Z = (X - self.centre) / np.where(is_constant, 1.0, self.scale)
+        robust, warped, arcsinh = (self.kind == k for k in (_ROBUST, _YEO_JOHNSON, _ARCSINH))
+        Z[:, robust] = np.clip(Z[:, robust], -_CLIP, _CLIP)
+        Z[:, arcsinh] = np.arcsinh(Z[:, arcsinh])
+        for j in np.flatnonzero(warped):
+            Z[:, j] = yeojohnson(Z[:, j], lmbda=self.shape[j])
+        Z = (Z - self.after_centre) / self.after_scale
+        Z[:, is_constant] = 0.0
+        return np.ascontiguousarray(Z)
+
+
+def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
+    """Learn a standardisation of finite inputs of shape (n, d).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    method : one of `METHODS`
+    names : tuple of str
+        Of the columns, for messages.
+
+    Warns
+    -----
+    MercerWarning
+        Naming the columns that are constant.
+    """
+    d = X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, std = X.mean(axis=0), X.std(axis=0)
+    _check_range(mean, std, names)
+    is_constant = np.ptp(X, axis=0) == 0.0
+    _warn_constant(is_constant, names)
+    lower, median, upper = np.quantile(X, (0.25, 0.5, 0.75), axis=0)
+    iqr = upper - lower
+    is_robust = _robust_columns(method, std, iqr)
+    kind = np.where(is_robust, _ROBUST, _PLAIN)
+    centre = np.where(is_robust, median, mean)
+    scale = np.where(is_robust, iqr, std)
+    if method in ("yeo-johnson", "arcsinh"):
+        kind = np.where(is_constant, _PLAIN, _YEO_JOHNSON if method != "arcsinh" else _ARCSINH)
+    if method == "arcsinh":
+        centre, scale = median, np.where(iqr > 0.0, iqr, std)
+    if method is False:
+        centre, scale = np.zeros(d), np.ones(d)
+    scale = np.where(is_constant, 0.0, scale)
+    plain = Standardizer(kind, centre, scale, np.ones(d), np.zeros(d), np.ones(d))
+    return _with_second_stage(plain, X) if method in ("yeo-johnson", "arcsinh") else plain
+
+
+def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]:
+    if method == "robust":
+        return np.asarray(iqr > 0.0)
+    if method == "auto":
+        return np.asarray((iqr > 0.0) & (std > _ARTEFACTS * iqr))
+    return np.zeros(len(std), dtype=bool)
+
+
+def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
+    """Learn the warp's parameter on the scaled columns, and centre and scale what it gives."""
+    d = X.shape[1]
+    safe_scale = np.where(first.scale == 0.0, 1.0, first.scale)
+    Z = (X - first.centre) / safe_scale
+    shape = np.ones(d)
+    for j in np.flatnonzero(first.kind == _YEO_JOHNSON):
+        shape[j] = np.clip(yeojohnson_normmax(Z[:, j]), -5.0, 5.0)
+    warped = Standardizer(first.kind, first.centre, first.scale, shape, np.zeros(d), np.ones(d))
+    G = warped.transform(X)
+    std = G.std(axis=0)
+    return Standardizer(
+        first.kind, first.centre, first.scale, shape, G.mean(axis=0), np.where(std > 0, std, 1.0)
+    )
+
+
+def _check_range(mean: Array, std: Array, names: tuple[str, ...]) -> None:
+    bad = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(std)))
+    if len(bad):
+        raise DataError(
+            f"column {names[bad[0]]!r}: its values are too large for their variance to be "
+            "computed; rescale it"
+        )
+
+
+def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...]) -> None:
+    if not is_constant.any():
+        return
+    if is_constant.all():
+        message = "all columns are constant: the prediction is the same for every row"
+    else:
+        listed = ", ".join(repr(names[j]) for j in np.flatnonzero(is_constant)[:5])
+        message = f"constant columns say nothing and are ignored: {listed}"
+    warnings.warn(message, MercerWarning, stacklevel=4)

@@ -1,0 +1,1 @@
+"""GP classification: Laplace's approximation inside, Monte Carlo over hyperparameters outside."""

@@ -1,0 +1,204 @@
+"""Compiled loops of the Laplace approximation: arrays and scalars in and out.
+
+``U`` is the transpose of LAPACK's Fortran-ordered lower factor: the same memory, read row by row.
+Twins in NumPy: ``tests/twins``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+__all__ = ["chord_steps", "evidence_adjoint", "solve_factored", "weighted_identity_plus"]
+
+
+@njit(cache=True, nogil=True)
+def weighted_identity_plus(K, root_weights, out):
+    """Write B = I + W^.5 K W^.5 into ``out`` (lower triangle of the Fortran-ordered ``out``)."""
+    n = K.shape[0]
+    for j in range(n):
+        for i in range(j, n):
+            out[i, j] = root_weights[i] * K[j, i] * root_weights[j]
+        out[j, j] += 1.0
+
+
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _subtract_four(x, r0, r1, r2, r3, x0, x1, x2, x3):
+    for i in range(x.shape[0]):
+        x[i] -= r0[i] * x0 + r1[i] * x1 + r2[i] * x2 + r3[i] * x3
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _dot_four(x, r0, r1, r2, r3):
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(x.shape[0]):
+        s0 += r0[i] * x[i]
+        s1 += r1[i] * x[i]
+        s2 += r2[i] * x[i]
+        s3 += r3[i] * x[i]
+    return s0, s1, s2, s3
+
+
+@njit(cache=True, nogil=True)
+def solve_factored(U, x):
+    """Overwrite x with B^-1 x, where B = U'U and U is upper triangular with contiguous rows.
+
+    Four rows at a time, so that the inner loops run at the speed of the memory.
+    """
+    n = x.shape[0]
+    n4 = n - n % 4
+    for j in range(0, n4, 4):  # U'z = x
+        r0, r1, r2, r3 = U[j], U[j + 1], U[j + 2], U[j + 3]
+        x0 = x[j] / r0[j]
+        x1 = (x[j + 1] - r0[j + 1] * x0) / r1[j + 1]
+        x2 = (x[j + 2] - r0[j + 2] * x0 - r1[j + 2] * x1) / r2[j + 2]
+        x3 = (x[j + 3] - r0[j + 3] * x0 - r1[j + 3] * x1 - r2[j + 3] * x2) / r3[j + 3]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
+        _subtract_four(
+            x[j + 4 :], r0[j + 4 :], r1[j + 4 :], r2[j + 4 :], r3[j + 4 :], x0, x1, x2, x3
+        )
+    for j in range(n4, n):
+        x[j] /= U[j, j]
+        for i in range(j + 1, n):
+            x[i] -= U[j, i] * x[j]
+    for j in range(n - 1, n4 - 1, -1):  # U x = z
+        s = x[j]
+        for i in range(j + 1, n):
+            s -= U[j, i] * x[i]
+        x[j] = s / U[j, j]
+    for j in range(n4 - 4, -1, -4):
+        r0, r1, r2, r3 = U[j], U[j + 1], U[j + 2], U[j + 3]
+        s0, s1, s2, s3 = _dot_four(x[j + 4 :], r0[j + 4 :], r1[j + 4 :], r2[j + 4 :], r3[j + 4 :])
+        x3 = (x[j + 3] - s3) / r3[j + 3]
+        x2 = (x[j + 2] - s2 - r2[j + 3] * x3) / r2[j + 2]
+        x1 = (x[j + 1] - s1 - r1[j + 3] * x3 - r1[j + 2] * x2) / r1[j + 1]
+        x0 = (x[j] - s0 - r0[j + 3] * x3 - r0[j + 2] * x2 - r0[j + 1] * x1) / r0[j]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
+
+
+@njit(cache=True, nogil=True)
+def _log_joint(a, f, y):
+    """Psi = -a'f/2 + sum( y f - log(1 + e^f) ): log p(y | f) + log p(f) up to a constant."""
+    value = 0.0
+    for i in range(f.shape[0]):
+        value += f[i] * (y[i] - 0.5 * a[i])
+        value -= max(f[i], 0.0) + math.log1p(math.exp(-abs(f[i])))
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _residual(K, U, root_weights, y, a, f, out):
+    """Write into ``out`` the chord step of a: g - W^.5 B^-1 W^.5 K g with g = (y - pi) - a."""
+    n = f.shape[0]
+    g = np.empty(n)
+    for i in range(n):
+        g[i] = y[i] - 1.0 / (1.0 + math.exp(-f[i])) - a[i]
+    z = np.dot(K, g)
+    for i in range(n):
+        z[i] *= root_weights[i]
+    solve_factored(U, z)
+    for i in range(n):
+        out[i] = g[i] - root_weights[i] * z[i]
+
+
+@njit(cache=True, nogil=True)
+def _mix(step, steps, points, n_kept, out):
+    """Write the Anderson mixture of the last ``n_kept`` points into ``out``.
+
+    The coefficients minimise the norm of the mixed step; ``steps[k]``, ``points[k]`` are the
+    step at a former iterate and the point that it led to.
+    """
+    n = step.shape[0]
+    gram = np.empty((n_kept, n_kept))
+    rhs = np.empty(n_kept)
+    for k in range(n_kept):
+        rhs[k] = np.dot(steps[k], step)
+        for m in range(k + 1):
+            gram[k, m] = np.dot(steps[k], steps[m])
+            gram[m, k] = gram[k, m]
+    for k in range(n_kept):
+        gram[k, k] *= 1.0 + 1e-12
+        gram[k, k] += 1e-300
+    coef = np.linalg.solve(gram, rhs)
+    for k in range(n_kept):
+        for i in range(n):
+            out[i] -= coef[k] * points[k, i]
+
+
+@njit(cache=True, nogil=True)
+def _ascend(K, y, a, f, step, new_a):
+    """Move (a, f) to ``new_a`` if Psi does not fall, else along ``step``, halved until it does not.
+
+    Returns the largest change of f, and whether ``new_a`` was taken.
+    """
+    psi = _log_joint(a, f, y)
+    floor = psi - 1e-12 * (1.0 + abs(psi))
+    new_f = np.dot(K, new_a)
+    is_taken = _log_joint(new_a, new_f, y) >= floor
+    fraction = 1.0
+    while not is_taken and fraction > 1e-6:
+        new_a[:] = a + fraction * step
+        new_f = np.dot(K, new_a)
+        if _log_joint(new_a, new_f, y) >= floor:
+            break
+        fraction *= 0.5
+    change = 0.0
+    for i in range(f.shape[0]):
+        change = max(change, abs(new_f[i] - f[i]))
+    a[:] = new_a
+    f[:] = new_f
+    return change, is_taken
+
+
+@njit(cache=True, nogil=True)
+def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
+    """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
+
+    Each step costs two products with K and one solve. Stops early below ``tolerance``, or once
+    the steps shrink by less than a third. Returns the largest change of f in the last step and
+    the number of steps.
+    """
+    n = f.shape[0]
+    steps, points = np.empty((memory, n)), np.empty((memory, n))
+    step, last_step, last_point = np.empty(n), np.empty(n), np.empty(n)
+    new_a = np.empty(n)
+    n_kept, change = 0, np.inf
+    for k in range(max_steps):
+        _residual(K, U, root_weights, y, a, f, step)
+        if k > 0 and memory > 0:
+            steps[(k - 1) % memory] = step - last_step
+            points[(k - 1) % memory] = a + step - last_point
+            n_kept = min(n_kept + 1, memory)
+        last_step[:] = step
+        last_point[:] = a + step
+        new_a[:] = last_point
+        if n_kept > 0:
+            _mix(step, steps, points, n_kept, new_a)
+        previous = change
+        change, is_taken = _ascend(K, y, a, f, step, new_a)
+        if not is_taken:
+            n_kept = 0
+        if change < tolerance or (k >= 3 and change > 0.7 * previous):
+            return change, k + 1
+    return change, max_steps
+
+
+@njit(cache=True, nogil=True)
+def evidence_adjoint(inverse, root_weights, a, q, out):
+    """Write A = (a a' + q a' + a q' - W^.5 B^-1 W^.5)/2 into ``out``, C-ordered.
+
+    Only the lower triangle of the Fortran-ordered ``inverse`` is read; ``out`` is symmetric.
+    """
+    n = a.shape[0]
+    for j in range(n):
+        aj, qj, wj = 0.5 * a[j], 0.5 * q[j], 0.5 * root_weights[j]
+        for i in range(j, n):
+            out[j, i] = a[i] * (aj + qj) + q[i] * aj - root_weights[i] * wj * inverse[i, j]
+    for i in range(n):
+        for j in range(i):
+            out[i, j] = out[j, i]

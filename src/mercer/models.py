@@ -1,0 +1,140 @@
+"""The table of models: a new method adds one line here.
+
+Names in model files and on the command line are looked up here and nowhere else, so a file can
+only ever name a class that this table knows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.errors import ModelFileError, UsageError
+from mercer.estimation.model_file import ModelParts, TableModel, read_parts, table_model_from
+from mercer.estimation.options import nearest_hint
+
+__all__ = ["MODELS", "ModelEntry", "SavedModel", "choose_model", "load", "read_model"]
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One model of the command line.
+
+    Attributes
+    ----------
+    name : str
+        Of the method: what ``--model`` takes, and the folder.
+    task : {"classification", "regression"}
+    estimator : str
+        Class name, as model files hold it.
+    home : str
+        Module that defines it.
+    summary : str
+        One line for people.
+    max_classes : int
+        The most classes that it can tell apart.
+    """
+
+    name: str
+    task: str
+    estimator: str
+    home: str
+    summary: str
+    max_classes: int
+
+    def estimator_class(self) -> Any:
+        """Import and return the class."""
+        return getattr(importlib.import_module(self.home), self.estimator)
+
+
+MODELS = (
+    ModelEntry(
+        name="gp",
+        task="classification",
+        estimator="GPClassifier",
+        home="mercer.gp.estimator",
+        summary="Gaussian process classification, hybrid Monte Carlo over hyperparameters",
+        max_classes=2,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model file, read."""
+
+    estimator: Any
+    table: TableModel | None
+    manifest: dict[str, Any]
+
+
+def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
+    """Return the entry for ``--model NAME``, "auto" included, that fits the task.
+
+    Raises
+    ------
+    UsageError
+        If there is no such model, or none for the task.
+    """
+    known = [entry.name for entry in MODELS]
+    if name != "auto" and name not in known:
+        raise UsageError(
+            f"no model {name!r}; there is: auto, {', '.join(known)}{nearest_hint(name, known)}"
+        )
+    fitting = [entry for entry in MODELS if entry.task == task and name in ("auto", entry.name)]
+    if not fitting:
+        raise UsageError(f"no model here does {task} yet; there is: {', '.join(known)}")
+    able = [entry for entry in fitting if entry.max_classes >= n_classes]
+    if task == "classification" and not able:
+        most = max(entry.max_classes for entry in fitting)
+        raise UsageError(
+            f"the target has {n_classes} classes, and no model here tells more than {most} apart"
+        )
+    return (able or fitting)[0]
+
+
+def read_model(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model file with all that is in it; no code of the file is run.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, foreign, of a newer version, or inconsistent.
+    StorageError
+        If it cannot be read.
+    """
+    manifest, arrays = read_parts(path)
+    entries = {entry.estimator: entry for entry in MODELS}
+    entry = entries.get(str(manifest.get("estimator")))
+    if entry is None:
+        raise ModelFileError(f"{path}: unknown estimator {str(manifest.get('estimator'))[:80]!r}")
+    parts = ModelParts(manifest["params"], manifest["fields"], arrays)
+    try:
+        estimator = entry.estimator_class()._from_parts(parts)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ModelFileError(f"{path}: inconsistent model file: {error}") from error
+    return SavedModel(estimator, table_model_from(manifest, arrays), manifest)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted estimator that its ``save`` or the command line has written.
+
+    Nothing in the file is executed: it is safe to load from a stranger.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    estimator
+        Fitted; predictions are the same to the last bit.
+
+    Raises
+    ------
+    ModelFileError, StorageError
+        As `read_model`.
+    """
+    return read_model(path).estimator
