@@ -1,0 +1,32 @@
+"""Plots of fitted models: one function each, Matplotlib loaded when the first is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.plot.input_relevance import relevance
+    from mercer.plot.rank_histograms import ranks
+    from mercer.plot.reliability_diagram import reliability
+    from mercer.plot.trace_lines import trace
+
+__all__ = ["ranks", "relevance", "reliability", "trace"]
+
+# Files are not named like their functions: an imported submodule would shadow the function.
+_HOMES = {
+    "ranks": "rank_histograms",
+    "relevance": "input_relevance",
+    "reliability": "reliability_diagram",
+    "trace": "trace_lines",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

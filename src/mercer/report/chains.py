@@ -1,0 +1,122 @@
+"""Whether the chains agree: trace and rank plots, and the diagnostics in plain words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mercer.posterior.diagnostics import Diagnostics
+from mercer.posterior.draws import Draws
+from mercer.report.figures import ranks_svg, trace_svg
+from mercer.report.section import Figure, Section, from_table
+from mercer.report.words import count, percent
+
+__all__ = ["chains_section", "diagnostics_section"]
+
+_N_SHOWN: Final = 6
+_TITLE: Final = "Trace and rank plots"
+_HEADINGS: Final = {
+    "name": "quantity",
+    "ess_bulk": "ESS (bulk)",
+    "ess_tail": "ESS (tail)",
+    "rhat": "R-hat",
+}
+
+
+def chains_section(estimator: Any) -> Section:
+    """Build the section of trace and rank plots, of the quantities that mix worst."""
+    draws: Draws = estimator.posterior_
+    names = _slowest(estimator.diagnostics_)
+    n_chains, length = draws.n_chains, count(draws.n_draws)
+    shown = (
+        f"Shown are the {len(names)} monitored quantities with the fewest effective draws: where "
+        "these look well, the others do. Healthy chains wander quickly around one level, on top "
+        "of each other."
+    )
+    trace = Figure(
+        trace_svg(draws, names),
+        "Trace: the value of each quantity, draw after draw; one colour a chain.",
+        f"Trace plots of {', '.join(names)}; chains: {n_chains}.",
+    )
+    if n_chains == 1:
+        text = (
+            f"One chain of {length} draws. {shown}",
+            "A rank plot compares chains with each other; of a single chain there is none. Two "
+            "chains or more are needed to see whether they agree.",
+        )
+        return Section("chains", _TITLE, text, figures=(trace,))
+    ranks = Figure(
+        ranks_svg(draws, names),
+        "Ranks: how often each chain visits low and high values. Grey: the range of chance, "
+        "for draws that are independent.",
+        f"Rank histograms of {', '.join(names)}; chains: {n_chains}.",
+    )
+    text = (
+        f"{n_chains} chains of {length} draws each. {shown}",
+        "Chains that agree take high and low ranks equally often: every line of the rank plot "
+        "stays level, mostly within the grey range of chance.",
+    )
+    return Section("chains", _TITLE, text, figures=(trace, ranks))
+
+
+def _slowest(diagnostics: Diagnostics) -> list[str]:
+    """Return the names with the smallest bulk ESS (none counts as smallest), worst first."""
+    pairs = zip(diagnostics.table.column("ess_bulk"), diagnostics.table.column("name"), strict=True)
+    return [str(name) for _, name in sorted(pairs, key=_size)[:_N_SHOWN]]
+
+
+def _size(pair: tuple[Any, Any]) -> float:
+    return -1.0 if pair[0] is None else float(pair[0])
+
+
+def diagnostics_section(estimator: Any, glossary: str) -> Section:
+    """Build the section of the diagnostics; the glossary says what the quantities are."""
+    diagnostics: Diagnostics = estimator.diagnostics_
+    text = (
+        _summary(diagnostics),
+        "R-hat compares the chains with each other: it is 1 when they agree, and below 1.01 is "
+        "wanted. The effective sample size (ESS) is how many independent draws these are worth: "
+        "bulk for means, tail for the ends of intervals; 400 is wanted. The Monte Carlo standard "
+        "error (mcse) is how far a mean may be off because there are finitely many draws.",
+    )
+    table = from_table(
+        f"All monitored quantities. {glossary}",
+        diagnostics.table,
+        headings=_HEADINGS,
+        decimals={"ess_bulk": 0, "ess_tail": 0, "rhat": 3},
+    )
+    return Section(
+        "diagnostics",
+        "Diagnostics",
+        text,
+        warnings=diagnostics.warnings,
+        points=_points(diagnostics),
+        tables=(table,),
+    )
+
+
+def _summary(diagnostics: Diagnostics) -> str:
+    if diagnostics.is_converged:
+        return (
+            "No problem was found: the chains agree with each other, and there are enough draws "
+            "for the numbers in this report. (No check can prove that chains have found all of "
+            "the posterior.)"
+        )
+    count = len(diagnostics.warnings)
+    noun = "problem was" if count == 1 else "problems were"
+    return f"{count} {noun} found. Until solved, take the numbers of this report as provisional."
+
+
+def _points(diagnostics: Diagnostics) -> tuple[str, ...]:
+    points = []
+    if diagnostics.max_rhat is not None:
+        points.append(f"largest R-hat: {diagnostics.max_rhat:.3f}")
+    if diagnostics.min_ess is not None:
+        points.append(f"smallest effective sample size: {count(round(diagnostics.min_ess))}")
+    if diagnostics.acceptance_rate is not None:
+        points.append(f"proposals accepted: {percent(diagnostics.acceptance_rate, 0)}")
+    points.append(f"divergent trajectories: {diagnostics.n_divergent}")
+    if diagnostics.bfmi:
+        points.append(
+            f"energy (BFMI, above 0.3 is wanted): {min(diagnostics.bfmi):.2f} in the worst chain"
+        )
+    return tuple(points)

@@ -1,0 +1,101 @@
+"""The part of a report that is about Gaussian process classification."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from mercer.posterior.table import Table
+from mercer.report.figures import relevance_svg
+from mercer.report.section import Figure, Section, from_table
+from mercer.report.words import count, percent
+
+__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+
+TITLE: Final = "Gaussian process classifier"
+GLOSSARY: Final = (
+    "log_weight: logarithm of an input's weight. log_signal_variance: of how far the function may "
+    "rise and fall, squared. log_density: of the posterior density, up to a constant. latent: the "
+    "function itself at some of the training rows."
+)
+
+
+def describe(estimator: Any) -> tuple[str, ...]:
+    """Say in plain words what the model is, and what its file holds."""
+    draws = estimator.posterior_
+    label = estimator.classes_[1]
+    return (
+        f"The model is a smooth unknown function of the inputs; its logistic transform is the "
+        f"probability of “{label}”. How fast the function may change along each input, and how "
+        "far it may rise and fall, is not fixed at one best guess: Markov chain Monte Carlo drew "
+        f"{count(draws.n_total)} plausible settings, and every prediction is an average over "
+        "them.",
+        "A Gaussian process predicts from its training rows, so a saved model file contains all "
+        "of them: share it as you would share the data. This report holds summaries only.",
+    )
+
+
+def sections(estimator: Any) -> tuple[Section, ...]:
+    """Return the section on the relevance of the inputs."""
+    weights = np.asarray(estimator.relevance_, dtype=np.float64)
+    names = tuple(estimator.feature_labels_)
+    prior = estimator.prior_weight_interval_
+    is_top = np.bincount(weights.argmax(axis=1), minlength=len(names)) / len(weights)
+    order = np.argsort(-np.median(weights, axis=0), kind="stable")
+    first = names[int(is_top.argmax())]
+    is_standardised = estimator.get_params()["standardize"] is not False
+    unit = "standard deviations of the input" if is_standardised else "units of the input"
+    scale = (
+        "all inputs are on a common scale (standardised), so weights can be compared"
+        if is_standardised
+        else "inputs were not standardised, so weights depend on units and compare only within one"
+    )
+    text = [
+        f"{first} has the largest weight in {percent(float(is_top.max()), 0)} of the draws. "
+        f"The weight of an input says how fast predictions change along it; {scale}.",
+        "A small weight means that predictions change slowly along that input: it matters little, "
+        "or it acts in nearly a straight line. Weights do not say in which direction an input "
+        "acts, nor that it is a cause.",
+    ]
+    if prior is not None:
+        text.append(
+            "The grey band is what the prior alone says. Where a bar is about as wide as the band, "
+            "the data have said little about that input."
+        )
+    figure = Figure(
+        relevance_svg(weights, names, prior),
+        "Weight of each input (inverse squared lengthscale). Ring: median. Thick bar: half of the "
+        "draws. Thin bar: 90 % of them.",
+        f"Posterior weights of {len(names)} inputs; the largest median is that of "
+        f"{names[order[0]]}, the smallest that of {names[order[-1]]}.",
+    )
+    table = from_table(
+        f"The same in numbers. The lengthscale, in {unit}, is one over the square root of the "
+        "weight.",
+        _table(weights, names, is_top, order),
+        decimals={"largest in % of draws": 0},
+    )
+    title = "Relevance of the inputs"
+    return (Section("relevance", title, tuple(text), figures=(figure,), tables=(table,)),)
+
+
+def _table(
+    weights: np.ndarray[Any, Any],
+    names: tuple[str, ...],
+    is_top: np.ndarray[Any, Any],
+    order: np.ndarray[Any, Any],
+) -> Table:
+    low, median, high = np.quantile(weights, [0.05, 0.5, 0.95], axis=0)
+    columns = (
+        "input",
+        "median weight",
+        "5 %",
+        "95 %",
+        "median lengthscale",
+        "largest in % of draws",
+    )
+    rows = tuple(
+        (names[i], median[i], low[i], high[i], median[i] ** -0.5, 100 * is_top[i]) for i in order
+    )
+    return Table(columns, rows)

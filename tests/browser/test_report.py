@@ -1,0 +1,233 @@
+"""The report in a real browser without a network, and the mutants that the check must catch."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser.checking import find_problems
+from mercer.plot.style import bare_figure, dress, to_svg
+from mercer.report import Report, build_report, render
+from support.fake_estimator import fake_estimator, fake_evaluation, provenance
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+if os.environ.get("CI") == "true":
+    sync_api = import_module("playwright.sync_api")  # its absence is a failure there
+else:
+    sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        reason = "Chromium is not installed, so the report cannot be opened in a browser"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(_ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return build_report(fake_estimator(), evaluation=fake_evaluation(), provenance=provenance())
+
+
+@pytest.fixture(scope="module")
+def html(report: Report) -> str:
+    return render(report)
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Callable[[str], Path]:
+    def save_as_file(html: str) -> Path:
+        path = tmp_path / "a report.html"
+        path.write_text(html, encoding="utf-8")
+        return path
+
+    return save_as_file
+
+
+def _without_policy(html: str) -> str:
+    return re.sub(r"<meta http-equiv[^>]*>", "", html)
+
+
+def test_a_report_opens_without_a_problem(browser, html, save):
+    assert find_problems(browser, save(html)) == []
+
+
+def test_hostile_names_are_harmless(browser, save):
+    names = (
+        "<script>throw 1</script>",
+        '"><img src=x onerror=alert(1)>',
+        "$x_1$",
+        "-->",
+        "日本",
+        "a&b",
+        "\x01",
+    )
+    estimator = fake_estimator(labels=names)
+    report = build_report(estimator, evaluation=fake_evaluation(), provenance=provenance())
+    assert find_problems(browser, save(render(report))) == []
+
+
+def test_a_report_without_held_out_rows_opens(browser, save):
+    report = build_report(fake_estimator(n_chains=1), evaluation=None, provenance=None)
+    assert find_problems(browser, save(render(report)), n_figures=2) == []
+
+
+def test_the_check_catches_each_emptied_plot(browser, report, save):
+    fig = bare_figure(5, 4)
+    dress(fig.subplots())
+    empty = to_svg(fig)
+    for at, section in enumerate(report.sections):
+        for i, figure in enumerate(section.figures):
+            figures = list(section.figures)
+            figures[i] = replace(figure, svg=empty)
+            sections = list(report.sections)
+            sections[at] = replace(section, figures=tuple(figures))
+            mutant = render(replace(report, sections=tuple(sections)))
+            assert any("no drawn marks" in p for p in find_problems(browser, save(mutant)))
+
+
+def test_the_check_catches_one_emptied_panel(browser, html, save):
+    mutant, n_changed = re.subn(r'id="chains-2-mark-3-', 'id="chains-2-gone-3-', html)
+    assert n_changed == 4
+    assert find_problems(browser, save(mutant)) == ["no drawn marks in chains-2-axes_4"]
+
+
+def test_the_check_catches_marks_that_are_not_painted(browser, html, save):
+    mutant = html.replace("</style>", '[id*="-mark-"] * { display: none }</style>', 1)
+    assert len(find_problems(browser, save(mutant))) > 4
+
+
+def test_the_check_catches_a_script_error(browser, html, save):
+    broken = html.replace('"use strict";', '"use strict"; throw new Error("boom");')
+    assert broken != html
+    assert any("console error" in p for p in find_problems(browser, save(broken)))
+    problems = find_problems(browser, save(_without_policy(broken)))
+    assert any("page error: boom" in p for p in problems)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<img src="https://example.org/a.png" alt="">',
+        '<link rel="stylesheet" href="other.css">',
+        '<script src="https://example.org/a.js"></script>',
+    ],
+)
+def test_the_check_catches_a_request(browser, html, save, element):
+    mutant = _without_policy(html).replace("</main>", f"{element}</main>")
+    assert any(p.startswith("request: ") for p in find_problems(browser, save(mutant)))
+
+
+def test_the_page_forbids_requests(browser, html, save):
+    mutant = html.replace("</main>", '<img src="https://example.org/a.png" alt=""></main>')
+    problems = find_problems(browser, save(mutant))
+    assert problems
+    assert all("Content Security Policy" in p for p in problems)
+
+
+def test_the_check_catches_a_missing_section(browser, report, save):
+    for section in report.sections:
+        rest = tuple(s for s in report.sections if s is not section)
+        problems = find_problems(browser, save(render(replace(report, sections=rest))), n_figures=0)
+        assert f"no section {section.key!r}" in problems
+
+
+@pytest.mark.parametrize("width", [360, 400, 768, 1280])
+def test_nothing_is_wider_than_the_screen(browser, html, save, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(save(html).as_uri())
+    for details in page.locator("summary").all():
+        details.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_click_on_a_header_sorts_the_table(browser, html, save):
+    page = browser.new_page()
+    page.goto(save(html).as_uri())
+    header = page.locator("#scores th", has_text="Brier score")
+    cells = page.locator("#scores tbody td:nth-child(5)")
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    up = [float(text) for text in cells.all_inner_texts()]
+    assert up == sorted(up)
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert [float(text) for text in cells.all_inner_texts()] == up[::-1]
+    page.locator("#scores th button", has_text="model").click()
+    names = page.locator("#scores tbody th").all_inner_texts()
+    assert names == sorted(names, key=str.lower)
+    assert header.get_attribute("aria-sort") is None
+    page.close()
+
+
+def test_the_button_copies_the_command(browser, html, save):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(save(html).as_uri())
+    button = page.locator(".command button")
+    button.click()
+    page.wait_for_function("document.querySelector('.command button').textContent !== 'Copy'")
+    if button.inner_text() == "Copied":
+        assert page.evaluate("navigator.clipboard.readText()") == provenance().command
+    else:
+        assert page.evaluate("getSelection().toString()") == provenance().command
+    context.close()
+
+
+def test_dark_and_light_text_has_contrast(browser, html, save):
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme)
+        page.goto(save(html).as_uri())
+        page_colour, *colours = page.evaluate(
+            """() => [
+                getComputedStyle(document.body).backgroundColor,
+                ...["body", ".subtitle", "nav a", ".tile .note", "figcaption", "th.number"].map(
+                    (s) => getComputedStyle(document.querySelector(s)).color),
+                ...[...document.querySelectorAll("figure text")].map(
+                    (e) => getComputedStyle(e).fill),
+            ]"""
+        )
+        assert len(colours) > 20
+        assert min(_contrast(page_colour, colour) for colour in colours) >= 4.5
+        page.close()
+
+
+def _contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours, as WCAG 2 defines it (4.5 is wanted for text)."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

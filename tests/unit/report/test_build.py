@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from mercer.errors import UsageError
+from mercer.report import build_report
+from support.fake_estimator import fake_estimator, fake_evaluation, provenance
+
+_ORDER = ["fit", "scores", "reliability", "relevance", "chains", "diagnostics", "reproduce"]
+
+
+def test_sections_come_in_order_with_or_without_an_evaluation():
+    full = build_report(fake_estimator(), evaluation=fake_evaluation(), provenance=provenance())
+    bare = build_report(fake_estimator(n_draws=30), evaluation=None, provenance=None)
+    assert [s.key for s in full.sections] == _ORDER
+    assert [s.key for s in bare.sections] == _ORDER
+    assert full.subtitle == "diabetic in pima_tr.csv · 200 rows · 7 inputs"
+    assert bare.subtitle == ""
+    assert [len(s.figures) for s in full.sections] == [0, 0, 1, 1, 2, 0, 0]
+    assert all(f.caption and f.alt for s in full.sections for f in s.figures)
+
+
+def test_tiles_of_a_sound_fit_ask_for_no_attention():
+    tiles = build_report(fake_estimator(), evaluation=fake_evaluation(), provenance=None).tiles
+    assert [t.label for t in tiles] == ["Error rate", "Log score", "Calibration error", "Sampling"]
+    assert not any(t.needs_attention for t in tiles)
+    assert "level with the best baseline" in tiles[0].note
+    assert tiles[3].value == "no warnings"
+
+
+def test_tiles_of_a_bad_fit_ask_for_it():
+    estimator = fake_estimator(shift=5.0)
+    evaluation = fake_evaluation(noise=6.0)
+    tiles = build_report(estimator, evaluation=evaluation, provenance=None).tiles
+    assert tiles[0].needs_attention
+    assert "behind the best baseline" in tiles[0].note
+    assert tiles[3].needs_attention
+    assert tiles[3].value == f"{len(estimator.diagnostics_.warnings)} warnings"
+
+
+def test_without_scores_a_tile_says_so():
+    tiles = build_report(fake_estimator(), evaluation=None, provenance=None).tiles
+    assert (tiles[0].label, tiles[0].value) == ("Held-out scores", "none")
+
+
+def test_an_estimator_of_another_kind_is_refused():
+    @dataclass
+    class Pipeline:
+        pass
+
+    with pytest.raises(UsageError, match=r"no report for Pipeline, only for GPClassifier"):
+        build_report(Pipeline(), evaluation=None, provenance=None)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mercer.posterior.scores import reliability_curve
+from mercer.report.figures import ranks_svg, relevance_svg, reliability_svg, trace_svg
+from support.fake_estimator import fake_draws
+
+_NAMES = ("log_density", "log_weight[glu]")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: reliability_svg(reliability_curve([0, 1, 1], [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9]),
+        lambda: relevance_svg(np.ones((3, 1)), ("a",), (0.1, 10.0)),
+        lambda: relevance_svg(np.ones((3, 60)), [f"x{i}" for i in range(60)], None),
+        lambda: trace_svg(fake_draws(n_draws=20), _NAMES),
+        lambda: ranks_svg(fake_draws(n_draws=20), _NAMES),
+    ],
+)
+def test_each_is_as_wide_as_a_phone_and_has_marks(draw):
+    svg = draw()
+    assert re.search(r'viewBox="0 0 360 [\d.]+"', svg)
+    assert 'id="mark-' in svg
+
+
+def test_a_long_chain_does_not_make_a_large_file():
+    assert len(trace_svg(fake_draws(n_draws=5000), _NAMES)) < 150_000

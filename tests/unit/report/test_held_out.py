@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mercer.posterior.evaluation import Evaluation, ModelScore
+from mercer.posterior.scores import Scores
+from mercer.report.held_out import error_rate_se, reliability_section, scores_section, standing
+from support.fake_estimator import fake_evaluation
+
+
+def _entry(name, errors, n_rows, *, log_score=0.5, is_baseline=True):
+    scores = Scores(n_rows, errors / n_rows, log_score, 0.2, 0.05)
+    return ModelScore(name, is_baseline, scores, 1.0)
+
+
+def _evaluation(errors, baseline_errors, n_rows=200):
+    entries = [_entry("GPClassifier", errors, n_rows, is_baseline=False)]
+    entries += [_entry(f"baseline {e}", e, n_rows) for e in baseline_errors]
+    y = np.zeros(n_rows, dtype=np.int64)
+    proba = np.tile([0.8, 0.2], (n_rows, 1))
+    return Evaluation("4-fold cross-validation", ("no", "yes"), y, proba, tuple(entries))
+
+
+def test_the_standard_error_is_binomial_and_never_zero():
+    assert error_rate_se(_entry("m", 40, 200)) == pytest.approx(
+        math.sqrt(0.2 * 0.8 / 200), rel=0.01
+    )
+    assert error_rate_se(_entry("m", 0, 50)) > 0
+
+
+# two standard errors of the gap between 40 and about 56 of 200 are 0.085, that is 17 rows
+@pytest.mark.parametrize(
+    ("errors", "baselines", "word", "best"),
+    [
+        (40, (60, 70), "ahead", "baseline 60"),
+        (40, (70, 55), "level", "baseline 55"),
+        (40, (40,), "level", "baseline 40"),
+        (55, (70, 40), "level", "baseline 40"),
+        (60, (70, 40), "behind", "baseline 40"),
+        (0, (0,), "level", "baseline 0"),
+    ],
+)
+def test_the_verdict_against_the_best_baseline(errors, baselines, word, best):
+    evaluation = _evaluation(errors, baselines)
+    found, entry = standing(evaluation)
+    assert (found, entry.name) == (word, best)
+    sentence = scores_section(evaluation).text[1]
+    phrase = {"level": "level with", "ahead": "ahead of", "behind": "behind"}[word]
+    assert f"the model is {phrase} the best baseline, {best}" in sentence
+    assert "standard error" in sentence
+    assert ("may well be chance" in sentence) == (word == "level")
+
+
+def test_the_log_score_is_ranked_with_its_standard_error():
+    evaluation = fake_evaluation()
+    model = evaluation.proba[np.arange(332), evaluation.y_index]
+    se = np.std(-np.log(model), ddof=1) / math.sqrt(332)
+    text = scores_section(evaluation).text[2]
+    rank = sum(
+        e.scores.log_score < evaluation.entries[0].scores.log_score for e in evaluation.entries
+    )
+    assert f"comes {('first', 'second', 'third')[rank]} of 5" in text
+    assert f"standard error of {se:.3f}" in text
+
+
+def test_the_lowest_of_each_score_is_bold_and_ties_alike():
+    section = scores_section(_evaluation(40, (40, 41)))
+    (table,) = section.tables
+    assert table.columns[1] == "error rate"
+    assert [row[1].is_best for row in table.rows] == [True, True, False]
+    assert [row[3].is_best for row in table.rows] == [True, True, True]
+    assert not any(row[5].is_best for row in table.rows)  # calibration has no winner
+    assert table.rows[0][0].text == "GPClassifier (this model)"
+    assert [row[1].sort for row in table.rows] == [0.2, 0.2, 0.205]
+
+
+def test_without_baselines_nothing_is_compared():
+    section = scores_section(_evaluation(40, ()))
+    assert "No baseline was run" in section.text[1]
+    assert len(section.text) == 2
+
+
+def test_without_held_out_rows_both_sections_say_so():
+    assert "no held-out rows" in scores_section(None).text[0]
+    assert "no held-out rows" in reliability_section(None).text[0]
+    assert not reliability_section(None).figures
+
+
+def test_reliability_counts_the_bars_on_the_diagonal():
+    good = reliability_section(fake_evaluation(n_rows=2000))
+    spoilt = reliability_section(fake_evaluation(n_rows=2000, noise=4.0))
+    count = {s: int(s.text[1].split()[0]) for s in (good, spoilt)}
+    assert count[good] >= 7
+    assert count[spoilt] <= 3
+    assert "“yes”" in good.text[0]
+
+
+def test_the_error_expected_by_chance_is_that_of_perfect_probabilities():
+    evaluation = fake_evaluation(n_rows=1000)
+    said = float(reliability_section(evaluation).text[1].split("lie about ")[1].split()[0])
+    rng = np.random.default_rng(11)
+    p = np.sort(evaluation.proba[:, 1])
+    bins = np.array_split(p, 10)
+    simulated = [
+        np.mean([abs(np.mean(rng.random(len(b)) < b) - b.mean()) for b in bins]) for _ in range(400)
+    ]
+    assert said == pytest.approx(100 * np.mean(simulated), abs=0.25)
+
+
+def test_probabilities_of_zero_leave_the_words_finite():
+    evaluation = _evaluation(40, (50,))
+    proba = np.tile([0.0, 1.0], (200, 1))
+    words = " ".join(scores_section(replace(evaluation, proba=proba)).text)
+    assert "inf" not in words
+    assert "nan" not in words
