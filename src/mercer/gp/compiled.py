@@ -107,52 +107,71 @@ def _residual(K, U, root_weights, y, a, f, out):
 
 
 @njit(cache=True, nogil=True)
+def _eliminate(A, b):
+    """Overwrite b with A^-1 b for a small symmetric A, overwritten too; pivots kept positive.
+
+    Where a pivot vanishes to rounding (steps that are all but parallel) its unknown becomes 0.
+    """
+    m = b.shape[0]
+    for k in range(m):
+        if A[k, k] <= 0.0:
+            A[k, k] = np.inf
+        for i in range(k + 1, m):
+            ratio = A[i, k] / A[k, k]
+            for j in range(k, m):
+                A[i, j] -= ratio * A[k, j]
+            A[i, i] = max(A[i, i], 0.0)
+            b[i] -= ratio * b[k]
+    for k in range(m - 1, -1, -1):
+        for j in range(k + 1, m):
+            b[k] -= A[k, j] * b[j]
+        b[k] /= A[k, k]
+
+
+@njit(cache=True, nogil=True)
 def _mix(step, steps, points, n_kept, out):
-    """Write the Anderson mixture of the last ``n_kept`` points into ``out``.
+    """Move ``out`` from the last point to the Anderson mixture of the last ``n_kept`` points.
 
     The coefficients minimise the norm of the mixed step; ``steps[k]``, ``points[k]`` are the
-    step at a former iterate and the point that it led to.
+    differences of a step and of the point that it led to from those before.
     """
-    n = step.shape[0]
-    gram = np.empty((n_kept, n_kept))
-    rhs = np.empty(n_kept)
+    gram, coef = np.empty((n_kept, n_kept)), np.empty(n_kept)
     for k in range(n_kept):
-        rhs[k] = np.dot(steps[k], step)
+        coef[k] = np.dot(steps[k], step)
         for m in range(k + 1):
             gram[k, m] = np.dot(steps[k], steps[m])
             gram[m, k] = gram[k, m]
-    for k in range(n_kept):
         gram[k, k] *= 1.0 + 1e-12
-        gram[k, k] += 1e-300
-    coef = np.linalg.solve(gram, rhs)
+    _eliminate(gram, coef)
     for k in range(n_kept):
-        for i in range(n):
+        for i in range(out.shape[0]):
             out[i] -= coef[k] * points[k, i]
 
 
 @njit(cache=True, nogil=True)
-def _ascend(K, y, a, f, step, new_a):
+def _ascend(K, y, a, f, psi, step, new_a):
     """Move (a, f) to ``new_a`` if Psi does not fall, else along ``step``, halved until it does not.
 
-    Returns the largest change of f, and whether ``new_a`` was taken.
+    Returns Psi there, the largest change of f, and whether ``new_a`` was taken.
     """
-    psi = _log_joint(a, f, y)
+    n = f.shape[0]
     floor = psi - 1e-12 * (1.0 + abs(psi))
     new_f = np.dot(K, new_a)
-    is_taken = _log_joint(new_a, new_f, y) >= floor
+    new_psi = _log_joint(new_a, new_f, y)
+    is_taken = new_psi >= floor
     fraction = 1.0
-    while not is_taken and fraction > 1e-6:
-        new_a[:] = a + fraction * step
+    while not new_psi >= floor and fraction > 1e-6:
+        for i in range(n):
+            new_a[i] = a[i] + fraction * step[i]
         new_f = np.dot(K, new_a)
-        if _log_joint(new_a, new_f, y) >= floor:
-            break
+        new_psi = _log_joint(new_a, new_f, y)
         fraction *= 0.5
     change = 0.0
-    for i in range(f.shape[0]):
+    for i in range(n):
         change = max(change, abs(new_f[i] - f[i]))
-    a[:] = new_a
-    f[:] = new_f
-    return change, is_taken
+        a[i] = new_a[i]
+        f[i] = new_f[i]
+    return new_psi, change, is_taken
 
 
 @njit(cache=True, nogil=True)
@@ -160,45 +179,50 @@ def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
 
     Each step costs two products with K and one solve. Stops early below ``tolerance``, or once
-    the steps shrink by less than a third. Returns the largest change of f in the last step and
+    the steps hardly shrink. Returns the largest change of f in the last step and
     the number of steps.
     """
     n = f.shape[0]
     steps, points = np.empty((memory, n)), np.empty((memory, n))
-    step, last_step, last_point = np.empty(n), np.empty(n), np.empty(n)
+    step, last_step, last_point = np.empty(n), np.zeros(n), np.zeros(n)
     new_a = np.empty(n)
+    psi = _log_joint(a, f, y)
     n_kept, change = 0, np.inf
     for k in range(max_steps):
         _residual(K, U, root_weights, y, a, f, step)
         if k > 0 and memory > 0:
-            steps[(k - 1) % memory] = step - last_step
-            points[(k - 1) % memory] = a + step - last_point
+            row = (k - 1) % memory
+            for i in range(n):
+                steps[row, i] = step[i] - last_step[i]
+                points[row, i] = a[i] + step[i] - last_point[i]
             n_kept = min(n_kept + 1, memory)
-        last_step[:] = step
-        last_point[:] = a + step
-        new_a[:] = last_point
+        for i in range(n):
+            last_step[i] = step[i]
+            last_point[i] = a[i] + step[i]
+            new_a[i] = last_point[i]
         if n_kept > 0:
             _mix(step, steps, points, n_kept, new_a)
         previous = change
-        change, is_taken = _ascend(K, y, a, f, step, new_a)
+        psi, change, is_taken = _ascend(K, y, a, f, psi, step, new_a)
         if not is_taken:
             n_kept = 0
-        if change < tolerance or (k >= 3 and change > 0.7 * previous):
+        if change < tolerance or (k >= 4 and change > 0.9 * previous):
             return change, k + 1
     return change, max_steps
 
 
 @njit(cache=True, nogil=True)
-def evidence_adjoint(inverse, root_weights, a, q, out):
-    """Write A = (a a' + q a' + a q' - W^.5 B^-1 W^.5)/2 into ``out``, C-ordered.
+def evidence_adjoint(inverse, root_weights, a, q):
+    """Overwrite B^-1 by A = (a a' + q a' + a q' - W^.5 B^-1 W^.5)/2, symmetric.
 
-    Only the lower triangle of the Fortran-ordered ``inverse`` is read; ``out`` is symmetric.
+    Only the upper triangle of the C-ordered ``inverse`` is read.
     """
     n = a.shape[0]
     for j in range(n):
         aj, qj, wj = 0.5 * a[j], 0.5 * q[j], 0.5 * root_weights[j]
         for i in range(j, n):
-            out[j, i] = a[i] * (aj + qj) + q[i] * aj - root_weights[i] * wj * inverse[i, j]
+            bend = root_weights[i] * wj * inverse[j, i]
+            inverse[j, i] = a[i] * (aj + qj) + q[i] * aj - bend
     for i in range(n):
         for j in range(i):
-            out[i, j] = out[j, i]
+            inverse[i, j] = inverse[j, i]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from mercer.gp.compilation import compile_loops
 from mercer.gp.model import HyperparameterPosterior, default_prior, paper_prior
 from mercer.gp.sampler import Maximum, Recorder, find_maximum, make_sampler, paper_hmc
 from mercer.kernels.squared_exponential import SquaredExponentialARD
@@ -18,6 +19,7 @@ from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
+from mercer.sampling.progress import tell
 
 __all__ = ["FittedGP", "GPSettings", "fit_gp"]
 
@@ -58,6 +60,7 @@ def fit_gp(
     X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
 ) -> FittedGP:
     """Draw hyperparameters for standardised inputs (n, d) and targets in {0, 1}."""
+    compile_loops(lambda line: tell(line, options.progress))
     n, d = X.shape
     model = HyperparameterPosterior(X, y, SquaredExponentialARD(), settings.prior_of(d))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from mercer.errors import NumericalError
 from mercer.gp.compiled import chord_steps, evidence_adjoint, weighted_identity_plus
 from mercer.likelihoods.logistic import log_likelihood, success_probability
-from mercer.numerics.cholesky import factorise, inverse_from_factor, symmetric_product
+from mercer.numerics.cholesky import factorise, invert_factored, symmetric_product
 
 __all__ = ["LaplaceFit", "curvature_factor", "fit_laplace"]
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 # of the order of the square, and Bi differs from that at the mode by no more than this.
 _LAST_FACTOR = 1e-8
 _MODE = 1e-11
-_FIRST_STEPS, _LATER_STEPS, _MEMORY, _MAX_FACTORS = 16, 10, 5, 60
+_MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 
 
 @dataclass(frozen=True)
@@ -52,28 +52,21 @@ class LaplaceFit:
         K q is the first-order step from the mode to the mean of the posterior.
     f : ndarray of shape (n,)
         The mode, in logits.
-    inverse : ndarray of shape (n, n)
-        B^-1, lower triangle, Fortran-ordered.
-    root_weights : ndarray of shape (n,)
-        W^.5.
+    adjoint : ndarray of shape (n, n)
+        Symmetric matrix A such that d log Z = sum A_ij dK_ij.
     """
 
     log_evidence: float
     a: Array
     q: Array
     f: Array
-    inverse: Array
-    root_weights: Array
-
-    def adjoint(self) -> Array:
-        """Matrix A such that d log Z = sum A_ij dK_ij: symmetric, shape (n, n)."""
-        out = np.empty_like(self.inverse, order="C")
-        evidence_adjoint(self.inverse, self.root_weights, self.a, self.q, out)
-        return out
+    adjoint: Array
 
 
-def fit_laplace(K: Array, y: Array) -> LaplaceFit:
+def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
     """Find the mode for the Gram matrix K and targets y in {0, 1}, and the log evidence.
+
+    ``scratch``, of the shape of K, is overwritten where given: it becomes the adjoint.
 
     Raises
     ------
@@ -82,46 +75,51 @@ def fit_laplace(K: Array, y: Array) -> LaplaceFit:
     """
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
-    a, f, L, root_weights = _find_mode(K, y)
+    B = np.empty_like(K) if scratch is None else scratch
+    a, f, L, root_weights = _find_mode(K, y, B.T)
     factor_f = f.copy()
     chord_steps(K, L.T, root_weights, y, a, f, _MODE, 3, 0)
-    inverse = inverse_from_factor(L)
+    log_det = np.log(L.diagonal()).sum()
+    inverse = invert_factored(L)
     proba = success_probability(f)
     # s2 = -1/2 d log|B|/df. No division by W: safe where a probability is 0 or 1.
     s2 = -0.5 * (1.0 - inverse.diagonal()) * (1.0 - 2.0 * proba)
-    log_det = np.log(L.diagonal()).sum() - s2 @ (f - factor_f)
+    log_det -= s2 @ (f - factor_f)
     log_evidence = -0.5 * (a @ f) + log_likelihood(y, f) - log_det
     q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
-    return LaplaceFit(float(log_evidence), a, q, f, inverse, root_weights)
+    adjoint = inverse.T
+    evidence_adjoint(adjoint, root_weights, a, q)
+    return LaplaceFit(float(log_evidence), a, q, f, adjoint)
 
 
-def curvature_factor(K: Array, a: Array, y: Array) -> tuple[Array, Array]:
-    """Factor L of B at the mode whose dual coefficients are ``a``, and W^.5: for predictions."""
+def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:
+    """Factor L of B at the mode whose dual coefficients are ``a``, and W^.5: for predictions.
+
+    ``scratch``, of the shape of K, is overwritten and holds L.
+    """
     proba = y - a
     root_weights = np.sqrt(np.maximum(proba * (1.0 - proba), 0.0))
-    return _factor(K, root_weights), root_weights
+    return _factor(K, root_weights, scratch.T), root_weights
 
 
-def _find_mode(K: Array, y: Array) -> tuple[Array, Array, Array, Array]:
-    """Eqs. (5) to (7): (a, f, L, W^.5), L factorised within 1e-8 of the mode."""
+def _find_mode(K: Array, y: Array, B: Array) -> tuple[Array, Array, Array, Array]:
+    """Eqs. (5) to (7): (a, f, L, W^.5), L factorised within 1e-8 of the mode, in place of B."""
     n = len(y)
     a, f = np.zeros(n), np.zeros(n)
     root_weights = np.full(n, 0.5)
-    max_steps = _FIRST_STEPS
     for _ in range(_MAX_FACTORS):
-        L = _factor(K, root_weights)
-        change, _ = chord_steps(K, L.T, root_weights, y, a, f, _LAST_FACTOR, max_steps, _MEMORY)
+        L = _factor(K, root_weights, B)
+        change, _ = chord_steps(K, L.T, root_weights, y, a, f, _LAST_FACTOR, _MAX_STEPS, _MEMORY)
         if not np.isfinite(change):
             break
         proba = success_probability(f)
         root_weights = np.sqrt(proba * (1.0 - proba))
-        max_steps = _LATER_STEPS
         if change < _LAST_FACTOR * max(1.0, np.abs(f).max()):
-            return a, f, _factor(K, root_weights), root_weights
+            return a, f, _factor(K, root_weights, B), root_weights
     raise NumericalError("no mode found: the latent values are too large for double precision")
 
 
-def _factor(K: Array, root_weights: Array) -> Array:
-    B = np.empty_like(K, order="F")
+def _factor(K: Array, root_weights: Array, B: Array) -> Array:
+    """Overwrite B by the factor of I + W^.5 K W^.5."""
     weighted_identity_plus(K, root_weights, B)
     return factorise(B)

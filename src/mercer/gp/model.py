@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from mercer.errors import NumericalError
 from mercer.gp.laplace import fit_laplace
 from mercer.kernels.base import Kernel
 from mercer.numerics.normal_prior import NormalPrior
+from mercer.numerics.workspace import Workspace
 from mercer.sampling.target import Point
 
 __all__ = ["HyperparameterPosterior", "default_prior", "paper_prior", "paper_start"]
@@ -40,6 +41,7 @@ class HyperparameterPosterior:
     y: Array
     kernel: Kernel
     prior: NormalPrior
+    workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
     def evaluate(self, theta: Array) -> Point:
         """Log density, gradient and dual coefficients at theta.
@@ -51,11 +53,11 @@ class HyperparameterPosterior:
         if not np.all(np.abs(theta) < _LARGEST_LOG):
             return _outside(theta, n)
         try:
-            K = self.kernel.gram(theta, self.X)
-            fit = fit_laplace(K, self.y)
+            K = self.kernel.gram(theta, self.X, out=self.workspace.take("gram", n))
+            fit = fit_laplace(K, self.y, scratch=self.workspace.take("factor", n))
         except NumericalError:
             return _outside(theta, n)
-        gradient = self.kernel.gradient(theta, self.X, K, fit.adjoint())
+        gradient = self.kernel.gradient(theta, self.X, K, fit.adjoint)
         return Point(
             position=theta,
             log_density=fit.log_evidence + self.prior.log_density(theta),

@@ -16,6 +16,7 @@ from mercer.gp.laplace import curvature_factor
 from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
+from mercer.numerics.workspace import Workspace
 
 __all__ = ["LatentDraws", "latent_moments", "success_probability"]
 
@@ -63,15 +64,18 @@ class LatentDraws:
             yield from self._moments(X)
 
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
+        n = len(self.y)
+        scratch = Workspace()
         for theta, a, mean_coef in zip(self.theta, self.dual_coef, self.mean_coef, strict=True):
-            L, root_weights = curvature_factor(self.kernel.gram(theta, self.X), a, self.y)
+            K = self.kernel.gram(theta, self.X, out=scratch.take("gram", n))
+            L, root_weights = curvature_factor(K, a, self.y, scratch.take("factor", n))
             for begin in range(0, len(X), _BLOCK):
                 rows = slice(begin, begin + _BLOCK)
-                K = self.kernel.cross_gram(theta, X[rows], self.X)
-                V = solve_lower(L, (K * root_weights).T)
+                cross = self.kernel.cross_gram(theta, X[rows], self.X)
+                V = solve_lower(L, (cross * root_weights).T)
                 explained = np.einsum("ij,ij->j", V, V)
                 variance = self.kernel.diagonal(theta, X[rows]) - explained
-                yield rows, K @ mean_coef, np.maximum(variance, 0.0)
+                yield rows, cross @ mean_coef, np.maximum(variance, 0.0)
 
 
 def success_probability(draws: LatentDraws, X: Array) -> Array:

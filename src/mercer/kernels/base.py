@@ -23,8 +23,11 @@ class Kernel(ABC):
         """Length p of theta for inputs with ``n_inputs`` columns."""
 
     @abstractmethod
-    def gram(self, theta: Array, X: Array) -> Array:
-        """Covariances of all pairs of rows of X: symmetric, shape (n, n), C-ordered."""
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """Covariances of all pairs of rows of X: symmetric, shape (n, n), C-ordered.
+
+        ``out`` is overwritten and returned, where given.
+        """
 
     @abstractmethod
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:

@@ -26,10 +26,10 @@ class SquaredExponentialARD(Kernel):
         """One variance and one weight per input."""
         return 1 + n_inputs
 
-    def gram(self, theta: Array, X: Array) -> Array:
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """Eq. (8) for all pairs of rows; cost O(n^2 d), one product."""
         Xs = _scaled(theta, X, X)
-        K = Xs @ Xs.T
+        K = np.matmul(Xs, Xs.T, out=out)
         half_norms = 0.5 * K.diagonal()
         exponent_from_products(K, half_norms, half_norms, theta[0])
         return np.asarray(np.exp(K, out=K))

@@ -12,7 +12,7 @@ from scipy.linalg import blas, lapack
 
 from mercer.errors import NumericalError
 
-__all__ = ["factorise", "inverse_from_factor", "solve_lower", "symmetric_product"]
+__all__ = ["factorise", "invert_factored", "solve_lower", "symmetric_product"]
 
 # Below this size one LAPACK call inverts a triangle fastest; above, two halves and two products.
 _LEAF = 64
@@ -56,15 +56,14 @@ def _invert_lower(L: NDArray[np.float64]) -> None:
     L[h:, :h] = blas.dtrmm(1.0, upper, corner, side=1, lower=1, overwrite_b=1)
 
 
-def inverse_from_factor(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute B^-1 from B = L L', into the lower triangle of a new Fortran-ordered array.
+def invert_factored(L: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Overwrite the lower triangle of L by that of B^-1, where B = L L'; L is Fortran-ordered.
 
     Cost O(2 n^3 / 3) flops, nearly all in matrix products, which is up to a third less time than
     LAPACK's ``dpotri`` below a thousand rows.
     """
-    V = L.copy(order="F")
-    _invert_lower(V)
-    inverse, info = lapack.dlauum(V, lower=1, overwrite_c=1)
+    _invert_lower(L)
+    inverse, info = lapack.dlauum(L, lower=1, overwrite_c=1)
     if info != 0:
         raise NumericalError(f"the inverse of a matrix of order {len(L)} failed ({info})")
     return np.asarray(inverse)

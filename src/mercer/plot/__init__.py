@@ -9,15 +9,17 @@ if TYPE_CHECKING:
     from mercer.plot.input_relevance import relevance
     from mercer.plot.rank_histograms import ranks
     from mercer.plot.reliability_diagram import reliability
+    from mercer.plot.repeated_runs import repeats
     from mercer.plot.trace_lines import trace
 
-__all__ = ["ranks", "relevance", "reliability", "trace"]
+__all__ = ["ranks", "relevance", "reliability", "repeats", "trace"]
 
 # Files are not named like their functions: an imported submodule would shadow the function.
 _HOMES = {
     "ranks": "rank_histograms",
     "relevance": "input_relevance",
     "reliability": "reliability_diagram",
+    "repeats": "repeated_runs",
     "trace": "trace_lines",
 }
 

@@ -1,0 +1,34 @@
+"""Compiling the loops that GP classification uses, before the user waits for them unawares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.gp import compiled
+from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.kernels import compiled as kernel_loops
+from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.numerics.compilation import compile_first
+
+__all__ = ["compile_loops"]
+
+_LOOPS = (
+    kernel_loops.exponent_from_products,
+    compiled.chord_steps,
+    compiled.evidence_adjoint,
+    compiled.weighted_identity_plus,
+)
+
+
+def compile_loops(tell: Callable[[str], None]) -> None:
+    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
+    compile_first(_LOOPS, _tiny_problem, tell)
+
+
+def _tiny_problem() -> None:
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(2))
+    model.evaluate(np.zeros(3))
+    model.kernel.cross_gram(np.zeros(3), X[:2], X)

@@ -1,0 +1,49 @@
+"""The names of ``mercer reproduce``: one line and one file for each."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from mercer.errors import UsageError
+from mercer.estimation.options import nearest_hint
+from mercer.papers.reproduction import Reproduction, Settings
+
+__all__ = ["NAMES", "NamedReproduction", "reproduce"]
+
+
+@dataclass(frozen=True)
+class NamedReproduction:
+    """One table or figure: its module has a function ``reproduce(settings)``."""
+
+    name: str
+    home: str
+    summary: str
+
+
+NAMES = (
+    NamedReproduction(
+        "gp-pima", "mercer.papers.gp_pima", "Barber & Williams, Table 1, Pima: errors of 332"
+    ),
+    NamedReproduction(
+        "gp-crabs", "mercer.papers.gp_crabs", "Barber & Williams, Table 1, crabs: errors of 120"
+    ),
+)
+
+
+def reproduce(name: str, settings: Settings) -> Reproduction:
+    """Run one reproduction.
+
+    Raises
+    ------
+    UsageError
+        If there is no such name.
+    StorageError
+        If its data are not at hand.
+    """
+    homes = {entry.name: entry.home for entry in NAMES}
+    if name not in homes:
+        hint = nearest_hint(name, list(homes))
+        raise UsageError(f"nothing is called {name!r}; see `mercer reproduce --list`{hint}")
+    outcome: Reproduction = importlib.import_module(homes[name]).reproduce(settings)
+    return outcome

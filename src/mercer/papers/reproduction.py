@@ -1,0 +1,136 @@
+"""What a reproduction reports: claims with verdicts, the figures behind them, and one plot."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.posterior.atomic import write_atomically
+
+__all__ = ["Claim", "Reproduction", "Settings", "mean_and_error", "write_reproduction"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a reproduction is run.
+
+    Attributes
+    ----------
+    is_quick : bool
+        Fewer repeats: the same code, wider errors.
+    n_jobs : int or None
+        Chains at a time.
+    tell : callable
+        Told one line about each stage.
+    """
+
+    is_quick: bool = False
+    n_jobs: int | None = None
+    tell: Callable[[str], None] = field(default=lambda line: None)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper, or of mercer about it, held against what was seen.
+
+    The verdict is "holds", "fails", or "not judged" with the reason in ``note``.
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    verdict: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The outcome of one name of ``mercer reproduce``.
+
+    Attributes
+    ----------
+    name, title, source, command : str
+    claims : tuple of Claim
+    measured : mapping of method to ndarray
+        One number a repeat: what the plot shows and the CSV file holds.
+    unit : str
+        Of ``measured``.
+    published : mapping of method to float
+        The paper's figures in the same unit.
+    notes : tuple of str
+    """
+
+    name: str
+    title: str
+    source: str
+    command: str
+    claims: tuple[Claim, ...]
+    measured: Mapping[str, Array]
+    unit: str
+    published: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+
+    def to_markdown(self) -> str:
+        """Return the page: title, table of claims, notes."""
+        lines = [f"# {self.title}", "", f"Source: {self.source}. Made by `{self.command}`.", ""]
+        lines += ["| claim | paper | ours | verdict |", "|---|---|---|---|"]
+        for claim in self.claims:
+            verdict = f"{claim.verdict} ({claim.note})" if claim.note else claim.verdict
+            lines.append(f"| {claim.claim} | {claim.paper} | {claim.ours} | {verdict} |")
+        lines += ["", f"| method | {self.unit}, mean | standard error | repeats |"]
+        lines.append("|---|---|---|---|")
+        for method, values in self.measured.items():
+            mean, error = mean_and_error(values)
+            spread = "-" if len(values) < 2 else f"{error:.2f}"
+            lines.append(f"| {method} | {mean:.2f} | {spread} | {len(values)} |")
+        lines += ["", *self.notes]
+        return "\n".join(lines) + "\n"
+
+    def to_csv(self) -> str:
+        """Return one row a method and repeat."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["method", "repeat", self.unit])
+        for method, values in self.measured.items():
+            for repeat, value in enumerate(values):
+                writer.writerow([method, repeat, f"{value:.10g}"])
+        return text.getvalue()
+
+
+def mean_and_error(values: Array) -> tuple[float, float]:
+    """Mean and its standard error; 0 for a single value."""
+    error = 0.0 if len(values) < 2 else float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return float(np.mean(values)), error
+
+
+def write_reproduction(reproduction: Reproduction, folder: Path) -> tuple[Path, ...]:
+    """Write NAME.csv, NAME.md and NAME.png into ``folder``; return their paths."""
+    from mercer.plot import repeats
+    from mercer.plot.style import bare_figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    figure = bare_figure(7.0, 1.4 + 0.42 * len(reproduction.measured))
+    axes = figure.subplots()
+    repeats(reproduction.measured, published=reproduction.published, ax=axes)
+    axes.set_xlabel(reproduction.unit)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150, facecolor="white")
+    content = {
+        ".csv": reproduction.to_csv().encode(),
+        ".md": reproduction.to_markdown().encode(),
+        ".png": picture.getvalue(),
+    }
+    paths = []
+    for suffix, data in content.items():
+        path = folder / f"{reproduction.name}{suffix}"
+        write_atomically(path, [data])
+        paths.append(path)
+    return tuple(paths)
