@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from mercer.posterior.evaluation import Evaluation, ModelScore
+from mercer.posterior.comparison import COMPARED, error_rate_se, standing, verdict
+from mercer.posterior.evaluation import Evaluation
 from mercer.posterior.scores import PROBA_FLOOR, ReliabilityCurve, reliability_curve
 from mercer.report.figures import reliability_svg
 from mercer.report.section import Cell, Figure, NamedTable, Section
@@ -15,43 +16,10 @@ from mercer.report.words import count, duration, ordinal, percent
 
 __all__ = ["COMPARED", "error_rate_se", "reliability_section", "scores_section", "standing"]
 
-COMPARED: Final = {"level": "level with", "ahead": "ahead of", "behind": "behind"}
-
 _ABSENT: Final = (
     "There are no held-out rows: nothing here says how well the model predicts rows that it has "
     "not seen. Name a test file, a test share or a number of folds when fitting to get scores."
 )
-
-
-def error_rate_se(entry: ModelScore) -> float:
-    """Return the standard error of an error rate, not 0 for a model without errors.
-
-    Of k errors in n rows: the binomial one at (k + 1) / (n + 2).
-    """
-    n = entry.scores.n_rows
-    rate = (entry.scores.error_rate * n + 1) / (n + 2)
-    return math.sqrt(rate * (1 - rate) / n)
-
-
-def standing(evaluation: Evaluation) -> tuple[str, ModelScore] | None:
-    """Say where the model stands beside the best baseline: "ahead", "level" or "behind".
-
-    Level is a gap of error rates below two standard errors of the gap. The same rows are scored,
-    but which rows each baseline misses is not kept, so the errors are taken as independent: the
-    verdict is cautious.
-
-    Returns
-    -------
-    (word, best baseline), or None without baselines
-    """
-    model, *others = evaluation.entries
-    if not others:
-        return None
-    best = min(others, key=lambda entry: entry.scores.error_rate)
-    gap = model.scores.error_rate - best.scores.error_rate
-    if abs(gap) < 2 * math.hypot(error_rate_se(model), error_rate_se(best)):
-        return "level", best
-    return ("ahead" if gap < 0 else "behind"), best
 
 
 def scores_section(evaluation: Evaluation | None) -> Section:
@@ -62,38 +30,11 @@ def scores_section(evaluation: Evaluation | None) -> Section:
     n_rows = evaluation.entries[0].scores.n_rows
     text = [
         f"Scored on {count(n_rows)} rows that were not used for fitting ({evaluation.how}).",
-        _verdict(evaluation),
+        verdict(evaluation),
     ]
     if len(evaluation.entries) > 1:
         text.append(_log_score_words(evaluation))
     return Section("scores", title, tuple(text), tables=(_score_table(evaluation),))
-
-
-def _verdict(evaluation: Evaluation) -> str:
-    model = evaluation.entries[0]
-    error, se = model.scores.error_rate, error_rate_se(model)
-    margin = f"{100 * se:.1f} percentage points"
-    place = standing(evaluation)
-    if place is None:
-        return (
-            f"The model errs on {percent(error)} of these rows, with a standard error of {margin}. "
-            "No baseline was run, so there is nothing to compare it with."
-        )
-    word, best = place
-    compared = (
-        f"it errs on {percent(error)} of these rows, the baseline on "
-        f"{percent(best.scores.error_rate)}. The standard error of the model's error rate is "
-        f"{margin}"
-    )
-    ending = {
-        "level": "so a gap this small may well be chance.",
-        "ahead": "so a gap this large is hardly chance.",
-        "behind": "so a gap this large is hardly chance: prefer the baseline, or find out why.",
-    }[word]
-    return (
-        f"In errors the model is {COMPARED[word]} the best baseline, {best.name}: {compared}, "
-        f"{ending}"
-    )
 
 
 def _log_score_words(evaluation: Evaluation) -> str:

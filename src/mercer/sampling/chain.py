@@ -88,7 +88,8 @@ def run_chain(
         _restore(chain, adaptation, *saved)
         board.resume(plan.index, chain.n_done)
     n_start = chain.n_done
-    while chain.n_done < plan.n_steps and not _is_time_up(plan, board):
+    info = None
+    while chain.n_done < plan.n_steps and not _is_time_up(chain, plan, board):
         before = steps.bit_generator.state
         try:
             with signals.interruptible():
@@ -96,17 +97,22 @@ def run_chain(
         except StepInterruptedError:
             steps.bit_generator.state = before
             break
+        info = outcome[1]
         _advance(chain, adaptation, plan, *outcome)
-        board.report(plan.index, chain.n_done, outcome[1])
+        board.report(plan.index, chain.n_done, info)
         if file is not None and file.is_due:
             _save(chain, adaptation, file)
     if file is not None and chain.n_done > n_start:
         _save(chain, adaptation, file)
+    if not chain.variables and info is not None:
+        chain.keep(info)  # out of time in warm-up: better than nothing, and said by the driver
     return chain
 
 
-def _is_time_up(plan: ChainPlan, board: Board) -> bool:
-    return board.is_stopping or (plan.deadline is not None and time.monotonic() > plan.deadline)
+def _is_time_up(chain: Chain, plan: ChainPlan, board: Board) -> bool:
+    """Whether to stop: asked to, or past the deadline with at least one step done."""
+    is_late = plan.deadline is not None and time.monotonic() > plan.deadline
+    return board.is_stopping or (is_late and chain.n_done > 0)
 
 
 def _advance(

@@ -181,17 +181,19 @@ def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled
     notes: list[str] = []
     if options.run is not None and options.run.is_resumed:
         notes.append(f"resumed from {options.run.path}")
-    results = [chain.result() for chain in chains if chain.variables]
-    if len(results) < len(chains):
-        raise TimeoutError(
-            "max_seconds ended a chain before its warm-up did: there is no draw to use; "
-            "allow more time, fewer warm-up steps or fewer chains"
-        )
-    n_kept = min(len(next(iter(variables.values()))) for variables, _ in results)
-    if n_kept < options.n_draws:
+    warm = [chain for chain in chains if chain.n_done > options.n_warmup]
+    if not warm:
         notes.append(
-            f"stopped by max_seconds = {options.max_seconds:g}: "
-            f"{n_kept} of {options.n_draws} draws kept in each chain"
+            "stopped by max_seconds during warm-up: one draw from each "
+            "chain, not yet from the posterior"
+        )
+    elif len(warm) < len(chains):
+        notes.append(f"{len(chains) - len(warm)} chains left out: out of time during warm-up")
+    results = [chain.result() for chain in warm or chains]
+    n_kept = min(len(next(iter(variables.values()))) for variables, _ in results)
+    if warm and n_kept < options.n_draws:
+        notes.append(
+            f"stopped by max_seconds: {n_kept} of {options.n_draws} draws kept in each chain"
         )
     variables = {
         name: np.stack([result[0][name][:n_kept] for result in results]) for name in results[0][0]
