@@ -1,0 +1,193 @@
+"""The same data in any form give the same fit (D7, D8, D9, D14); copies of an estimator agree."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from mercer.errors import MercerWarning
+from mercer.gp.estimator import GPClassifier
+from support.gp_cases import problem
+
+TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
+_X = np.round(8.0 * problem(30, 3)[0])  # whole numbers: exact in every type
+_Y = problem(30, 3)[1].astype(int)
+_Z = np.round(8.0 * problem(9, 3, seed=4)[0])
+
+
+def model(**arguments) -> GPClassifier:
+    return GPClassifier(**{**TINY, **arguments})
+
+
+@pytest.fixture(scope="module")
+def expected() -> np.ndarray:
+    return model().fit(_X, _Y).predict_proba(_Z)
+
+
+FORMS = {
+    "fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "float16": lambda X: X.astype(np.float16),
+    "int": lambda X: X.astype(np.int64),
+    "int8": lambda X: X.astype(np.int8),
+    "list": lambda X: X.tolist(),
+    "object": lambda X: X.astype(object),
+    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "backwards in memory": lambda X: X[::-1].copy()[::-1],
+    "big endian": lambda X: X.astype(">f8"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_d14_same_result_in_any_form(form, expected: np.ndarray) -> None:
+    seen = model().fit(form(_X), _Y).predict_proba(form(_Z))
+    np.testing.assert_array_equal(seen, expected)
+
+
+def test_d14_read_only_memmap(tmp_path: Path, expected: np.ndarray) -> None:
+    np.save(tmp_path / "X.npy", _X)
+    np.save(tmp_path / "y.npy", _Y)
+    X, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("X.npy", "y.npy"))
+    np.testing.assert_array_equal(model().fit(X, y).predict_proba(_Z), expected)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_d14_frames(frame, expected: np.ndarray) -> None:
+    names = ("age", "mass", "dose")
+    X, Z = (frame({n: V[:, j] for j, n in enumerate(names)}) for V in (_X, _Z))
+    fitted = model().fit(X, _Y)
+    np.testing.assert_array_equal(fitted.predict_proba(Z), expected)
+    assert fitted.feature_labels_ == names
+    assert list(fitted.feature_names_in_) == list(names)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict_proba(Z[["mass", "age", "dose"]])  # D6
+    assert fitted.posterior_.entry_names("log_weight") == tuple(f"log_weight[{n}]" for n in names)
+
+
+LABELS = {
+    "text": np.array(["no", "yes"]),
+    "object": np.array(["no", "yes"], dtype=object),
+    "bool": np.array([False, True]),
+    "float": np.array([-1.0, 1.0]),
+    "int": np.array([3, 7]),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_d7_labels_come_back_in_their_type(labels: np.ndarray, expected: np.ndarray) -> None:
+    fitted = model().fit(_X, labels[_Y])
+    np.testing.assert_array_equal(fitted.predict_proba(_Z), expected)
+    predicted = fitted.predict(_Z)
+    assert predicted.dtype == labels.dtype == fitted.classes_.dtype
+    np.testing.assert_array_equal(predicted, labels[(expected[:, 1] > 0.5).astype(int)])
+
+
+def test_copies_agree(expected: np.ndarray) -> None:
+    first = model().fit(_X, _Y)
+    again = clone(first)
+    assert not hasattr(again, "posterior_")
+    assert again.get_params() == first.get_params()
+    np.testing.assert_array_equal(again.fit(_X, _Y).predict_proba(_Z), expected)
+    copied = pickle.loads(pickle.dumps(first))
+    np.testing.assert_array_equal(copied.predict_proba(_Z), expected)
+    mean, variance = first.latent(_Z)
+    assert mean.shape == variance.shape == (9,)
+    assert (variance > 0.0).all()
+
+
+def test_data_are_left_alone() -> None:
+    X, y = _X.copy(), _Y.copy()
+    model().fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(X, _X)
+    np.testing.assert_array_equal(y, _Y)
+
+
+def test_blocks_of_rows_do_not_matter(expected: np.ndarray) -> None:
+    fitted = model().fit(_X, _Y)
+    one_by_one = np.vstack([fitted.predict_proba(_Z[i : i + 1]) for i in range(9)])
+    np.testing.assert_allclose(one_by_one, expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="0 sample"):
+        fitted.predict_proba(_Z[:0])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300])
+@pytest.mark.parametrize("columns", [slice(None), slice(0, 1)], ids=["all", "one"])
+def test_d8_scale(scale: float, columns: slice, expected: np.ndarray) -> None:
+    """The result of the rescaled problem, or an error that names the column."""
+    X, Z = _X.copy(), _Z.copy()
+    X[:, columns] *= scale
+    Z[:, columns] *= scale
+    fitted = model()
+    try:
+        fitted.fit(X, _Y)
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = ""
+    if message:
+        assert "'x0'" in message
+    else:
+        np.testing.assert_allclose(fitted.predict_proba(Z), expected, atol=1e-6)
+
+
+def test_d8_offset(expected: np.ndarray) -> None:
+    seen = model().fit(_X + 1e8, _Y).predict_proba(_Z + 1e8)
+    np.testing.assert_allclose(seen, expected, atol=1e-6)
+
+
+def test_d9_constant_column(expected: np.ndarray) -> None:
+    with pytest.warns(MercerWarning, match="'x1'"):
+        fitted = model().fit(np.insert(_X, 1, 5.0, axis=1), _Y)
+    p = fitted.predict_proba(np.insert(_Z, 1, 5.0, axis=1))
+    other = fitted.predict_proba(np.insert(_Z, 1, -70.0, axis=1))
+    np.testing.assert_array_equal(p, other)  # what was constant in training says nothing
+    assert np.isfinite(p).all()
+    assert fitted.relevance_.shape == (20, 4)
+
+
+def test_d9_all_columns_constant() -> None:
+    with pytest.warns(MercerWarning, match="all columns are constant"):
+        fitted = model().fit(np.ones((30, 2)), _Y)
+    p = fitted.predict_proba(np.random.default_rng(0).standard_normal((5, 2)))
+    assert np.ptp(p[:, 1]) < 1e-12
+    assert p[0, 1] == pytest.approx(_Y.mean(), abs=0.15)
+
+
+def test_d10_duplicate_rows_with_conflicting_labels() -> None:
+    X = np.vstack([_X, _X, _X[:1]])
+    y = np.concatenate([_Y, 1 - _Y, _Y[:1]])
+    p = model().fit(X, y).predict_proba(_X)[:, 1]
+    np.testing.assert_allclose(p, 0.5, atol=0.1)
+
+
+def test_d11_many_equal_rows() -> None:
+    X = np.vstack([np.zeros((150, 3)), _X])
+    p = model().fit(X, np.concatenate([np.ones(150, dtype=int), _Y])).predict_proba(_Z)
+    assert np.isfinite(p).all()
+    assert ((p > 0.0) & (p < 1.0)).all()
+
+
+def test_two_rows_are_enough() -> None:
+    p = model().fit([[0.0], [1.0]], [0, 1]).predict_proba([[0.0], [1.0]])
+    assert p[0, 1] < p[1, 1]
+    assert p[0, 1] + p[1, 1] == pytest.approx(1.0, abs=1e-2)
+
+
+def test_not_fitted() -> None:
+    for call in ("predict", "predict_proba", "latent"):
+        with pytest.raises(NotFittedError):
+            getattr(model(), call)(_Z)
+
+
+def test_p5_far_away_is_finite() -> None:
+    fitted = model().fit(_X, _Y)
+    p = fitted.predict_proba(_Z * 1e12)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert np.isfinite(p).all()

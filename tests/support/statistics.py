@@ -1,0 +1,43 @@
+"""Statistical checks with a stated false-alarm rate, shared by tests and their mutants."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+FALSE_ALARM = 1e-6  # per family of statistics
+
+
+def largest_z(values: np.ndarray, truth: np.ndarray, n_batches: int) -> float:
+    """Largest |t| over columns of one chain's values (N, K): batch means against the truth.
+
+    A column that never moves has no standard error: infinite, unless it sits on the truth.
+    """
+    n = len(values) // n_batches * n_batches
+    means = values[:n].reshape(n_batches, -1, values.shape[1]).mean(axis=1)
+    error = np.abs(means.mean(axis=0) - truth)
+    standard_error = means.std(axis=0, ddof=1) / math.sqrt(n_batches)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(error == 0.0, 0.0, error / standard_error)
+    return float(z.max())
+
+
+def z_limit(n_batches: int, n_columns: int) -> float:
+    """Student-t limit with false alarm 1e-6 over all columns (50 batches, 5 columns: 6.04)."""
+    return float(stats.t.isf(FALSE_ALARM / (2.0 * n_columns), n_batches - 1))
+
+
+def dkw_distance(draws: np.ndarray, cdf) -> float:
+    """sup |F_n - F| for iid draws and a continuous distribution function."""
+    x = np.sort(draws)
+    u = cdf(x)
+    n = len(x)
+    rank = np.arange(n + 1) / n
+    return float(max(np.abs(rank[1:] - u).max(), np.abs(rank[:-1] - u).max()))
+
+
+def dkw_limit(n: int, n_statistics: int) -> float:
+    """Dvoretzky-Kiefer-Wolfowitz limit with false alarm 1e-6 over all statistics."""
+    return math.sqrt(math.log(2.0 * n_statistics / FALSE_ALARM) / (2.0 * n))

@@ -1,0 +1,186 @@
+"""Compiled loops of the Laplace approximation against NumPy, sizes around the blocks of four."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from mercer.gp import compiled
+from support.gp_cases import plain_gram, plain_mode, problem
+
+SIZES = (1, 2, 3, 4, 5, 7, 8, 13, 33)
+
+
+def case(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A Gram matrix, labels and square roots of weights."""
+    X, y = problem(n, 2)
+    K = plain_gram(np.array([1.0, 0.0, -1.0]), X)
+    return K, y, np.random.default_rng(n).uniform(0.05, 0.5, n)
+
+
+def identity_plus(K: np.ndarray, root_weights: np.ndarray) -> np.ndarray:
+    return np.eye(len(K)) + root_weights[:, None] * K * root_weights
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_weighted_identity_plus(n: int) -> None:
+    K, _, root_weights = case(n)
+    out = np.full((n, n), np.nan, order="F")
+    compiled.weighted_identity_plus(K, root_weights, out)
+    lower = np.tril_indices(n)
+    np.testing.assert_allclose(out[lower], identity_plus(K, root_weights)[lower], rtol=1e-15)
+    assert np.isnan(out[np.triu_indices(n, 1)]).all()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_solve_factored(n: int) -> None:
+    K, _, root_weights = case(n)
+    B = identity_plus(K, root_weights)
+    U = np.asfortranarray(np.linalg.cholesky(B)).T
+    U = U + np.tril(np.full((n, n), 1e9), -1)  # what stands below the diagonal is never read
+    b = np.random.default_rng(3).standard_normal(n)
+    x = b.copy()
+    compiled.solve_factored(U, x)
+    np.testing.assert_allclose(x, np.linalg.solve(B, b), rtol=1e-11)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_log_joint(n: int) -> None:
+    K, y, _ = case(n)
+    a = 10.0 * np.random.default_rng(4).standard_normal(n)
+    f = K @ a
+    expected = -0.5 * (a @ f) + y @ f - np.logaddexp(0.0, f).sum()
+    assert compiled._log_joint(a, f, y) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_residual(n: int) -> None:
+    K, y, root_weights = case(n)
+    U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
+    a = np.random.default_rng(5).standard_normal(n)
+    f = K @ a
+    out = np.empty(n)
+    compiled._residual(K, U, root_weights, y, a, f, out)
+    g = y - expit(f) - a
+    inverse = np.linalg.inv(identity_plus(K, root_weights))
+    expected = g - root_weights * (inverse @ (root_weights * (K @ g)))
+    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_kept", [1, 2, 4])
+def test_mix(n_kept: int) -> None:
+    rng = np.random.default_rng(6)
+    step, start = rng.standard_normal(9), rng.standard_normal(9)
+    steps, points = rng.standard_normal((2, 5, 9))
+    out = start.copy()
+    compiled._mix(step, steps, points, n_kept, out)
+    coef = np.linalg.lstsq(steps[:n_kept].T, step, rcond=None)[0]
+    np.testing.assert_allclose(out, start - coef @ points[:n_kept], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("memory", [0, 5])
+def test_chord_steps(n: int, memory: int) -> None:
+    """The fixed point is the mode, f stays K a, and the count and the change are told."""
+    K, y, _ = case(n)
+    mode = plain_mode(K, y)
+    root_weights = np.sqrt(expit(mode) * expit(-mode))
+    U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
+    a, f = np.zeros(n), np.zeros(n)
+    change, taken = compiled.chord_steps(K, U, root_weights, y, a, f, 1e-12, 60, memory)
+    np.testing.assert_allclose(f, mode, atol=1e-10)
+    np.testing.assert_allclose(f, K @ a, atol=1e-12)
+    assert change < 1e-9
+    assert 1 <= taken <= 60
+
+
+def test_chord_steps_first_step_is_newtons() -> None:
+    K, y, _ = case(13)
+    root_weights = np.full(13, 0.5)
+    U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
+    a, f = np.zeros(13), np.zeros(13)
+    change, taken = compiled.chord_steps(K, U, root_weights, y, a, f, 1e-12, 1, 5)
+    expected = np.linalg.solve(np.eye(13) + 0.25 * K, y - 0.5)
+    np.testing.assert_allclose(a, expected, rtol=1e-11)
+    assert taken == 1
+    assert change == pytest.approx(np.abs(K @ expected).max())
+
+
+def test_chord_steps_never_lower_psi() -> None:
+    """With labels that a long step overshoots: huge variance, one-sided factor."""
+    X, _ = problem(20, 2)
+    y = (X[:, 0] > 0.0).astype(float)
+    K = plain_gram(np.array([8.0, -3.0, -3.0]), X)
+    root_weights = np.full(20, 0.01)  # too small a curvature: the full step is far too long
+    U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
+    a, f = np.zeros(20), np.zeros(20)
+    psi = compiled._log_joint(a, f, y)
+    for _ in range(8):
+        compiled.chord_steps(K, U, root_weights, y, a, f, 1e-12, 1, 5)
+        new_psi = compiled._log_joint(a, f, y)
+        assert new_psi >= psi - 1e-12 * (1.0 + abs(psi))
+        psi = new_psi
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_evidence_adjoint(n: int) -> None:
+    K, _, root_weights = case(n)
+    rng = np.random.default_rng(8)
+    a, q = rng.standard_normal((2, n))
+    inverse = np.linalg.inv(identity_plus(K, root_weights))
+    out = np.triu(inverse) + np.tril(np.full((n, n), 1e9), -1)  # the lower half is never read
+    compiled.evidence_adjoint(out, root_weights, a, q)
+    weighted = root_weights[:, None] * inverse * root_weights
+    expected = 0.5 * (np.outer(a, a) + np.outer(q, a) + np.outer(a, q) - weighted)
+    np.testing.assert_allclose(out, expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_array_equal(out, out.T)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_eliminate(m: int) -> None:
+    G = np.random.default_rng(m).standard_normal((m, 9))
+    A, b = G @ G.T, np.arange(1.0, m + 1.0)
+    x = b.copy()
+    compiled._eliminate(A.copy(), x)
+    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-9)
+
+
+def test_eliminate_where_a_pivot_vanishes() -> None:
+    """Two unknowns that cannot be told apart: one is 0, and the equations still hold."""
+    A, x = np.array([[4.0, 4.0, 0.0], [4.0, 4.0, 0.0], [0.0, 0.0, 1.0]]), np.array([8.0, 8.0, 3.0])
+    compiled._eliminate(A, x)
+    np.testing.assert_allclose(x, [2.0, 0.0, 3.0])
+    x = np.array([1.0])
+    compiled._eliminate(np.zeros((1, 1)), x)
+    assert x[0] == 0.0
+
+
+def ascend(new_a: np.ndarray, step: np.ndarray, a: np.ndarray):
+    K, y, _ = case(len(a))
+    f = K @ a
+    psi = compiled._log_joint(a, f, y)
+    psi, change, is_taken = compiled._ascend(K, y, a, f, psi, step, new_a)
+    np.testing.assert_allclose(f, K @ a, atol=1e-12)
+    assert psi == compiled._log_joint(a, f, y)
+    return change, is_taken
+
+
+def test_ascend_takes_a_better_point() -> None:
+    K, y, _ = case(8)
+    better = 0.1 * (y - 0.5)
+    a = np.zeros(8)
+    change, is_taken = ascend(better.copy(), np.zeros(8), a)
+    assert is_taken
+    np.testing.assert_array_equal(a, better)
+    assert change == pytest.approx(np.abs(K @ better).max())
+
+
+def test_ascend_halves_the_step_until_psi_does_not_fall() -> None:
+    _, y, _ = case(8)
+    step = 64.0 * (y - 0.5)  # uphill, far too long
+    a = np.zeros(8)
+    _, is_taken = ascend(-step, step, a)
+    assert not is_taken
+    halvings = np.log2(step[0] / a[0])
+    assert halvings == round(halvings) > 0

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.gp.fitting import GPSettings, fit_gp
+from mercer.gp.model import HyperparameterPosterior, default_prior, paper_prior
+from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.sampling.driver import RunOptions
+from support.gp_cases import problem
+
+_OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
+_NAMES = ("x0", "x1")
+
+
+def test_draws_hold_what_predictions_need() -> None:
+    X, y = problem(35, 2)
+    draws = fit_gp(X, y, GPSettings("hmc", "wide", None, None), _OPTIONS, _NAMES).draws
+    shapes = {name: values.shape[2:] for name, values in draws.variables.items()}
+    assert shapes == {
+        "log_signal_variance": (), "log_weight": (2,), "log_density": (), "latent": (20,),
+        "dual_coef": (35,), "dual_correction": (35,),
+    }  # fmt: skip
+    assert (draws.n_chains, draws.n_draws) == (2, 12)
+    assert draws.monitored == ("log_signal_variance", "log_weight", "latent")
+    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(2))
+    for chain in range(2):
+        theta = np.r_[
+            draws.variables["log_signal_variance"][chain, -1],
+            draws.variables["log_weight"][chain, -1],
+        ]
+        point = model.evaluate(theta)
+        assert draws.variables["log_density"][chain, -1] == point.log_density
+        np.testing.assert_array_equal(draws.variables["dual_coef"][chain, -1], point.extra["a"])
+
+
+def test_few_rows_are_all_monitored() -> None:
+    X, y = problem(9, 2)
+    settings = GPSettings("hmc", "paper", 3, 0.1)
+    fitted = fit_gp(X, y, settings, _OPTIONS, _NAMES)
+    assert fitted.draws.variables["latent"].shape == (2, 12, 9)
+    assert (fitted.draws.stats["n_leapfrog"] == 3).all()
+
+
+def test_map_is_one_point_without_spread() -> None:
+    X, y = problem(20, 2)
+    fitted = fit_gp(X, y, GPSettings("map", "wide", None, None), _OPTIONS, _NAMES)
+    assert fitted.draws.n_total == 1
+    assert fitted.draws.stats == {}
+    assert fitted.diagnostics.acceptance_rate is None
+    assert fitted.diagnostics.warnings == ()
+    assert "no posterior spread" in fitted.notes[0]
+
+
+def test_settings_name_the_prior() -> None:
+    for name, expected in (("paper", paper_prior(3)), ("wide", default_prior(3))):
+        prior = GPSettings("hmc", name, None, None).prior_of(3)
+        np.testing.assert_array_equal(prior.mean, expected.mean)
+        np.testing.assert_array_equal(prior.std, expected.std)
+    np.testing.assert_array_equal(default_prior(3).mean, [1.0] + [-1.0 - np.log(3.0)] * 3)
+    np.testing.assert_array_equal(paper_prior(3).std, np.full(4, 3.0))

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.kernels import squared_exponential
+from mercer.kernels.squared_exponential import SquaredExponentialARD
+from support.gp_cases import plain_gram
+
+KERNEL = SquaredExponentialARD()
+THETA = np.array([0.7, 0.2, -1.0])
+X = np.random.default_rng(1).standard_normal((15, 2))
+
+
+def formula_error() -> float:
+    return float(np.abs(KERNEL.gram(THETA, X) - plain_gram(THETA, X)).max())
+
+
+def test_eq_8() -> None:
+    assert formula_error() < 1e-13
+    Z = X[:4] + 0.1
+    np.testing.assert_allclose(KERNEL.cross_gram(THETA, X, Z), plain_gram(THETA, X, Z), rtol=1e-12)
+
+
+def test_eq_8_sees_lengthscales_in_place_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        squared_exponential, "_scaled", lambda theta, X, reference: X * np.exp(-theta[1:])
+    )
+    assert formula_error() > 1e-2
+
+
+def test_parameters_are_counted() -> None:
+    assert KERNEL.n_parameters(5) == 6
+
+
+def test_equal_rows_have_the_variance_exactly() -> None:
+    """Rounding must not make a squared distance negative, hence a covariance above v0."""
+    many = np.repeat(1e3 * X[:3], 40, axis=0)
+    K = KERNEL.gram(np.array([2.0, 3.0, 3.0]), many)
+    assert K.max() <= np.exp(2.0)
+    np.testing.assert_allclose(K[0, :40], np.exp(2.0), rtol=1e-7)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import NumericalError
+from mercer.numerics.cholesky import (
+    factorise,
+    invert_factored,
+    solve_lower,
+    symmetric_product,
+)
+
+SIZES = (1, 2, 63, 64, 65, 130, 200)
+
+
+def positive(n: int) -> np.ndarray:
+    G = np.random.default_rng(n).standard_normal((n, n))
+    return np.asfortranarray(G @ G.T + np.eye(n))
+
+
+def with_junk_above(B: np.ndarray) -> np.ndarray:
+    return np.asfortranarray(np.tril(B) + np.triu(np.full(B.shape, 1e9), 1))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_factorise_reads_the_lower_triangle_and_works_in_place(n: int) -> None:
+    B = positive(n)
+    given = with_junk_above(B)
+    L = factorise(given)
+    assert np.shares_memory(L, given)
+    np.testing.assert_allclose(np.tril(L) @ np.tril(L).T, B, rtol=1e-11, atol=1e-9)
+
+
+def test_factorise_refuses_what_is_not_positive_definite() -> None:
+    with pytest.raises(NumericalError, match="order 3 is not positive definite"):
+        factorise(np.asfortranarray(np.diag([1.0, -1.0, 1.0])))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_invert_factored(n: int) -> None:
+    B = positive(n)
+    L = factorise(with_junk_above(B))
+    inverse = invert_factored(L)
+    assert np.shares_memory(inverse, L)
+    np.testing.assert_allclose(np.tril(inverse), np.tril(np.linalg.inv(B)), rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("columns", [None, 3])
+def test_solve_lower(columns: int | None) -> None:
+    L = with_junk_above(np.linalg.cholesky(positive(20)))
+    b = np.random.default_rng(0).standard_normal(20 if columns is None else (20, columns))
+    np.testing.assert_allclose(np.tril(L) @ solve_lower(L, b), b, rtol=1e-10, atol=1e-11)
+
+
+def test_solve_lower_refuses_a_singular_factor() -> None:
+    with pytest.raises(NumericalError, match="triangular solve"):
+        solve_lower(np.zeros((2, 2), order="F"), np.ones(2))
+
+
+def test_symmetric_product() -> None:
+    B = positive(9)
+    x = np.arange(9.0)
+    np.testing.assert_allclose(symmetric_product(with_junk_above(B), x), B @ x, rtol=1e-13)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from mercer.sampling.board import Board
+from mercer.sampling.progress import ProgressBar, is_wanted, tell
+from support.toy_sampler import ToyInfo
+
+
+def test_auto_is_silent_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert not is_wanted("auto")
+    assert is_wanted(True)
+    assert not is_wanted(False)
+    with pytest.raises(ValueError, match="progress"):
+        is_wanted("yes")
+
+
+def test_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    tell("hello", True)
+    tell("nothing", False)
+    assert capsys.readouterr().err == "hello\n"
+
+
+def test_a_bar_goes_to_standard_error_only(capsys: pytest.CaptureFixture[str]) -> None:
+    board = Board.in_memory(2)
+    with ProgressBar(board, 30, 10, is_shown=True):
+        board.report(0, 30, ToyInfo(0.75, True, 1))
+        board.report(1, 30, ToyInfo(0.75, False, 1))
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert "60/60" in seen.err
+    assert "1 divergent" in seen.err
+
+
+def test_a_hidden_bar_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBar(Board.in_memory(1), 10, 5, is_shown=False):
+        pass
+    assert capsys.readouterr() == ("", "")
