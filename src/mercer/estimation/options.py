@@ -30,7 +30,9 @@ def check_positive(name: str, value: object) -> float:
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise `UsageError` unless ``value`` is one of the choices."""
-    if not any(value is choice or value == choice for choice in choices):
+    texts = [choice for choice in choices if isinstance(choice, str)]
+    is_known = value in texts if isinstance(value, str) else any(value is c for c in choices)
+    if not is_known:
         listed = ", ".join(repr(choice) for choice in choices)
         hint = nearest_hint(str(value), [str(choice) for choice in choices])
         raise UsageError(f"{name} must be one of {listed}; got {value!r}{hint}")

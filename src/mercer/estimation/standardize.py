@@ -17,6 +17,8 @@ METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
 
 _CLIP = 10.0  # of the robust columns, in units of the interquartile range
 _ARTEFACTS = 10.0  # "auto": standard deviation above so many interquartile ranges
+# Beyond this, raw values have squares that distances cannot hold.
+_LARGEST_RAW = 1e100
 _PLAIN, _ROBUST, _YEO_JOHNSON, _ARCSINH = 0, 1, 2, 3
 
 Array = NDArray[np.float64]
@@ -76,8 +78,12 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
     """
     d = X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, std = X.mean(axis=0), X.std(axis=0)
-    _check_range(mean, std, names)
+        mean = X.mean(axis=0)
+        std = _std(X - mean)
+    too_large = ~(np.isfinite(mean) & np.isfinite(std))
+    if method is False:
+        too_large |= np.abs(X).max(axis=0) > _LARGEST_RAW
+    _check_range(too_large, names)
     is_constant = np.ptp(X, axis=0) == 0.0
     _warn_constant(is_constant, names)
     lower, median, upper = np.quantile(X, (0.25, 0.5, 0.75), axis=0)
@@ -121,13 +127,17 @@ def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
     )
 
 
-def _check_range(mean: Array, std: Array, names: tuple[str, ...]) -> None:
-    bad = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(std)))
-    if len(bad):
-        raise DataError(
-            f"column {names[bad[0]]!r}: its values are too large for their variance to be "
-            "computed; rescale it"
-        )
+def _std(deviations: Array) -> Array:
+    """Standard deviation of centred columns whose squares may underflow or overflow."""
+    largest = np.abs(deviations).max(axis=0)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    return np.asarray(largest * (deviations / unit).std(axis=0))
+
+
+def _check_range(too_large: NDArray[np.bool_], names: tuple[str, ...]) -> None:
+    if too_large.any():
+        name = names[int(np.argmax(too_large))]
+        raise DataError(f"column {name!r}: its values are too large to compute with; rescale it")
 
 
 def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...]) -> None:

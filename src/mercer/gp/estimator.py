@@ -70,7 +70,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         interquartile range, clipped at 10. Constant columns become 0.
     n_draws : int, default=500
         Kept draws of each chain.
-    n_warmup : int, default=100
+    n_warmup : int, default=150
         Steps of each chain that tune the sampler and are dropped.
     n_chains : int, default=4
         Independent chains.
@@ -145,7 +145,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         step_size: float | None = None,
         standardize: str | bool = "auto",
         n_draws: int = 500,
-        n_warmup: int = 100,
+        n_warmup: int = 150,
         n_chains: int = 4,
         thin: int = 1,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
@@ -212,7 +212,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         started = time.monotonic()
         common = self._check_arguments()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        self._forget()
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
         self.classes_, y01 = self._encode_target(y)
         self.feature_labels_ = self._labels()
@@ -339,6 +340,11 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"The target holds one class only: {classes[0]!r}; two are needed")
         return classes, index.astype(np.float64)
 
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that one that is cut short leaves no mixture behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def _labels(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", None)
         if names is None:
@@ -363,7 +369,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.prior_weight_interval_ = (float(np.exp(lower[1])), float(np.exp(upper[1])))
 
     def _standardized(self, X: ArrayLike) -> Array:
-        checked = validate_data(self, X, dtype=np.float64, reset=False)
+        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return self.standardizer_.transform(checked)
 
     def _latent_draws(self) -> LatentDraws:

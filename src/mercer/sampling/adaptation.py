@@ -1,6 +1,7 @@
 """Warm-up of Hamiltonian samplers: dual averaging of the step size, one or more masses from draws.
 
-Step size: Nesterov's dual averaging (Hoffman & Gelman 2014, section 3.2) with their constants.
+Step size: Nesterov's dual averaging (Hoffman & Gelman 2014, section 3.2) with their constants, but
+drawn towards twice the first step size, not ten times: the start is good, and warm-up short.
 Mass: estimated from the draws of successive windows, each twice as long as the last; after a
 window the dual averaging starts anew, since the scale of the steps has changed.
 """
@@ -37,8 +38,8 @@ class DualAveraging:
 
     @classmethod
     def start(cls, step_size: float) -> DualAveraging:
-        """Begin at a step size, with the search drawn towards ten times it, at most the limit."""
-        centre = math.log(min(10.0 * step_size, _MAX_STEP_SIZE))
+        """Begin at a step size, with the search drawn towards twice it, at most the limit."""
+        centre = math.log(min(2.0 * step_size, _MAX_STEP_SIZE))
         return cls(math.log(step_size), centre, 0.0, math.log(step_size), 0)
 
     def update(self, error: float) -> DualAveraging:
@@ -74,7 +75,7 @@ class HamiltonianAdaptation(Adaptation):
     """
 
     n_warmup: int
-    target_acceptance: float = 0.8
+    target_acceptance: float = 0.75
 
     def init(self, sampler: Any) -> LearnedTuning:
         """Begin the search at the sampler's own step size."""

@@ -53,7 +53,7 @@ class Chain:
     def result(self) -> tuple[Arrays, Arrays]:
         """Stack the kept draws and their statistics: first axis the draws."""
         variables = {name: np.stack(values) for name, values in self.variables.items()}
-        return variables, {name: np.array(values) for name, values in self.stats.items()}
+        return variables, {name: np.array(self.stats[name]) for name in sorted(self.stats)}
 
     def keep(self, info: Any) -> None:
         """Record the state as a draw."""
@@ -89,7 +89,7 @@ def run_chain(
         board.resume(plan.index, chain.n_done)
     n_start = chain.n_done
     info = None
-    while chain.n_done < plan.n_steps and not _is_time_up(chain, plan, board):
+    while chain.n_done < plan.n_steps and not _is_time_up(plan, board, info is not None):
         before = steps.bit_generator.state
         try:
             with signals.interruptible():
@@ -109,10 +109,10 @@ def run_chain(
     return chain
 
 
-def _is_time_up(chain: Chain, plan: ChainPlan, board: Board) -> bool:
-    """Whether to stop: asked to, or past the deadline with at least one step done."""
+def _is_time_up(plan: ChainPlan, board: Board, has_stepped: bool) -> bool:
+    """Whether to stop: asked to, or past the deadline with at least one step taken now."""
     is_late = plan.deadline is not None and time.monotonic() > plan.deadline
-    return board.is_stopping or (is_late and chain.n_done > 0)
+    return board.is_stopping or (is_late and has_stepped)
 
 
 def _advance(
@@ -171,9 +171,10 @@ def _restore(
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("inconsistent checkpoint: no state of the random numbers") from error
+    for name in chain.sampler.record(chain.state):
+        if f"draws/{name}" in arrays:
+            chain.variables[name] = list(arrays[f"draws/{name}"])
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")
-        if kind == "draws":
-            chain.variables[rest] = list(values)
-        elif kind == "stats":
+        if kind == "stats":
             chain.stats[rest] = values.tolist()

@@ -110,7 +110,7 @@ class NUTS(Sampler[NUTSState, NUTSInfo]):
             tree = _join(rng, tree, new, forward, mass, is_biased=True)  # step 3
             depth += 1
         info = NUTSInfo(
-            acceptance_rate=tree.acceptance_sum / tree.n_leapfrog,
+            acceptance_rate=tree.acceptance_sum / max(1, tree.n_leapfrog),
             is_divergent=tree.is_divergent,
             n_leapfrog=tree.n_leapfrog,
             depth=depth,

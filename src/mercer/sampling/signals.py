@@ -36,6 +36,7 @@ class StopSignals:
         self.board = board
         self.received: int | None = None
         self._is_interruptible = False
+        self._is_waiting = False
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> StopSignals:
@@ -47,8 +48,6 @@ class StopSignals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
-        if self._previous and hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -63,16 +62,17 @@ class StopSignals:
 
     def wait_for(self, call: Callable[[], Any]) -> Any:
         """Run ``call``, which waits for other processes; interrupt it if they do not stop."""
-        previous = None
-        is_main = bool(self._previous) and hasattr(signal, "SIGALRM")
-        if is_main:
-            previous = signal.signal(signal.SIGALRM, self._lose_patience)
+        if not self._previous or not hasattr(signal, "setitimer"):
+            return call()
+        handler = signal.signal(signal.SIGALRM, self._lose_patience)
+        timer = signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self._is_waiting = True
         try:
             return call()
         finally:
-            if is_main:
-                signal.setitimer(signal.ITIMER_REAL, 0.0)
-                signal.signal(signal.SIGALRM, previous)
+            self._is_waiting = False
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.signal(signal.SIGALRM, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.received = number
@@ -81,7 +81,7 @@ class StopSignals:
         if self._is_interruptible:
             self._is_interruptible = False
             raise StepInterruptedError
-        if hasattr(signal, "setitimer"):
+        if self._is_waiting:
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
 
     def _lose_patience(self, number: int, frame: FrameType | None) -> None:
