@@ -25,7 +25,7 @@ install-test: $(BIN)/python
 
 demo: install  ## a table becomes scores, model.mercer and report.html, in the folder demo
 	@mkdir -p demo
-	$(BIN)/mercer fit breast_cancer --target target --test-size 0.25 --set n_draws=250 --out demo/model.mercer --report demo/report.html
+	$(BIN)/mercer fit breast_cancer --target target --test-size 0.25 --no-refit --out demo/model.mercer --report demo/report.html
 
 quick: install-test  ## unit and contract tests
 	$(RUN) -m pytest tests/unit tests/contracts tests/architecture -n auto -m "not slow and not browser"
@@ -47,8 +47,9 @@ slow: install-test  ## the second tier: before an issue is closed
 bench: install-test  ## records in benchmarks/results
 	$(RUN) -m benchmarks
 
-docs: install-test  ## check that the pages name what exists and cite records
-	$(RUN) -m pytest tests/docs
+docs: $(BIN)/python  ## the pages as a site, in the folder site
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/mkdocs build --quiet --site-dir site
 
 fix: install-test
 	$(BIN)/ruff check --fix .

@@ -178,16 +178,16 @@ def _ascend(K, y, a, f, psi, step, new_a):
 def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
 
-    Each step costs two products with K and one solve. Stops early below ``tolerance``, or once
-    the steps hardly shrink. Returns the largest change of f in the last step and
-    the number of steps.
+    Each step costs two products with K and one solve. Stops once the largest error that is left
+    in f is below ``tolerance``, extrapolated from the last two changes (after one step, that
+    change), or once the steps hardly shrink. Returns that error and the number of steps.
     """
     n = f.shape[0]
     steps, points = np.empty((memory, n)), np.empty((memory, n))
     step, last_step, last_point = np.empty(n), np.zeros(n), np.zeros(n)
     new_a = np.empty(n)
     psi = _log_joint(a, f, y)
-    n_kept, change = 0, np.inf
+    n_kept, change, error = 0, np.inf, np.inf
     for k in range(max_steps):
         _residual(K, U, root_weights, y, a, f, step)
         if k > 0 and memory > 0:
@@ -206,9 +206,11 @@ def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
         psi, change, is_taken = _ascend(K, y, a, f, psi, step, new_a)
         if not is_taken:
             n_kept = 0
-        if change < tolerance or (k >= 4 and change > 0.9 * previous):
-            return change, k + 1
-    return change, max_steps
+        shrinkage = min(change / previous, 0.9)
+        error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
+        if error < tolerance or (k >= 4 and change > 0.9 * previous):
+            return error, k + 1
+    return error, max_steps
 
 
 @njit(cache=True, nogil=True)

@@ -7,9 +7,9 @@
 
 **Symbols** (paper -> code): y -> f, t -> y, pi -> proba, Q -> K.
 
-**Deviations.** The paper starts Newton's method warm and stops at 1e-4; the energy of a
-trajectory must be a function of the hyperparameters alone, so every mode is sought from f = 0, to
-rounding. At f = 0 the curvature is largest: its factor serves the first steps, which are
+**Deviations.** The paper stops Newton's method when W changes by 1e-4, and solves its systems by
+conjugate gradients from the last solution; the energy of a trajectory must be a function of the
+hyperparameters alone, so every mode is sought from f = 0, to rounding, by direct solves. At f = 0 the curvature is largest: its factor serves the first steps, which are
 accelerated, and a new factor is taken only when they slow down.
 
 **Cost.** Two to four Cholesky factors, and one inverse for the adjoint: O(n^3).
@@ -31,10 +31,10 @@ __all__ = ["LaplaceFit", "curvature_factor", "fit_laplace"]
 
 Array = NDArray[np.float64]
 
-# The last factor is taken once the steps are below this; its own first step then leaves an error
-# of the order of the square, and Bi differs from that at the mode by no more than this.
+# The last factor is taken once f is known to this; its own first step then leaves an error of the
+# order of the square, and B^-1 differs from that at the mode by no more than this.
 _LAST_FACTOR = 1e-8
-_MODE = 1e-11
+_POLISHED = 1e-7  # a step below this, with that factor, ends within rounding of the mode
 _MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 
 
@@ -78,7 +78,7 @@ def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
     B = np.empty_like(K) if scratch is None else scratch
     a, f, L, root_weights = _find_mode(K, y, B.T)
     factor_f = f.copy()
-    chord_steps(K, L.T, root_weights, y, a, f, _MODE, 3, 0)
+    chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 3, 0)
     log_det = np.log(L.diagonal()).sum()
     inverse = invert_factored(L)
     proba = success_probability(f)
@@ -109,12 +109,12 @@ def _find_mode(K: Array, y: Array, B: Array) -> tuple[Array, Array, Array, Array
     root_weights = np.full(n, 0.5)
     for _ in range(_MAX_FACTORS):
         L = _factor(K, root_weights, B)
-        change, _ = chord_steps(K, L.T, root_weights, y, a, f, _LAST_FACTOR, _MAX_STEPS, _MEMORY)
-        if not np.isfinite(change):
+        error, _ = chord_steps(K, L.T, root_weights, y, a, f, _LAST_FACTOR, _MAX_STEPS, _MEMORY)
+        if not np.isfinite(error):
             break
         proba = success_probability(f)
         root_weights = np.sqrt(proba * (1.0 - proba))
-        if change < _LAST_FACTOR * max(1.0, np.abs(f).max()):
+        if error < _LAST_FACTOR * max(1.0, np.abs(f).max()):
             return a, f, _factor(K, root_weights, B), root_weights
     raise NumericalError("no mode found: the latent values are too large for double precision")
 

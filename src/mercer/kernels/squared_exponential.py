@@ -19,7 +19,7 @@ class SquaredExponentialARD(Kernel):
     Notes
     -----
     Eq. (8) of Barber & Williams. w_l is an inverse squared length scale, in units of the input.
-    Inputs are centred before products are formed, so an offset common to all rows costs no digits.
+    The first row is subtracted before products are formed: a common offset costs no digits.
     """
 
     def n_parameters(self, n_inputs: int) -> int:
@@ -56,11 +56,11 @@ class SquaredExponentialARD(Kernel):
         """
         H = np.multiply(A, K, out=A)
         h = H.sum(axis=1)
-        Xc = X - X.mean(axis=0)
+        Xc = X - X[0]
         squares = h @ (Xc * Xc) - np.einsum("il,il->l", Xc, H @ Xc)
         return np.concatenate(([h.sum()], -np.exp(theta[1:]) * squares))
 
 
 def _scaled(theta: Array, X: Array, reference: Array) -> Array:
-    """Rows of X in units of the length scales, centred on the mean of ``reference``."""
-    return np.asarray((X - reference.mean(axis=0)) * np.exp(0.5 * theta[1:]))
+    """Rows of X less the first of ``reference``, in units of the length scales."""
+    return np.asarray((X - reference[0]) * np.exp(0.5 * theta[1:]))

@@ -1,0 +1,133 @@
+"""Tables of the README and the docs, made from records: ``python -m benchmarks.tables`` fills them in.
+
+A page holds ``<!-- table: NAME -->`` and ``<!-- end of table -->``; what stands between them is
+written here, and a test holds it against the records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import read_record
+
+__all__ = ["PAGES", "filled", "main"]
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/papers/gp.md", "docs/performance.md")
+_MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
+
+
+def main() -> None:
+    """Fill in the tables of all pages."""
+    for page in PAGES:
+        path = ROOT / page
+        path.write_text(filled(path.read_text()))
+
+
+def filled(text: str) -> str:
+    """Return the page with every table made anew."""
+    return _MARK.sub(lambda match: _block(match.group(1)), text)
+
+
+def _block(name: str) -> str:
+    scenario, make = _TABLES[name]
+    record = read_record(scenario)
+    if record is None:
+        raise FileNotFoundError(f"no record of {scenario}: run python -m benchmarks {scenario}")
+    lines = make(record["metrics"])
+    machine = record["machine"]
+    source = (
+        f"Record `benchmarks/results/{scenario}.json`: commit {record['commit']}, {record['date']}, "
+        f"{machine['cpu']}, one BLAS thread."
+    )
+    return "\n".join([f"<!-- table: {name} -->", *lines, "", source, "<!-- end of table -->"])
+
+
+def _rows(header: list[str], rows: list[list[Any]]) -> list[str]:
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    return lines + [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]
+
+
+def _peers(metrics: dict[str, Any]) -> list[str]:
+    names = {
+        "make_classification_300_v1": "simulated, 300 x 8",
+        "breast_cancer_300_v1": "breast cancer, 300 x 30",
+    }
+    header = ["data", "method", "log score", "error", "fit, s", "predict, s"]
+    return _rows(
+        header,
+        [
+            [
+                names[row["data"]],
+                row["method"],
+                f"{row['log_score']:.3f} ± {row['log_score_standard_error']:.3f}",
+                f"{100 * row['error_rate']:.1f} %",
+                f"{row['fit_seconds']:.2f}",
+                f"{row['predict_seconds']:.2f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _gradient(metrics: dict[str, Any]) -> list[str]:
+    header = ["n", "d", "log v0", "dpotrf, ms", "gradient, ms", "ratio"]
+    keys = ["n", "d", "log_signal_variance", "dpotrf_ms", "gradient_ms", "ratio"]
+    return _rows(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _ess(metrics: dict[str, Any]) -> list[str]:
+    header = ["data", "sampler", "smallest ESS a CPU second", "smallest ESS", "CPU s", "draws"]
+    keys = ["data", "sampler", "ess_per_second", "min_ess", "cpu_seconds", "n_draws_in_all"]
+    return _rows(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _claims(name: str) -> Callable[[dict[str, Any]], list[str]]:
+    def make(metrics: dict[str, Any]) -> list[str]:
+        rows = [
+            [
+                claim["claim"],
+                claim["paper"],
+                claim["ours"],
+                claim["verdict"] + (f" ({claim['note']})" if claim["note"] else ""),
+            ]
+            for claim in metrics[name]["claims"]
+        ]
+        return [*_rows(["claim", "paper", "ours", "verdict"], rows), "", *metrics[name]["notes"]]
+
+    return make
+
+
+def _size(metrics: dict[str, Any]) -> list[str]:
+    return _rows(
+        ["n", "peak of fit, n x n arrays", "of fit and predict"],
+        [[metrics["n"], metrics["peak_arrays_fit"], metrics["peak_arrays_fit_and_predict"]]],
+    )
+
+
+def _startup(metrics: dict[str, Any]) -> list[str]:
+    names = {
+        "help_seconds": "`mercer --help`",
+        "import_seconds": "`import mercer`",
+        "bare_python_seconds": "Python alone",
+        "first_fit_with_compilation_seconds": "first fit, loops compiled",
+        "first_fit_from_cache_seconds": "first fit, loops cached",
+    }
+    return _rows(["process", "seconds"], [[text, metrics[key]] for key, text in names.items()])
+
+
+_TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
+    "gp-peers": ("gp-peers-v1", _peers),
+    "gp-gradient": ("gp-gradient-v1", _gradient),
+    "gp-ess": ("gp-ess-v1", _ess),
+    "gp-memory": ("gp-memory-v1", _size),
+    "startup": ("startup-v1", _startup),
+    "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
+    "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),
+}
+
+if __name__ == "__main__":
+    main()

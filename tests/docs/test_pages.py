@@ -1,0 +1,77 @@
+"""The pages: links lead somewhere, commands parse, Python runs, tables are those of the records."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import click
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+def commands(text: str) -> list[str]:
+    lines = re.findall(r"^ {4}(mercer .*)$", text, re.MULTILINE)
+    quoted = re.findall(r"`(mercer [^`]+)`", text)
+    return [line.partition("  #")[0].strip() for line in [*lines, *quoted]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def parse(line: str) -> None:
+    """Parse a command line as mercer would, without running it."""
+    from mercer.cli.main import cli
+
+    words = shlex.split(line)[1:]
+    if words in (["--help"], ["--version"]):
+        return
+    context = click.Context(cli)
+    command = cli.get_command(context, words[0])
+    assert command is not None, line
+    if "..." not in line and len(words) > 1:
+        command.make_context(words[0], words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_commands_parse(page: Path) -> None:
+    for line in commands(page.read_text()):
+        parse(line)
+
+
+def test_a_misspelt_option_is_caught() -> None:
+    with pytest.raises(click.ClickException):
+        parse("mercer fit table.csv --taget y")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_python_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            names: dict[str, object] = {}
+            exec(compile(block, str(page), "exec"), names)
+        assert "model" in names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_tables_are_those_of_the_records(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.tables import filled
+
+    assert filled(page.read_text()) == page.read_text()
