@@ -1,0 +1,1 @@
+"""What mercer is compared with."""

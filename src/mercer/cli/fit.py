@@ -1,0 +1,144 @@
+"""`mercer fit`: a model from a table, scored beside baselines, saved, with a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mercer.cli.options import (
+    TableOptions,
+    cv_option,
+    debug_option,
+    jobs_option,
+    json_option,
+    out_path,
+    table_options,
+)
+
+if TYPE_CHECKING:
+    from mercer.cli.fitting import Plan
+    from mercer.cli.session import Session
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("data", metavar="DATA")
+@table_options
+@click.option("--model", default="auto", show_default=True, metavar="NAME", help="auto or gp.")
+@click.option("--test", metavar="FILE", help="Score on the rows of this file or data set.")
+@click.option("--test-size", type=float, metavar="SHARE", help="Score on this share of the rows.")
+@cv_option("Score by K folds [default: 10 below 1000 rows, else --test-size 0.25].")
+@click.option(
+    "--no-refit", is_flag=True, help="Save the model that was scored, not one of all rows."
+)
+@out_path("--out", "Save the model.")
+@out_path("--report", "Write a report, one HTML file.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep the state here as it runs; the same command goes on from it.",
+)
+@click.option("--strict", is_flag=True, help="Write nothing and exit 5 when diagnostics warn.")
+@jobs_option
+@json_option
+@debug_option
+def command(
+    data: str,
+    target: str,
+    task: str,
+    settings: tuple[str, ...],
+    drop: tuple[str, ...],
+    id_column: str | None,
+    group: str | None,
+    missing: str,
+    seed: int,
+    model: str,
+    test: str | None,
+    test_size: float | None,
+    cv: int | None,
+    no_refit: bool,
+    out: Path | None,
+    report: Path | None,
+    checkpoint: Path | None,
+    strict: bool,
+    jobs: int | None,
+    is_json: bool,
+) -> None:
+    """Fit a model to a table, score it beside baselines, save it.
+
+    DATA is a CSV (also .gz), Parquet or Arrow file, a folder of these, or a data set by name.
+
+    \b
+    mercer fit patients.csv --target diabetic --out model.mercer --report report.html
+    mercer fit breast_cancer --target target --test-size 0.25
+    """
+    from mercer.cli.exits import stoppable
+    from mercer.cli.outputs import check_outputs
+    from mercer.cli.planning import FitOptions, make_plan
+    from mercer.cli.session import Session
+    from mercer.cli.splitting import ScoringOptions
+
+    check_outputs(out, report)
+    session = Session(is_json)
+    options = FitOptions(
+        data=data,
+        table=TableOptions(target, task, drop, id_column, group, missing),
+        scoring=ScoringOptions(test, test_size, cv, not no_refit),
+        model=model,
+        settings=settings,
+        seed=seed,
+        jobs=jobs,
+        checkpoint=checkpoint,
+    )
+    with session.warnings_as_lines(), stoppable(checkpoint):
+        plan = make_plan(options, session)
+        _fit(plan, session, target=target, out=out, report=report, is_strict=strict)
+
+
+def _fit(
+    plan: Plan,
+    session: Session,
+    *,
+    target: str,
+    out: Path | None,
+    report: Path | None,
+    is_strict: bool,
+) -> None:
+    from mercer.cli.fitting import fit_final, score
+    from mercer.cli.provenance import make_provenance
+    from mercer.cli.saving import as_json, say_fitted, write_files
+    from mercer.cli.score_table import evaluation_table
+    from mercer.errors import NumericalError
+    from mercer.estimation.model_file import TableModel
+    from mercer.posterior.comparison import verdict
+
+    fitted = fit_final(plan, session) if plan.is_scored_itself else None
+    evaluation, problems = score(plan, session, fitted)
+    session.blank()
+    session.show(evaluation_table(evaluation))
+    session.blank()
+    for problem in problems:
+        session.note("warning", f"not scored: {problem}")
+    session.say("verdict", verdict(evaluation))
+    if fitted is None:
+        fitted = fit_final(plan, session)
+    diagnostics = fitted.estimator.diagnostics_
+    if is_strict and diagnostics.warnings:
+        raise NumericalError(f"--strict: {' '.join(diagnostics.warnings)}")
+    notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
+    provenance = make_provenance(
+        plan.table,
+        target=target,
+        n_rows=fitted.n_rows,
+        seed=plan.seed,
+        seconds=fitted.seconds,
+        notes=(plan.table.reason, *plan.table.notes, *notes),
+    )
+    saved = TableModel(plan.table.encoder, target, evaluation, provenance)
+    say_fitted(fitted, session)
+    write_files(fitted, saved, session, out=out, report=report)
+    session.give(as_json(plan, fitted, saved, out=out, report=report))

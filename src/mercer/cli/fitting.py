@@ -1,0 +1,177 @@
+"""The work of `mercer fit`: score on held-out rows, then fit what is saved."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.baselines.peers import PEERS
+from mercer.cli.session import Session
+from mercer.cli.splitting import Split
+from mercer.cli.table import TrainingTable
+from mercer.data.wording import printable, quoted
+from mercer.errors import DataError, MercerError, UsageError
+from mercer.estimation.cross_validate import Contender, Result, cross_validate, maker_of
+from mercer.models import ModelEntry
+from mercer.posterior.evaluation import Evaluation, ModelScore
+
+__all__ = ["Fitted", "Plan", "constant_columns", "fit_final", "score"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be fitted, and with which resources."""
+
+    entry: ModelEntry
+    table: TrainingTable
+    split: Split
+    estimator: Any  # unfitted, as it will be saved
+    seed: int
+    n_jobs: int
+    checkpoint: Path | None
+
+    @property
+    def label(self) -> str:
+        """Name of the model in tables."""
+        return f"mercer {self.entry.name}"
+
+    @property
+    def is_scored_itself(self) -> bool:
+        """Whether the saved model is the one that is scored."""
+        return self.split.train is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The model that is saved."""
+
+    estimator: Any
+    n_rows: int
+    seconds: float
+
+
+def fit_final(plan: Plan, session: Session) -> Fitted:
+    """Fit the model that is saved, with all its chains and its own progress bar."""
+    table, train = plan.table, plan.split.train
+    rows = np.arange(len(table.labels)) if train is None else train
+    started = time.perf_counter()
+    estimator = plan.estimator
+    # Without a data frame scikit-learn has no way to pass the names of columns to `fit`.
+    estimator._labels = lambda: table.encoder.feature_names
+    try:
+        with session.warnings_as_lines():
+            estimator.fit(table.X[rows], _native(table.labels[rows]))
+    except (MercerError, TimeoutError):
+        raise
+    except ValueError as error:
+        raise DataError(f"{printable(table.source)}: {error}") from error
+    finally:
+        del estimator._labels
+    seconds = time.perf_counter() - started
+    # How it was run is no part of the model: the file is the same for any number of processes.
+    estimator.set_params(n_jobs=None, progress="auto", checkpoint=None)
+    return Fitted(estimator, len(rows), seconds)
+
+
+def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluation, list[str]]:
+    """Score the model and the baselines on the same rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    session : Session
+    fitted : Fitted or None
+        The saved model, where it is itself the one that is scored.
+
+    Returns
+    -------
+    Evaluation
+    notes : list of str
+        Baselines that could not be scored.
+    """
+    contenders = [
+        Contender(peer.label, True, functools.partial(peer.make, plan.seed))
+        for peer in PEERS
+        if peer.is_brief
+    ]
+    if fitted is None:
+        contenders.insert(0, Contender(plan.label, False, maker_of(_for_folds(plan))))
+    with session.progress() as bar:
+        n_fits = len(contenders) * len(plan.split.folds)
+        task = bar.add_task("scoring", total=n_fits, detail="")
+        results = cross_validate(
+            contenders,
+            plan.split.folds,
+            n_jobs=plan.n_jobs,
+            on_fold=lambda name: bar.update(task, advance=1, detail=name),
+        )
+    if fitted is not None:
+        results = (_score_itself(plan, fitted), *results)
+    model, *peers = results
+    if model.problem:
+        raise _typed(model, plan)
+    entries = tuple(
+        ModelScore(result.name, result.is_baseline, result.pooled, result.seconds)
+        for result in (model, *peers)
+        if not result.problem
+    )
+    evaluation = Evaluation(
+        how=plan.split.how,
+        classes=tuple(str(label) for label in plan.table.classes),
+        y_index=np.concatenate(model.y),
+        proba=np.concatenate(model.probas),
+        entries=entries,
+    )
+    return evaluation, [f"{each.name}: {each.problem}" for each in peers if each.problem]
+
+
+def _for_folds(plan: Plan) -> Any:
+    """Return the estimator that a fold fits: one chain, quiet, its state in its own folder."""
+    from sklearn.base import clone
+
+    checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
+    quiet = {"n_chains": 1, "n_jobs": None, "progress": False, "checkpoint": checkpoint}
+    return clone(plan.estimator).set_params(**quiet)
+
+
+def _score_itself(plan: Plan, fitted: Fitted) -> Result:
+    (fold,) = plan.split.folds
+    started = time.perf_counter()
+    proba = np.asarray(fitted.estimator.predict_proba(fold.X_test))
+    seconds = fitted.seconds + time.perf_counter() - started
+    return Result(plan.label, False, (proba,), (fold.y_test,), seconds)
+
+
+def _typed(result: Result, plan: Plan) -> Exception:
+    """Return the error of a fold of the model, typed as a fit of all rows would raise it."""
+    error = result.error
+    if isinstance(error, (MercerError, TimeoutError)):
+        return error
+    if isinstance(error, ValueError):
+        return DataError(f"{printable(plan.table.source)}: {error}")
+    return error or UsageError(result.problem)
+
+
+def _native(labels: Any) -> Any:
+    """Labels of text as fixed-width strings, which model files keep as such."""
+    return labels.astype(str) if labels.dtype == object else labels
+
+
+def constant_columns(table: TrainingTable) -> str:
+    """Say which inputs are constant; empty if none is."""
+    names = [
+        quoted(name)
+        for name, spread in zip(table.encoder.feature_names, np.ptp(table.X, axis=0), strict=True)
+        if spread == 0
+    ]
+    if not names:
+        return ""
+    if len(names) == table.X.shape[1]:
+        return "all inputs are constant: the predictions are the prior's and say nothing of a row"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"constant, so without effect: {', '.join(names[:5])}{more}"

@@ -1,0 +1,138 @@
+"""`mercer inspect`: what is inside a model file or a checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mercer.cli.options import debug_option, json_option
+
+if TYPE_CHECKING:
+    from mercer.cli.session import Session
+    from mercer.models import SavedModel
+
+__all__ = ["command"]
+
+_HOLDS_ROWS = (
+    "yes: the standardised training rows and their labels can be read out of it, so share it only "
+    "with those who may see the data"
+)
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@json_option
+@debug_option
+def command(path: Path, is_json: bool) -> None:
+    """Say what is inside a model file or a checkpoint. Nothing in it is run."""
+    from mercer.cli.session import Session
+    from mercer.errors import ModelFileError
+    from mercer.posterior.container import read_container
+
+    session = Session(is_json)
+    manifest, arrays = read_container(path)
+    kind = manifest.get("kind")
+    if kind == "model":
+        from mercer.models import read_model
+
+        _model(path, read_model(path), session)
+    elif kind in ("chain", "run"):
+        facts = _checkpoint(manifest, arrays)
+        for label, words in facts.items():
+            session.say(label, str(words))
+        session.give({"file": str(path), "size": path.stat().st_size, **facts})
+    else:
+        raise ModelFileError(f"{path}: a mercer file, but neither a model nor a checkpoint")
+
+
+def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    if manifest["kind"] == "run":
+        options = manifest.get("options")
+        words = (
+            ", ".join(f"{k}={v}" for k, v in options.items()) if isinstance(options, dict) else ""
+        )
+        return {
+            "kind": "checkpoint: identity of a run",
+            "mercer": str(manifest.get("version")),
+            "data": f"SHA-256 {manifest.get('data')}",
+            "options": words,
+        }
+    draws = next((values for name, values in arrays.items() if name.startswith("draws/")), ())
+    return {
+        "kind": "checkpoint: state of one chain",
+        "run": str(manifest.get("run")),
+        "steps": manifest.get("n_done"),
+        "draws": len(draws),
+    }
+
+
+def _model(path: Path, saved: SavedModel, session: Session) -> None:
+    from mercer.cli.words import diagnosed, evaluation_json, score_words
+
+    manifest, estimator = saved.manifest, saved.estimator
+    draws = estimator.posterior_
+    size = path.stat().st_size
+    holds_rows = bool(manifest.get("holds_training_rows"))
+    name = str(manifest["estimator"])
+    classes = [str(label) for label in estimator.classes_.tolist()]
+    inputs = list(estimator.feature_labels_)
+    session.say(
+        "kind", f"model, format {manifest['format']}, written by mercer {manifest['mercer']}"
+    )
+    session.say("size", f"{size / 2**20:.2f} MB")
+    session.say("estimator", f"{name}({_settings(estimator)})")
+    if saved.table is not None:
+        made = saved.table.provenance
+        session.say("data", f"{made.source}, target {made.target!r}: {made.n_rows} rows")
+        for note in made.notes:
+            session.say("", note)
+        session.say("made", f"{made.created} in {made.seconds:.1f} s, seed {made.seed}")
+        session.say("command", made.command)
+        session.say("versions", ", ".join(f"{name} {version}" for name, version in made.versions))
+    more = f" and {len(inputs) - 12} more" if len(inputs) > 12 else ""
+    session.say("inputs", f"{len(inputs)}: {', '.join(inputs[:12])}{more}")
+    session.say("classes", ", ".join(classes))
+    session.say("draws", f"{draws.n_total}: {draws.n_chains} chains of {draws.n_draws}")
+    session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
+    for label, words in diagnosed(estimator.diagnostics_):
+        session.say(label, words)
+    evaluation = None if saved.table is None else saved.table.evaluation
+    if evaluation is None:
+        session.say("scores", "none stored")
+    else:
+        session.say("scores", f"{score_words(evaluation)} ({evaluation.how})")
+    session.give(
+        {
+            "file": str(path),
+            "kind": "model",
+            "size": size,
+            "format": manifest["format"],
+            "mercer": manifest["mercer"],
+            "estimator": name,
+            "params": manifest["params"],
+            "inputs": inputs,
+            "classes": classes,
+            "n_draws": draws.n_total,
+            "holds_training_rows": holds_rows,
+            "diagnostics": estimator.diagnostics_.to_dict(),
+            "evaluation": None if evaluation is None else evaluation_json(evaluation),
+            "provenance": None if saved.table is None else _provenance(saved),
+        }
+    )
+
+
+def _provenance(saved: SavedModel) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    assert saved.table is not None
+    made = saved.table.provenance
+    return {**asdict(made), "versions": dict(made.versions)}
+
+
+def _settings(estimator: Any) -> str:
+    """Write the arguments that differ from their defaults, as one would type them."""
+    defaults = type(estimator)().get_params()
+    given = {k: v for k, v in estimator.get_params().items() if v != defaults[k]}
+    return ", ".join(f"{name}={value!r}" for name, value in given.items())

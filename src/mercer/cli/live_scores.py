@@ -1,0 +1,177 @@
+"""The table of `compare`: it fills as models finish, and ends with a sentence of advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from mercer.cli.score_table import METRICS, digits3, duration, lowest, plain_table
+from mercer.estimation.cross_validate import Result
+from mercer.posterior.scores import score_classification
+
+__all__ = ["LiveScores", "advice", "results_json"]
+
+_IN_WORDS = {
+    "error_rate": "error rate",
+    "log_score": "log score",
+    "brier_score": "Brier score",
+    "calibration_error": "calibration error",
+}
+
+
+class LiveScores:
+    """The state of the table: finished models sorted by the metric, then the others."""
+
+    def __init__(self, names: Sequence[str], n_folds: int, metric: str) -> None:
+        self._n_done = dict.fromkeys(names, 0)
+        self._begun: set[str] = set()
+        self._n_folds = n_folds
+        self._metric = metric
+        self._results: dict[str, Result] = {}
+        self._live: Live | None = None
+
+    @contextmanager
+    def shown(self, console: Console) -> Iterator[None]:
+        """Draw the table while the block runs, on a terminal."""
+        if not console.is_terminal:
+            yield
+            return
+        with Live(self.table(), console=console, transient=True, auto_refresh=False) as self._live:
+            yield
+
+    def begin(self, name: str) -> None:
+        """Take in that a fold of a model is begun."""
+        self._begun.add(name)
+        self._redraw()
+
+    def count(self, name: str) -> None:
+        """Take in that a fold of a model is finished."""
+        self._n_done[name] += 1
+        self._redraw()
+
+    def add(self, result: Result) -> None:
+        """Take in the result of a model."""
+        self._results[result.name] = result
+        self._redraw()
+
+    def table(self, *, is_final: bool = False) -> Table:
+        """Build the table as it stands; the best of each column in bold at the end."""
+        names = list(METRICS.values())
+        position = list(METRICS).index(self._metric)
+        if self._metric != "calibration_error":
+            names[position] += " ±"
+        table = plain_table("model", *names, "seconds")
+        done = [result for result in self._results.values() if not result.problem]
+        done.sort(key=lambda result: result.mean_and_error(self._metric)[0])
+        means = [[result.mean_and_error(name)[0] for name in METRICS] for result in done]
+        best = lowest(means) if means and is_final else [""] * len(METRICS)
+        for result, values in zip(done, means, strict=True):
+            texts = [digits3(value) for value in values]
+            cells = [
+                Text(text, style="bold" if text == winner else "")
+                for text, winner in zip(texts, best, strict=True)
+            ]
+            error = result.mean_and_error(self._metric)[1]
+            if math.isfinite(error):
+                cells[position].append(f" {error:.3f}", style="dim")
+            table.add_row(result.name, *cells, duration(result.seconds))
+        for name, n_done in self._n_done.items():
+            found = self._results.get(name)
+            if found is None:
+                words = f" {n_done}/{self._n_folds}" if name in self._begun else ""
+                table.add_row(Text(f"{name}{words}", style="dim"))
+            elif found.problem:
+                words = found.problem.split(":")[0]
+                table.add_row(Text.assemble(f"{name}: ", (words, "yellow")))
+        return table
+
+    def _redraw(self) -> None:
+        if self._live is not None:
+            self._live.update(self.table(), refresh=True)
+
+
+def advice(results: Sequence[Result], metric: str, limit: float) -> str:
+    """Say in a sentence or two which to take: mercer's best beside the best baseline.
+
+    The difference is taken fold by fold; within two standard errors the two are called level.
+    """
+    words = _IN_WORDS[metric]
+    scored = [result for result in results if not result.problem]
+    ours = _best([result for result in scored if not result.is_baseline], metric)
+    theirs = _best([result for result in scored if result.is_baseline], metric)
+    lost = [result.name for result in results if result.problem.startswith("out of time")]
+    ending = (
+        f" {' and '.join(lost)} ran out of time: --seconds-per-model above {limit:g} would tell."
+        if lost
+        else ""
+    )
+    if ours is None or theirs is None:
+        only = ours or theirs
+        if only is None:
+            return f"No model has scores.{ending}"
+        kind = "baseline" if only.is_baseline else "model"
+        return f"Of the {kind}s scored, {only.name} has the lowest {words}.{ending}"
+    gap, error = _difference(ours, theirs, metric)
+    amount = digits3(abs(gap))
+    if metric != "calibration_error":
+        amount += f" ± {digits3(error)} over the folds"
+    if abs(gap) <= 2 * error:
+        quicker, slower = sorted((ours, theirs), key=lambda result: result.seconds)
+        times = slower.seconds / max(quicker.seconds, 1e-9)
+        return (
+            f"{ours.name} and {theirs.name} are level in {words} (apart by {amount}): "
+            f"{quicker.name} is {times:.0f} times as fast, {ours.name} also says how sure it is "
+            f"and which inputs matter.{ending}"
+        )
+    if gap < 0:
+        return f"Take {ours.name}: its {words} is below that of {theirs.name} by {amount}.{ending}"
+    return f"Take {theirs.name}: its {words} is below that of {ours.name} by {amount}.{ending}"
+
+
+def results_json(
+    results: Sequence[Result], metric: str, how: str, advice_words: str
+) -> dict[str, Any]:
+    """Return everything as JSON can hold it."""
+    return {
+        "how": how,
+        "metric": metric,
+        "models": [_as_json(result) for result in results],
+        "advice": advice_words,
+    }
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    fields: dict[str, Any] = {"name": result.name, "is_baseline": result.is_baseline}
+    if result.problem:
+        return {**fields, "problem": result.problem}
+    for metric in METRICS:
+        mean, error = result.mean_and_error(metric)
+        fields[metric] = {"mean": mean, "standard_error": error if math.isfinite(error) else None}
+    return {**fields, "seconds": result.seconds, "n_folds": len(result.y)}
+
+
+def _best(results: Sequence[Result], metric: str) -> Result | None:
+    return min(results, key=lambda result: result.mean_and_error(metric)[0], default=None)
+
+
+def _difference(first: Result, second: Result, metric: str) -> tuple[float, float]:
+    """Return mean and standard error, over the folds, of first minus second."""
+    if metric == "calibration_error":
+        gap = first.pooled.calibration_error - second.pooled.calibration_error
+        return gap, abs(gap)  # no standard error is known: never called apart
+    gaps = np.array(
+        [
+            getattr(score_classification(y, p), metric)
+            - getattr(score_classification(y, q), metric)
+            for y, p, q in zip(first.y, first.probas, second.probas, strict=True)
+        ]
+    )
+    return float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(len(gaps)))

@@ -1,0 +1,122 @@
+"""`mercer`: the group of commands, each imported when it is used, and the exit codes.
+
+A command is the object ``command`` of the module ``mercer.cli.<name>``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+
+import click
+
+from mercer.cli.exits import TerminatedError, fail, hush_output
+
+__all__ = ["cli", "main", "run"]
+
+_COMMANDS = {
+    "fit": "Fit a model to a table, score it beside baselines, save it.",
+    "predict": "Predict the rows of a table with a saved model.",
+    "report": "Write the report of a saved model as one HTML file.",
+    "inspect": "Say what is inside a model file or a checkpoint.",
+    "compare": "Compare all models and baselines on the same folds.",
+    "reproduce": "Reproduce a table or figure of a paper.",
+    "datasets": "List the data sets that can be named instead of a file.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands that are there, in the order of the table."""
+        return [name for name in _COMMANDS if importlib.util.find_spec(f"mercer.cli.{name}")]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command."""
+        if name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"mercer.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            import difflib
+
+            close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "`mercer --help` lists them"
+            ctx.fail(f"no such command {name!a}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        rows = [(name, _COMMANDS[name]) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what it raises becomes one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            ctx.exit(fail(error, is_debug="--debug" in (ctx.obj or ())))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
+    epilog="Example: mercer fit breast_cancer --target target --test-size 0.25 --report r.html",
+)
+@click.version_option(
+    importlib.metadata.version("mercer"), "-V", "--version", message="mercer %(version)s"
+)
+def cli() -> None:
+    """Bayesian kernel machines with honest uncertainty.
+
+    DATA is a CSV (also .gz), Parquet or Arrow file, a folder of these, or the name of a known
+    data set (see `mercer datasets`).
+    """
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = cli.main(
+            list(arguments), prog_name="mercer", standalone_mode=False, obj=tuple(arguments)
+        )
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except (Exception, KeyboardInterrupt) as error:
+        return fail(error, is_debug="--debug" in arguments)
+    return code if isinstance(code, int) else 0
+
+
+def run() -> None:
+    """Entry point of the script ``mercer``."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
+    code = main(sys.argv[1:])
+    hush_output()
+    sys.exit(code)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise TerminatedError
+
+
+if __name__ == "__main__":
+    run()

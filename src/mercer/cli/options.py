@@ -1,0 +1,123 @@
+"""Options that several commands share, as decorators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+__all__ = [
+    "TableOptions",
+    "cv_option",
+    "debug_option",
+    "jobs_option",
+    "json_option",
+    "out_path",
+    "table_options",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is read: which column is what."""
+
+    target: str
+    task: str
+    drop: tuple[str, ...]
+    id_column: str | None
+    group: str | None
+    missing: str
+
+    @property
+    def as_text(self) -> tuple[str, ...]:
+        """Columns that are names and not numbers, whatever they look like."""
+        return tuple(name for name in (self.id_column, self.group) if name is not None)
+
+
+def table_options(command: Command) -> Command:
+    """Add the options of commands that learn from a table."""
+    for option in reversed(
+        (
+            click.option("--target", metavar="COLUMN", required=True, help="Column to predict."),
+            click.option(
+                "--task",
+                type=click.Choice(["auto", "classification"]),
+                default="auto",
+                show_default=True,
+                help="auto: text, true/false or at most 10 whole numbers is classification.",
+            ),
+            click.option(
+                "--set",
+                "settings",
+                metavar="NAME=VALUE",
+                multiple=True,
+                help="Any argument of the model, such as n_draws=500. Repeatable.",
+            ),
+            click.option(
+                "--drop",
+                metavar="COLUMNS",
+                multiple=True,
+                help="Columns to leave out, separated by commas. Repeatable.",
+            ),
+            click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows."),
+            click.option(
+                "--group",
+                metavar="COLUMN",
+                help="Rows with the same entry stay on one side of a split.",
+            ),
+            click.option(
+                "--missing",
+                type=click.Choice(["error", "drop", "impute"]),
+                default="error",
+                show_default=True,
+                help="A missing value is an error, drops its row, or is filled in.",
+            ),
+            click.option(
+                "--seed",
+                type=click.IntRange(0, 2**32 - 1),
+                default=0,
+                show_default=True,
+                help="Of all random numbers: the same seed gives the same bits.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def cv_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--cv``."""
+    return click.option("--cv", type=click.IntRange(2, 1000), metavar="K", help=text)
+
+
+def jobs_option(command: Command) -> Command:
+    """Add ``--jobs``."""
+    return click.option(
+        "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes [default: all cores]."
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``."""
+    return click.option("--json", "is_json", is_flag=True, help="The result as JSON on stdout.")(
+        command
+    )
+
+
+def debug_option(command: Command) -> Command:
+    """Add ``--debug``, which `mercer.cli.main` looks for among the arguments."""
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
+    )(command)
+
+
+def out_path(name: str, text: str, *, is_required: bool = False) -> Callable[[Command], Command]:
+    """Add an option that names a file to write."""
+    return click.option(
+        name, type=click.Path(path_type=Path), metavar="FILE", required=is_required, help=text
+    )

@@ -1,0 +1,126 @@
+"""From the options of `mercer fit` to what is fitted, each choice said in one line."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from joblib import cpu_count
+
+from mercer.cli.fitting import Plan, constant_columns
+from mercer.cli.options import TableOptions
+from mercer.cli.resuming import claim_folder
+from mercer.cli.session import Session
+from mercer.cli.settings import make_estimator, parse_settings
+from mercer.cli.splitting import ScoringOptions, Split, split_rows
+from mercer.cli.table import TrainingTable, read_training
+from mercer.models import MODELS, ModelEntry, choose_model
+
+__all__ = ["FitOptions", "describe_table", "make_plan"]
+
+_LARGE = 2000  # rows, above which an n x n method is slow
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The options of `mercer fit` that decide what is fitted."""
+
+    data: str
+    table: TableOptions
+    scoring: ScoringOptions
+    model: str
+    settings: tuple[str, ...]
+    seed: int
+    jobs: int | None
+    checkpoint: Path | None
+
+
+def make_plan(options: FitOptions, session: Session) -> Plan:
+    """Read the table, choose the model and the split, and say so."""
+    settings = parse_settings(options.settings)
+    if options.model != "auto":
+        choose_model(options.model, "classification", 2)  # a misspelt name, before any reading
+    table = read_training(options.data, options.table)
+    describe_table(table, session)
+    entry = choose_model(options.model, table.task, len(table.classes))
+    n_jobs = options.jobs or cpu_count()
+    checkpoint = options.checkpoint
+    common: dict[str, Any] = {"random_state": options.seed, "n_jobs": n_jobs}
+    if session.is_json:
+        common["progress"] = False
+    if checkpoint is not None:
+        common["checkpoint"] = str(checkpoint / "fit")
+    estimator = make_estimator(entry.estimator_class(), settings, common)
+    _describe_model(options.model, entry, table, session)
+    split = split_rows(table, options.table.target, options.scoring, options.seed)
+    _describe_split(split, estimator, session)
+    if checkpoint is not None:
+        is_resumed = claim_folder(checkpoint, table, _identity(options, entry, settings, split))
+        verb = "going on from" if is_resumed else "the state is kept in"
+        session.say("resume", f"{verb} {checkpoint}")
+    session.say("seed", str(options.seed))
+    return Plan(entry, table, split, estimator, options.seed, n_jobs, checkpoint)
+
+
+def describe_table(table: TrainingTable, session: Session) -> None:
+    """Say what was read, the task, and what was done to columns and rows."""
+    n, d = table.X.shape
+    n_columns = len(table.inputs.names)
+    inputs = f"{d} input{'s' * (d != 1)}"
+    if d != n_columns:
+        inputs += f" from {n_columns} column{'s' * (n_columns != 1)}"
+    session.say("data", f"{table.source}: {n} rows, {inputs}")
+    session.say("task", table.reason)
+    for note in table.notes:
+        session.say("columns", note)
+    constant = constant_columns(table)
+    if constant:
+        session.note("warning", constant)
+
+
+def _describe_model(name: str, entry: ModelEntry, table: TrainingTable, session: Session) -> None:
+    why = "as asked"
+    if name == "auto":
+        able = [each.name for each in MODELS if each.task == table.task]
+        why = "auto: the only one for this task" if len(able) == 1 else "auto"
+    session.say("model", f"{entry.name}, {entry.summary} ({why})")
+    n = len(table.labels)
+    if n > _LARGE:
+        session.note(
+            "warning",
+            f"{n} rows: the time of {entry.name} grows with their cube, and above {_LARGE} it is "
+            "long; fewer rows, or --set n_draws and --set n_chains, shorten it",
+        )
+
+
+def _describe_split(split: Split, estimator: Any, session: Session) -> None:
+    words = split.how
+    n_chains = int(estimator.get_params().get("n_chains", 1))
+    if split.train is None and n_chains > 1:
+        fits = "each fold" if len(split.folds) > 1 else "the scored fit"
+        words += f"; {fits} has 1 chain, the saved model {n_chains}"
+    if split.train is None:
+        words += ", fitted on all rows" if n_chains > 1 else "; the saved model is of all rows"
+    session.say("scoring", words)
+    for note in split.notes:
+        session.say("", note)
+
+
+def _identity(
+    options: FitOptions, entry: ModelEntry, settings: dict[str, Any], split: Split
+) -> dict[str, Any]:
+    """Return every option that the result depends on, as JSON can hold it."""
+    scored = hashlib.sha256()
+    for fold in split.folds:
+        scored.update(fold.X_test.tobytes() + fold.y_test.tobytes())
+    return {
+        "model": entry.name,
+        "settings": settings,
+        "seed": options.seed,
+        "scoring": split.how,
+        "scored rows": scored.hexdigest(),
+        "is_refitted": options.scoring.is_refitted,
+        **asdict(options.table),
+    }

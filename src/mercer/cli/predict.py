@@ -1,0 +1,71 @@
+"""`mercer predict`: class, probabilities and latent value of each row of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mercer.cli.options import debug_option, json_option, out_path
+
+if TYPE_CHECKING:
+    from mercer.cli.prediction import Predictions
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
+@click.argument("data", metavar="DATA")
+@out_path("--out", "Write here: .csv, .parquet or .json [default: CSV to standard output].")
+@click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+@json_option
+@debug_option
+def command(model: Path, data: str, out: Path | None, id_column: str | None, is_json: bool) -> None:
+    """Predict the rows of DATA with a saved MODEL.
+
+    Columns are matched by name, and others are ignored. Per row: the most probable class, the
+    probability of each class, mean and standard deviation of the latent function (in logits of
+    the second class). Where the target is there, scores are said on standard error.
+    """
+    from mercer.cli.outputs import check_outputs
+    from mercer.cli.prediction import predict_frame, score_predictions
+    from mercer.cli.rows_out import check_format, write_rows
+    from mercer.cli.session import Session
+    from mercer.cli.words import evaluation_json, score_words
+    from mercer.data.tables import read_frame
+    from mercer.models import read_model
+
+    check_outputs(out)
+    check_format(out)
+    session = Session(is_json)
+    saved = read_model(model)
+    frame = read_frame(data, as_text=() if id_column is None else (id_column,))
+    predictions = predict_frame(saved, frame, id_column)
+    for note in predictions.notes:
+        session.note("note", note)
+    evaluation = None
+    if saved.table is not None and saved.table.target in frame.names:
+        evaluation, notes = score_predictions(saved, frame, predictions)
+        for note in notes:
+            session.note("note", note)
+        if evaluation is not None:
+            session.note("scores", score_words(evaluation))
+    if out is not None:
+        write_rows(out, predictions.columns)
+        session.note("written", f"{out}, {_n_rows(predictions)} rows")
+    if is_json:
+        scores = None if evaluation is None else evaluation_json(evaluation)
+        session.give({"predictions": _records(predictions), "evaluation": scores})
+    elif out is None:
+        write_rows(None, predictions.columns)
+
+
+def _n_rows(predictions: Predictions) -> int:
+    return len(predictions.columns["prediction"])
+
+
+def _records(predictions: Predictions) -> list[dict[str, object]]:
+    lists = {name: values.tolist() for name, values in predictions.columns.items()}
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]

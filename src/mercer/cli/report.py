@@ -1,0 +1,49 @@
+"""`mercer report`: the report of a saved model, with its stored scores or those of new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mercer.cli.options import debug_option, out_path
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
+@click.argument("data", metavar="[DATA]", required=False)
+@out_path("--out", "The HTML file to write.", is_required=True)
+@debug_option
+def command(model: Path, data: str | None, out: Path) -> None:
+    """Write the report of a saved MODEL as one HTML file.
+
+    Scores are those that were stored with the model, or, with DATA, those of its rows: they must
+    hold the target, and should be rows that the model was not fitted on.
+    """
+    from mercer.cli.outputs import check_outputs
+    from mercer.cli.prediction import score_frame
+    from mercer.cli.session import Session
+    from mercer.cli.words import score_words
+    from mercer.data.tables import read_frame
+    from mercer.models import read_model
+    from mercer.report import build_report, render, write_report
+
+    check_outputs(out)
+    session = Session()
+    saved = read_model(model)
+    evaluation = None if saved.table is None else saved.table.evaluation
+    if data is not None:
+        evaluation, notes = score_frame(saved, read_frame(data), f"the rows of {data}")
+        for note in notes:
+            session.note("note", note)
+        session.say("scores", f"{score_words(evaluation)}; held out if {data} was not fitted on")
+    elif evaluation is None:
+        session.say("scores", "none are stored in the model; name DATA with the target to get some")
+    else:
+        session.say("scores", f"as stored in the model: {evaluation.how}")
+    provenance = None if saved.table is None else saved.table.provenance
+    report = build_report(saved.estimator, evaluation=evaluation, provenance=provenance)
+    write_report(out, render(report))
+    session.say("report", str(out))

@@ -1,0 +1,85 @@
+"""Writing named columns as CSV, JSON or Parquet: whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mercer.data.wording import printable
+from mercer.errors import UsageError
+from mercer.posterior.atomic import write_atomically
+
+__all__ = ["check_format", "write_rows"]
+
+_SUFFIXES = (".csv", ".parquet", ".json")
+
+
+def check_format(path: Path | None) -> None:
+    """Refuse, before any work, a format that cannot be written.
+
+    Raises
+    ------
+    UsageError
+        If the name does not end in .csv, .parquet or .json.
+    ImportError
+        If it is .parquet and pyarrow is not installed.
+    """
+    if path is None:
+        return
+    name = printable(str(path))
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{name}: the name must end in {', '.join(_SUFFIXES)}")
+    if path.suffix.lower() == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise ImportError(
+                f"{name}: writing Parquet needs pyarrow; pip install mercer[arrow]"
+            ) from None
+
+
+def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns to a file by its suffix, or as CSV to standard output."""
+    if path is None:
+        text = _csv(columns)
+        if sys.stdout.isatty():  # a label must not steer the terminal
+            text = "".join(f"{printable(line)}\n" for line in text.splitlines())
+        sys.stdout.write(text)
+        return
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write_atomically(path, (_parquet(columns),))
+    elif suffix == ".json":
+        write_atomically(path, (json.dumps(_records(columns), indent=1).encode(),))
+    else:
+        write_atomically(path, (_csv(columns).encode("utf-8", errors="replace"),))
+
+
+def _csv(columns: Mapping[str, NDArray[Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    return stream.getvalue()
+
+
+def _records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _parquet(columns: Mapping[str, NDArray[Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: pa.array(values.tolist()) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,74 @@
+"""The end of `mercer fit`: what was fitted, in words, in files, as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from mercer.cli.fitting import Fitted, Plan
+from mercer.cli.score_table import duration
+from mercer.cli.session import Session
+from mercer.cli.words import diagnosed, evaluation_json
+from mercer.estimation.model_file import TableModel, write_model
+
+__all__ = ["as_json", "say_fitted", "write_files"]
+
+
+def say_fitted(fitted: Fitted, session: Session) -> None:
+    """Say what was fitted and what its diagnostics say."""
+    estimator = fitted.estimator
+    draws = estimator.posterior_
+    session.say(
+        "fitted",
+        f"on {fitted.n_rows} rows in {duration(fitted.seconds)} s: {draws.n_chains} "
+        f"chain{'s' * (draws.n_chains > 1)} of {draws.n_draws} draws",
+    )
+    for note in estimator.notes_:
+        session.say("", note)
+    for label, words in diagnosed(estimator.diagnostics_):
+        (session.note if label == "warning" else session.say)(label, words)
+
+
+def write_files(
+    fitted: Fitted, saved: TableModel, session: Session, *, out: Path | None, report: Path | None
+) -> None:
+    """Write what was asked for; render the report first, so that both or none are begun."""
+    html = None
+    if report is not None:
+        from mercer.report import build_report, render
+
+        provenance, evaluation = saved.provenance, saved.evaluation
+        html = render(build_report(fitted.estimator, evaluation=evaluation, provenance=provenance))
+    if out is not None:
+        write_model(out, fitted.estimator, saved)
+        size = out.stat().st_size / 2**20
+        session.say("model", f"{out} ({size:.1f} MB, holds the standardised training rows)")
+    if report is not None and html is not None:
+        from mercer.report import write_report
+
+        write_report(report, html)
+        session.say("report", str(report))
+    if out is None and report is None:
+        session.say("saved", "nothing; --out model.mercer and --report report.html would")
+
+
+def as_json(
+    plan: Plan, fitted: Fitted, saved: TableModel, *, out: Path | None, report: Path | None
+) -> dict[str, object]:
+    """Return the result as JSON can hold it."""
+    provenance = saved.provenance
+    return {
+        "model": plan.entry.name,
+        "estimator": plan.entry.estimator,
+        "task": plan.table.task,
+        "classes": [str(label) for label in plan.table.classes],
+        "n_rows": fitted.n_rows,
+        "inputs": list(provenance.input_names),
+        "notes": list(provenance.notes),
+        "evaluation": None if saved.evaluation is None else evaluation_json(saved.evaluation),
+        "diagnostics": fitted.estimator.diagnostics_.to_dict(),
+        "seconds": fitted.seconds,
+        "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
+        "out": None if out is None else str(out),
+        "report": None if report is None else str(report),
+    }

@@ -1,0 +1,179 @@
+"""From DATA and the options to what is fitted: inputs, classes, groups, and notes about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.options import TableOptions
+from mercer.data.column_code import as_levels
+from mercer.data.encoding import Encoder, Missing, fit_encoder
+from mercer.data.frame import Frame
+from mercer.data.tables import read_frame
+from mercer.data.target import Task, read_target
+from mercer.data.wording import quoted
+from mercer.errors import DataError, UsageError
+from mercer.estimation.cross_validate import Fold
+
+__all__ = ["LabelledRows", "TrainingTable", "read_labelled", "read_training"]
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """A table to learn from; all rows are usable.
+
+    Attributes
+    ----------
+    source : str
+        The file, folder or data set, as it was named.
+    inputs : Frame
+        The columns to learn from.
+    encoder : Encoder
+        Fitted on all rows.
+    X : ndarray of shape (n, d)
+    classes : tuple
+        Class labels, sorted.
+    labels : ndarray of shape (n,)
+        In their own type.
+    y_index : ndarray of shape (n,)
+        Position in ``classes``.
+    groups : ndarray of shape (n,) or None
+    task : str
+    reason : str
+        Why it is this task.
+    notes : tuple of str
+        What was done to columns and rows.
+    """
+
+    source: str
+    inputs: Frame
+    encoder: Encoder
+    X: NDArray[np.float64]
+    classes: tuple[Any, ...]
+    labels: NDArray[Any]
+    y_index: Rows
+    groups: NDArray[Any] | None
+    task: str
+    reason: str
+    notes: tuple[str, ...]
+
+    def fold(self, train: Rows, test: Rows) -> Fold:
+        """Encode one split; what the encoding learns, it learns on the training part."""
+        y = self.y_index
+        learns_nothing = self.encoder.missing != "impute" and all(
+            code.kind in ("number", "boolean") for code in self.encoder.codes
+        )
+        if learns_nothing:
+            return Fold(self.X[train], y[train], self.X[test], y[test])
+        part = self.inputs.take(train)
+        encoder = fit_encoder(part, missing=self.encoder.missing)
+        X_test = encoder.transform(self.inputs.take(test)).X
+        return Fold(encoder.transform(part).X, y[train], X_test, y[test])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows to score on: only those whose label the model knows."""
+
+    X: NDArray[np.float64]
+    y_index: Rows
+    notes: tuple[str, ...]
+
+
+def read_training(data: str, options: TableOptions) -> TrainingTable:
+    """Read a table to learn from.
+
+    Raises
+    ------
+    DataError, StorageError, UsageError
+        As the readers of `mercer.data`.
+    """
+    frame = read_frame(data, as_text=options.as_text)
+    target = read_target(frame, options.target, cast("Task", options.task))
+    named = _special_columns(frame, options)
+    inputs = frame.without(named)
+    encoder = fit_encoder(inputs, missing=cast("Missing", options.missing))
+    encoded = encoder.transform(inputs)
+    labels = target.values[encoded.rows]
+    classes, y_index = np.unique(labels, return_inverse=True)
+    if target.task == "classification" and len(classes) < 2:
+        raise DataError(
+            f"{frame.source}: after rows with missing values were dropped the target has only "
+            f"one class, {quoted(classes[0])}; use --missing impute"
+        )
+    groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
+    return TrainingTable(
+        source=data,
+        inputs=inputs.take(encoded.rows),
+        encoder=encoder,
+        X=encoded.X,
+        classes=tuple(classes.tolist()),
+        labels=labels,
+        y_index=y_index.reshape(-1).astype(np.int64),
+        groups=groups,
+        task=target.task,
+        reason=target.reason,
+        notes=(*encoder.notes, *encoded.notes),
+    )
+
+
+def read_labelled(
+    frame: Frame, target: str, encoder: Encoder, classes: tuple[Any, ...]
+) -> LabelledRows:
+    """Encode rows to score on; those with a label that was not in training are left out.
+
+    Raises
+    ------
+    DataError
+        If no row is left, or a column is missing.
+    """
+    values = read_target(frame, target, "classification", allow_one_class=True).values
+    encoded = encoder.transform(frame)
+    position = {label: index for index, label in enumerate(classes)}
+    index = np.array([position.get(label, -1) for label in values[encoded.rows].tolist()])
+    known = np.flatnonzero(index >= 0)
+    notes = list(encoded.notes)
+    n_unseen = len(index) - len(known)
+    if n_unseen:
+        first = values[encoded.rows][int(np.argmax(index < 0))]
+        notes.append(
+            f"{n_unseen} of {len(index)} rows have a label that was not in training "
+            f"({quoted(first)}) and are not scored"
+        )
+    if not len(known):
+        raise DataError(
+            f"{frame.source}: no row has a label that the model knows "
+            f"({', '.join(quoted(label) for label in classes[:5])}); correct column "
+            f"{quoted(target)}"
+        )
+    return LabelledRows(encoded.X[known], index[known].astype(np.int64), tuple(notes))
+
+
+def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
+    """Name the columns that are not inputs: target, names of rows, groups, dropped ones."""
+    dropped: list[str] = []
+    for entry in options.drop:
+        is_name = entry in frame.names
+        names = [entry] if is_name else [part.strip() for part in entry.split(",")]
+        dropped += [frame.column(name).name for name in names if name]
+    for name in dropped:
+        if name == options.target:
+            raise UsageError(f"--drop {quoted(name)} is the target")
+    special = [options.target, *dropped]
+    special += [frame.column(name).name for name in options.as_text]
+    if options.target in options.as_text:
+        raise UsageError("the target cannot be --id or --group")
+    return special
+
+
+def _groups(frame: Frame, name: str) -> NDArray[Any]:
+    column = frame.column(name)
+    if column.is_missing.any():
+        row = int(np.argmax(column.is_missing))
+        raise DataError(f"{frame.place(row, name)}: the group is missing; fill it in")
+    return as_levels(column).astype(str)

@@ -1,0 +1,181 @@
+"""Jobs in worker processes that can really be ended: by Ctrl-C, SIGTERM or a limit of time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from typing import Any
+
+from mercer.estimation.worker_process import Worker, end_processes, start_worker
+
+__all__ = ["Job", "Outcome", "run_jobs"]
+
+_TICK = 0.1  # seconds between looks at the clock
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call that can be pickled; jobs of one group share a limit of time."""
+
+    group: str
+    call: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: a value, an error, or neither when its group ran out of time."""
+
+    job: Job
+    value: Any = None
+    error: Exception | None = None
+    is_out_of_time: bool = False
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    n_workers: int,
+    *,
+    seconds_per_group: float | None = None,
+    on_begin: Callable[[Job], None] | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
+) -> list[Outcome]:
+    """Run jobs, in their order, and return what became of them, in the same order.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    n_workers : int
+        Processes at a time. With 1, and no limit of time, the jobs run in this process.
+    seconds_per_group : float, optional
+        Once the jobs of a group have taken so long, summed, its running jobs are ended and the
+        others are not begun.
+    on_begin, on_outcome : callable, optional
+        Called before and after each job.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Once all workers have ended.
+    """
+    begin = on_begin or (lambda job: None)
+    tell = on_outcome or (lambda outcome: None)
+    if n_workers == 1 and seconds_per_group is None:
+        outcomes = []
+        for job in jobs:
+            begin(job)
+            outcomes.append(_run_here(job))
+            tell(outcomes[-1])
+        return outcomes
+    pool = _Pool(list(jobs), seconds_per_group, begin, tell)
+    try:
+        return pool.run(min(n_workers, len(jobs)))
+    finally:
+        end_processes([worker.process for worker in pool.workers])
+
+
+@dataclass
+class _Pool:
+    jobs: list[Job]
+    limit: float | None
+    begin: Callable[[Job], None]
+    tell: Callable[[Outcome], None]
+    workers: list[Worker] = field(default_factory=list)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self, n_workers: int) -> list[Outcome]:
+        """Keep ``n_workers`` busy until each job has an outcome."""
+        todo = list(range(len(self.jobs)))
+        while len(self.outcomes) < len(self.jobs):
+            todo = [position for position in todo if position not in self.outcomes]
+            self._begin(todo, n_workers)
+            busy = {worker.pipe: worker for worker in self.workers if worker.position is not None}
+            for pipe in wait(list(busy), timeout=_TICK):
+                self._hear(busy[pipe])  # type: ignore[index]
+            self._enforce_limit()
+        return [self.outcomes[position] for position in range(len(self.jobs))]
+
+    def _begin(self, todo: list[int], n_workers: int) -> None:
+        """Hand jobs to idle workers, and start workers while there are too few."""
+        while todo:
+            idle = next((worker for worker in self.workers if worker.position is None), None)
+            if idle is None:
+                if len(self.workers) >= n_workers:
+                    return
+                idle = start_worker()
+                self.workers.append(idle)
+            idle.position, idle.begun = todo.pop(0), None
+            try:
+                idle.pipe.send(self.jobs[idle.position].call)
+            except OSError:
+                self._lose(idle)
+
+    def _hear(self, worker: Worker) -> None:
+        """Take in one message of a worker; if it is gone, its job has failed."""
+        if worker.position is None:
+            return
+        try:
+            kind, content = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._lose(worker)
+            return
+        if kind == "begun":
+            worker.begun = time.monotonic()
+            self.begin(self.jobs[worker.position])
+            return
+        job = self.jobs[worker.position]
+        outcome = Outcome(job, **{kind: content})
+        self._count(worker)
+        self._settle(worker.position, outcome)
+        worker.position = worker.begun = None
+
+    def _lose(self, worker: Worker) -> None:
+        position = worker.position
+        self._remove(worker)
+        if position is not None:
+            error = RuntimeError("its process ended unexpectedly (out of memory?)")
+            self._settle(position, Outcome(self.jobs[position], error=error))
+
+    def _enforce_limit(self) -> None:
+        if self.limit is None:
+            return
+        for group in {job.group for job in self.jobs}:
+            running = [
+                worker
+                for worker in self.workers
+                if worker.position is not None and self.jobs[worker.position].group == group
+            ]
+            now = time.monotonic()
+            used = self.seconds.get(group, 0.0)
+            used += sum(now - worker.begun for worker in running if worker.begun is not None)
+            if used <= self.limit:
+                continue
+            for worker in running:
+                self._remove(worker)
+            for position, job in enumerate(self.jobs):
+                if job.group == group and position not in self.outcomes:
+                    self._settle(position, Outcome(job, is_out_of_time=True))
+
+    def _count(self, worker: Worker) -> None:
+        if worker.begun is not None and worker.position is not None:
+            group = self.jobs[worker.position].group
+            spent = time.monotonic() - worker.begun
+            self.seconds[group] = self.seconds.get(group, 0.0) + spent
+
+    def _settle(self, position: int, outcome: Outcome) -> None:
+        self.outcomes[position] = outcome
+        self.tell(outcome)
+
+    def _remove(self, worker: Worker) -> None:
+        self.workers.remove(worker)
+        end_processes([worker.process])
+        worker.pipe.close()
+
+
+def _run_here(job: Job) -> Outcome:
+    try:
+        return Outcome(job, value=job.call())
+    except Exception as error:
+        return Outcome(job, error=error)

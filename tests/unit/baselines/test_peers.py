@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from mercer.baselines.peers import PEERS, find_peer
+from mercer.errors import UsageError
+
+
+def data(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % n_classes
+    return rng.normal(size=(60, 3)) + y[:, np.newaxis], y
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", [peer.name for peer in PEERS])
+def test_each_gives_probabilities_and_the_same_for_the_same_seed(name: str, n_classes: int) -> None:
+    X, y = data(n_classes)
+    peer = find_peer(name)
+    assert peer is not None
+    make = pickle.loads(pickle.dumps(peer.make))
+    with threadpool_limits(limits=1):
+        first, second = (make(7, 60, 20).fit(X, y).predict_proba(X) for _ in range(2))
+    assert first.shape == (60, n_classes)
+    np.testing.assert_allclose(first.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_names_and_labels_are_different() -> None:
+    assert len({peer.name for peer in PEERS}) == len({peer.label for peer in PEERS}) == 6
+    assert [peer.name for peer in PEERS if peer.is_brief] == [
+        "dummy",
+        "logistic",
+        "svc",
+        "boosting",
+    ]
+    assert find_peer("nothing") is None
+
+
+def test_calibration_needs_two_rows_of_each_class() -> None:
+    peer = find_peer("svc")
+    assert peer is not None
+    with pytest.raises(UsageError, match="single row"):
+        peer.make(0, 10, 1)
+
+
+def test_few_rows_leave_fewer_neighbours() -> None:
+    peer = find_peer("neighbours")
+    assert peer is not None
+    assert peer.make(0, 3, 1)[-1].n_neighbors == 3

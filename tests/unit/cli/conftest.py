@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.cli.main import main
+
+TINY = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1", "--jobs", "1"]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def write_csv(path: Path, *, n: int = 60, seed: int = 3, extra: bool = False) -> Path:
+    rng = np.random.default_rng(seed)
+    kind = np.arange(n) % 2
+    a, b = rng.normal(2.0 * kind, 1.0), rng.normal(size=n)
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["name", "b", "a", "label"] if extra else ["a", "b", "label"])
+        for i in range(n):
+            label = ("ill", "well")[kind[i]]
+            row = [f"{a[i]:.4f}", f"{b[i]:.4f}", label]
+            writer.writerow([f"p{i:03}", row[1], row[0], label] if extra else row)
+    return path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in this process; returns code, standard output, standard error."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("data") / "patients.csv")
+
+
+@pytest.fixture(scope="session")
+def model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("model") / "m.mercer"
+    assert (
+        main(
+            [
+                "fit",
+                str(table),
+                "--target",
+                "label",
+                "--out",
+                str(out),
+                "--test-size",
+                "0.25",
+                *TINY,
+            ]
+        )
+        == 0
+    )
+    return out

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import TINY
+
+
+def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
+    code, out, _ = run(
+        "compare", table, "--target", "label", "--models", "gp,logistic,dummy", "--cv", "2", *TINY
+    )
+    assert code == 0
+    lines = out.splitlines()
+    order = [line.split("  ")[0] for line in lines if line[:5] in ("mercr", "logis", "class")]
+    assert order == ["logistic regression", "class shares only"]
+    assert "mercer gp" in out
+    assert "advice " in out
+    assert "\x1b" not in out
+
+
+def test_all_baselines_when_there_are_three_classes(run, tmp_path: Path) -> None:
+    code, out, _ = run(
+        "compare", "iris", "--target", "target", "--cv", "2", "--jobs", "2", "--json",
+        "--metric", "error_rate",
+    )  # fmt: skip
+    assert code == 0
+    result = json.loads(out)
+    assert len(result["models"]) == 6
+    assert all(model["error_rate"]["standard_error"] is not None for model in result["models"])
+
+
+def test_one_that_runs_out_of_time_is_listed_so(run, table: Path) -> None:
+    code, out, _ = run(
+        "compare", table, "--target", "label", "--models", "gp,dummy", "--cv", "2",
+        "--seconds-per-model", "0.7", "--set", "n_draws=100000", "--jobs", "2", "--json",
+    )  # fmt: skip
+    assert code == 0
+    models = {model["name"]: model for model in json.loads(out)["models"]}
+    assert models["mercer gp"]["problem"] == "out of time (0.7 s)"
+    assert "log_score" in models["class shares only"]
+    assert "ran out of time" in json.loads(out)["advice"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--models", "forrest"], "did you mean 'forest'"),
+        (["--models", ","], "names none"),
+        (["--set", "n_chans=2"], "did you mean 'n_chains'"),
+    ],
+)
+def test_misspelt_options(run, table: Path, options: list[str], words: str) -> None:
+    code, _, err = run("compare", table, "--target", "label", *options)
+    assert code == 2
+    assert words in err
+
+
+def test_regression_is_refused(run) -> None:
+    code, _, err = run("compare", "diabetes_progression", "--target", "target")
+    assert code == 2
+    assert "regression" in err

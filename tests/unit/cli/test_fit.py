@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.models import read_model
+
+from .conftest import TINY, write_csv
+
+
+def test_fit_writes_model_and_report_and_says_what_it_does(
+    run, table: Path, tmp_path: Path
+) -> None:
+    out, report = tmp_path / "m.mercer", tmp_path / "r.html"
+    words = [
+        "fit",
+        table,
+        "--target",
+        "label",
+        "--cv",
+        "3",
+        *TINY,
+        "--out",
+        out,
+        "--report",
+        report,
+    ]
+    code, said, err = run(*words)
+    assert code == 0
+    for label in (
+        "data ",
+        "task ",
+        "model ",
+        "scoring ",
+        "seed ",
+        "verdict ",
+        "fitted ",
+        "report ",
+    ):
+        assert f"\n{label}" in f"\n{said}"
+    assert "60 rows, 2 inputs" in said
+    assert "3-fold cross-validation" in said
+    for name in ("mercer gp", "class shares only", "logistic regression", "calibrated SVC"):
+        assert name in said
+    assert "warning   too short to judge" in err
+    assert "\x1b" not in said + err
+    saved = read_model(out)
+    assert saved.table is not None
+    made, evaluation = saved.table.provenance, saved.table.evaluation
+    assert made.command.startswith(f"mercer fit {table} --target label")
+    assert (made.n_rows, made.seed, made.input_names) == (60, 0, ("a", "b"))
+    assert saved.estimator.feature_labels_ == ("a", "b")
+    assert evaluation is not None
+    assert len(evaluation.y_index) == 60
+    assert [entry.is_baseline for entry in evaluation.entries] == [False] + 4 * [True]
+    html = report.read_text()
+    assert "log_weight[a]" in html
+    assert "logistic regression" in html
+
+
+def test_without_outputs_nothing_is_written_and_it_says_so(
+    run, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, said, _ = run("fit", table, "--target", "label", "--test-size", "0.3", *TINY)
+    assert code == 0
+    assert "--out model.mercer" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_is_all_there_is_on_standard_output(run, table: Path) -> None:
+    code, said, _ = run("fit", table, "--target", "label", "--test-size", "0.3", "--json", *TINY)
+    assert code == 0
+    result = json.loads(said)
+    assert result["classes"] == ["ill", "well"]
+    assert result["evaluation"]["entries"][0]["scores"]["n_rows"] == 18
+    assert result["provenance"]["versions"]["mercer"]
+
+
+def test_strict_writes_nothing(run, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    code, _, err = run(
+        "fit", table, "--target", "label", "--test-size", "0.3", *TINY, "--strict", "--out", out
+    )
+    assert code == 5
+    assert "too short to judge" in err
+    assert not out.exists()
+
+
+def test_a_test_file_scores_the_model_that_is_saved(run, table: Path, tmp_path: Path) -> None:
+    test = write_csv(tmp_path / "test.csv", n=40, seed=9, extra=True)
+    out = tmp_path / "m.mercer"
+    code, said, _ = run("fit", table, "--target", "label", "--test", test, *TINY, "--out", out)
+    assert code == 0
+    assert "the 40 rows of" in said
+    saved = read_model(out)
+    assert saved.table is not None
+    assert saved.table.evaluation is not None
+    _, predicted, _ = run("predict", out, test)
+    second = [float(line.split(",")[3]) for line in predicted.splitlines()[1:]]
+    np.testing.assert_array_equal(second, saved.table.evaluation.proba[:, 1])
+
+
+def test_no_refit_keeps_the_training_part(run, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    words = ["fit", table, "--target", "label", "--test-size", "0.25", *TINY, "--out", out]
+    assert run(*words, "--no-refit")[0] == 0
+    saved = read_model(out)
+    assert saved.table is not None
+    assert saved.table.provenance.n_rows == 45
+
+
+def test_columns_are_encoded_dropped_and_filled(run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    rng = np.random.default_rng(1)
+    rows = [
+        f"{i},{rng.normal():.3f},{'' if i == 3 else 'uvw'[i % 3]},2020-01-03,{i // 4},{i % 2}"
+        for i in range(40)
+    ]
+    path.write_text("id,a,colour,day,clinic,sick\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "m.mercer"
+    options = ["--drop", "day", "--id", "id", "--group", "clinic", "--missing", "impute"]
+    code, said, err = run(
+        "fit", path, "--target", "sick", *options, "--cv", "2", *TINY, "--out", out
+    )
+    assert code == 0, err
+    assert "4 inputs from 2 columns" in said
+    assert "1 of 40 rows have a missing value" in said
+    saved = read_model(out)
+    assert saved.estimator.feature_labels_ == ("a", "colour=u", "colour=v", "colour=w")
+    assert saved.estimator.classes_.tolist() == [0, 1]
+
+
+def test_the_same_command_gives_the_same_draws_for_any_number_of_jobs(
+    run, table: Path, tmp_path: Path
+) -> None:
+    digests = []
+    for jobs in ("1", "2"):
+        out = tmp_path / f"{jobs}.mercer"
+        words = ["--set", "n_draws=10", "--set", "n_warmup=5", "--set", "n_chains=2"]
+        words += ["--test-size", "0.25"]
+        code, _, _ = run("fit", table, "--target", "label", *words, "--jobs", jobs, "--out", out)
+        assert code == 0
+        saved = read_model(out)
+        assert saved.table is not None
+        assert saved.table.evaluation is not None
+        digests.append(
+            (
+                saved.estimator.posterior_.flat("log_weight").tobytes(),
+                saved.table.evaluation.proba.tobytes(),
+                saved.manifest["params"],
+            )
+        )
+    assert digests[0] == digests[1]
+
+
+def test_r6_a_checkpoint_of_another_command_is_refused(run, table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    words = ["--target", "label", "--test-size", "0.25", *TINY, "--checkpoint", folder]
+    assert run("fit", table, *words)[0] == 0
+    code, said, _ = run("fit", table, *words)
+    assert code == 0
+    assert "going on from" in said
+    code, _, err = run("fit", table, *words, "--seed", "1")
+    assert code == 4
+    assert "scored rows" in err or "seed 0, and this is 1" in err
+    other = write_csv(tmp_path / "other.csv", seed=4)
+    code, _, err = run("fit", other, *words)
+    assert code == 4
+    assert "other data" in err
+    code, _, err = run("fit", table, *words, "--set", "n_draws=21")
+    assert code == 4
+    assert "settings" in err
+    run_file = folder / "run.json"
+    run_file.write_text(json.dumps({**json.loads(run_file.read_text()), "mercer": "0.0.1"}))
+    code, _, err = run("fit", table, *words)
+    assert code == 4
+    assert "mercer 0.0.1" in err
+    run_file.write_text("{")
+    assert run("fit", table, *words)[0] == 4

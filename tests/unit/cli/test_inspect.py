@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import TINY
+
+
+def test_a_model_is_described(run, model: Path) -> None:
+    code, out, err = run("inspect", model)
+    assert code == 0
+    for words in ("GPClassifier(", "n_draws=20", "target 'label'", "ill, well", "2: a, b"):
+        assert words in out
+    assert "training rows" in out
+    assert "too short to judge" in out
+    assert not err
+
+
+def test_json(run, model: Path) -> None:
+    code, out, _ = run("inspect", model, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["holds_training_rows"] is True
+    assert found["n_draws"] == 20
+    assert found["params"]["checkpoint"] is None
+
+
+def test_checkpoints_are_recognised(run, table: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    words = ["--target", "label", "--test-size", "0.25", *TINY, "--checkpoint", state]
+    assert run("fit", table, *words)[0] == 0
+    (chain,) = (state / "fit").glob("*/chain-0.mercer")
+    code, out, _ = run("inspect", chain)
+    assert code == 0
+    assert "state of one chain" in out
+    assert "steps     30" in out
+    code, out, _ = run("inspect", chain.with_name("run.mercer"), "--json")
+    assert code == 0
+    assert json.loads(out)["kind"].startswith("checkpoint")

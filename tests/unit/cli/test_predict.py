@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import write_csv
+
+
+def test_csv_to_standard_output_and_scores_beside(run, model: Path, table: Path) -> None:
+    code, out, err = run("predict", model, table)
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len(rows) == 60
+    assert list(rows[0]) == [
+        "row", "prediction", "proba_ill", "proba_well", "latent_mean", "latent_sd"
+    ]  # fmt: skip
+    assert float(rows[0]["proba_ill"]) + float(rows[0]["proba_well"]) == pytest.approx(1.0)
+    assert err.startswith("scores    60 rows: error")
+
+
+def test_columns_are_matched_by_name(run, model: Path, table: Path, tmp_path: Path) -> None:
+    other = write_csv(tmp_path / "wide.csv", extra=True)
+    _, plain, _ = run("predict", model, table)
+    code, wide, err = run("predict", model, other, "--id", "name")
+    assert code == 0
+    assert [line.split(",")[1:] for line in plain.splitlines()] == [
+        line.split(",")[1:] for line in wide.splitlines()
+    ]
+    assert wide.splitlines()[1].startswith("p000,")
+    code, _, err = run("predict", model, other)
+    assert "does not use: 'name'" in err
+
+
+def test_an_id_that_is_named_like_a_prediction_is_refused(run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,b,prediction\n1,2,x\n")
+    code, out, err = run("predict", model, path, "--id", "prediction")
+    assert (code, out) == (2, "")
+    assert "rename it" in err
+
+
+def test_d6_a_missing_column_is_named(run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,bb\n1,2\n")
+    code, out, err = run("predict", model, path)
+    assert (code, out) == (3, "")
+    assert "column 'b' is missing" in err
+
+
+def test_d7_labels_that_were_not_in_training_are_not_scored(
+    run, model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,b,label\n1,2,well\n0,1,dead\n0,0,ill\n")
+    code, out, err = run("predict", model, path)
+    assert code == 0
+    assert out.count("\n") == 4
+    assert "1 of 3 rows have a label that was not in training ('dead')" in err
+    assert "scores    2 rows" in err
+
+
+def test_rows_without_a_target_are_predicted(run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,b\n1,2\n")
+    code, out, err = run("predict", model, path)
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 2
+
+
+def test_files_by_suffix(run, model: Path, table: Path, tmp_path: Path) -> None:
+    for suffix in ("csv", "json"):
+        code, out, _ = run("predict", model, table, "--out", tmp_path / f"p.{suffix}")
+        assert (code, out) == (0, "")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "p.csv").read_text())))
+    found = json.loads((tmp_path / "p.json").read_text())
+    assert [float(row["latent_mean"]) for row in rows] == [row["latent_mean"] for row in found]
+    code, _, err = run("predict", model, table, "--out", tmp_path / "p.xlsx")
+    assert code == 2
+    assert ".parquet" in err
+
+
+def test_parquet(run, model: Path, table: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert run("predict", model, table, "--out", tmp_path / "p.parquet")[0] == 0
+    assert parquet.read_table(tmp_path / "p.parquet").num_rows == 60
+
+
+def test_json(run, model: Path, table: Path) -> None:
+    code, out, _ = run("predict", model, table, "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert len(result["predictions"]) == 60
+    assert result["evaluation"]["entries"][0]["scores"]["n_rows"] == 60
