@@ -1,4 +1,4 @@
-"""Tables of the README and the docs, made from records: ``python -m benchmarks.tables`` fills them in.
+"""Tables of the README and the docs, made from records by ``python -m benchmarks.tables``.
 
 A page holds ``<!-- table: NAME -->`` and ``<!-- end of table -->``; what stands between them is
 written here, and a test holds it against the records.
@@ -40,8 +40,8 @@ def _block(name: str) -> str:
     lines = make(record["metrics"])
     machine = record["machine"]
     source = (
-        f"Record `benchmarks/results/{scenario}.json`: commit {record['commit']}, {record['date']}, "
-        f"{machine['cpu']}, one BLAS thread."
+        f"Record `benchmarks/results/{scenario}.json`: commit {record['commit']}, "
+        f"{record['date']}, {machine['cpu']}, one BLAS thread."
     )
     return "\n".join([f"<!-- table: {name} -->", *lines, "", source, "<!-- end of table -->"])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,11 @@ class ModelEntry:
     home: str
     summary: str
     max_classes: int
+
+    def compile_loops(self, tell: Callable[[str], None]) -> None:
+        """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
+        method = self.home.rpartition(".")[0]
+        importlib.import_module(f"{method}.compilation").compile_loops(tell)
 
     def estimator_class(self) -> Any:
         """Import and return the class."""
@@ -113,7 +119,7 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     parts = ModelParts(manifest["params"], manifest["fields"], arrays)
     try:
         estimator = entry.estimator_class()._from_parts(parts)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise ModelFileError(f"{path}: inconsistent model file: {error}") from error
     return SavedModel(estimator, table_model_from(manifest, arrays), manifest)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.errors import UsageError
+
 __all__ = ["entropy_of", "stream"]
 
 # A new purpose is appended; the numbers are part of what "the same seed" means.
@@ -21,9 +23,10 @@ def entropy_of(random_state: object) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
-        return int(random_state)
-    raise ValueError(
+    is_whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if is_whole and int(random_state) >= 0:  # type: ignore[call-overload]
+        return int(random_state)  # type: ignore[call-overload, no-any-return]
+    raise UsageError(
         f"random_state must be None, a non-negative integer, a Generator or a RandomState; "
         f"got {random_state!r}"
     )

@@ -79,7 +79,7 @@ ARGUMENTS = [
     ("prior", ("Paper", None), "'wide', 'paper'"),
     ("predictive_mean", ("mean", None), "'corrected', 'mode'"),
     ("standardize", ("z", True, None, 0), "'auto', 'std'"),
-    ("progress", ("yes", None, 3), "'auto', True or False"),
+    ("progress", ("yes", None, 3), "'auto', True, False"),
     ("random_state", (-1, 1.5, "a"), "non-negative integer"),
 ]
 

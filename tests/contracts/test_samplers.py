@@ -22,7 +22,7 @@ from support.toy_sampler import ToySampler
 
 def gp_sampler(inference: str) -> Sampler[Any, Any]:
     model = posterior(12, 2)
-    recorder = Recorder(np.arange(5))
+    recorder = Recorder(model.y, np.arange(5))
     if inference == "paper":
         return paper_hmc(model, recorder, n_leapfrog=5, step_size=0.1)
     return make_sampler(inference, model, find_maximum(model, with_covariance=True), recorder)

@@ -54,9 +54,7 @@ def test_a_misspelt_option_is_caught() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_python_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     import matplotlib as mpl
 

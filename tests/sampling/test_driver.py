@@ -156,7 +156,7 @@ def test_no_notes_where_nothing_happened() -> None:
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_max_seconds_gives_a_shorter_result(n_jobs: int) -> None:
     slow = ToySampler(before_step=Pause(0.002))
-    limited = options(5000, 5, 2, max_seconds=0.6 if n_jobs == 1 else 1.5, n_jobs=n_jobs)
+    limited = options(5000, 5, 2, seconds=0.6 if n_jobs == 1 else 1.5, n_jobs=n_jobs)
     sampled = sample(slow, limited)
     n_draws = sampled.draws.n_draws
     assert 5 < n_draws < 4000
@@ -168,7 +168,7 @@ def test_max_seconds_gives_a_shorter_result(n_jobs: int) -> None:
 
 def test_max_seconds_in_warmup_leaves_a_draw_and_says_so() -> None:
     slow = ToySampler(before_step=Pause(0.01))
-    sampled = sample(slow, options(10, 500, 2, max_seconds=0.1))
+    sampled = sample(slow, options(10, 500, 2, seconds=0.1))
     assert (sampled.draws.n_chains, sampled.draws.n_draws) == (2, 1)
     assert len(sampled.notes) == 1
     assert "during warm-up" in sampled.notes[0]
@@ -177,13 +177,13 @@ def test_max_seconds_in_warmup_leaves_a_draw_and_says_so() -> None:
 def test_max_seconds_leaves_out_chains_that_did_not_warm_up() -> None:
     """The first chain ends in time; the second is late from its start and takes one step."""
     late = AtCall(16, lambda: time.sleep(0.5))
-    sampled = sample(ToySampler(before_step=late), options(5, 10, 2, max_seconds=0.4))
+    sampled = sample(ToySampler(before_step=late), options(5, 10, 2, seconds=0.4))
     assert (sampled.draws.n_chains, sampled.draws.n_draws) == (1, 5)
     assert sampled.notes == ("1 chains left out: out of time during warm-up",)
 
 
 def test_max_seconds_never_ends_without_a_draw() -> None:
-    sampled = sample(ToySampler(), options(10, 5, 2, max_seconds=1e-9))
+    sampled = sample(ToySampler(), options(10, 5, 2, seconds=1e-9))
     assert sampled.draws.n_total == 2
 
 

@@ -15,7 +15,7 @@ from mercer.errors import ModelFileError
 from mercer.posterior.container import read_container, write_container
 from mercer.sampling import checkpoint
 from mercer.sampling.checkpoint import open_run
-from mercer.sampling.driver import Sampled, SamplingStoppedError, sample
+from mercer.sampling.driver import Sampled, SamplingStoppedError, load_finished, sample
 from support.runs import ENTROPY, digest, identity, open_folder, options
 from support.toy_sampler import AtCall, ToyAdaptation, ToySampler
 
@@ -102,8 +102,8 @@ def test_a_finished_run_is_loaded_at_once(tmp_path: Path, undisturbed: str) -> N
 def test_a_run_cut_by_max_seconds_goes_on(tmp_path: Path, undisturbed: str, count: int) -> None:
     """In warm-up and after it; the run is cut again before it can take a step, then goes on."""
     slow = AtCall(count, lambda: time.sleep(0.4))  # past the deadline of both chains
-    assert "max_seconds" in run(tmp_path, slow, max_seconds=0.3).notes[-1]
-    assert "max_seconds" in run(tmp_path, max_seconds=1e-9).notes[-1]
+    assert "max_seconds" in run(tmp_path, slow, seconds=0.3).notes[-1]
+    assert "max_seconds" in run(tmp_path, seconds=1e-9).notes[-1]
     assert digest(run(tmp_path).draws) == undisturbed
 
 
@@ -217,3 +217,13 @@ def test_other_options_begin_another_run(tmp_path: Path) -> None:
     stopped(tmp_path)
     other = open_run(tmp_path, dataclasses.replace(identity(), data="e" * 64), ENTROPY)
     assert not other.is_resumed
+
+
+def test_a_finished_run_needs_no_sampler(tmp_path: Path, undisturbed: str) -> None:
+    run(tmp_path)
+    folder = open_folder(tmp_path)
+    loaded = load_finished(options(run=folder))
+    assert loaded is not None
+    assert loaded.notes == (f"loaded the finished run in {folder.path}",)
+    assert digest(loaded.draws) == undisturbed
+    assert load_finished(options(n_draws=61, run=folder)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from mercer.posterior.draws import Draws
@@ -21,9 +22,12 @@ def open_folder(folder: Path) -> RunFolder:
     return open_run(folder, identity(), ENTROPY)
 
 
-def options(n_draws=60, n_warmup=30, n_chains=2, thin=1, **rest) -> RunOptions:
-    """Return quiet options of a short run with a fixed seed."""
-    return RunOptions(n_draws, n_warmup, n_chains, thin, ENTROPY, progress=False, **rest)
+def options(n_draws=60, n_warmup=30, n_chains=2, thin=1, seconds=None, **rest) -> RunOptions:
+    """Return quiet options of a short run with a fixed seed, and so many seconds from now."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    return RunOptions(
+        n_draws, n_warmup, n_chains, thin, ENTROPY, progress=False, deadline=deadline, **rest
+    )
 
 
 def digest(draws: Draws) -> str:

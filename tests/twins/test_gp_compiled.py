@@ -26,11 +26,11 @@ def identity_plus(K: np.ndarray, root_weights: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n", SIZES)
 def test_weighted_identity_plus(n: int) -> None:
     K, _, root_weights = case(n)
-    out = np.full((n, n), np.nan, order="F")
+    out = np.full((n, n), np.nan)
     compiled.weighted_identity_plus(K, root_weights, out)
-    lower = np.tril_indices(n)
-    np.testing.assert_allclose(out[lower], identity_plus(K, root_weights)[lower], rtol=1e-15)
-    assert np.isnan(out[np.triu_indices(n, 1)]).all()
+    upper = np.triu_indices(n)
+    np.testing.assert_allclose(out[upper], identity_plus(K, root_weights)[upper], rtol=1e-15)
+    assert np.isnan(out[np.tril_indices(n, -1)]).all()
 
 
 @pytest.mark.parametrize("n", SIZES)

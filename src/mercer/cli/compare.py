@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import click
 
 from mercer.cli.options import (
@@ -72,18 +74,19 @@ def command(
     from mercer.cli.session import Session
     from mercer.cli.splitting import N_FOLDS, SMALL, cross_validation
     from mercer.cli.table import read_training
-    from mercer.estimation.cross_validate import cross_validate
+    from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
 
     session = Session(is_json)
     table = read_training(data, TableOptions(target, task, drop, id_column, group, missing))
-    contenders = make_contenders(table, models, settings, seed)
+    tell = functools.partial(session.note, "")
+    contenders = make_contenders(table, models, settings, seed, tell)
     describe_table(table, session)
     n_folds = cv or (N_FOLDS if len(table.labels) < SMALL else 5)
     split = cross_validation(table, n_folds, seed)
     session.say(
         "scoring",
         f"{split.how}, the same for all; at most {seconds_per_model:g} s a model; mercer's models "
-        "have 1 chain a fold",
+        f"have 1 chain of at most {FOLD_DRAWS} draws a fold",
     )
     for note in split.notes:
         session.say("", note)

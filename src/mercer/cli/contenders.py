@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mercer.baselines.peers import PEERS
@@ -11,16 +11,22 @@ from mercer.cli.settings import make_estimator, parse_settings
 from mercer.cli.table import TrainingTable
 from mercer.data.wording import nearest, quoted
 from mercer.errors import UsageError
-from mercer.estimation.cross_validate import Contender, maker_of
+from mercer.estimation.cross_validate import Contender, for_folds, maker_of
 from mercer.models import MODELS, choose_model
 
 __all__ = ["make_contenders"]
 
 
 def make_contenders(
-    table: TrainingTable, names: str | None, settings: Sequence[str], seed: int
+    table: TrainingTable,
+    names: str | None,
+    settings: Sequence[str],
+    seed: int,
+    tell: Callable[[str], None],
 ) -> list[Contender]:
     """Return the contenders that were asked for, or all that fit; the quick ones first.
+
+    ``tell`` is told when a model has loops to compile.
 
     Raises
     ------
@@ -46,9 +52,10 @@ def make_contenders(
     common: dict[str, Any] = {"random_state": seed}
     for name, entry in able.items():
         if name in chosen:
+            entry.compile_loops(tell)
             estimator = make_estimator(entry.estimator_class(), arguments, common)
-            estimator.set_params(n_chains=1, n_jobs=None, progress=False)
-            contenders.append(Contender(f"mercer {name}", False, maker_of(estimator)))
+            make = maker_of(for_folds(estimator))
+            contenders.append(Contender(f"mercer {name}", False, make))
     if names is not None:
         for name in chosen:
             if name not in able and name not in baselines:

@@ -16,7 +16,7 @@ from mercer.cli.splitting import Split
 from mercer.cli.table import TrainingTable
 from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, MercerError, UsageError
-from mercer.estimation.cross_validate import Contender, Result, cross_validate, maker_of
+from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
 from mercer.models import ModelEntry
 from mercer.posterior.evaluation import Evaluation, ModelScore
 
@@ -62,7 +62,7 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     started = time.perf_counter()
     estimator = plan.estimator
     # Without a data frame scikit-learn has no way to pass the names of columns to `fit`.
-    estimator._labels = lambda: table.encoder.feature_names
+    estimator._names_of_columns = table.encoder.feature_names
     try:
         with session.warnings_as_lines():
             estimator.fit(table.X[rows], _native(table.labels[rows]))
@@ -70,8 +70,6 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
         raise
     except ValueError as error:
         raise DataError(f"{printable(table.source)}: {error}") from error
-    finally:
-        del estimator._labels
     seconds = time.perf_counter() - started
     # How it was run is no part of the model: the file is the same for any number of processes.
     estimator.set_params(n_jobs=None, progress="auto", checkpoint=None)
@@ -131,12 +129,9 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluati
 
 
 def _for_folds(plan: Plan) -> Any:
-    """Return the estimator that a fold fits: one chain, quiet, its state in its own folder."""
-    from sklearn.base import clone
-
+    """Return the estimator that a fold fits, its state in its own folder."""
     checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
-    quiet = {"n_chains": 1, "n_jobs": None, "progress": False, "checkpoint": checkpoint}
-    return clone(plan.estimator).set_params(**quiet)
+    return for_folds(plan.estimator).set_params(checkpoint=checkpoint)
 
 
 def _score_itself(plan: Plan, fitted: Fitted) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from mercer.cli.session import Session
 from mercer.cli.settings import make_estimator, parse_settings
 from mercer.cli.splitting import ScoringOptions, Split, split_rows
 from mercer.cli.table import TrainingTable, read_training
+from mercer.estimation.cross_validate import for_folds
 from mercer.models import MODELS, ModelEntry, choose_model
 
 __all__ = ["FitOptions", "describe_table", "make_plan"]
@@ -54,6 +56,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         common["checkpoint"] = str(checkpoint / "fit")
     estimator = make_estimator(entry.estimator_class(), settings, common)
     _describe_model(options.model, entry, table, session)
+    entry.compile_loops(functools.partial(session.note, ""))
     split = split_rows(table, options.table.target, options.scoring, options.seed)
     _describe_split(split, estimator, session)
     if checkpoint is not None:
@@ -97,12 +100,14 @@ def _describe_model(name: str, entry: ModelEntry, table: TrainingTable, session:
 
 def _describe_split(split: Split, estimator: Any, session: Session) -> None:
     words = split.how
-    n_chains = int(estimator.get_params().get("n_chains", 1))
-    if split.train is None and n_chains > 1:
-        fits = "each fold" if len(split.folds) > 1 else "the scored fit"
-        words += f"; {fits} has 1 chain, the saved model {n_chains}"
     if split.train is None:
-        words += ", fitted on all rows" if n_chains > 1 else "; the saved model is of all rows"
+        n_chains, n_draws = estimator.n_chains, estimator.n_draws
+        short = for_folds(estimator)
+        fits = "each fold" if len(split.folds) > 1 else "the scored fit"
+        words += (
+            f"; {fits} has {short.n_chains} chain of {short.n_draws} draws, the saved model "
+            f"{n_chains} of {n_draws}, on all rows"
+        )
     session.say("scoring", words)
     for note in split.notes:
         session.say("", note)

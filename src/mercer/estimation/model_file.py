@@ -7,6 +7,7 @@ The manifest holds numbers, texts and lists only; names of classes are looked up
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.encoding import Encoder
-from mercer.errors import ModelFileError
+from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.run import mercer_version
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.diagnostics import Diagnostics
@@ -40,6 +41,10 @@ __all__ = [
 ]
 
 _FORMAT = 1
+_LABELS = (str, bool, int, float)
+_TEXT, _NUMBER = re.compile(r"[<>]U\d+"), re.compile(r"[<>|](b1|[iu][1248]|f[248])")
+# How a fit is run is no part of a model: a file is the same for any of these.
+_RUN_PARAMS = ("checkpoint", "max_seconds", "n_jobs", "progress")
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -140,25 +145,33 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
     """Turn class labels into JSON with their type: strings, booleans, integers or floats."""
     kind = "object" if classes.dtype == object else classes.dtype.str
+    is_plain = kind == "object" or _TEXT.fullmatch(kind) or _NUMBER.fullmatch(kind)
+    if not is_plain or not all(isinstance(value, _LABELS) for value in classes.tolist()):
+        raise UsageError(f"labels of type {classes.dtype} cannot be written to a file")
     return {"dtype": kind, "values": classes.tolist()}
 
 
 def decode_labels(fields: Mapping[str, Any]) -> NDArray[Any]:
     """Rebuild class labels in their original type."""
-    dtype, values = fields["dtype"], fields["values"]
+    dtype, values = str(fields["dtype"]), fields["values"]
+    if not isinstance(values, list) or not all(isinstance(v, _LABELS) for v in values):
+        raise ModelFileError("inconsistent model file: its labels are no labels")
     if dtype == "object":
         return np.array(values, dtype=object)
-    if np.dtype(dtype).kind not in "biufU":
-        raise ModelFileError(f"inconsistent model file: labels of type {dtype!r}")
+    if _TEXT.fullmatch(dtype):
+        return np.array([str(value) for value in values])
+    if not _NUMBER.fullmatch(dtype):
+        raise ModelFileError(f"inconsistent model file: labels of type {dtype[:20]!r}")
     return np.array(values, dtype=np.dtype(dtype))
 
 
 def json_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep constructor arguments that JSON can hold; generators and paths become None."""
+    """Keep the arguments that JSON can hold, without those of the run; others become None."""
     plain = (str, bool, int, float, type(None))
     kept = {name: value for name, value in params.items() if isinstance(value, plain)}
     numbers = {n: v.item() for n, v in params.items() if isinstance(v, np.generic)}
-    return {name: kept.get(name, numbers.get(name)) for name in params}
+    names = [name for name in params if name not in _RUN_PARAMS]
+    return {name: kept.get(name, numbers.get(name)) for name in names}
 
 
 def draws_to_parts(draws: Draws) -> tuple[dict[str, Any], Arrays]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-import time
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mercer.errors import UsageError
-from mercer.estimation.options import check_count, check_positive
+from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import RunIdentity, open_run
 from mercer.sampling.driver import RunOptions
@@ -40,8 +40,11 @@ class CommonArguments:
         check_count("thin", self.thin, 1)
         if self.max_seconds is not None:
             check_positive("max_seconds", self.max_seconds)
-        if self.progress not in ("auto", True, False):
-            raise UsageError(f"progress must be 'auto', True or False; got {self.progress!r}")
+        check_choice("progress", self.progress, ("auto", True, False))
+        if self.n_jobs is not None and (check_count("n_jobs", self.n_jobs, -(2**31)) == 0):
+            raise UsageError("n_jobs must be None or a whole number other than 0; got 0")
+        if not isinstance(self.checkpoint, (str, os.PathLike, type(None))):
+            raise UsageError(f"checkpoint must be a path or None; got {self.checkpoint!r}")
 
 
 def mercer_version() -> str:
@@ -71,9 +74,7 @@ def run_options(
         identity = RunIdentity(data_digest, {**options, "seed": seed}, mercer_version())
         run = open_run(Path(common.checkpoint), identity, entropy)
         entropy = run.entropy
-    left = None
-    if common.max_seconds is not None:
-        left = max(0.0, common.max_seconds - (time.monotonic() - started))
+    deadline = None if common.max_seconds is None else started + common.max_seconds
     return RunOptions(
         n_draws=common.n_draws,
         n_warmup=common.n_warmup,
@@ -82,6 +83,6 @@ def run_options(
         entropy=entropy,
         n_jobs=common.n_jobs,
         progress=common.progress,
-        max_seconds=left,
+        deadline=deadline,
         run=run,
     )

@@ -17,8 +17,10 @@ METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
 
 _CLIP = 10.0  # of the robust columns, in units of the interquartile range
 _ARTEFACTS = 10.0  # "auto": standard deviation above so many interquartile ranges
-# Beyond this, raw values have squares that distances cannot hold.
-_LARGEST_RAW = 1e100
+# Beyond this, raw values leave no digits to the hyperparameters.
+_LARGEST_RAW = 1e15
+# Standardised values are kept within this: a covariance is 0 long before, and squares are finite.
+_LARGEST = 1e100
 _PLAIN, _ROBUST, _YEO_JOHNSON, _ARCSINH = 0, 1, 2, 3
 
 Array = NDArray[np.float64]
@@ -48,7 +50,12 @@ class Standardizer:
     after_scale: Array
 
     def transform(self, X: Array) -> Array:
-        """Standardise rows of shape (m, d)."""
+        """Standardise rows of shape (m, d); the result is finite for finite rows."""
+        with np.errstate(over="ignore"):
+            Z = self._transform(X)
+        return np.ascontiguousarray(np.clip(Z, -_LARGEST, _LARGEST))
+
+    def _transform(self, X: Array) -> Array:
         is_constant = self.scale == 0.0
         Z = (X - self.centre) / np.where(is_constant, 1.0, self.scale)
         robust, warped, arcsinh = (self.kind == k for k in (_ROBUST, _YEO_JOHNSON, _ARCSINH))
@@ -56,9 +63,9 @@ class Standardizer:
         Z[:, arcsinh] = np.arcsinh(Z[:, arcsinh])
         for j in np.flatnonzero(warped):
             Z[:, j] = yeojohnson(Z[:, j], lmbda=self.shape[j])
-        Z = (Z - self.after_centre) / self.after_scale
+        Z = (np.clip(Z, -_LARGEST, _LARGEST) - self.after_centre) / self.after_scale
         Z[:, is_constant] = 0.0
-        return np.ascontiguousarray(Z)
+        return Z
 
 
 def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:

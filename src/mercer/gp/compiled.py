@@ -15,12 +15,19 @@ __all__ = ["chord_steps", "evidence_adjoint", "solve_factored", "weighted_identi
 
 
 @njit(cache=True, nogil=True)
+def _scale_row(row, weights, scale, out):
+    for i in range(row.shape[0]):
+        out[i] = row[i] * weights[i] * scale
+
+
+@njit(cache=True, nogil=True)
 def weighted_identity_plus(K, root_weights, out):
-    """Write B = I + W^.5 K W^.5 into ``out`` (lower triangle of the Fortran-ordered ``out``)."""
-    n = K.shape[0]
-    for j in range(n):
-        for i in range(j, n):
-            out[i, j] = root_weights[i] * K[j, i] * root_weights[j]
+    """Write the upper triangle of B = I + W^.5 K W^.5 into the C-ordered ``out``.
+
+    Row by row through a function of vectors, here and below: so the loop is vectorised.
+    """
+    for j in range(K.shape[0]):
+        _scale_row(K[j, j:], root_weights[j:], root_weights[j], out[j, j:])
         out[j, j] += 1.0
 
 
@@ -214,6 +221,13 @@ def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
 
 
 @njit(cache=True, nogil=True)
+def _adjoint_row(row, root_weights, a, q, scales):
+    half_a_plus_q, half_a, half_weight = scales
+    for i in range(row.shape[0]):
+        row[i] = a[i] * half_a_plus_q + q[i] * half_a - root_weights[i] * half_weight * row[i]
+
+
+@njit(cache=True, nogil=True)
 def evidence_adjoint(inverse, root_weights, a, q):
     """Overwrite B^-1 by A = (a a' + q a' + a q' - W^.5 B^-1 W^.5)/2, symmetric.
 
@@ -221,10 +235,8 @@ def evidence_adjoint(inverse, root_weights, a, q):
     """
     n = a.shape[0]
     for j in range(n):
-        aj, qj, wj = 0.5 * a[j], 0.5 * q[j], 0.5 * root_weights[j]
-        for i in range(j, n):
-            bend = root_weights[i] * wj * inverse[j, i]
-            inverse[j, i] = a[i] * (aj + qj) + q[i] * aj - bend
+        scales = (0.5 * (a[j] + q[j]), 0.5 * a[j], 0.5 * root_weights[j])
+        _adjoint_row(inverse[j, j:], root_weights[j:], a[j:], q[j:], scales)
     for i in range(n):
         for j in range(i):
             inverse[i, j] = inverse[j, i]

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.errors import UsageError
 from mercer.estimation.model_file import (
     ModelParts,
     decode_labels,
@@ -28,6 +29,7 @@ from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.gp.fitting import GPSettings, fit_gp
 from mercer.gp.predict import LatentDraws, latent_moments, success_probability
+from mercer.gp.restored import check_restored
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
@@ -57,8 +59,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of the log parameters, on standardised inputs. "wide": log variance ~ N(1, 3^2),
         log weights ~ N(-1 - log d, 2^2). "paper": N(-3, 3^2) for all.
     predictive_mean : {"corrected", "mode"}, default="corrected"
-        "mode" is Laplace's k'a, as in the paper; "corrected" moves it to first order to the
-        posterior mean, at no cost.
+        "mode" is Laplace's k'a, as in the paper; "corrected" goes from there towards the posterior
+        mean, along the first-order step and as far as the variational bound says.
     n_leapfrog : int or None, default=None
         Steps of every trajectory, for "hmc". Given together with ``step_size`` it fixes the
         trajectories as in the paper, with unit mass and the paper's start: nothing is tuned.
@@ -134,6 +136,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.predict_proba([[-1.0, 0.5]]).argmax()
     np.int64(0)
     """
+
+    # Names for the columns of a matrix without any, set by whoever made it from a table.
+    _names_of_columns: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -286,6 +291,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> GPClassifier:
         model = cls(**parts.params)
+        model._check_arguments()
         fields, arrays = parts.fields, parts.arrays
         model.classes_ = decode_labels(fields["classes"])
         model.feature_labels_ = tuple(fields["labels_of_inputs"])
@@ -298,6 +304,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         draws = draws_from_parts(fields, arrays)
         diagnostics = diagnostics_from_dict(fields["diagnostics"])
         notes = tuple(str(note) for note in fields["notes"])
+        check_restored(arrays["X"], arrays["y"], model.classes_, model.standardizer_, draws)
+        if len(model.feature_labels_) != arrays["X"].shape[1]:
+            raise ValueError("the names of the columns do not fit the rows")
         model._set_fitted(arrays["X"], arrays["y"], draws, diagnostics, notes)
         return model
 
@@ -315,14 +324,16 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))
         check_choice("standardize", self.standardize, METHODS)
         if (self.n_leapfrog is None) != (self.step_size is None):
-            raise ValueError("n_leapfrog and step_size are given together or not at all")
+            raise UsageError("n_leapfrog and step_size are given together or not at all")
         if self.n_leapfrog is not None:
             check_choice("inference (with n_leapfrog)", self.inference, ("hmc",))
             check_count("n_leapfrog", self.n_leapfrog, 1)
             check_positive("step_size", self.step_size)
+        # The maximum is found in no time: there is no state to save.
+        checkpoint = None if self.inference == "map" else self.checkpoint
         common = CommonArguments(
             self.n_draws, self.n_warmup, self.n_chains, self.thin, self.random_state,
-            self.n_jobs, self.progress, self.checkpoint, self.max_seconds,
+            self.n_jobs, self.progress, checkpoint, self.max_seconds,
         )  # fmt: skip
         common.check()
         return common
@@ -330,6 +341,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _encode_target(y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
         check_classification_targets(y)
+        if y.dtype.kind not in "biufUO":
+            raise ValueError(f"Labels of type {y.dtype} are not supported")
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) > 2:
             raise ValueError(
@@ -346,7 +359,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             delattr(self, name)
 
     def _labels(self) -> tuple[str, ...]:
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", self._names_of_columns)
         if names is None:
             return tuple(f"x{j}" for j in range(self.n_features_in_))
         return tuple(str(name) for name in names)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from mercer.errors import NumericalError
 from mercer.gp.compilation import compile_loops
 from mercer.gp.model import HyperparameterPosterior, default_prior, paper_prior
 from mercer.gp.sampler import Maximum, Recorder, find_maximum, make_sampler, paper_hmc
@@ -18,7 +19,7 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
-from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
+from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
 from mercer.sampling.progress import tell
 
 __all__ = ["FittedGP", "GPSettings", "fit_gp"]
@@ -64,21 +65,22 @@ def fit_gp(
     n, d = X.shape
     model = HyperparameterPosterior(X, y, SquaredExponentialARD(), settings.prior_of(d))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
-    recorder = Recorder(np.sort(rows))
+    recorder = Recorder(y, np.sort(rows))
     labels = Labels({"log_weight": names}, _MONITORED)
+    finished = load_finished(options, labels=labels)
+    if finished is not None:
+        return _diagnosed(finished)
     if settings.n_leapfrog is not None and settings.step_size is not None:
         sampler = paper_hmc(
             model, recorder, n_leapfrog=settings.n_leapfrog, step_size=settings.step_size
         )
-        sampled = sample(sampler, options, labels=labels)
-        return FittedGP(sampled.draws, diagnose(sampled.draws), sampled.notes)
+        return _diagnosed(sample(sampler, options, labels=labels))
     is_map = settings.inference == "map"
     with threadpool_limits(limits=1, user_api="blas"):
-        maximum = find_maximum(model, with_covariance=not is_map)
+        maximum = find_maximum(model, with_covariance=not is_map, deadline=options.deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
-    sampled = _sample(settings, model, maximum, recorder, options, labels)
-    return FittedGP(sampled.draws, diagnose(sampled.draws), sampled.notes)
+    return _diagnosed(_sample(settings, model, maximum, recorder, options, labels))
 
 
 def _sample(
@@ -92,6 +94,14 @@ def _sample(
     sampler = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup)
     return sample(sampler, options, adaptation=adaptation, labels=labels)
+
+
+def _diagnosed(sampled: Sampled) -> FittedGP:
+    if not np.isfinite(sampled.draws.flat("log_density")).all():
+        raise NumericalError(
+            "the evidence cannot be computed in double precision; standardise the inputs"
+        )
+    return FittedGP(sampled.draws, diagnose(sampled.draws), sampled.notes)
 
 
 def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> FittedGP:

@@ -9,8 +9,9 @@
 
 **Deviations.** The paper stops Newton's method when W changes by 1e-4, and solves its systems by
 conjugate gradients from the last solution; the energy of a trajectory must be a function of the
-hyperparameters alone, so every mode is sought from f = 0, to rounding, by direct solves. At f = 0 the curvature is largest: its factor serves the first steps, which are
-accelerated, and a new factor is taken only when they slow down.
+hyperparameters alone, so every mode is sought from f = 0 by direct solves, to rounding (to 1e-6 of
+a beyond a signal variance of e^12). At f = 0 the curvature is largest: its factor serves the first
+steps, which are accelerated, and a new factor is taken only when they slow down.
 
 **Cost.** Two to four Cholesky factors, and one inverse for the adjoint: O(n^3).
 """
@@ -50,6 +51,8 @@ class LaplaceFit:
         K^-1 f at the mode, y - pi there.
     q : ndarray of shape (n,)
         K q is the first-order step from the mode to the mean of the posterior.
+    variance : ndarray of shape (n,)
+        Of Laplace's posterior of f: (1 - diag B^-1)/W, at most the prior's.
     f : ndarray of shape (n,)
         The mode, in logits.
     adjoint : ndarray of shape (n, n)
@@ -60,6 +63,7 @@ class LaplaceFit:
     a: Array
     q: Array
     f: Array
+    variance: Array
     adjoint: Array
 
 
@@ -83,13 +87,16 @@ def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
     inverse = invert_factored(L)
     proba = success_probability(f)
     # s2 = -1/2 d log|B|/df. No division by W: safe where a probability is 0 or 1.
-    s2 = -0.5 * (1.0 - inverse.diagonal()) * (1.0 - 2.0 * proba)
+    gain = 1.0 - inverse.diagonal()
+    s2 = -0.5 * gain * (1.0 - 2.0 * proba)
     log_det -= s2 @ (f - factor_f)
     log_evidence = -0.5 * (a @ f) + log_likelihood(y, f) - log_det
     q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
+    weights = np.maximum(root_weights**2, 1e-300)
+    variance = np.minimum(np.maximum(gain, 0.0) / weights, K.diagonal())
     adjoint = inverse.T
     evidence_adjoint(adjoint, root_weights, a, q)
-    return LaplaceFit(float(log_evidence), a, q, f, adjoint)
+    return LaplaceFit(float(log_evidence), a, q, f, variance, adjoint)
 
 
 def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:
@@ -121,5 +128,5 @@ def _find_mode(K: Array, y: Array, B: Array) -> tuple[Array, Array, Array, Array
 
 def _factor(K: Array, root_weights: Array, B: Array) -> Array:
     """Overwrite B by the factor of I + W^.5 K W^.5."""
-    weighted_identity_plus(K, root_weights, B)
+    weighted_identity_plus(K, root_weights, B.T)
     return factorise(B)

@@ -62,12 +62,18 @@ class HyperparameterPosterior:
             position=theta,
             log_density=fit.log_evidence + self.prior.log_density(theta),
             gradient=gradient + self.prior.gradient(theta),
-            extra={"a": fit.a, "q": fit.q, "f": fit.f},
+            extra={
+                "a": fit.a,
+                "q": fit.q,
+                "f": fit.f,
+                "variance": fit.variance,
+                "K_q": K @ fit.q,
+            },
         )
 
 
 def _outside(theta: Array, n: int) -> Point:
-    zeros = {name: np.zeros(n) for name in ("a", "q", "f")}
+    zeros = {name: np.zeros(n) for name in ("a", "q", "f", "variance", "K_q")}
     return Point(theta, -np.inf, np.zeros_like(theta), zeros)
 
 

@@ -56,7 +56,7 @@ class LatentDraws:
 
         Notes
         -----
-        Mean k'(a + q), variance k** - |L^-1 W^.5 k|^2: k'R k with R = W^.5 B^-1 W^.5, which is
+        Mean k'(a + t q), variance k** - |L^-1 W^.5 k|^2: k'R k with R = W^.5 B^-1 W^.5, which is
         safe where W vanishes. The paper's mean is k'a. One BLAS thread, so that the bits do not
         depend on the machine's load.
         """

@@ -14,6 +14,7 @@ the mass; in warm-up the mass is estimated anew from the draws.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mercer.errors import NumericalError
+from mercer.gp.correction import damped_correction
 from mercer.gp.model import HyperparameterPosterior, paper_start
 from mercer.sampling.hmc import HMC
 from mercer.sampling.leapfrog import HamiltonianTuning
@@ -47,19 +50,32 @@ class Maximum:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Name the parts of an evaluated point that a draw keeps; ``rows`` are the monitored ones."""
+    """Name the parts of an evaluated point that a draw keeps.
 
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Targets, 0.0 or 1.0.
+    rows : ndarray of shape (k,), int
+        The rows whose latent values are monitored.
+    """
+
+    y: Array
     rows: NDArray[np.int64]
 
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters, log density, latent values and dual coefficients."""
+        extra = point.extra
+        correction = damped_correction(
+            self.y, extra["f"], extra["variance"], extra["a"], extra["q"], extra["K_q"]
+        )
         return {
             "log_signal_variance": point.position[0],
             "log_weight": point.position[1:],
             "log_density": np.asarray(point.log_density),
-            "latent": point.extra["f"][self.rows],
-            "dual_coef": point.extra["a"],
-            "dual_correction": point.extra["q"],
+            "latent": extra["f"][self.rows],
+            "dual_coef": extra["a"],
+            "dual_correction": correction,
         }
 
 
@@ -82,8 +98,13 @@ class _FixedStart:
         return self.position
 
 
-def find_maximum(model: HyperparameterPosterior, *, with_covariance: bool) -> Maximum:
-    """Find the maximum of the posterior from the paper's start, and its Gaussian if wanted."""
+def find_maximum(
+    model: HyperparameterPosterior, *, with_covariance: bool, deadline: float | None = None
+) -> Maximum:
+    """Find the maximum of the posterior from the paper's start, and its Gaussian if wanted.
+
+    The search, though not the Hessian, ends at ``deadline``, in seconds of `time.monotonic`.
+    """
     points: dict[bytes, Point] = {}
 
     def objective(theta: Array) -> tuple[float, Array]:
@@ -94,11 +115,23 @@ def find_maximum(model: HyperparameterPosterior, *, with_covariance: bool) -> Ma
             return 1e10, np.zeros_like(theta)
         return -point.log_density, -point.gradient
 
-    start = paper_start(model.X.shape[1])
+    def stop_when_late(intermediate_result: object) -> None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise StopIteration
+
     result = minimize(
-        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 100, "ftol": 1e-9}
+        objective,
+        paper_start(model.X.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_when_late,
+        options={"maxiter": 100, "ftol": 1e-9},
     )
     point = points.get(result.x.tobytes()) or model.evaluate(result.x)
+    if not np.isfinite(point.log_density):
+        raise NumericalError(
+            "the evidence cannot be computed in double precision; standardise the inputs"
+        )
     covariance = _covariance(model, point) if with_covariance else None
     return Maximum(point, covariance, bool(result.success))
 

@@ -8,6 +8,12 @@ __all__ = ["exponent_from_products"]
 
 
 @njit(cache=True, nogil=True)
+def _exponent_row(row, z, s, log_scale):
+    for j in range(row.shape[0]):
+        row[j] = min(row[j] - s - z[j], 0.0) + log_scale
+
+
+@njit(cache=True, nogil=True)
 def exponent_from_products(S, s, z, log_scale):
     """Overwrite the inner products S_ij = x_i'z_j by log_scale - |x_i - z_j|^2 / 2.
 
@@ -15,5 +21,4 @@ def exponent_from_products(S, s, z, log_scale):
     allowed to be negative by rounding.
     """
     for i in range(S.shape[0]):
-        for j in range(S.shape[1]):
-            S[i, j] = min(S[i, j] - s[i] - z[j], 0.0) + log_scale
+        _exponent_row(S[i], z, s[i], log_scale)

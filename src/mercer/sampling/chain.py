@@ -17,7 +17,7 @@ from mercer.sampling.codec import pack, unpack
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import StepInterruptedError, StopSignals
 
-__all__ = ["Chain", "ChainPlan", "run_chain"]
+__all__ = ["Chain", "ChainPlan", "finished_chain", "run_chain"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -141,6 +141,7 @@ def _save(chain: Chain, adaptation: Adaptation | None, file: ChainFile) -> None:
     numbers = chain.rng.bit_generator.state
     manifest = {
         "n_done": chain.n_done,
+        "variables": list(variables),
         "rng": {
             "state": str(numbers["state"]["state"]),
             "inc": str(numbers["state"]["inc"]),
@@ -171,10 +172,27 @@ def _restore(
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("inconsistent checkpoint: no state of the random numbers") from error
-    for name in chain.sampler.record(chain.state):
-        if f"draws/{name}" in arrays:
+    _restore_draws(chain, manifest, arrays)
+
+
+def _restore_draws(chain: Chain, manifest: dict[str, Any], arrays: Arrays) -> None:
+    """Put back the kept draws, variables in the order in which they were recorded."""
+    try:
+        for name in manifest["variables"]:
             chain.variables[name] = list(arrays[f"draws/{name}"])
+    except (KeyError, TypeError) as error:
+        raise ModelFileError("inconsistent checkpoint: draws are missing") from error
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")
         if kind == "stats":
             chain.stats[rest] = values.tolist()
+
+
+def finished_chain(plan: ChainPlan, file: ChainFile) -> Chain | None:
+    """Read a chain whose checkpoint says that all its steps are done; None if it is not."""
+    saved = file.load()
+    if saved is None or saved[0].get("n_done") != plan.n_steps:
+        return None
+    chain = Chain(None, None, np.random.default_rng(0), None, plan.n_steps, {}, {})
+    _restore_draws(chain, *saved)
+    return chain

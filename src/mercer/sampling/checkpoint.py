@@ -89,7 +89,7 @@ class RunFolder:
 
     def chain(self, index: int) -> ChainFile:
         """Return the checkpoint of one chain."""
-        return ChainFile(self.path / f"chain-{index}.mercer", self.path.name)
+        return ChainFile(self.path / f"chain-{index}.mercer", f"{self.path.name}-{self.entropy}")
 
 
 def open_run(folder: Path, identity: RunIdentity, entropy: int) -> RunFolder:

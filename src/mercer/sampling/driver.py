@@ -9,8 +9,9 @@ import functools
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,13 @@ from threadpoolctl import threadpool_limits
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.board import Board
-from mercer.sampling.chain import Chain, ChainPlan, run_chain
+from mercer.sampling.chain import Chain, ChainPlan, finished_chain, run_chain
 from mercer.sampling.checkpoint import RunFolder
 from mercer.sampling.progress import ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import StepInterruptedError, StopSignals
 
-__all__ = ["Labels", "RunOptions", "Sampled", "SamplingStoppedError", "sample"]
+__all__ = ["Labels", "RunOptions", "Sampled", "SamplingStoppedError", "load_finished", "sample"]
 
 
 class SamplingStoppedError(KeyboardInterrupt):
@@ -42,7 +43,7 @@ class SamplingStoppedError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run is done; none of it changes the draws but the first four and the entropy."""
+    """How a run is done; the first four and the entropy decide what the draws are."""
 
     n_draws: int
     n_warmup: int
@@ -51,7 +52,7 @@ class RunOptions:
     entropy: int
     n_jobs: int | None = None
     progress: bool | str = "auto"
-    max_seconds: float | None = None
+    deadline: float | None = None  # of time.monotonic
     run: RunFolder | None = None
 
 
@@ -93,15 +94,12 @@ def sample(
     SamplingStoppedError
         After Ctrl-C or SIGTERM, once checkpoints are written. It is a KeyboardInterrupt.
     """
-    started = time.monotonic()
+    finished = load_finished(options, labels=labels)
+    if finished is not None:
+        return finished
     n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
-    with tempfile.TemporaryDirectory(prefix="mercer-") as folder:
-        board = (
-            Board.in_memory(options.n_chains)
-            if n_jobs == 1
-            else Board.shared(options.n_chains, Path(folder))
-        )
-        plans = _plans(options, started, n_jobs)
+    with _board(options.n_chains, n_jobs) as board:
+        plans = _plans(options, n_jobs)
         n_steps = options.n_warmup + options.n_draws * options.thin
         bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_wanted(options.progress))
         with StopSignals(board) as signals, bar:
@@ -115,14 +113,38 @@ def sample(
     return _gather(chains, options, labels or Labels())
 
 
-def _plans(options: RunOptions, started: float, n_jobs: int) -> list[ChainPlan]:
-    """Give every chain its share of ``max_seconds``: rounds of ``n_jobs`` chains at a time."""
+@contextmanager
+def _board(n_chains: int, n_jobs: int) -> Iterator[Board]:
+    """Give a board in memory, or in a temporary folder where other processes write on it too."""
+    if n_jobs == 1:
+        yield Board.in_memory(n_chains)
+        return
+    with tempfile.TemporaryDirectory(prefix="mercer-") as folder:
+        yield Board.shared(n_chains, Path(folder))
+
+
+def load_finished(options: RunOptions, *, labels: Labels | None = None) -> Sampled | None:
+    """Return the draws of a run whose checkpoint is complete, without a sampler; else None."""
+    if options.run is None or not options.run.is_resumed:
+        return None
+    plans = _plans(replace(options, deadline=None), 1)
+    chains = [finished_chain(plan, options.run.chain(plan.index)) for plan in plans]
+    whole = [chain for chain in chains if chain is not None]
+    if len(whole) < len(chains):
+        return None
+    draws = _gather(whole, options, labels or Labels()).draws
+    return Sampled(draws, (f"loaded the finished run in {options.run.path}",))
+
+
+def _plans(options: RunOptions, n_jobs: int) -> list[ChainPlan]:
+    """Give every chain its share of the time: rounds of ``n_jobs`` chains at a time."""
     n_rounds = -(-options.n_chains // n_jobs)
+    now = time.monotonic()
     plans = []
     for index in range(options.n_chains):
         deadline = None
-        if options.max_seconds is not None:
-            deadline = started + options.max_seconds * (index // n_jobs + 1) / n_rounds
+        if options.deadline is not None:
+            deadline = now + (options.deadline - now) * (index // n_jobs + 1) / n_rounds
         plans.append(ChainPlan(index, options.n_warmup, options.n_draws, options.thin, deadline))
     return plans
 
@@ -168,10 +190,14 @@ def _run_elsewhere(
 
 def _run_in_worker(run_one: Callable[..., Chain], plan: ChainPlan) -> Chain:
     """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     quiet = StopSignals(Board.in_memory(1))  # never entered: it installs nothing
-    chain = run_one(plan, quiet)
+    try:
+        chain = run_one(plan, quiet)
+    finally:
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)
     chain.sampler = None  # holds the data, which the parent has
     return chain
 

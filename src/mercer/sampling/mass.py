@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from mercer.errors import NumericalError
+
 __all__ = ["Mass", "mass_from_covariance", "mass_from_draws", "unit_mass"]
 
 Array = NDArray[np.float64]
@@ -40,8 +42,17 @@ def unit_mass(n: int) -> Mass:
 
 
 def mass_from_covariance(covariance: Array) -> Mass:
-    """Mass whose inverse is the given positive definite covariance."""
-    factor = np.ascontiguousarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    """Mass whose inverse is the given positive definite covariance.
+
+    Raises
+    ------
+    NumericalError
+        If it is not positive definite.
+    """
+    try:
+        factor = np.ascontiguousarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise NumericalError("the covariance of the mass is not positive definite") from error
     return Mass(np.ascontiguousarray(covariance), factor)
 
 

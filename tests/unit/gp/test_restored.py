@@ -1,0 +1,85 @@
+"""F8: a file with a right sum and wrong contents fails when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import GPClassifier
+from mercer.errors import ModelFileError
+from mercer.posterior.container import read_container, write_container
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
+    path = tmp_path_factory.mktemp("model") / "m.mercer"
+    settings: dict[str, Any] = {"n_draws": 5, "n_warmup": 2, "n_chains": 1}
+    GPClassifier(**settings, random_state=0, progress=False).fit(X, y).save(path)
+    return path
+
+
+def set_array(name: str, change: Callable[[np.ndarray], Any]) -> Callable[[dict, dict], None]:
+    return lambda manifest, arrays: arrays.__setitem__(name, np.asarray(change(arrays[name])))
+
+
+def set_field(path: str, value: Any) -> Callable[[dict, dict], None]:
+    def change(manifest: dict, arrays: dict) -> None:
+        *parents, last = path.split("/")
+        for key in parents:
+            manifest = manifest[key]
+        manifest[last] = value
+
+    return change
+
+
+CHANGES = {
+    "rows cut": set_array("X", lambda X: X[:-1]),
+    "rows empty": set_array("X", lambda X: X[:0]),
+    "rows nan": set_array("X", lambda X: X * np.nan),
+    "rows bool": set_array("X", lambda X: X > 0),
+    "targets cut": set_array("y", lambda y: y[:-1]),
+    "targets 2": set_array("y", lambda y: y + 1.0),
+    "scale cut": set_array("standardizer/scale", lambda s: s[:-1]),
+    "kind 7": set_array("standardizer/kind", lambda k: k + 7),
+    "after_scale 0": set_array("standardizer/after_scale", lambda s: s * 0.0),
+    "weights huge": set_array("draws/log_weight", lambda w: w + 200.0),
+    "coef nan": set_array("draws/dual_coef", lambda a: a * np.nan),
+    "correction gone": lambda manifest, arrays: arrays.pop("draws/dual_correction"),
+    "no classes": set_field("fields/classes/values", []),
+    "one class": set_field("fields/classes/values", [1, 1]),
+    "classes nested": set_field("fields/classes/values", [[1], [2]]),
+    "label bomb": set_field("fields/classes", {"dtype": "<V500000000", "values": ["a", "b"]}),
+    "label overflow": set_field("fields/classes", {"dtype": "<i4", "values": [2**40, 1]}),
+    "params wrong": set_field("params/inference", {"x": 1}),
+    "params unknown": set_field("params/callback", "os.system"),
+    "params counts": set_field("params/n_draws", "many"),
+    "labels": set_field("fields/labels_of_inputs", ["a"]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_f8_inconsistent(model_file: Path, tmp_path: Path, change: Any) -> None:
+    manifest, arrays = read_container(model_file)
+    change(manifest, arrays)
+    write_container(tmp_path / "m.mercer", manifest, arrays)
+    with pytest.raises(ModelFileError):
+        mercer.load(tmp_path / "m.mercer")
+
+
+def test_a_file_says_nothing_of_how_it_was_run(model_file: Path) -> None:
+    manifest, _ = read_container(model_file)
+    assert not {"checkpoint", "n_jobs", "progress", "max_seconds"} & set(manifest["params"])
+
+
+def test_long_text_labels_take_no_memory(model_file: Path, tmp_path: Path) -> None:
+    manifest, arrays = read_container(model_file)
+    manifest["fields"]["classes"] = {"dtype": "<U500000000", "values": ["a", "b"]}
+    write_container(tmp_path / "m.mercer", manifest, arrays)
+    assert mercer.load(tmp_path / "m.mercer").classes_.nbytes < 100
