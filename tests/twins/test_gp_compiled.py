@@ -54,29 +54,43 @@ def test_log_joint(n: int) -> None:
     assert compiled._log_joint(a, f, y) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("smallest", [0.05, 1e-9])
 @pytest.mark.parametrize("n", SIZES)
-def test_residual(n: int) -> None:
+def test_newton_step(n: int, smallest: float) -> None:
+    """The step, and K times it: by division, and by a product where a weight is tiny."""
     K, y, root_weights = case(n)
+    root_weights[0] = smallest
     U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
     a = np.random.default_rng(5).standard_normal(n)
     f = K @ a
-    out = np.empty(n)
-    compiled._residual(K, U, root_weights, y, a, f, out)
+    step, step_f = np.empty(n), np.empty(n)
+    compiled._newton_step(K, U, root_weights, y, a, f, step, step_f)
     g = y - expit(f) - a
     inverse = np.linalg.inv(identity_plus(K, root_weights))
     expected = g - root_weights * (inverse @ (root_weights * (K @ g)))
-    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(step, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(step_f, K @ expected, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("n_kept", [1, 2, 4])
-def test_mix(n_kept: int) -> None:
+@pytest.mark.parametrize("n_kept", [0, 1, 2, 4])
+def test_mixture(n_kept: int) -> None:
     rng = np.random.default_rng(6)
-    step, start = rng.standard_normal(9), rng.standard_normal(9)
+    step, x = rng.standard_normal(9), rng.standard_normal(9)
     steps, points = rng.standard_normal((2, 5, 9))
-    out = start.copy()
-    compiled._mix(step, steps, points, n_kept, out)
+    found = compiled._mixing_coef(step, steps, n_kept)
     coef = np.linalg.lstsq(steps[:n_kept].T, step, rcond=None)[0]
-    np.testing.assert_allclose(out, start - coef @ points[:n_kept], rtol=1e-9)
+    np.testing.assert_allclose(found, coef, rtol=1e-9)
+    out = np.empty(9)
+    compiled._advance(x, step, points, found, out)
+    np.testing.assert_allclose(out, x + step - coef @ points[:n_kept], rtol=1e-9)
+
+
+def test_note_differences() -> None:
+    x, step, last = np.random.default_rng(7).standard_normal((3, 9))
+    row, before = np.empty(9), last.copy()
+    compiled._note_differences(x, step, last, row)
+    np.testing.assert_allclose(row, x + step - before)
+    np.testing.assert_array_equal(last, x + step)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -156,31 +170,17 @@ def test_eliminate_where_a_pivot_vanishes() -> None:
     assert x[0] == 0.0
 
 
-def ascend(new_a: np.ndarray, step: np.ndarray, a: np.ndarray):
-    K, y, _ = case(len(a))
-    f = K @ a
-    psi = compiled._log_joint(a, f, y)
-    psi, change, is_taken = compiled._ascend(K, y, a, f, psi, step, new_a)
-    np.testing.assert_allclose(f, K @ a, atol=1e-12)
-    assert psi == compiled._log_joint(a, f, y)
-    return change, is_taken
-
-
-def test_ascend_takes_a_better_point() -> None:
+def test_halved_until_psi_does_not_fall() -> None:
     K, y, _ = case(8)
-    better = 0.1 * (y - 0.5)
-    a = np.zeros(8)
-    change, is_taken = ascend(better.copy(), np.zeros(8), a)
-    assert is_taken
-    np.testing.assert_array_equal(a, better)
-    assert change == pytest.approx(np.abs(K @ better).max())
-
-
-def test_ascend_halves_the_step_until_psi_does_not_fall() -> None:
-    _, y, _ = case(8)
+    a, f = np.zeros(8), np.zeros(8)
     step = 64.0 * (y - 0.5)  # uphill, far too long
-    a = np.zeros(8)
-    _, is_taken = ascend(-step, step, a)
-    assert not is_taken
-    halvings = np.log2(step[0] / a[0])
+    new_a, new_f = np.empty(8), np.empty(8)
+    psi = compiled._log_joint(a, f, y)
+    new_psi = compiled._halve_until_ascent(y, a, f, psi, step, K @ step, new_a, new_f)
+    assert new_psi >= psi
+    assert new_psi == compiled._log_joint(new_a, new_f, y)
+    np.testing.assert_allclose(new_f, K @ new_a, atol=1e-12)
+    halvings = np.log2(step[0] / new_a[0])
     assert halvings == round(halvings) > 0
+    longer = 2.0 * new_a
+    assert compiled._log_joint(longer, K @ longer, y) < psi

@@ -31,6 +31,10 @@ def weighted_identity_plus(K, root_weights, out):
         out[j, j] += 1.0
 
 
+# Below this, dividing by the root of a weight would lose too many digits.
+_SMALL_ROOT_WEIGHT = 1e-3
+# Steps that change no latent value by more than this are taken unseen: Newton converges here.
+_LOCAL = 0.1
 _FAST = {"reassoc", "contract", "nsz"}
 
 
@@ -99,18 +103,28 @@ def _log_joint(a, f, y):
 
 
 @njit(cache=True, nogil=True)
-def _residual(K, U, root_weights, y, a, f, out):
-    """Write into ``out`` the chord step of a: g - W^.5 B^-1 W^.5 K g with g = (y - pi) - a."""
+def _newton_step(K, U, root_weights, y, a, f, step, step_f):
+    """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = (y - pi) - a, and K times it into ``step_f``.
+
+    With w = B^-1 W^.5 K g the latter is w / W^.5, at no cost; where a weight is so small that
+    rounding would show, it is a product.
+    """
     n = f.shape[0]
-    g = np.empty(n)
+    smallest = 1.0
     for i in range(n):
-        g[i] = y[i] - 1.0 / (1.0 + math.exp(-f[i])) - a[i]
-    z = np.dot(K, g)
+        step[i] = y[i] - 1.0 / (1.0 + math.exp(-f[i])) - a[i]
+        smallest = min(smallest, root_weights[i])
+    w = np.dot(K, step)
     for i in range(n):
-        z[i] *= root_weights[i]
-    solve_factored(U, z)
+        w[i] *= root_weights[i]
+    solve_factored(U, w)
     for i in range(n):
-        out[i] = g[i] - root_weights[i] * z[i]
+        step[i] -= root_weights[i] * w[i]
+    if smallest > _SMALL_ROOT_WEIGHT:
+        for i in range(n):
+            step_f[i] = w[i] / root_weights[i]
+    else:
+        step_f[:] = np.dot(K, step)
 
 
 @njit(cache=True, nogil=True)
@@ -136,12 +150,8 @@ def _eliminate(A, b):
 
 
 @njit(cache=True, nogil=True)
-def _mix(step, steps, points, n_kept, out):
-    """Move ``out`` from the last point to the Anderson mixture of the last ``n_kept`` points.
-
-    The coefficients minimise the norm of the mixed step; ``steps[k]``, ``points[k]`` are the
-    differences of a step and of the point that it led to from those before.
-    """
+def _mixing_coef(step, steps, n_kept):
+    """Coefficients that minimise |step - sum_k coef_k steps_k| over the last ``n_kept`` rows."""
     gram, coef = np.empty((n_kept, n_kept)), np.empty(n_kept)
     for k in range(n_kept):
         coef[k] = np.dot(steps[k], step)
@@ -150,74 +160,91 @@ def _mix(step, steps, points, n_kept, out):
             gram[m, k] = gram[k, m]
         gram[k, k] *= 1.0 + 1e-12
     _eliminate(gram, coef)
-    for k in range(n_kept):
-        for i in range(out.shape[0]):
-            out[i] -= coef[k] * points[k, i]
+    return coef
 
 
 @njit(cache=True, nogil=True)
-def _ascend(K, y, a, f, psi, step, new_a):
-    """Move (a, f) to ``new_a`` if Psi does not fall, else along ``step``, halved until it does not.
+def _advance(x, step, differences, coef, out):
+    """Write x + step, less the mixture of the differences of such points, into ``out``."""
+    for i in range(x.shape[0]):
+        out[i] = x[i] + step[i]
+    for k in range(coef.shape[0]):
+        for i in range(x.shape[0]):
+            out[i] -= coef[k] * differences[k, i]
 
-    Returns Psi there, the largest change of f, and whether ``new_a`` was taken.
-    """
-    n = f.shape[0]
+
+@njit(cache=True, nogil=True)
+def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f):
+    """Shorten the plain step until Psi does not fall; the new point goes into the last two."""
     floor = psi - 1e-12 * (1.0 + abs(psi))
-    new_f = np.dot(K, new_a)
-    new_psi = _log_joint(new_a, new_f, y)
-    is_taken = new_psi >= floor
     fraction = 1.0
+    new_psi = -np.inf
     while not new_psi >= floor and fraction > 1e-6:
-        for i in range(n):
+        for i in range(f.shape[0]):
             new_a[i] = a[i] + fraction * step[i]
-        new_f = np.dot(K, new_a)
+            new_f[i] = f[i] + fraction * step_f[i]
         new_psi = _log_joint(new_a, new_f, y)
         fraction *= 0.5
-    change = 0.0
-    for i in range(n):
-        change = max(change, abs(new_f[i] - f[i]))
-        a[i] = new_a[i]
-        f[i] = new_f[i]
-    return new_psi, change, is_taken
+    return new_psi
+
+
+@njit(cache=True, nogil=True)
+def _note_differences(x, step, last_point, row):
+    """Write the difference of x + step from the last such point, and remember that point."""
+    for i in range(x.shape[0]):
+        point = x[i] + step[i]
+        row[i] = point - last_point[i]
+        last_point[i] = point
 
 
 @njit(cache=True, nogil=True)
 def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
 
-    Each step costs two products with K and one solve. Stops once the largest error that is left
+    Each step costs one product with K and one solve. While steps are large, one that lowers Psi is
+    replaced by the plain one, halved until it does not. Stops once the largest error that is left
     in f is below ``tolerance``, extrapolated from the last two changes (after one step, that
     change), or once the steps hardly shrink. Returns that error and the number of steps.
     """
     n = f.shape[0]
-    steps, points = np.empty((memory, n)), np.empty((memory, n))
-    step, last_step, last_point = np.empty(n), np.zeros(n), np.zeros(n)
-    new_a = np.empty(n)
+    rows = max(memory, 1)
+    steps, points, points_f = np.empty((rows, n)), np.empty((rows, n)), np.empty((rows, n))
+    step, step_f, last_step = np.empty(n), np.empty(n), np.zeros(n)
+    last_point, last_point_f = np.zeros(n), np.zeros(n)
+    new_a, new_f = np.empty(n), np.empty(n)
     psi = _log_joint(a, f, y)
-    n_kept, change, error = 0, np.inf, np.inf
+    n_kept, change, error, n_steps = 0, np.inf, np.inf, 0
     for k in range(max_steps):
-        _residual(K, U, root_weights, y, a, f, step)
-        if k > 0 and memory > 0:
-            row = (k - 1) % memory
-            for i in range(n):
-                steps[row, i] = step[i] - last_step[i]
-                points[row, i] = a[i] + step[i] - last_point[i]
-            n_kept = min(n_kept + 1, memory)
+        _newton_step(K, U, root_weights, y, a, f, step, step_f)
+        row = (k - 1) % rows
         for i in range(n):
+            steps[row, i] = step[i] - last_step[i]
             last_step[i] = step[i]
-            last_point[i] = a[i] + step[i]
-            new_a[i] = last_point[i]
-        if n_kept > 0:
-            _mix(step, steps, points, n_kept, new_a)
+        _note_differences(a, step, last_point, points[row])
+        _note_differences(f, step_f, last_point_f, points_f[row])
+        n_kept = min(n_kept + 1, memory) if k > 0 else 0
+        coef = _mixing_coef(step, steps, n_kept)
+        _advance(a, step, points, coef, new_a)
+        _advance(f, step_f, points_f, coef, new_f)
+        if change > _LOCAL:
+            new_psi = _log_joint(new_a, new_f, y)
+            if not new_psi >= psi - 1e-12 * (1.0 + abs(psi)):
+                n_kept = 0
+                new_psi = _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f)
+            psi = new_psi
         previous = change
-        psi, change, is_taken = _ascend(K, y, a, f, psi, step, new_a)
-        if not is_taken:
-            n_kept = 0
+        change = 0.0
+        for i in range(n):
+            change = max(change, abs(new_f[i] - f[i]))
+            a[i] = new_a[i]
+            f[i] = new_f[i]
+        n_steps = k + 1
         shrinkage = min(change / previous, 0.9)
         error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
         if error < tolerance or (k >= 4 and change > 0.9 * previous):
-            return error, k + 1
-    return error, max_steps
+            break
+    f[:] = np.dot(K, a)
+    return error, n_steps
 
 
 @njit(cache=True, nogil=True)

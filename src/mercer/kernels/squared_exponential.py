@@ -55,7 +55,7 @@ class SquaredExponentialARD(Kernel):
         d/dlog w_l = -w_l (sum_i h_i x_il^2 - x_l'H x_l): one product H X serves all l.
         """
         H = np.multiply(A, K, out=A)
-        h = H.sum(axis=1)
+        h = H @ np.ones(len(H))
         Xc = X - X[0]
         squares = h @ (Xc * Xc) - np.einsum("il,il->l", Xc, H @ Xc)
         return np.concatenate(([h.sum()], -np.exp(theta[1:]) * squares))
