@@ -18,11 +18,18 @@ from numpy.typing import NDArray
 
 from mercer.numerics.logistic_normal import expected_logistic
 
-__all__ = ["damped_correction"]
+__all__ = ["damped_correction", "posterior_variance"]
 
 Array = NDArray[np.float64]
 
 _HALVINGS = 12  # of the interval: the length is known to 2^-12
+
+
+def posterior_variance(y: Array, a: Array, gain: Array, prior_variance: float) -> Array:
+    """Variance of Laplace's posterior of f: gain/W with W = pi (1 - pi), at most the prior's."""
+    proba = y - a
+    weights = np.maximum(proba * (1.0 - proba), 1e-300)
+    return np.asarray(np.clip(gain, 0.0, weights * prior_variance) / weights)
 
 
 def damped_correction(y: Array, f: Array, variance: Array, a: Array, q: Array, K_q: Array) -> Array:

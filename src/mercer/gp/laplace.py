@@ -51,8 +51,8 @@ class LaplaceFit:
         K^-1 f at the mode, y - pi there.
     q : ndarray of shape (n,)
         K q is the first-order step from the mode to the mean of the posterior.
-    variance : ndarray of shape (n,)
-        Of Laplace's posterior of f: (1 - diag B^-1)/W, at most the prior's.
+    gain : ndarray of shape (n,)
+        1 - diag B^-1: the variance of Laplace's posterior of f, times W.
     f : ndarray of shape (n,)
         The mode, in logits.
     adjoint : ndarray of shape (n, n)
@@ -63,7 +63,7 @@ class LaplaceFit:
     a: Array
     q: Array
     f: Array
-    variance: Array
+    gain: Array
     adjoint: Array
 
 
@@ -92,11 +92,9 @@ def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
     log_det -= s2 @ (f - factor_f)
     log_evidence = -0.5 * (a @ f) + log_likelihood(y, f) - log_det
     q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
-    weights = np.maximum(root_weights**2, 1e-300)
-    variance = np.minimum(np.maximum(gain, 0.0) / weights, K.diagonal())
     adjoint = inverse.T
     evidence_adjoint(adjoint, root_weights, a, q)
-    return LaplaceFit(float(log_evidence), a, q, f, variance, adjoint)
+    return LaplaceFit(float(log_evidence), a, q, f, gain, adjoint)
 
 
 def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:

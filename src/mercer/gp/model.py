@@ -66,14 +66,14 @@ class HyperparameterPosterior:
                 "a": fit.a,
                 "q": fit.q,
                 "f": fit.f,
-                "variance": fit.variance,
+                "gain": fit.gain,
                 "K_q": K @ fit.q,
             },
         )
 
 
 def _outside(theta: Array, n: int) -> Point:
-    zeros = {name: np.zeros(n) for name in ("a", "q", "f", "variance", "K_q")}
+    zeros = {name: np.zeros(n) for name in ("a", "q", "f", "gain", "K_q")}
     return Point(theta, -np.inf, np.zeros_like(theta), zeros)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mercer.errors import NumericalError
-from mercer.gp.correction import damped_correction
+from mercer.gp.correction import damped_correction, posterior_variance
 from mercer.gp.model import HyperparameterPosterior, paper_start
 from mercer.sampling.hmc import HMC
 from mercer.sampling.leapfrog import HamiltonianTuning
@@ -66,15 +66,15 @@ class Recorder:
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters, log density, latent values and dual coefficients."""
         extra = point.extra
-        correction = damped_correction(
-            self.y, extra["f"], extra["variance"], extra["a"], extra["q"], extra["K_q"]
-        )
+        a, prior_variance = extra["a"], float(np.exp(point.position[0]))
+        variance = posterior_variance(self.y, a, extra["gain"], prior_variance)
+        correction = damped_correction(self.y, extra["f"], variance, a, extra["q"], extra["K_q"])
         return {
             "log_signal_variance": point.position[0],
             "log_weight": point.position[1:],
             "log_density": np.asarray(point.log_density),
             "latent": extra["f"][self.rows],
-            "dual_coef": extra["a"],
+            "dual_coef": a,
             "dual_correction": correction,
         }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp.correction import damped_correction
+from mercer.gp.correction import damped_correction, posterior_variance
 from mercer.gp.laplace import fit_laplace
 from mercer.numerics.logistic_normal import expected_logistic
 from support.gp_cases import plain_gram, problem
@@ -20,10 +20,10 @@ def other_class(log_variance: float, *, is_damped: bool) -> tuple[float, float]:
     exact = 1.0 - (weight @ expit(z)) / weight.sum()
     K, y = np.array([[v]]), np.ones(1)
     fit = fit_laplace(K, y)
-    q = fit.q
+    q, variance = fit.q, posterior_variance(y, fit.a, fit.gain, v)
     if is_damped:
-        q = damped_correction(y, fit.f, fit.variance, fit.a, fit.q, K @ fit.q)
-    return exact, float(1.0 - expected_logistic(K @ (fit.a + q), fit.variance)[0])
+        q = damped_correction(y, fit.f, variance, fit.a, fit.q, K @ fit.q)
+    return exact, float(1.0 - expected_logistic(K @ (fit.a + q), variance)[0])
 
 
 @pytest.mark.parametrize("log_variance", range(-1, 9))
@@ -37,17 +37,24 @@ def test_the_undamped_step_is_caught() -> None:
     assert predicted < 0.1 * exact
 
 
+def exact_variance(K: np.ndarray, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+    weights = (y - a) * (1.0 - y + a)
+    return np.diag(np.linalg.inv(np.linalg.inv(K) + np.diag(weights)))
+
+
 def test_the_length_maximises_the_bound() -> None:
     """The bound is concave along the step: its slope changes sign at the length, or is up at 1."""
     X, y = problem(15, 2)
     K = plain_gram(np.array([4.0, -0.5, -0.5]), X)
     fit = fit_laplace(K, y)
     K_q = K @ fit.q
-    length = (damped_correction(y, fit.f, fit.variance, fit.a, fit.q, K_q) / fit.q)[0]
+    variance = posterior_variance(y, fit.a, fit.gain, np.exp(4.0))
+    np.testing.assert_allclose(variance, exact_variance(K, y, fit.a), rtol=1e-6)
+    length = (damped_correction(y, fit.f, variance, fit.a, fit.q, K_q) / fit.q)[0]
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
 
     def bound(t: float) -> float:
-        f = (fit.f + t * K_q)[:, None] + np.sqrt(fit.variance)[:, None] * nodes
+        f = (fit.f + t * K_q)[:, None] + np.sqrt(variance)[:, None] * nodes
         likelihood = (y[:, None] * f - np.logaddexp(0.0, f)) @ weights / weights.sum()
         a = fit.a + t * fit.q
         return float(likelihood.sum() - 0.5 * a @ K @ a)
