@@ -51,6 +51,7 @@ def write_record(scenario: str, seed: int, metrics: dict[str, Any]) -> Path:
         "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
         "metrics": metrics,
     }
+    RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{scenario}.json"
     path.write_text(json.dumps(record, indent=2) + "\n")
     return path

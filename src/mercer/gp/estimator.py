@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import UsageError
-from mercer.estimation.model_file import (
-    ModelParts,
-    decode_labels,
-    diagnostics_from_dict,
-    draws_from_parts,
-    draws_to_parts,
-    encode_labels,
-    json_params,
-    write_model,
-)
+from mercer.estimation.model_file import ModelParts, write_model
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.estimation.run import CommonArguments, run_options
-from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.estimation.standardize import METHODS, fit_standardizer
 from mercer.gp.fitting import GPSettings, fit_gp
 from mercer.gp.predict import LatentDraws, latent_moments, success_probability
-from mercer.gp.restored import check_restored
+from mercer.gp.saved import parts_of, restore
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
@@ -275,39 +265,22 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_model(path, self)
 
     def _to_parts(self) -> ModelParts:
-        fields, arrays = draws_to_parts(self.posterior_)
-        fields |= {
-            "classes": encode_labels(self.classes_),
-            "diagnostics": self.diagnostics_.to_dict(),
-            "notes": list(self.notes_),
-            "labels_of_inputs": list(self.feature_labels_),
-            "has_feature_names": hasattr(self, "feature_names_in_"),
-        }
-        arrays |= {"X": self._X, "y": self._y}
-        for name, value in vars(self.standardizer_).items():
-            arrays[f"standardizer/{name}"] = value
-        return ModelParts(json_params(self.get_params()), fields, arrays)
+        return parts_of(self, self._X, self._y)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> GPClassifier:
         model = cls(**parts.params)
         model._check_arguments()
-        fields, arrays = parts.fields, parts.arrays
-        model.classes_ = decode_labels(fields["classes"])
-        model.feature_labels_ = tuple(fields["labels_of_inputs"])
-        model.n_features_in_ = len(model.feature_labels_)
-        if fields["has_feature_names"]:
-            model.feature_names_in_ = np.array(model.feature_labels_, dtype=object)
-        model.standardizer_ = Standardizer(
-            **{f.name: arrays[f"standardizer/{f.name}"] for f in dataclasses.fields(Standardizer)}
+        restored = restore(parts)
+        model.classes_ = restored.classes
+        model.feature_labels_ = restored.feature_labels
+        model.n_features_in_ = len(restored.feature_labels)
+        if restored.has_feature_names:
+            model.feature_names_in_ = np.array(restored.feature_labels, dtype=object)
+        model.standardizer_ = restored.standardizer
+        model._set_fitted(
+            restored.X, restored.y, restored.draws, restored.diagnostics, restored.notes
         )
-        draws = draws_from_parts(fields, arrays)
-        diagnostics = diagnostics_from_dict(fields["diagnostics"])
-        notes = tuple(str(note) for note in fields["notes"])
-        check_restored(arrays["X"], arrays["y"], model.classes_, model.standardizer_, draws)
-        if len(model.feature_labels_) != arrays["X"].shape[1]:
-            raise ValueError("the names of the columns do not fit the rows")
-        model._set_fitted(arrays["X"], arrays["y"], draws, diagnostics, notes)
         return model
 
     def __sklearn_tags__(self) -> Any:
