@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.errors import ModelFileError, UsageError
+from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.model_file import ModelParts, TableModel, read_parts, table_model_from
 from mercer.estimation.options import nearest_hint
 
@@ -83,6 +83,8 @@ def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
     ------
     UsageError
         If there is no such model, or none for the task.
+    DataError
+        If the target has more classes than any model can tell apart.
     """
     known = [entry.name for entry in MODELS]
     if name != "auto" and name not in known:
@@ -95,7 +97,7 @@ def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
     able = [entry for entry in fitting if entry.max_classes >= n_classes]
     if task == "classification" and not able:
         most = max(entry.max_classes for entry in fitting)
-        raise UsageError(
+        raise DataError(
             f"the target has {n_classes} classes, and no model here tells more than {most} apart"
         )
     return (able or fitting)[0]

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_list(run) -> None:
+    code, out, _ = run("reproduce", "--list", "--json")
+    assert code == 0
+    assert {"gp-pima", "gp-crabs"} <= {entry["name"] for entry in json.loads(out)["names"]}
+
+
+def test_nothing_named(run) -> None:
+    code, _, err = run("reproduce")
+    assert code == 2
+    assert "gp-pima" in err
+
+
+def test_a_misspelt_name(run) -> None:
+    code, _, err = run("reproduce", "gp-prima")
+    assert code == 2
+    assert "did you mean 'gp-pima'" in err
+
+
+def test_without_the_data(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+    code, _, err = run("reproduce", "gp-crabs")
+    assert code == 6
+    assert "MERCER_DATA" in err

@@ -1,0 +1,93 @@
+"""What `mercer reproduce` writes and says, without fitting; the fits are in the slow tier."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.errors import UsageError
+from mercer.papers import gp_crabs, gp_pima
+from mercer.papers.names import NAMES, reproduce
+from mercer.papers.reproduction import (
+    Claim,
+    Reproduction,
+    Settings,
+    mean_and_error,
+    write_reproduction,
+)
+
+TOY = Reproduction(
+    name="toy-table-1",
+    title="A toy",
+    source="Nobody (1999), Table 1",
+    command="mercer reproduce toy-table-1",
+    claims=(Claim("fewer errors", "3", "2.50 +- 0.50", "holds", "two repeats"),),
+    measured={"ours": np.array([2.0, 3.0]), "theirs": np.array([4.0])},
+    unit="errors of 10",
+    published={"ours": 3.0},
+    notes=("A note.",),
+)
+
+
+def test_mean_and_error() -> None:
+    assert mean_and_error(np.array([2.0, 3.0])) == pytest.approx((2.5, 0.5))
+    assert mean_and_error(np.array([4.0])) == (4.0, 0.0)
+
+
+def test_files_hold_every_repeat_and_claim(tmp_path: Path) -> None:
+    paths = write_reproduction(TOY, tmp_path / "new")
+    assert [path.name for path in paths] == [f"toy-table-1.{end}" for end in ("csv", "md", "png")]
+    rows = list(csv.reader(paths[0].read_text().splitlines()))
+    assert rows[0] == ["method", "repeat", "errors of 10"]
+    assert rows[1:] == [["ours", "0", "2"], ["ours", "1", "3"], ["theirs", "0", "4"]]
+    page = paths[1].read_text()
+    assert "| fewer errors | 3 | 2.50 +- 0.50 | holds (two repeats) |" in page
+    assert "| ours | 2.50 | 0.50 | 2 |" in page
+    assert "| theirs | 4.00 | - | 1 |" in page
+    assert paths[2].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_misspelt_name_is_told_the_nearest() -> None:
+    with pytest.raises(UsageError, match="gp-pima"):
+        reproduce("gp-pina", Settings())
+
+
+@pytest.mark.parametrize("errors", [68.0, 69.0])
+def test_pima_claims_are_judged(errors: float) -> None:
+    hmc = "GP (HMC), paper's settings"
+    measured = {hmc: np.full(5, errors), "GP (MAP), paper's prior": np.array([70.0])}
+    claims = gp_pima._claims(measured, {"GP (HMC), default": [0.441]}, np.array([0.04, 0.06]))
+    verdicts = ["holds" if errors <= 68 else "fails", "fails", "fails", "fails"]
+    assert [claim.verdict for claim in claims] == verdicts
+
+
+def test_crabs_claims_are_paired() -> None:
+    measured = {
+        gp_crabs._PAPER: np.array([5.0, 6.0, 7.0]),
+        gp_crabs._DEFAULT: np.array([6.0, 8.0, 8.0]),
+        gp_crabs._LOGISTIC: np.array([5.0, 7.0, 9.0]),
+        gp_crabs._LDA: np.array([5.0, 6.0, 7.0]),
+    }
+    unjudged, paper, default = gp_crabs._claims(measured, 3)
+    assert (unjudged.verdict, paper.verdict, default.verdict) == ("not judged", "holds", "fails")
+    assert "difference -1.00 +- 0.58" in paper.ours
+
+
+def test_crabs_splits_are_forty_of_each() -> None:
+    y = np.repeat([1, 0, 1, 0], 50)
+    train, test = gp_crabs._split(y, 3)
+    assert np.bincount(y[train]).tolist() == [40, 40]
+    assert sorted([*train, *test]) == list(range(200))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MERCER_DATA" not in os.environ, reason="MERCER_DATA is not set")
+@pytest.mark.parametrize("name", [entry.name for entry in NAMES])
+def test_quick_reproductions_hold(name: str) -> None:
+    """All judged claims but those that compare with a rival on a handful of splits."""
+    outcome = reproduce(name, Settings(is_quick=True))
+    assert all("against" in c.ours or c.verdict != "fails" for c in outcome.claims)
