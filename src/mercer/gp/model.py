@@ -43,6 +43,13 @@ class HyperparameterPosterior:
     prior: NormalPrior
     workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        n_parameters = self.kernel.n_parameters(self.X.shape[1])
+        if self.prior.mean.shape != (n_parameters,):
+            raise ValueError(
+                f"a prior of {len(self.prior.mean)} parameters for a kernel of {n_parameters}"
+            )
+
     def evaluate(self, theta: Array) -> Point:
         """Log density, gradient and dual coefficients at theta.
 
