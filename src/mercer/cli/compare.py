@@ -67,13 +67,13 @@ def command(
     """
     from joblib import cpu_count
 
-    from mercer.cli.contenders import make_contenders
-    from mercer.cli.exits import StoppedError, stoppable
-    from mercer.cli.live_scores import LiveScores, advice, results_json
-    from mercer.cli.planning import describe_table
-    from mercer.cli.session import Session
-    from mercer.cli.splitting import N_FOLDS, SMALL, cross_validation
-    from mercer.cli.table import read_training
+    from mercer.cli.terminal.exits import StoppedError, stoppable
+    from mercer.cli.terminal.live_scores import LiveScores, advice, results_json
+    from mercer.cli.terminal.session import Session
+    from mercer.cli.work.contenders import make_contenders
+    from mercer.cli.work.planning import describe_table
+    from mercer.cli.work.splitting import N_FOLDS, SMALL, cross_validation
+    from mercer.cli.work.table import read_training
     from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
 
     session = Session(is_json)

@@ -18,8 +18,8 @@ def command(is_json: bool) -> None:
 
     from rich.text import Text
 
-    from mercer.cli.score_table import plain_table
-    from mercer.cli.session import Session
+    from mercer.cli.terminal.score_table import plain_table
+    from mercer.cli.terminal.session import Session
     from mercer.data.named import list_named
     from mercer.data.wording import printable
 

@@ -18,8 +18,8 @@ from mercer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mercer.cli.fitting import Plan
-    from mercer.cli.session import Session
+    from mercer.cli.terminal.session import Session
+    from mercer.cli.work.fitting import Plan
 
 __all__ = ["command"]
 
@@ -76,11 +76,11 @@ def command(
     mercer fit patients.csv --target diabetic --out model.mercer --report report.html
     mercer fit breast_cancer --target target --test-size 0.25
     """
-    from mercer.cli.exits import stoppable
-    from mercer.cli.outputs import check_outputs
-    from mercer.cli.planning import FitOptions, make_plan
-    from mercer.cli.session import Session
-    from mercer.cli.splitting import ScoringOptions
+    from mercer.cli.terminal.exits import stoppable
+    from mercer.cli.terminal.session import Session
+    from mercer.cli.work.outputs import check_outputs
+    from mercer.cli.work.planning import FitOptions, make_plan
+    from mercer.cli.work.splitting import ScoringOptions
 
     check_outputs(out, report)
     session = Session(is_json)
@@ -108,10 +108,10 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.fitting import fit_final, score
-    from mercer.cli.provenance import make_provenance
-    from mercer.cli.saving import as_json, say_fitted, write_files
-    from mercer.cli.score_table import evaluation_table
+    from mercer.cli.terminal.score_table import evaluation_table
+    from mercer.cli.work.fitting import fit_final, score
+    from mercer.cli.work.provenance import make_provenance
+    from mercer.cli.work.saving import as_json, say_fitted, write_files
     from mercer.errors import NumericalError
     from mercer.estimation.model_file import TableModel
     from mercer.posterior.comparison import verdict

@@ -16,7 +16,7 @@ from types import FrameType
 
 import click
 
-from mercer.cli.exits import TerminatedError, fail, hush_output
+from mercer.cli.terminal.exits import TerminatedError, fail, hush_output
 
 __all__ = ["cli", "main", "run"]
 

@@ -10,7 +10,7 @@ import click
 from mercer.cli.options import debug_option, json_option, out_path
 
 if TYPE_CHECKING:
-    from mercer.cli.prediction import Predictions
+    from mercer.cli.work.prediction import Predictions
 
 __all__ = ["command"]
 
@@ -29,11 +29,11 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     probability of each class, mean and standard deviation of the latent function (in logits of
     the second class). Where the target is there, scores are said on standard error.
     """
-    from mercer.cli.outputs import check_outputs
-    from mercer.cli.prediction import predict_frame, score_predictions
-    from mercer.cli.rows_out import check_format, write_rows
-    from mercer.cli.session import Session
-    from mercer.cli.words import evaluation_json, score_words
+    from mercer.cli.terminal.session import Session
+    from mercer.cli.terminal.words import evaluation_json, score_words
+    from mercer.cli.work.outputs import check_outputs
+    from mercer.cli.work.prediction import predict_frame, score_predictions
+    from mercer.cli.work.rows_out import check_format, write_rows
     from mercer.data.tables import read_frame
     from mercer.models import read_model
 

@@ -11,7 +11,7 @@ import click
 from mercer.cli.options import debug_option, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from mercer.cli.session import Session
+    from mercer.cli.terminal.session import Session
     from mercer.papers.reproduction import Reproduction
 
 __all__ = ["command"]
@@ -39,7 +39,7 @@ def command(
     is_json: bool,
 ) -> None:
     """Run a paper's table or figure again and hold every claim against what was seen."""
-    from mercer.cli.session import Session
+    from mercer.cli.terminal.session import Session
     from mercer.errors import UsageError
     from mercer.papers.names import NAMES, reproduce
     from mercer.papers.reproduction import Settings, write_reproduction
@@ -65,7 +65,7 @@ def command(
 
 
 def _list(session: Session) -> None:
-    from mercer.cli.score_table import plain_table
+    from mercer.cli.terminal.score_table import plain_table
     from mercer.papers.names import NAMES
 
     table = plain_table("name", "what", n_text=2)
@@ -76,7 +76,7 @@ def _list(session: Session) -> None:
 
 
 def _show(session: Session, outcome: Reproduction) -> None:
-    from mercer.cli.score_table import plain_table
+    from mercer.cli.terminal.score_table import plain_table
     from mercer.papers.reproduction import mean_and_error
 
     session.say(outcome.name, f"{outcome.title}; {outcome.source}")

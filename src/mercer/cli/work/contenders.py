@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mercer.baselines.peers import PEERS
-from mercer.cli.settings import make_estimator, parse_settings
-from mercer.cli.table import TrainingTable
+from mercer.cli.work.settings import make_estimator, parse_settings
+from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import nearest, quoted
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Contender, for_folds, maker_of

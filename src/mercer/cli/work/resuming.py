@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mercer.cli.table import TrainingTable
+from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import printable
 from mercer.errors import ModelFileError, StorageError
 from mercer.estimation.run import mercer_version

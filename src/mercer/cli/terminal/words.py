@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from mercer.cli.score_table import digits3
+from mercer.cli.terminal.score_table import digits3
 from mercer.posterior.comparison import verdict
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.evaluation import Evaluation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from mercer.cli.fitting import Fitted, Plan
-from mercer.cli.score_table import duration
-from mercer.cli.session import Session
-from mercer.cli.words import diagnosed, evaluation_json
+from mercer.cli.terminal.score_table import duration
+from mercer.cli.terminal.session import Session
+from mercer.cli.terminal.words import diagnosed, evaluation_json
+from mercer.cli.work.fitting import Fitted, Plan
 from mercer.estimation.model_file import TableModel, write_model
 
 __all__ = ["as_json", "say_fitted", "write_files"]

@@ -6,8 +6,8 @@ import math
 import numpy as np
 from rich.console import Console
 
-from mercer.cli.live_scores import LiveScores, advice, results_json
-from mercer.cli.score_table import digits3, duration
+from mercer.cli.terminal.live_scores import LiveScores, advice, results_json
+from mercer.cli.terminal.score_table import digits3, duration
 from mercer.estimation.cross_validate import Result
 
 Y = tuple(np.arange(20) % 2 for _ in range(4))

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mercer.cli.score_table import METRICS, digits3, duration, lowest, plain_table
+from mercer.cli.terminal.score_table import METRICS, digits3, duration, lowest, plain_table
 from mercer.estimation.cross_validate import Result
 from mercer.posterior.scores import score_classification
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from joblib import cpu_count
 
-from mercer.cli.fitting import Plan, constant_columns
 from mercer.cli.options import TableOptions
-from mercer.cli.resuming import claim_folder
-from mercer.cli.session import Session
-from mercer.cli.settings import make_estimator, parse_settings
-from mercer.cli.splitting import ScoringOptions, Split, split_rows
-from mercer.cli.table import TrainingTable, read_training
+from mercer.cli.terminal.session import Session
+from mercer.cli.work.fitting import Plan, constant_columns
+from mercer.cli.work.resuming import claim_folder
+from mercer.cli.work.settings import make_estimator, parse_settings
+from mercer.cli.work.splitting import ScoringOptions, Split, split_rows
+from mercer.cli.work.table import TrainingTable, read_training
 from mercer.estimation.cross_validate import for_folds
 from mercer.models import MODELS, ModelEntry, choose_model
 

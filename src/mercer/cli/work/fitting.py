@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mercer.baselines.peers import PEERS
-from mercer.cli.session import Session
-from mercer.cli.splitting import Split
-from mercer.cli.table import TrainingTable
+from mercer.cli.terminal.session import Session
+from mercer.cli.work.splitting import Split
+from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, MercerError, UsageError
 from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of

@@ -9,7 +9,7 @@ import shlex
 
 import click
 
-from mercer.cli.table import TrainingTable
+from mercer.cli.work.table import TrainingTable
 from mercer.posterior.evaluation import Provenance
 
 __all__ = ["make_provenance", "versions"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.table import TrainingTable, read_labelled
+from mercer.cli.work.table import TrainingTable, read_labelled
 from mercer.data.tables import read_frame
 from mercer.data.wording import printable
 from mercer.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.table import read_labelled
+from mercer.cli.work.table import read_labelled
 from mercer.data.column_code import ColumnCode, as_levels
 from mercer.data.encoding import Encoder
 from mercer.data.frame import Frame

@@ -1,0 +1,1 @@
+"""How the commands speak: lines, tables, progress, exit codes."""

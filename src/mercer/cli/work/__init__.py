@@ -1,0 +1,1 @@
+"""What the commands do between reading and writing: one step a file."""
