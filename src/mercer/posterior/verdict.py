@@ -73,7 +73,7 @@ def _high_rhat(table: Table) -> list[str]:
         return []
     worst, name = max(high)
     return [
-        f"R-hat of {name} is {worst:.4g} and should be below {RHAT_LIMIT}"
+        f"R-hat of {name} is {worst:.5g} and should be below {RHAT_LIMIT}"
         f"{_of_all(len(high), table)}: the chains have not settled on the same distribution, so "
         "that means and intervals are not yet reliable. Try a longer warm-up (n_warmup), then more "
         "draws (n_draws)."
