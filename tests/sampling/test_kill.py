@@ -100,3 +100,13 @@ def test_r2_a_signal_between_steps_gives_the_chain_time_to_save(tmp_path: Path) 
     assert finish(process) == f"stopped {int(signal.SIGTERM)}"
     assert process.returncode == 128 + signal.SIGTERM
     assert len(list(tmp_path.glob("*/chain-0.mercer"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_p2_kill_storm(tmp_path: Path, seed: int) -> None:
+    """Five kills a run, six runs: digests as if nothing had happened (P2), files whole (P3)."""
+    delays = list(np.random.default_rng([2, seed]).uniform(0.0, 0.2, 5))
+    seen, n_killed = kill_and_finish("toy", tmp_path, delays)
+    assert n_killed >= 3
+    assert seen == digest(sample(ToySampler(), options(), adaptation=ToyAdaptation()).draws)
