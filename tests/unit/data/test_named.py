@@ -66,9 +66,10 @@ def test_without_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     ("name", "content"),
     [
         ("pima", b"a,target\n1,2\n"),
-        ("eeg", gzip.compress(b"a,target\n1,2\n")),
+        ("eeg", gzip.compress(b"a,target\n1,2\n", mtime=0)),
         ("eeg", b"no gzip"),
     ],
+    ids=["plain", "gzip", "no-gzip"],
 )
 def test_another_file_of_that_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, content: bytes
