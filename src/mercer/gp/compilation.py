@@ -12,7 +12,7 @@ from mercer.kernels import compiled as kernel_loops
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.compilation import compile_first
 
-__all__ = ["compile_loops"]
+__all__ = ["compile_loops", "compile_now"]
 
 _LOOPS = (
     kernel_loops.exponent_from_products,
@@ -24,10 +24,11 @@ _LOOPS = (
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, _tiny_problem, tell)
+    compile_first(_LOOPS, __name__, tell)
 
 
-def _tiny_problem() -> None:
+def compile_now() -> None:
+    """Solve a tiny problem with every loop that the method uses."""
     X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
     model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(2))
     model.evaluate(np.zeros(3))

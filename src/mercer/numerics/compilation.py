@@ -1,7 +1,14 @@
-"""Saying so when compiled loops are about to be compiled: once on a machine, then cached."""
+"""Compiling loops before they are needed, once on a machine, and saying so.
+
+They are compiled by a process of their own, and this one then takes them from the cache: code
+fresh from the compiler may differ in its last bits from the same code read back, and the first run
+on a machine must give what all later ones give.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,23 +18,26 @@ __all__ = ["COMPILING", "compile_first"]
 COMPILING = "compiling the inner loops, once on this machine: about ten seconds"
 
 
-def compile_first(
-    loops: Iterable[Any], run: Callable[[], Any], tell: Callable[[str], None]
-) -> None:
-    """Run ``run``, which uses all the loops, if one of them is neither compiled nor cached.
+def compile_first(loops: Iterable[Any], module: str, tell: Callable[[str], None]) -> None:
+    """Compile loops into Numba's cache, unless they are compiled or cached already.
 
     Parameters
     ----------
     loops : iterable of Numba dispatchers
-    run : callable
-        A tiny problem that makes Numba compile them all.
+    module : str
+        Module whose function ``compile_now()`` makes Numba compile them all.
     tell : callable
         Told `COMPILING` before that.
+
+    Notes
+    -----
+    Where no cache can be written, the loops are compiled again in each process, on first use.
     """
     if all(loop.signatures or _is_cached(loop) for loop in loops):
         return
     tell(COMPILING)
-    run()
+    program = f"import {module}; {module}.compile_now()"
+    subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
 
 
 def _is_cached(loop: Any) -> bool:
