@@ -85,8 +85,8 @@ def command(
     split = cross_validation(table, n_folds, seed)
     session.say(
         "scoring",
-        f"{split.how}, the same for all; at most {seconds_per_model:g} s a model; mercer's models "
-        f"have 1 chain of at most {FOLD_DRAWS} draws a fold",
+        f"{split.how}, the same for all; at most {seconds_per_model:g} s a model, its "
+        f"folds added up; mercer's models have 1 chain of at most {FOLD_DRAWS} draws a fold",
     )
     for note in split.notes:
         session.say("", note)

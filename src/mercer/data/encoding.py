@@ -249,8 +249,8 @@ def _handle_missing(
         row = int(np.argmax(has_gap))
         name = list(columns)[int(np.argmax(gaps[row]))]
         raise DataError(
-            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or use "
-            "--missing drop or --missing impute"
+            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or fit "
+            "with --missing drop or --missing impute"
         )
     if missing == "impute":
         return kept, [

@@ -25,6 +25,9 @@ _HEADINGS: Final = {
 def chains_section(estimator: Any) -> Section:
     """Build the section of trace and rank plots, of the quantities that mix worst."""
     draws: Draws = estimator.posterior_
+    if not estimator.diagnostics_.table.rows:
+        no_chains = "The model is one point, its most probable setting: no chains to look at."
+        return Section("chains", _TITLE, (no_chains,))
     names = _slowest(estimator.diagnostics_)
     n_chains, length = draws.n_chains, count(draws.n_draws)
     shown = (
@@ -71,6 +74,12 @@ def _size(pair: tuple[Any, Any]) -> float:
 def diagnostics_section(estimator: Any, glossary: str) -> Section:
     """Build the section of the diagnostics; the glossary says what the quantities are."""
     diagnostics: Diagnostics = estimator.diagnostics_
+    if not diagnostics.table.rows:
+        point = (
+            "Nothing was sampled: the search for the most probable setting has "
+            + ("not converged." if diagnostics.warnings else "converged."),
+        )
+        return Section("diagnostics", "Diagnostics", point, warnings=diagnostics.warnings)
     text = (
         _summary(diagnostics),
         "R-hat compares the chains with each other: it is 1 when they agree, and below 1.01 is "

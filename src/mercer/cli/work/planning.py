@@ -100,7 +100,7 @@ def _describe_model(name: str, entry: ModelEntry, table: TrainingTable, session:
 
 def _describe_split(split: Split, estimator: Any, session: Session) -> None:
     words = split.how
-    if split.train is None:
+    if split.train is None and estimator.get_params().get("inference") != "map":
         n_chains, n_draws = estimator.n_chains, estimator.n_draws
         short = for_folds(estimator)
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"

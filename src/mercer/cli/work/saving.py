@@ -32,21 +32,17 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
 def write_files(
     fitted: Fitted, saved: TableModel, session: Session, *, out: Path | None, report: Path | None
 ) -> None:
-    """Write what was asked for; render the report first, so that both or none are begun."""
-    html = None
-    if report is not None:
-        from mercer.report import build_report, render
-
-        provenance, evaluation = saved.provenance, saved.evaluation
-        html = render(build_report(fitted.estimator, evaluation=evaluation, provenance=provenance))
+    """Write what was asked for; the model first, so that nothing can lose a long fit."""
     if out is not None:
         write_model(out, fitted.estimator, saved)
         size = out.stat().st_size / 2**20
         session.say("model", f"{out} ({size:.1f} MB, holds the standardised training rows)")
-    if report is not None and html is not None:
-        from mercer.report import write_report
+    if report is not None:
+        from mercer.report import build_report, render, write_report
 
-        write_report(report, html)
+        provenance, evaluation = saved.provenance, saved.evaluation
+        built = build_report(fitted.estimator, evaluation=evaluation, provenance=provenance)
+        write_report(report, render(built))
         session.say("report", str(report))
     if out is None and report is None:
         session.say("saved", "nothing; --out model.mercer and --report report.html would")
