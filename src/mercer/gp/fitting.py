@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.gp.compilation import compile_loops
-from mercer.gp.model import HyperparameterPosterior, default_prior, paper_prior
+from mercer.gp.model import NO_EVIDENCE, HyperparameterPosterior, default_prior, paper_prior
 from mercer.gp.sampler import Maximum, Recorder, find_maximum, make_sampler, paper_hmc
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.normal_prior import NormalPrior
@@ -98,9 +98,7 @@ def _sample(
 
 def _diagnosed(sampled: Sampled) -> FittedGP:
     if not np.isfinite(sampled.draws.flat("log_density")).all():
-        raise NumericalError(
-            "the evidence cannot be computed in double precision; standardise the inputs"
-        )
+        raise NumericalError(NO_EVIDENCE)
     return FittedGP(sampled.draws, diagnose(sampled.draws), sampled.notes)
 
 

@@ -14,12 +14,21 @@ from mercer.numerics.normal_prior import NormalPrior
 from mercer.numerics.workspace import Workspace
 from mercer.sampling.target import Point
 
-__all__ = ["HyperparameterPosterior", "default_prior", "paper_prior", "paper_start"]
+__all__ = [
+    "LARGEST_LOG",
+    "NO_EVIDENCE",
+    "HyperparameterPosterior",
+    "default_prior",
+    "paper_prior",
+    "paper_start",
+]
 
 Array = NDArray[np.float64]
 
+NO_EVIDENCE = "the evidence cannot be computed in double precision; standardise the inputs"
+
 # exp(40) is beyond any scale that data can tell apart, and within double precision.
-_LARGEST_LOG = 40.0
+LARGEST_LOG = 40.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class HyperparameterPosterior:
         there; that is so only for hyperparameters beyond e^40 or of no meaning in double precision.
         """
         n = len(self.y)
-        if not np.all(np.abs(theta) < _LARGEST_LOG):
+        if not np.all(np.abs(theta) < LARGEST_LOG):
             return _outside(theta, n)
         try:
             K = self.kernel.gram(theta, self.X, out=self.workspace.take("gram", n))

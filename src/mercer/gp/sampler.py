@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 
 from mercer.errors import NumericalError
 from mercer.gp.correction import damped_correction, posterior_variance
-from mercer.gp.model import HyperparameterPosterior, paper_start
+from mercer.gp.model import NO_EVIDENCE, HyperparameterPosterior, paper_start
 from mercer.sampling.hmc import HMC
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.mass import mass_from_covariance, unit_mass
@@ -129,9 +129,7 @@ def find_maximum(
     )
     point = points.get(result.x.tobytes()) or model.evaluate(result.x)
     if not np.isfinite(point.log_density):
-        raise NumericalError(
-            "the evidence cannot be computed in double precision; standardise the inputs"
-        )
+        raise NumericalError(NO_EVIDENCE)
     covariance = _covariance(model, point) if with_covariance else None
     return Maximum(point, covariance, bool(result.success))
 

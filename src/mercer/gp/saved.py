@@ -22,12 +22,11 @@ from mercer.estimation.model_file import (
     json_params,
 )
 from mercer.estimation.standardize import Standardizer
+from mercer.gp.model import LARGEST_LOG
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 
 __all__ = ["Restored", "parts_of", "restore"]
-
-_LARGEST_LOG = 40.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def _check(restored: Restored) -> None:
         is_right = values.shape[2:] == shape and values.dtype == np.float64
         _require(is_right and _is_finite(values), f"draws of {name}")
     for name in ("log_signal_variance", "log_weight"):
-        _require(bool((np.abs(draws.variables[name]) <= _LARGEST_LOG).all()), f"draws of {name}")
+        _require(bool((np.abs(draws.variables[name]) <= LARGEST_LOG).all()), f"draws of {name}")
     _require(bool((np.abs(y - draws.flat("dual_coef")) <= 1.0).all()), "draws of dual_coef")
 
 
