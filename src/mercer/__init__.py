@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer.gp.estimator import GPClassifier as GPClassifier
     from mercer.models import load as load
+    from mercer.sphere.estimator import KernelGibbsClassifier as KernelGibbsClassifier
 
-__all__ = ["GPClassifier", "load"]
+__all__ = ["GPClassifier", "KernelGibbsClassifier", "load"]
 
-_HOMES = {"GPClassifier": "mercer.gp.estimator", "load": "mercer.models"}
+_HOMES = {
+    "GPClassifier": "mercer.gp.estimator",
+    "KernelGibbsClassifier": "mercer.sphere.estimator",
+    "load": "mercer.models",
+}
 
 
 def __getattr__(name: str) -> Any:

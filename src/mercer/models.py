@@ -64,6 +64,14 @@ MODELS = (
         summary="Gaussian process classification, hybrid Monte Carlo over hyperparameters",
         max_classes=2,
     ),
+    ModelEntry(
+        name="sphere",
+        task="classification",
+        estimator="KernelGibbsClassifier",
+        home="mercer.sphere.estimator",
+        summary="kernel Gibbs sampler: classification when some labels are wrong",
+        max_classes=2,
+    ),
 )
 
 

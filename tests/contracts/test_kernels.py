@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.linear import Linear
+from mercer.kernels.matern import MaternARD
+from mercer.kernels.polynomial import Polynomial
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 
-KERNELS = [SquaredExponentialARD()]
+KERNELS = [
+    SquaredExponentialARD(),
+    MaternARD(0.5),
+    MaternARD(1.5),
+    MaternARD(2.5),
+    Linear(),
+    Polynomial(2),
+    Polynomial(3),
+]
 
-pytestmark = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+pytestmark = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 _D = 3
 _RNG = np.random.default_rng(17)
@@ -73,6 +84,33 @@ def test_nothing_but_the_adjoint_is_changed(kernel: Kernel) -> None:
     kernel.cross_gram(theta, X, Z)
     kernel.diagonal(theta, X)
     kernel.gradient(theta, X, K, np.eye(12))
+
+
+def test_out_is_overwritten_and_returned(kernel: Kernel) -> None:
+    theta = thetas(kernel)[0]
+    out = np.full((12, 12), np.nan)
+    assert kernel.gram(theta, _X, out=out) is out
+    np.testing.assert_array_equal(out, kernel.gram(theta, _X))
+
+
+def test_parameters_are_a_variance_and_perhaps_weights(kernel: Kernel) -> None:
+    """The first parameter scales all covariances; the others are weights, one per input."""
+    assert kernel.n_parameters(_D) == (1 + _D if kernel.has_lengthscale else 1)
+    theta = thetas(kernel)[0]
+    louder = theta + np.log(2.0) * (np.arange(len(theta)) == 0)
+    np.testing.assert_allclose(kernel.gram(louder, _X), 2.0 * kernel.gram(theta, _X), rtol=1e-13)
+
+
+def test_huge_inputs_have_finite_covariances(kernel: Kernel) -> None:
+    """Standardised inputs are kept within 1e100."""
+    theta = thetas(kernel)[0] + 5.0
+    X = _X.copy()
+    X[:4] = 1e100 * np.sign(X[:4])
+    K = kernel.gram(theta, X)
+    gradient = kernel.gradient(theta, X, K, np.ones((12, 12)))
+    for values in (K, kernel.cross_gram(theta, X, _Z), kernel.diagonal(theta, X), gradient):
+        assert np.isfinite(values).all()
+    assert np.linalg.eigvalsh(K / K.max()).min() > -1e-12
 
 
 def test_empty_and_single_rows(kernel: Kernel) -> None:

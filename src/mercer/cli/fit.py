@@ -27,7 +27,9 @@ __all__ = ["command"]
 @click.command()
 @click.argument("data", metavar="DATA")
 @table_options
-@click.option("--model", default="auto", show_default=True, metavar="NAME", help="auto or gp.")
+@click.option(
+    "--model", default="auto", show_default=True, metavar="NAME", help="auto, gp or sphere."
+)
 @click.option("--test", metavar="FILE", help="Score on the rows of this file or data set.")
 @click.option("--test-size", type=float, metavar="SHARE", help="Score on this share of the rows.")
 @cv_option("Score by K folds [default: 10 below 1000 rows, else --test-size 0.25].")

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import UsageError
-from mercer.estimation.model_file import ModelParts, write_model
+from mercer.estimation.base import KernelEstimator, encode_classes
+from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import METHODS, fit_standardizer
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 _SMALLEST_PROBA = 1e-12
 
 
-class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GPClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Binary classification by a Gaussian process, with hybrid Monte Carlo over hyperparameters.
 
     The latent function has a squared exponential covariance with one weight per input (automatic
@@ -127,9 +128,6 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     np.int64(0)
     """
 
-    # Names for the columns of a matrix without any, set by whoever made it from a table.
-    _names_of_columns: tuple[str, ...] | None = None
-
     def __init__(
         self,
         *,
@@ -216,7 +214,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Xs = self.standardizer_.transform(X)
         settings = GPSettings(self.inference, self.prior, self.n_leapfrog, self.step_size)
         options = run_options(
-            common, digest_arrays(Xs, y01), {**settings.as_options(), **_counts(self)}, started
+            common, digest_arrays(Xs, y01), {**settings.as_options(), **self._counts()}, started
         )
         fitted = fit_gp(Xs, y01, settings, options, self.feature_labels_)
         self._set_fitted(Xs, y01, fitted.draws, fitted.diagnostics, fitted.notes)
@@ -256,14 +254,6 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return latent_moments(self._latent_draws(), self._standardized(X))
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file, read again by `mercer.load`.
-
-        The file holds the standardised training rows: predictions need them.
-        """
-        check_is_fitted(self)
-        write_model(path, self)
-
     def _to_parts(self) -> ModelParts:
         return parts_of(self, self._X, self._y)
 
@@ -271,25 +261,15 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _from_parts(cls, parts: ModelParts) -> GPClassifier:
         model = cls(**parts.params)
         model._check_arguments()
-        restored = restore(parts)
-        model.classes_ = restored.classes
-        model.feature_labels_ = restored.feature_labels
-        model.n_features_in_ = len(restored.feature_labels)
-        if restored.has_feature_names:
-            model.feature_names_in_ = np.array(restored.feature_labels, dtype=object)
-        model.standardizer_ = restored.standardizer
-        model._set_fitted(
-            restored.X, restored.y, restored.draws, restored.diagnostics, restored.notes
-        )
+        common, X, y = restore(parts)
+        common.put_into(model)
+        model._set_fitted(X, y, common.draws, common.diagnostics, common.notes)
         return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "posterior_")
 
     def _check_arguments(self) -> CommonArguments:
         check_choice("inference", self.inference, ("hmc", "nuts", "map"))
@@ -304,38 +284,17 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_positive("step_size", self.step_size)
         # The maximum is found in no time: there is no state to save.
         checkpoint = None if self.inference == "map" else self.checkpoint
-        common = CommonArguments(
-            self.n_draws, self.n_warmup, self.n_chains, self.thin, self.random_state,
-            self.n_jobs, self.progress, checkpoint, self.max_seconds,
-        )  # fmt: skip
-        common.check()
-        return common
+        return self._common(checkpoint)
 
     @staticmethod
     def _encode_target(y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
-        check_classification_targets(y)
-        if y.dtype.kind not in "biufUO":
-            raise ValueError(f"Labels of type {y.dtype} are not supported")
-        classes, index = np.unique(y, return_inverse=True)
+        classes, index = encode_classes(y)
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(y)}."
             )
-        if len(classes) < 2:
-            raise ValueError(f"The target holds one class only: {classes[0]!r}; two are needed")
         return classes, index.astype(np.float64)
-
-    def _forget(self) -> None:
-        """Drop an earlier fit, so that one that is cut short leaves no mixture behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
-    def _labels(self) -> tuple[str, ...]:
-        names = getattr(self, "feature_names_in_", self._names_of_columns)
-        if names is None:
-            return tuple(f"x{j}" for j in range(self.n_features_in_))
-        return tuple(str(name) for name in names)
 
     def _set_fitted(
         self,
@@ -354,18 +313,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lower, upper = prior.interval(0.9)
         self.prior_weight_interval_ = (float(np.exp(lower[1])), float(np.exp(upper[1])))
 
-    def _standardized(self, X: ArrayLike) -> Array:
-        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return self.standardizer_.transform(checked)
-
     def _latent_draws(self) -> LatentDraws:
         draws = self.posterior_
         a = draws.flat("dual_coef")
         mean_coef = a if self.predictive_mean == "mode" else a + draws.flat("dual_correction")
         theta = np.column_stack([draws.flat("log_signal_variance"), draws.flat("log_weight")])
         return LatentDraws(self._X, self._y, SquaredExponentialARD(), theta, a, mean_coef)
-
-
-def _counts(estimator: GPClassifier) -> dict[str, int]:
-    names = ("n_draws", "n_warmup", "n_chains", "thin")
-    return {name: int(getattr(estimator, name)) for name in names}

@@ -18,6 +18,11 @@ class Kernel(ABC):
     Implementations are frozen dataclasses without data: the same object serves any inputs.
     """
 
+    @property
+    @abstractmethod
+    def has_lengthscale(self) -> bool:
+        """Whether theta ends with one log weight per input (an inverse squared length scale)."""
+
     @abstractmethod
     def n_parameters(self, n_inputs: int) -> int:
         """Length p of theta for inputs with ``n_inputs`` columns."""

@@ -22,6 +22,11 @@ class SquaredExponentialARD(Kernel):
     The first row is subtracted before products are formed: a common offset costs no digits.
     """
 
+    @property
+    def has_lengthscale(self) -> bool:
+        """Yes: one weight per input."""
+        return True
+
     def n_parameters(self, n_inputs: int) -> int:
         """One variance and one weight per input."""
         return 1 + n_inputs

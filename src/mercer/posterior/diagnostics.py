@@ -32,6 +32,8 @@ FloatArray = NDArray[np.float64]
 RHAT_CEILING = 1000.0  # chains that do not move at all have an infinite R-hat: reported as this
 MIN_DRAWS = 4  # per chain, for arviz_stats to say anything
 
+_SHORTEST_SEGMENT = 100  # draws a chain below which R-hat of a part is mostly noise
+
 _COLUMNS = ("name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "rhat")
 
 
@@ -110,7 +112,7 @@ class Diagnostics:
         return [value for value in self.table.column(column) if isinstance(value, float)]
 
 
-def diagnose(draws: Draws) -> Diagnostics:
+def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:
     """Judge the monitored quantities of a fit.
 
     Parameters
@@ -118,6 +120,10 @@ def diagnose(draws: Draws) -> Diagnostics:
     draws : Draws
         Its `monitored` variables are judged; of its statistics "acceptance_rate", "is_divergent"
         and "energy" are used.
+    segments : tuple of int, optional
+        Lengths of successive parts of every chain that come from different models, in proportion
+        to their weights. Each part is judged by itself: effective sizes add up, and the largest
+        R-hat counts, of parts of at least 100 draws a chain where there are any.
 
     Returns
     -------
@@ -130,7 +136,7 @@ def diagnose(draws: Draws) -> Diagnostics:
     Below 400 draws in total the only warnings are "too short to judge" and divergences.
     Cost: about 3 ms per quantity for four chains of 1000 draws, and a second for the import.
     """
-    table = Table(_COLUMNS, _rows(draws))
+    table = Table(_COLUMNS, _rows(draws, segments or (draws.n_draws,)))
     acceptance = draws.stats.get("acceptance_rate")
     divergent = draws.stats.get("is_divergent")
     n_divergent = 0 if divergent is None else int(np.count_nonzero(divergent))
@@ -144,7 +150,7 @@ def diagnose(draws: Draws) -> Diagnostics:
     )
 
 
-def _rows(draws: Draws) -> tuple[tuple[Cell, ...], ...]:
+def _rows(draws: Draws, segments: tuple[int, ...]) -> tuple[tuple[Cell, ...], ...]:
     """Compute one row of the table per monitored scalar."""
     if not draws.monitored:
         return ()
@@ -155,7 +161,10 @@ def _rows(draws: Draws) -> tuple[tuple[Cell, ...], ...]:
     weights = flat_weights(draws)
     mean, sd = mean_sd(x.reshape(len(names), -1).T, weights)
     if weights is None:
-        measures = _chain_measures(x)
+        parts = np.split(x, np.cumsum(segments)[:-1], axis=2)
+        by_part = np.stack([_chain_measures(part) for part in parts])
+        is_judged = np.array(segments) >= min(_SHORTEST_SEGMENT, max(segments))
+        measures = np.vstack([by_part[:, :3].sum(axis=0), by_part[is_judged, 3:].max(axis=0)])
     else:
         measures = np.full((4, len(names)), effective_size(draws))
         measures[3] = np.nan

@@ -23,7 +23,7 @@ from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.board import Board
 from mercer.sampling.chain import Chain, ChainPlan, finished_chain, run_chain
-from mercer.sampling.checkpoint import RunFolder
+from mercer.sampling.checkpoint import ChainFile, RunFolder
 from mercer.sampling.progress import ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import StepInterruptedError, StopSignals
@@ -54,6 +54,11 @@ class RunOptions:
     progress: bool | str = "auto"
     deadline: float | None = None  # of time.monotonic
     run: RunFolder | None = None
+    first_chain: int = 0  # number of the first chain, where several runs share entropy and folder
+
+    def chain_file(self, index: int) -> ChainFile | None:
+        """Checkpoint of one chain of this run, if there are checkpoints."""
+        return None if self.run is None else self.run.chain(self.first_chain + index)
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,8 @@ def load_finished(options: RunOptions, *, labels: Labels | None = None) -> Sampl
     if options.run is None or not options.run.is_resumed:
         return None
     plans = _plans(replace(options, deadline=None), 1)
-    chains = [finished_chain(plan, options.run.chain(plan.index)) for plan in plans]
+    files = [options.chain_file(plan.index) for plan in plans]
+    chains = [finished_chain(p, f) for p, f in zip(plans, files, strict=True) if f is not None]
     whole = [chain for chain in chains if chain is not None]
     if len(whole) < len(chains):
         return None
@@ -157,11 +163,9 @@ def _run_one(
     plan: ChainPlan,
     signals: StopSignals,
 ) -> Chain:
-    rngs = (
-        stream(options.entropy, "start", plan.index),
-        stream(options.entropy, "chain", plan.index),
-    )
-    file = None if options.run is None else options.run.chain(plan.index)
+    number = options.first_chain + plan.index
+    rngs = stream(options.entropy, "start", number), stream(options.entropy, "chain", number)
+    file = options.chain_file(plan.index)
     with threadpool_limits(limits=1, user_api="blas"):
         return run_chain(sampler, adaptation, plan, rngs, board, signals, file)
 

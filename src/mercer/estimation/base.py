@@ -1,0 +1,82 @@
+"""What all estimators share: common arguments, names of columns, forgetting, saving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.estimation.model_file import write_model
+from mercer.estimation.run import CommonArguments
+
+__all__ = ["KernelEstimator", "encode_classes"]
+
+
+class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; a subclass adds its arguments, ``fit`` and the parts of its file."""
+
+    # Names for the columns of a matrix without any, set by whoever made it from a table.
+    _names_of_columns: tuple[str, ...] | None = None
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, read again by `mercer.load`.
+
+        The file holds the training rows where predictions need them; ``mercer inspect`` tells.
+        """
+        check_is_fitted(self)
+        write_model(path, self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
+    def _common(self, checkpoint: Any) -> CommonArguments:
+        """Check and return the arguments that mean the same for every estimator."""
+        common = CommonArguments(
+            self.n_draws, self.n_warmup, self.n_chains, self.thin, self.random_state,
+            self.n_jobs, self.progress, checkpoint, self.max_seconds,
+        )  # fmt: skip
+        common.check()
+        return common
+
+    def _counts(self) -> dict[str, int]:
+        names = ("n_draws", "n_warmup", "n_chains", "thin")
+        return {name: int(getattr(self, name)) for name in names}
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that one that is cut short leaves no mixture behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _labels(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", self._names_of_columns)
+        if names is None:
+            return tuple(f"x{j}" for j in range(self.n_features_in_))
+        return tuple(str(name) for name in names)
+
+    def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Check new rows and standardise them as the training rows were."""
+        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        Z: NDArray[np.float64] = self.standardizer_.transform(checked)
+        return Z
+
+
+def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes, sorted, and each row's position among them.
+
+    Raises
+    ------
+    ValueError
+        If y holds no labels, or one class only, in the words of scikit-learn.
+    """
+    check_classification_targets(y)
+    if y.dtype.kind not in "biufUO":
+        raise ValueError(f"Labels of type {y.dtype} are not supported")
+    classes, index = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"The target holds one class only: {classes[0]!r}; two are needed")
+    return classes, index.astype(np.int64)

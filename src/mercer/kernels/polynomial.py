@@ -1,0 +1,85 @@
+"""The polynomial covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.errors import UsageError
+from mercer.kernels.base import Array, Kernel
+
+__all__ = ["Polynomial"]
+
+_LARGEST_DEGREE = 20
+_LARGEST_POWER = 200.0  # covariances stay below about 10^200 v0, so that their sums are finite
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """C(x, x') = v0 (1 + x.x' / d)^degree, theta = [log v0], d the number of inputs.
+
+    Attributes
+    ----------
+    degree : int, default 2
+        From 1 to 20.
+
+    Notes
+    -----
+    Division by d keeps the variance of a standardised row near v0 2^degree for any number of
+    inputs. A row longer than sqrt(d) 10^(100 / degree) is shortened to that length before
+    anything is computed: covariances stay finite, and the matrix positive semidefinite.
+    """
+
+    degree: int = 2
+
+    def __post_init__(self) -> None:
+        is_whole = isinstance(self.degree, int) and not isinstance(self.degree, bool)
+        if not is_whole or not 1 <= self.degree <= _LARGEST_DEGREE:
+            raise UsageError(
+                f"degree must be an integer from 1 to {_LARGEST_DEGREE}; got {self.degree!r}"
+            )
+
+    @property
+    def has_lengthscale(self) -> bool:
+        """No: a variance only."""
+        return False
+
+    def n_parameters(self, n_inputs: int) -> int:
+        """One variance."""
+        return 1
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """All pairs of rows; cost O(n^2 d), one product."""
+        C = self._shortened(X)
+        return self._raised(theta, np.matmul(C, C.T, out=out), X.shape[1])
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Rows of X against those of Z; cost O(n m d)."""
+        S = self._shortened(X) @ self._shortened(Z).T
+        return self._raised(theta, S, X.shape[1])
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """Variances v0 (1 + |x|^2 / d)^degree."""
+        C = self._shortened(X)
+        return self._raised(theta, np.einsum("ij,ij->i", C, C), X.shape[1])
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """d/dlog v0 is the sum of A * K."""
+        return np.array([np.vdot(A, K)])
+
+    def _raised(self, theta: Array, S: Array, d: int) -> Array:
+        """Overwrite the products S by the covariances."""
+        S /= d
+        S += 1.0
+        S **= self.degree
+        S *= np.exp(theta[0])
+        return S
+
+    def _shortened(self, X: Array) -> Array:
+        """Rows of X, none longer than sqrt(d) 10^(100 / degree)."""
+        longest = np.sqrt(X.shape[1]) * 10.0 ** (0.5 * _LARGEST_POWER / self.degree)
+        norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+        if not (norm > longest).any():
+            return X
+        return np.asarray(X * (longest / np.maximum(norm, longest))[:, np.newaxis])

@@ -1,0 +1,1 @@
+"""Kernel Gibbs sampler: classifiers drawn from their posterior under label noise."""

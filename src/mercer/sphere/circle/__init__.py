@@ -1,0 +1,1 @@
+"""The paper's step: a classifier moves along a great circle of the sphere."""

@@ -1,0 +1,326 @@
+"""`KernelGibbsClassifier`: the scikit-learn estimator of the method."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import validate_data
+
+from mercer.estimation.base import encode_classes
+from mercer.estimation.model_file import ModelParts
+from mercer.estimation.options import check_choice
+from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.standardize import METHODS, fit_standardizer
+from mercer.kernels.base import Kernel
+from mercer.posterior.table import Table
+from mercer.random import stream
+from mercer.sampling.checkpoint import digest_arrays
+from mercer.sphere.answers import CloudClassifier
+from mercer.sphere.candidates import SpaceArguments, make_candidates
+from mercer.sphere.cloud import Cloud
+from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.fitting import FittedSphere, Problem, fit_sphere
+from mercer.sphere.moves import MOVES
+from mercer.sphere.noise import NoiseArgument, check_noise
+from mercer.sphere.results import comparison_table, evidence_curve, say_comparison
+from mercer.sphere.saved import parts_of, restore
+
+__all__ = ["KernelGibbsClassifier"]
+
+Array = NDArray[np.float64]
+
+# More rows than this are not compared by evidence: a rung would be as dear as a chain.
+_LARGEST_COMPARED = 5000
+
+
+class KernelGibbsClassifier(CloudClassifier):
+    """Kernel classifiers drawn from their posterior when some labels may be wrong.
+
+    A classifier is a direction in the feature space of a kernel, a priori uniform. A recorded
+    label is wrong with probability ``noise_rate``, wherever the row lies; overlap of the classes
+    near the boundary is another matter, and the ``nugget`` takes it. Kernel, nugget and rate are
+    learned by evidence unless they are given.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        "rbf", "matern12", "matern32", "matern52", "linear", "polynomial"; "auto" compares rbf,
+        matern32 and linear by evidence; "precomputed" takes Gram matrices in the place of X; a
+        kernel of `mercer.kernels`; or a callable of two matrices of rows.
+    lengthscale : {"learn", "median"} or float, default="learn"
+        In units of the (standardised) inputs. "median": the median distance between rows;
+        "learn": a quarter to four times it, averaged by evidence.
+    noise_rate : float, {"learn", "learn per class"}, dict or array, default="learn"
+        P(label is wrong), in [0, 0.5] (up to (C - 1)/C with C classes): known; learned; a dict of
+        recorded class and rate; or one rate for each row, 0 for rows known to be right.
+    noise_prior : tuple of float, default=(1.0, 1.0)
+        Beta prior (a, b) of a learned rate, cut off at the end of its range.
+    nugget : "learn" or float, default="learn"
+        Feature noise: variance added to the diagonal of the Gram matrix (whose mean is 1 without
+        it). "learn": 0, 0.1, 0.4 and 1.5, averaged by evidence. Finite features have none.
+    rank : int or None, default=None
+        Number of finite features in the place of the exact kernel, for many rows.
+    approximation : {"nystroem", "fourier"}, default="nystroem"
+        The features that ``rank`` counts.
+    decision : {"vote", "bayes_point"}, default="vote"
+        How ``predict`` decides: by the majority of the drawn classifiers, or by their mean.
+    sampler : {"auto", "hmc", "lines", "great_circle"}, default="auto"
+        Moves of the chains: reflecting and refracting HMC, Gibbs moves along lines, the paper's
+        great circles; "auto" takes a cycle that suits the rank.
+    fit_intercept : bool, default=True
+        Adds a constant to the kernel; not for a precomputed one.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default=False
+        As for `GPClassifier`.
+    n_draws, n_warmup, n_chains, thin : int, default=300, 100, 4, 1
+        Kept draws of each chain, steps that tune it and are dropped, independent chains, and one
+        of how many steps is kept.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer gives the same draws each time, for any ``n_jobs``.
+    n_jobs : int or None, default=None
+        Chains that run at a time, through joblib; -1 for one a core.
+    progress : bool or "auto", default="auto"
+        A progress bar; "auto" shows it on a terminal or in a notebook.
+    checkpoint : path or None, default=None
+        Folder where the state is saved as the chains run; ``fit`` with the same data and options
+        goes on from there.
+    max_seconds : float or None, default=None
+        Stop after a whole step once so much time has passed; ``notes_`` says so.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    posterior_ : Draws
+        "coefficients" of the classifiers, "length", "is_wrong" (rows whose label the classifier
+        contradicts), "n_errors", "noise_rate", "margin" (cosines, at up to 20 fixed rows),
+        "log_likelihood" (nats), "model" (which of the averaged ones).
+    diagnostics_ : Diagnostics
+    label_error_proba_ : ndarray of shape (n,)
+        P(the recorded label is wrong) of each training row.
+    label_proba_ : ndarray of shape (n, C)
+        P(class) of each training row, its recorded label taken into account.
+    noise_rate_ : float or dict
+        Posterior mean of the rate; by class where rates are; the mean where they are by row.
+    evidence_curve_ : EvidenceCurve or None
+        Log evidence (nats) of noise rates for the best model: ``noise_rates``, ``log_evidence``,
+        ``standard_error``. None for several classes, or without a comparison.
+    log_evidence_, log_evidence_se_ : float or None
+        Of the best model, in nats, with its standard error.
+    compared_ : Table
+        The models that were compared, with evidence and share of the draws.
+    bayes_point_ : ndarray of shape (n_models, ...)
+        Coefficients of the mean classifier, one row for each model that gave draws.
+    notes_ : tuple of str
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+    DataError
+        If the rows cannot be separated at rate 0, if a Gram matrix is indefinite, or if there are
+        too many rows for an exact kernel. It is a ValueError.
+
+    Notes
+    -----
+    Implements [1]_, with the corrections and the samplers of `mercer.sphere.sampler`. With a rate
+    of q the labels say the same of w as the opposite labels at 1 - q say of -w: if more than half
+    of the labels are wrong the opposite classifier is found, and nothing in the data can tell.
+
+    References
+    ----------
+    .. [1] T. Graepel, R. Herbrich. The Kernel Gibbs Sampler. NIPS 13, 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.1, random_state=0)
+    >>> y[7] = 1 - y[7]
+    >>> model = KernelGibbsClassifier(n_draws=50, n_warmup=50, random_state=0).fit(X, y)
+    >>> model.label_error_proba_.argmax()
+    np.int64(7)
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        lengthscale: float | str = "learn",
+        noise_rate: Any = "learn",
+        noise_prior: tuple[float, float] = (1.0, 1.0),
+        nugget: float | str = "learn",
+        rank: int | None = None,
+        approximation: str = "nystroem",
+        decision: str = "vote",
+        sampler: str = "auto",
+        fit_intercept: bool = True,
+        standardize: str | bool = False,
+        n_draws: int = 300,
+        n_warmup: int = 100,
+        n_chains: int = 4,
+        thin: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        progress: bool | str = "auto",
+        checkpoint: str | Path | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.lengthscale = lengthscale
+        self.noise_rate = noise_rate
+        self.noise_prior = noise_prior
+        self.nugget = nugget
+        self.rank = rank
+        self.approximation = approximation
+        self.decision = decision
+        self.sampler = sampler
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_chains = n_chains
+        self.thin = thin
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.max_seconds = max_seconds
+
+    @classmethod
+    def paper(cls) -> KernelGibbsClassifier:
+        """Return an unfitted classifier with the settings of the paper, section 5.
+
+        A linear kernel without intercept or nugget, the Bayes point of 100 draws by great
+        circles, noise rate 0.05.
+        """
+        return cls(
+            kernel="linear",
+            noise_rate=0.05,
+            nugget=0.0,
+            decision="bayes_point",
+            sampler="great_circle",
+            fit_intercept=False,
+            n_draws=100,
+            n_chains=1,
+        )
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> KernelGibbsClassifier:
+        """Draw classifiers from their posterior.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Inputs: finite numbers; a Gram matrix of shape (n, n) for kernel="precomputed".
+        y : array of shape (n,)
+            Labels of two or more classes.
+
+        Returns
+        -------
+        KernelGibbsClassifier
+            Itself.
+        """
+        started = time.monotonic()
+        common, noise, space = self._check_arguments()
+        self._forget()
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = np.asarray(X), np.asarray(y)
+        self.classes_, labels = encode_classes(y)
+        self.feature_labels_ = self._labels()
+        method = False if space.is_precomputed else self.standardize
+        self.standardizer_ = fit_standardizer(X, method, self.feature_labels_)
+        Xs = X if space.is_precomputed else self.standardizer_.transform(X)
+        costs = noise.costs(labels, self.classes_)
+        options = run_options(
+            common, self._digest(Xs, labels), {**self._options(), **self._counts()}, started
+        )
+        candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
+        is_compared = len(candidates) > 1 or len(Xs) <= _LARGEST_COMPARED
+        noise_of = noise.for_comparison() if is_compared else None
+        problem = Problem(candidates, labels, costs, noise_of, self.sampler)
+        self._set_fitted(fit_sphere(problem, options), costs, labels, notes)
+        return self
+
+    def _to_parts(self) -> ModelParts:
+        return parts_of(self)
+
+    @classmethod
+    def _from_parts(cls, parts: ModelParts) -> KernelGibbsClassifier:
+        restored = restore(parts)
+        model = cls(**restored.params)
+        model._check_arguments()
+        restored.common.put_into(model)
+        model._cloud = restored.cloud
+        for name, value in restored.fitted.items():
+            setattr(model, name, value)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    def _check_arguments(self) -> tuple[CommonArguments, NoiseArgument, SpaceArguments]:
+        space = SpaceArguments(
+            self.kernel, self.lengthscale, self.nugget, self.rank, self.approximation,
+            self.fit_intercept,
+        )  # fmt: skip
+        space.check()
+        check_choice("decision", self.decision, ("vote", "bayes_point"))
+        check_choice("sampler", self.sampler, ("auto", *MOVES))
+        check_choice("standardize", self.standardize, METHODS)
+        noise = check_noise(self.noise_rate, self.noise_prior)
+        return self._common(self.checkpoint), noise, space
+
+    def _options(self) -> dict[str, Any]:
+        """Options that the draws depend on and that are not in the digest of the data."""
+        names = ("lengthscale", "nugget", "rank", "approximation", "sampler", "fit_intercept")
+        values = {name: getattr(self, name) for name in names}
+        kernel = self.kernel if isinstance(self.kernel, str | Kernel) else repr(self.kernel)
+        return {
+            "estimator": "KernelGibbsClassifier",
+            "kernel": str(kernel),
+            "noise_rate": self.noise_rate if isinstance(self.noise_rate, str) else "given",
+            "noise_prior": [float(value) for value in self.noise_prior],
+            **{k: float(v) if isinstance(v, np.number) else v for k, v in values.items()},
+        }
+
+    def _digest(self, X: Array, labels: NDArray[np.int64]) -> str:
+        if isinstance(self.noise_rate, str):
+            return digest_arrays(X, labels)
+        rates = self.noise_rate
+        if isinstance(rates, dict):
+            rates = [rates[label] for label in self.classes_.tolist()]
+        return digest_arrays(X, labels, np.asarray(rates, dtype=np.float64))
+
+    def _set_fitted(
+        self, fitted: FittedSphere, costs: Any, labels: NDArray[np.int64], notes: tuple[str, ...]
+    ) -> None:
+        draws = fitted.draws
+        self.posterior_, self.diagnostics_ = draws, fitted.diagnostics
+        self._cloud = Cloud(
+            fitted.models,
+            draws.flat("model"),
+            draws.flat("coefficients"),
+            draws.flat("length"),
+            draws.flat("noise_rate"),
+        )
+        self.compared_: Table = comparison_table(fitted)
+        self.notes_ = (*notes, *fitted.notes, *say_comparison(fitted))
+        curve = evidence_curve(fitted)
+        self.evidence_curve_: EvidenceCurve | None = curve
+        best = fitted.compared[0] if fitted.compared and curve is not None else None
+        self.log_evidence_ = None if best is None else best.log_evidence
+        self.log_evidence_se_ = None if best is None else best.standard_error
+        self.label_error_proba_ = draws.flat("is_wrong").mean(axis=0)
+        rates = self._cloud.rates.mean(axis=0)
+        is_by_class = len(rates) > 1
+        self.noise_rate_ = (
+            dict(zip(self.classes_.tolist(), rates.tolist(), strict=True))
+            if is_by_class
+            else float(rates[0])
+        )
+        self.bayes_point_ = self._cloud.bayes_point

@@ -1,0 +1,51 @@
+"""What a fit compared and what came of it: a table, a sentence, the evidence of noise rates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.posterior.table import Table
+from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.fitting import FittedSphere
+
+__all__ = ["CURVE_RATES", "comparison_table", "evidence_curve", "say_comparison"]
+
+CURVE_RATES = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.5, 50)])
+
+_COLUMNS = (
+    "kernel", "lengthscale", "nugget", "log_evidence", "standard_error", "n_rows", "share",
+)  # fmt: skip
+
+
+def comparison_table(fitted: FittedSphere) -> Table:
+    """One row for each model that was compared, the best first; share is of the draws."""
+    model = fitted.draws.flat("model")
+    share = {id(m): float(np.mean(model == j)) for j, m in enumerate(fitted.models)}
+    rows = []
+    for one in fitted.compared:
+        c = one.candidate
+        rows.append(
+            (c.kernel, c.lengthscale, c.nugget, one.log_evidence, one.standard_error, one.n_rows,
+             share.get(id(c), 0.0))
+        )  # fmt: skip
+    return Table(_COLUMNS, tuple(rows))
+
+
+def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:
+    """Say in a sentence what was compared and what the draws come from."""
+    if len(fitted.compared) < 2:
+        return ()
+    model = fitted.draws.flat("model")
+    parts = []
+    for j, one in enumerate(fitted.models):
+        scale = "" if one.lengthscale is None else f" lengthscale {one.lengthscale:.3g}"
+        share = np.mean(model == j)
+        parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share:.0%})")
+    return (f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}",)
+
+
+def evidence_curve(fitted: FittedSphere) -> EvidenceCurve | None:
+    """Evidence of noise rates for the best model; None where there is no law of errors."""
+    if not fitted.compared or fitted.compared[0].law is None:
+        return None
+    return fitted.compared[0].law.curve(CURVE_RATES)

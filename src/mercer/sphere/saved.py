@@ -1,0 +1,216 @@
+"""A fitted kernel Gibbs classifier as parts of a model file and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UsageError
+from mercer.estimation.model_file import ModelParts, json_params
+from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
+from mercer.features.fourier import FourierMap
+from mercer.features.nystroem import NystroemMap
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import kernel_named, name_of_kernel
+from mercer.posterior.table import Table
+from mercer.sphere.cloud import Cloud
+from mercer.sphere.covariance import Covariance
+from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.finite import FiniteFeatures
+from mercer.sphere.selection import Candidate
+from mercer.sphere.space import FeatureSpace, KernelSpace, Space
+
+__all__ = ["Restored", "parts_of", "restore"]
+
+Array = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+_CURVE = ("noise_rates", "log_evidence", "standard_error")
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a model file says of a fitted classifier."""
+
+    params: dict[str, Any]
+    common: Common
+    cloud: Cloud
+    fitted: dict[str, Any]
+
+
+def parts_of(model: Any) -> ModelParts:
+    """Split a fitted classifier into parts.
+
+    Raises
+    ------
+    UsageError
+        If its kernel is a callable, which no file can hold.
+    """
+    values, arrays = common_parts(model)
+    params = json_params(model.get_params())
+    if isinstance(model.kernel, Kernel):
+        params["kernel"] = name_of_kernel(model.kernel)
+    elif not isinstance(model.kernel, str):
+        raise UsageError("a model with a callable for its kernel cannot be written to a file")
+    params["noise_prior"] = [float(value) for value in model.noise_prior]
+    params["noise_rate"] = _plain_rate(model, arrays)
+    cloud: Cloud = model._cloud
+    values["models"] = [_model_fields(one, k, arrays) for k, one in enumerate(cloud.models)]
+    values["compared"] = model.compared_.to_dict()
+    values["evidence"] = [model.log_evidence_, model.log_evidence_se_]
+    if model.evidence_curve_ is not None:
+        arrays |= {f"curve/{name}": getattr(model.evidence_curve_, name) for name in _CURVE}
+    return ModelParts(params, values, arrays)
+
+
+def _plain_rate(model: Any, arrays: Arrays) -> Any:
+    """A noise rate as JSON can hold it: pairs for a dict, an array of its own for rows."""
+    rate = model.noise_rate
+    if isinstance(rate, Mapping):
+        return [float(rate[label]) for label in model.classes_.tolist()]
+    if isinstance(rate, str | int | float | np.number):
+        return rate.item() if isinstance(rate, np.number) else rate
+    arrays["row_rates"] = np.asarray(rate, dtype=np.float64)
+    return None
+
+
+def _model_fields(one: Candidate, k: int, arrays: Arrays) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "kernel": one.kernel, "lengthscale": one.lengthscale, "nugget": one.nugget,
+    }  # fmt: skip
+    space = one.space
+    if isinstance(space, KernelSpace):
+        covariance = space.covariance
+        arrays["X"] = space.X
+        arrays[f"model{k}/theta"] = covariance.theta
+        return {
+            **fields, "kind": "kernel", "scale": covariance.scale, "constant": covariance.constant,
+        }  # fmt: skip
+    assert isinstance(space, FeatureSpace)
+    finite = space.features
+    assert isinstance(finite, FiniteFeatures)
+    fields |= {"scale": finite.scale, "constant": finite.constant, "n_inputs": space.X.shape[1]}
+    if finite.map is None:
+        return {**fields, "kind": "linear"}
+    is_nystroem = isinstance(finite.map, NystroemMap)
+    for name, values in finite.map.to_arrays().items():
+        # Landmarks are rows of the training data: under the name that says so.
+        own = "X" if name == "landmarks" and k == 0 else f"model{k}/{name}"
+        arrays[own] = values
+    return {**fields, "kind": "nystroem" if is_nystroem else "fourier"}
+
+
+def restore(parts: ModelParts) -> Restored:
+    """Put the parts together again.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If something is missing or does not fit; the reader of the file names it.
+    """
+    common, arrays = restore_common(parts), parts.arrays
+    draws, params = common.draws, dict(parts.params)
+    models = tuple(
+        _restore_model(fields, k, arrays, len(common.feature_labels))
+        for k, fields in enumerate(parts.fields["models"])
+    )
+    cloud = Cloud(
+        models,
+        draws.flat("model"),
+        draws.flat("coefficients"),
+        draws.flat("length"),
+        draws.flat("noise_rate"),
+    )
+    _check_cloud(cloud, common)
+    params["noise_prior"] = tuple(params["noise_prior"])
+    if isinstance(params["noise_rate"], list):
+        rates = [float(rate) for rate in params["noise_rate"]]
+        params["noise_rate"] = dict(zip(common.classes.tolist(), rates, strict=True))
+    elif params["noise_rate"] is None:
+        params["noise_rate"] = arrays["row_rates"]
+    return Restored(params, common, cloud, _fitted(parts, cloud, common))
+
+
+def _fitted(parts: ModelParts, cloud: Cloud, common: Common) -> dict[str, Any]:
+    curve = None
+    if "curve/noise_rates" in parts.arrays:
+        columns = [parts.arrays[f"curve/{name}"] for name in _CURVE]
+        for column in columns:
+            require(column.ndim == 1 and len(column) == len(columns[0]), "evidence curve")
+            require(column.dtype == np.float64 and is_finite(column), "evidence curve")
+        curve = EvidenceCurve(*columns)
+    evidence, error = parts.fields["evidence"]
+    compared = parts.fields["compared"]
+    return {
+        "evidence_curve_": curve,
+        "log_evidence_": None if evidence is None else float(evidence),
+        "log_evidence_se_": None if error is None else float(error),
+        "compared_": Table(
+            tuple(compared["columns"]), tuple(tuple(row) for row in compared["rows"])
+        ),
+        "label_error_proba_": common.draws.flat("is_wrong").mean(axis=0),
+        "bayes_point_": cloud.bayes_point,
+    }
+
+
+def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candidate:
+    kernel, nugget = str(fields["kernel"]), float(fields["nugget"])
+    lengthscale = None if fields["lengthscale"] is None else float(fields["lengthscale"])
+    scale, constant = float(fields["scale"]), float(fields["constant"])
+    is_right = np.isfinite([scale, constant, nugget]).all() and scale > 0.0
+    require(bool(is_right and constant >= 0.0 and nugget >= 0.0), "scales of a model")
+    space: Space
+    if fields["kind"] == "kernel":
+        X, theta = arrays["X"], arrays[f"model{k}/theta"]
+        require(X.ndim == 2 and X.dtype == np.float64 and is_finite(X), "rows")
+        require(X.shape[1] == n_inputs, "rows")
+        known = None if kernel == "precomputed" else kernel_named(kernel)
+        if known is not None:
+            require(theta.shape == (known.n_parameters(n_inputs),), "parameters of a kernel")
+            require(theta.dtype == np.float64 and is_finite(theta), "parameters of a kernel")
+        else:
+            require(X.shape[0] == X.shape[1], "Gram matrix")
+        space = KernelSpace(Covariance(known, theta, scale, constant), X, nugget)
+        return Candidate(kernel, lengthscale, nugget, space)
+    mapped: Any = None
+    own = {name.partition("/")[2]: values for name, values in arrays.items()
+           if name.startswith(f"model{k}/")}  # fmt: skip
+    if fields["kind"] == "nystroem":
+        own.setdefault("landmarks", arrays["X"])
+        mapped = NystroemMap.from_arrays(kernel_named(kernel), own)
+    elif fields["kind"] == "fourier":
+        mapped = FourierMap.from_arrays(own)
+    elif fields["kind"] != "linear":
+        raise ValueError(f"unknown kind of model {str(fields['kind'])[:40]!r}")
+    require(mapped is None or mapped.n_inputs == n_inputs, "features")
+    space = FeatureSpace(FiniteFeatures(mapped, scale, constant), np.empty((0, n_inputs)))
+    return Candidate(kernel, lengthscale, nugget, space)
+
+
+def _check_cloud(cloud: Cloud, common: Common) -> None:
+    draws = common.draws
+    require(len(cloud.models) > 0, "models")
+    is_index = np.issubdtype(cloud.model.dtype, np.integer)
+    require(is_index and bool(((cloud.model >= 0) & (cloud.model < len(cloud.models))).all()),
+            "draws of model")  # fmt: skip
+    require(cloud.n_classes == len(common.classes), "classes")
+    for name in ("coefficients", "length", "noise_rate"):
+        values = draws.variables[name]
+        require(values.dtype == np.float64 and is_finite(values), f"draws of {name}")
+    require(bool((cloud.length > 0.0).all()), "draws of length")
+    require(bool(((cloud.rates >= 0.0) & (cloud.rates < 1.0)).all()), "draws of noise_rate")
+    require(draws.variables["is_wrong"].dtype == np.bool_, "draws of is_wrong")
+    for one in cloud.models:
+        n_needed = _n_coefficients(one.space)
+        require(cloud.coefficients.shape[-1] >= n_needed, "draws of coefficients")
+
+
+def _n_coefficients(space: Space) -> int:
+    if isinstance(space, KernelSpace):
+        return len(space.X)
+    assert isinstance(space, FeatureSpace)
+    return int(space.features(np.zeros((1, space.X.shape[1]))).shape[1])

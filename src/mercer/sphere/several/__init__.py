@@ -1,0 +1,1 @@
+"""Several classes: classifiers by the largest of C functions, drawn under label noise."""

@@ -1,0 +1,1 @@
+"""Moves of all classes together: trajectories with walls, and the elliptical slice."""
