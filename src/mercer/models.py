@@ -70,7 +70,7 @@ MODELS = (
         estimator="KernelGibbsClassifier",
         home="mercer.sphere.estimator",
         summary="kernel Gibbs sampler: classification when some labels are wrong",
-        max_classes=2,
+        max_classes=50,
     ),
 )
 

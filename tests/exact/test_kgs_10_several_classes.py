@@ -304,10 +304,3 @@ def test_kgs_10_without_noise_no_row_is_ever_wrong() -> None:
     ):
         assert not model.is_wrong(g @ model.L.T).any()
         assert lead_error(g, is_noisy=False) < 1.0
-
-
-def test_kgs_10_evidence_of_even_odds() -> None:
-    """At q = (C - 1)/C an error costs nothing, and the labels have probability C^-n."""
-    noise = fixed_rate(2.0 / 3.0, 5, 3)
-    assert noise.step.max() == pytest.approx(0.0, abs=1e-12)
-    assert noise.log_no_errors == pytest.approx(-5.0 * math.log(3.0))

@@ -6,6 +6,7 @@ A pattern is the class with the largest function at each row; pattern number k h
 
 from __future__ import annotations
 
+import functools
 import types
 
 import numpy as np
@@ -100,23 +101,27 @@ def pattern_number(f: np.ndarray) -> np.ndarray:
 
 
 def pattern_posterior(model: SeveralModel) -> np.ndarray:
-    """Posterior probabilities of all patterns, n (C - 1) <= 6.
+    """Posterior probabilities of all patterns, n (C - 1) <= 6."""
+    prior = _pattern_probabilities(np.ascontiguousarray(model.L).tobytes(), *model.L.shape,
+                                   model.n_classes)  # fmt: skip
+    is_wrong = patterns(model.n_rows, model.n_classes) != model.labels
+    joint = prior * np.exp(-model.noise.cost(is_wrong))
+    return joint / joint.sum()
 
-    A pattern is an orthant of the leads of its classes over all others, f_s - f_c at each row.
-    """
-    n, n_classes, K = model.n_rows, model.n_classes, model.L @ model.L.T
-    all_patterns = patterns(n, n_classes)
-    covariances = []
-    for s in all_patterns:
-        row = np.repeat(np.arange(n), n_classes - 1)
+
+@functools.cache
+def _pattern_probabilities(rows: bytes, n: int, r: int, n_classes: int) -> np.ndarray:
+    """A pattern is an orthant of the leads of its classes over all others at each row."""
+    L = np.frombuffer(rows).reshape(n, r)
+    K = L @ L.T
+    row, covariances = np.repeat(np.arange(n), n_classes - 1), []
+    for s in patterns(n, n_classes):
         other = np.concatenate([[c for c in range(n_classes) if c != a] for a in s])
         contrast = np.eye(n_classes)[s[row]] - np.eye(n_classes)[other]
         covariances.append(K[np.ix_(row, row)] * (contrast @ contrast.T))
     S = np.array(covariances)
     scale = np.sqrt(np.einsum("kii->ki", S))
-    prior = orthant_probability(S / (scale[:, :, None] * scale[:, None, :]))
-    joint = prior * np.exp(-model.noise.cost(all_patterns != model.labels))
-    return joint / joint.sum()
+    return orthant_probability(S / (scale[:, :, None] * scale[:, None, :]))
 
 
 def exact_draws(rng: np.random.Generator, model: SeveralModel, count: int) -> np.ndarray:

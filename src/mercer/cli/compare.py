@@ -10,6 +10,7 @@ from mercer.cli.options import (
     TableOptions,
     cv_option,
     debug_option,
+    group_option,
     jobs_option,
     json_option,
     table_options,
@@ -23,6 +24,7 @@ _METRICS = ("log_score", "error_rate", "brier_score", "calibration_error")
 @click.command()
 @click.argument("data", metavar="DATA")
 @table_options
+@group_option
 @click.option("--models", metavar="A,B,..", help="Only these models and baselines.")
 @click.option(
     "--metric",

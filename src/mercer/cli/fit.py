@@ -11,9 +11,11 @@ from mercer.cli.options import (
     TableOptions,
     cv_option,
     debug_option,
+    group_option,
     jobs_option,
     json_option,
     out_path,
+    run_options,
     table_options,
 )
 
@@ -27,6 +29,7 @@ __all__ = ["command"]
 @click.command()
 @click.argument("data", metavar="DATA")
 @table_options
+@group_option
 @click.option(
     "--model", default="auto", show_default=True, metavar="NAME", help="auto, gp or sphere."
 )
@@ -38,13 +41,7 @@ __all__ = ["command"]
 )
 @out_path("--out", "Save the model.")
 @out_path("--report", "Write a report, one HTML file.")
-@click.option(
-    "--checkpoint",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Keep the state here as it runs; the same command goes on from it.",
-)
-@click.option("--strict", is_flag=True, help="Write nothing and exit 5 when diagnostics warn.")
+@run_options
 @jobs_option
 @json_option
 @debug_option
@@ -111,10 +108,9 @@ def _fit(
     is_strict: bool,
 ) -> None:
     from mercer.cli.terminal.score_table import evaluation_table
-    from mercer.cli.work.fitting import fit_final, score
-    from mercer.cli.work.provenance import make_provenance
+    from mercer.cli.work.fitting import fit_final, refuse_unconverged, score
+    from mercer.cli.work.provenance import provenance_of
     from mercer.cli.work.saving import as_json, say_fitted, write_files
-    from mercer.errors import NumericalError
     from mercer.estimation.model_file import TableModel
     from mercer.posterior.comparison import verdict
 
@@ -128,18 +124,9 @@ def _fit(
     session.say("verdict", verdict(evaluation))
     if fitted is None:
         fitted = fit_final(plan, session)
-    diagnostics = fitted.estimator.diagnostics_
-    if is_strict and diagnostics.warnings:
-        raise NumericalError(f"--strict: {' '.join(diagnostics.warnings)}")
-    notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
-    provenance = make_provenance(
-        plan.table,
-        target=target,
-        n_rows=fitted.n_rows,
-        seed=plan.seed,
-        seconds=fitted.seconds,
-        notes=(plan.table.reason, *plan.table.notes, *notes),
-    )
+    if is_strict:
+        refuse_unconverged(fitted)
+    provenance = provenance_of(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance)
     say_fitted(fitted, session)
     write_files(fitted, saved, session, out=out, report=report)

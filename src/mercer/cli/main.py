@@ -25,6 +25,8 @@ _COMMANDS = {
     "predict": "Predict the rows of a table with a saved model.",
     "report": "Write the report of a saved model as one HTML file.",
     "inspect": "Say what is inside a model file or a checkpoint.",
+    "audit": "List the rows whose label is probably wrong.",
+    "query": "Choose the rows to label next.",
     "compare": "Compare all models and baselines on the same folds.",
     "reproduce": "Reproduce a table or figure of a paper.",
     "datasets": "List the data sets that can be named instead of a file.",

@@ -13,9 +13,11 @@ __all__ = [
     "TableOptions",
     "cv_option",
     "debug_option",
+    "group_option",
     "jobs_option",
     "json_option",
     "out_path",
+    "run_options",
     "table_options",
 ]
 
@@ -66,11 +68,6 @@ def table_options(command: Command) -> Command:
             ),
             click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows."),
             click.option(
-                "--group",
-                metavar="COLUMN",
-                help="Rows with the same entry stay on one side of a split.",
-            ),
-            click.option(
                 "--missing",
                 type=click.Choice(["error", "drop", "impute"]),
                 default="error",
@@ -85,6 +82,30 @@ def table_options(command: Command) -> Command:
                 help="Of all random numbers: the same seed gives the same bits.",
             ),
         )
+    ):
+        command = option(command)
+    return command
+
+
+def group_option(command: Command) -> Command:
+    """Add ``--group``."""
+    return click.option(
+        "--group", metavar="COLUMN", help="Rows with the same entry stay on one side of a split."
+    )(command)
+
+
+def run_options(command: Command) -> Command:
+    """Add ``--checkpoint`` and ``--strict``, of commands that fit one model."""
+    for option in (
+        click.option(
+            "--strict", is_flag=True, help="Write nothing and exit 5 when diagnostics warn."
+        ),
+        click.option(
+            "--checkpoint",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Keep the state here as it runs; the same command goes on from it.",
+        ),
     ):
         command = option(command)
     return command

@@ -25,15 +25,17 @@ __all__ = ["command"]
 def command(model: Path, data: str, out: Path | None, id_column: str | None, is_json: bool) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
-    Columns are matched by name, and others are ignored. Per row: the most probable class, the
-    probability of each class, mean and standard deviation of the latent function (in logits of
-    the second class). Where the target is there, scores are said on standard error.
+    Columns are matched by name, and others are ignored. Per row: the most probable class and the
+    probability of each class. From gp also mean and standard deviation of the latent function (in
+    logits of the second class); from sphere also the probability of each class before its label
+    is recorded, without label noise, and the margin of votes. Where the target is there, scores
+    are said on standard error.
     """
     from mercer.cli.terminal.session import Session
     from mercer.cli.terminal.words import evaluation_json, score_words
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.prediction import predict_frame, score_predictions
-    from mercer.cli.work.rows_out import check_format, write_rows
+    from mercer.cli.work.rows_out import check_format, records, write_rows
     from mercer.data.tables import read_frame
     from mercer.models import read_model
 
@@ -57,15 +59,10 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
         session.note("written", f"{out}, {_n_rows(predictions)} rows")
     if is_json:
         scores = None if evaluation is None else evaluation_json(evaluation)
-        session.give({"predictions": _records(predictions), "evaluation": scores})
+        session.give({"predictions": records(predictions.columns), "evaluation": scores})
     elif out is None:
         write_rows(None, predictions.columns)
 
 
 def _n_rows(predictions: Predictions) -> int:
     return len(predictions.columns["prediction"])
-
-
-def _records(predictions: Predictions) -> list[dict[str, object]]:
-    lists = {name: values.tolist() for name, values in predictions.columns.items()}
-    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]

@@ -18,14 +18,16 @@ __all__ = ["COMPILING", "compile_first"]
 COMPILING = "compiling the inner loops, once on this machine: about ten seconds"
 
 
-def compile_first(loops: Iterable[Any], module: str, tell: Callable[[str], None]) -> None:
+def compile_first(
+    loops: Iterable[Any], module: str, tell: Callable[[str], None], function: str = "compile_now"
+) -> None:
     """Compile loops into Numba's cache, unless they are compiled or cached already.
 
     Parameters
     ----------
     loops : iterable of Numba dispatchers
-    module : str
-        Module whose function ``compile_now()`` makes Numba compile them all.
+    module, function : str
+        Module and its function without arguments that makes Numba compile them all.
     tell : callable
         Told `COMPILING` before that.
 
@@ -36,7 +38,7 @@ def compile_first(loops: Iterable[Any], module: str, tell: Callable[[str], None]
     if all(loop.signatures or _is_cached(loop) for loop in loops):
         return
     tell(COMPILING)
-    program = f"import {module}; {module}.compile_now()"
+    program = f"import {module}; {module}.{function}()"
     subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
 
 

@@ -28,6 +28,26 @@ NAMES = (
     NamedReproduction(
         "gp-crabs", "mercer.papers.gp_crabs", "Barber & Williams, Table 1, crabs: errors of 120"
     ),
+    NamedReproduction(
+        "sphere-figure-1",
+        "mercer.papers.sphere_figure_1",
+        "Graepel & Herbrich, Figure 1: modes of the posterior on the sphere",
+    ),
+    NamedReproduction(
+        "sphere-figure-3",
+        "mercer.papers.sphere_figure_3",
+        "Graepel & Herbrich, Figure 3: decision boundaries at three noise levels",
+    ),
+    NamedReproduction(
+        "sphere-figure-4",
+        "mercer.papers.sphere_figure_4",
+        "Graepel & Herbrich, Figure 4: Bayes point against soft margin",
+    ),
+    NamedReproduction(
+        "sphere-claims",
+        "mercer.papers.sphere_claims",
+        "Graepel & Herbrich, sections 4 to 6: what is claimed in words",
+    ),
 )
 
 

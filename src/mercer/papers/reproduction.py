@@ -7,15 +7,29 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.posterior.atomic import write_atomically
 
-__all__ = ["Claim", "Reproduction", "Settings", "mean_and_error", "write_reproduction"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Claim",
+    "Reproduction",
+    "Settings",
+    "is_clearly_below_zero",
+    "mean_and_error",
+    "write_reproduction",
+]
 
 Array = NDArray[np.float64]
+
+# A mean that is this many standard errors below zero is not noise.
+_CLEAR = 2.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,8 @@ class Reproduction:
     published : mapping of method to float
         The paper's figures in the same unit.
     notes : tuple of str
+    draw : callable or None
+        Draws the picture on an empty figure, whose size it may set; None for one dot a repeat.
     """
 
     name: str
@@ -77,6 +93,7 @@ class Reproduction:
     unit: str
     published: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    draw: Callable[[Figure], None] | None = None
 
     def to_markdown(self) -> str:
         """Return the page: title, table of claims, notes."""
@@ -111,22 +128,19 @@ def mean_and_error(values: Array) -> tuple[float, float]:
     return float(np.mean(values)), error
 
 
+def is_clearly_below_zero(differences: Array) -> bool:
+    """Whether the mean is more than two standard errors below 0; one repeat is never clear."""
+    mean, error = mean_and_error(differences)
+    return len(differences) > 1 and mean + _CLEAR * error < 0.0
+
+
 def write_reproduction(reproduction: Reproduction, folder: Path) -> tuple[Path, ...]:
     """Write NAME.csv, NAME.md and NAME.png into ``folder``; return their paths."""
-    from mercer.plot import repeats
-    from mercer.plot.style import bare_figure
-
     folder.mkdir(parents=True, exist_ok=True)
-    figure = bare_figure(7.0, 1.4 + 0.42 * len(reproduction.measured))
-    axes = figure.subplots()
-    repeats(reproduction.measured, published=reproduction.published, ax=axes)
-    axes.set_xlabel(reproduction.unit)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=150, facecolor="white")
     content = {
         ".csv": reproduction.to_csv().encode(),
         ".md": reproduction.to_markdown().encode(),
-        ".png": picture.getvalue(),
+        ".png": _picture(reproduction),
     }
     paths = []
     for suffix, data in content.items():
@@ -134,3 +148,19 @@ def write_reproduction(reproduction: Reproduction, folder: Path) -> tuple[Path, 
         write_atomically(path, [data])
         paths.append(path)
     return tuple(paths)
+
+
+def _picture(reproduction: Reproduction) -> bytes:
+    from mercer.plot import repeats
+    from mercer.plot.style import bare_figure
+
+    figure = bare_figure(7.0, 1.4 + 0.42 * len(reproduction.measured))
+    if reproduction.draw is not None:
+        reproduction.draw(figure)
+    else:
+        axes = figure.subplots()
+        repeats(reproduction.measured, published=reproduction.published, ax=axes)
+        axes.set_xlabel(reproduction.unit)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150, facecolor="white")
+    return picture.getvalue()

@@ -6,16 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.plot.error_coverage_curve import error_coverage
     from mercer.plot.input_relevance import relevance
+    from mercer.plot.noise_evidence import evidence_curve
     from mercer.plot.rank_histograms import ranks
     from mercer.plot.reliability_diagram import reliability
     from mercer.plot.repeated_runs import repeats
+    from mercer.plot.sampled_boundaries import boundaries
+    from mercer.plot.suspect_labels import label_errors
     from mercer.plot.trace_lines import trace
 
-__all__ = ["ranks", "relevance", "reliability", "repeats", "trace"]
+__all__ = [
+    "boundaries",
+    "error_coverage",
+    "evidence_curve",
+    "label_errors",
+    "ranks",
+    "relevance",
+    "reliability",
+    "repeats",
+    "trace",
+]
 
 # Files are not named like their functions: an imported submodule would shadow the function.
 _HOMES = {
+    "boundaries": "sampled_boundaries",
+    "error_coverage": "error_coverage_curve",
+    "evidence_curve": "noise_evidence",
+    "label_errors": "suspect_labels",
     "ranks": "rank_histograms",
     "relevance": "input_relevance",
     "reliability": "reliability_diagram",

@@ -15,6 +15,7 @@ __all__ = [
     "Scores",
     "brier_score",
     "calibration_error",
+    "checked_classes",
     "error_rate",
     "log_score",
     "reliability_curve",
@@ -100,7 +101,7 @@ def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
     >>> score_classification([0, 1], [[0.75, 0.25], [0.5, 0.5]]).brier_score
     0.15625
     """
-    y, p = _checked(y_index, proba)
+    y, p = checked_classes(y_index, proba)
     return Scores(
         n_rows=len(y),
         error_rate=error_rate(y, p),
@@ -123,7 +124,7 @@ def error_rate(y_index: ArrayLike, proba: ArrayLike) -> float:
     float
         In [0, 1].
     """
-    y, p = _checked(y_index, proba)
+    y, p = checked_classes(y_index, proba)
     return float(np.mean(p.argmax(axis=1) != y))
 
 
@@ -141,7 +142,7 @@ def log_score(y_index: ArrayLike, proba: ArrayLike) -> float:
     float
         Not negative; lower is better.
     """
-    y, p = _checked(y_index, proba)
+    y, p = checked_classes(y_index, proba)
     observed = p[np.arange(len(y)), y]
     return float(np.mean(-np.log(np.clip(observed, PROBA_FLOOR, 1.0))))
 
@@ -160,7 +161,7 @@ def brier_score(y_index: ArrayLike, proba: ArrayLike) -> float:
         For two classes the mean of (p - y)^2 of the second class, in [0, 1]; for more the sum over
         classes, in [0, 2], as in scikit-learn.
     """
-    y, p = _checked(y_index, proba)
+    y, p = checked_classes(y_index, proba)
     squares = np.square(p - np.eye(p.shape[1])[y])
     return float(np.mean(squares[:, 1] if p.shape[1] == 2 else squares.sum(axis=1)))
 
@@ -180,7 +181,7 @@ def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
         Mean over rows of the distance between predicted and observed frequency in the row's bin.
         Positive even for perfect probabilities, of order sqrt(10 / n) times 0.3.
     """
-    y, p = _checked(y_index, proba)
+    y, p = checked_classes(y_index, proba)
     if p.shape[1] == 2:
         curve = _curve(y == 1, p[:, 1], N_BINS)
     else:
@@ -215,7 +216,7 @@ def reliability_curve(y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS) -> Rel
     second = np.asarray(p, dtype=float)
     if second.ndim != 1:
         raise DataError(f"p must have shape (n,), got {second.shape}")
-    y, proba = _checked(y01, np.column_stack([1.0 - second, second]))
+    y, proba = checked_classes(y01, np.column_stack([1.0 - second, second]))
     return _curve(y == 1, proba[:, 1], n_bins)
 
 
@@ -239,7 +240,7 @@ def _curve(is_hit: NDArray[np.bool_], p: FloatArray, n_bins: int) -> Reliability
     )
 
 
-def _checked(y_index: ArrayLike, proba: ArrayLike) -> tuple[IntArray, FloatArray]:
+def checked_classes(y_index: ArrayLike, proba: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return classes as integers and probabilities as floats, or say what is wrong with them."""
     y, p = np.asarray(y_index), np.asarray(proba, dtype=float)
     if y.ndim != 1 or p.ndim != 2 or len(y) != len(p):

@@ -8,13 +8,21 @@ from typing import Final
 import numpy as np
 
 from mercer.posterior.comparison import COMPARED, error_rate_se, standing, verdict
+from mercer.posterior.coverage import COVERAGES, ErrorCoverage, error_coverage_curve
 from mercer.posterior.evaluation import Evaluation
 from mercer.posterior.scores import PROBA_FLOOR, ReliabilityCurve, reliability_curve
-from mercer.report.figures import reliability_svg
+from mercer.report.figures import coverage_svg, reliability_svg
 from mercer.report.section import Cell, Figure, NamedTable, Section
 from mercer.report.words import count, duration, ordinal, percent
 
-__all__ = ["COMPARED", "error_rate_se", "reliability_section", "scores_section", "standing"]
+__all__ = [
+    "COMPARED",
+    "coverage_section",
+    "error_rate_se",
+    "reliability_section",
+    "scores_section",
+    "standing",
+]
 
 _ABSENT: Final = (
     "There are no held-out rows: nothing here says how well the model predicts rows that it has "
@@ -132,3 +140,57 @@ def _error_by_chance(curve: ReliabilityCurve) -> float:
     p, m = curve.mean_predicted, curve.n_rows
     distance = np.sqrt(2 / np.pi * p * (1 - p) / m)
     return float(np.sum(distance * m) / np.sum(m))
+
+
+def coverage_section(evaluation: Evaluation | None) -> Section:
+    """Build the section of the error-coverage curve."""
+    title = "What if it may leave rows undecided?"
+    if evaluation is None:
+        return Section("coverage", title, ("There are no held-out rows to count errors on.",))
+    curve = error_coverage_curve(evaluation.y_index, evaluation.proba)
+    whole, half = curve.error_at(1.0), curve.error_at(0.5)
+    top = evaluation.proba.max(axis=1)
+    text = (
+        "A person can look at the rows that the model is least sure of. The curve says what that "
+        "would gain: the error among the rows that are left to the model, those with the largest "
+        "probability of their class.",
+        _gain_words(curve, whole, half, float(np.sort(top)[len(top) - curve.n_decided(0.5)])),
+    )
+    listed = ", ".join(f"{percent(curve.error_at(c))} of {percent(c, 0)}" for c in COVERAGES)
+    figure = Figure(
+        coverage_svg(curve),
+        "Error among the rows that are decided. Points: with all, 90, 75 and 50 % of them. Of few "
+        "rows, at the left, the error is mostly chance.",
+        f"Error-coverage curve: errors of {listed} of the rows.",
+    )
+    return Section("coverage", title, text, figures=(figure,), tables=(_coverage_table(curve),))
+
+
+def _gain_words(curve: ErrorCoverage, whole: float, half: float, bound: float) -> str:
+    n_half = curve.n_decided(0.5)
+    words = (
+        f"Of all {count(len(curve.error))} rows it errs on {percent(whole)}, of the surer half on "
+        f"{percent(half)}"
+    )
+    if whole == 0.0:
+        return f"{words}: there is no error to avoid."
+    spread = math.sqrt(whole * (1.0 - whole) / n_half)
+    if half <= whole - 2.0 * spread:
+        return f"{words} (those with a probability of at least {percent(bound, 0)})."
+    return f"{words}: a gap that may well be chance, so its certainty says little of its errors."
+
+
+def _coverage_table(curve: ErrorCoverage) -> NamedTable:
+    rows = []
+    for share in COVERAGES:
+        k, error = curve.n_decided(share), curve.error_at(share)
+        rows.append(
+            (
+                Cell(percent(share, 0), share),
+                Cell(count(k), k),
+                Cell(percent(error), error),
+                Cell(f"{error * k:.0f}", error * k),
+            )
+        )
+    caption = f"The area under the curve, its mean error, is {percent(curve.area)}."
+    return NamedTable(caption, ("decided", "rows", "error rate", "errors"), tuple(rows))

@@ -100,11 +100,12 @@ def first_moves(names: tuple[str, ...], model: SphereModel) -> Moves:
 def _tuned(window: Array, moves: Moves, model: SphereModel) -> SphereTuning:
     n, r = model.L.shape
     deviations = window - window.mean(axis=0)
-    sd = math.sqrt(float(np.mean(deviations**2)))
+    directions = window * (math.sqrt(r) / np.linalg.norm(window, axis=1, keepdims=True))
+    sd = math.sqrt(float(np.mean(directions.var(axis=0))))  # without that of the length
     duration = QUARTER if n <= r else min(QUARTER, max(_LENGTH_IN_SD * sd, 1e-6))
-    directions = moves.directions[:, n:]
-    if len(directions) > 0 and r <= _LARGEST_ROTATED and len(window) > 2 * r:
-        variances, axes = np.linalg.eigh(deviations.T @ deviations / len(window))
-        scaled = (axes * np.sqrt(np.maximum(variances, 1e-12 * variances.max()))).T[::-1]
-        directions = np.ascontiguousarray(scaled[: len(directions)])
-    return SphereTuning(duration, directions)
+    axes = moves.directions[:, n:]
+    if len(axes) > 0 and r <= _LARGEST_ROTATED and len(window) > 2 * r:
+        variances, vectors = np.linalg.eigh(deviations.T @ deviations / len(window))
+        scaled = (vectors * np.sqrt(np.maximum(variances, 1e-12 * variances.max()))).T[::-1]
+        axes = np.ascontiguousarray(scaled[: len(axes)])
+    return SphereTuning(duration, axes)

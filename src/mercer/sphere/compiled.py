@@ -27,7 +27,8 @@ TINY = 1e-12
 _FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 _SQRT2 = math.sqrt(2.0)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
-# Segments narrower than this, in standard deviations, take their mass from a midpoint expansion.
+# Where the density changes by less than this share over a segment, in nats, its mass comes from a
+# midpoint expansion: relative error 1e-8.
 _NARROW = 0.05
 # From here on the tail of a normal is taken from its asymptotic series: relative error 15/z^6.
 _FAR = 30.0
@@ -97,20 +98,32 @@ def _rotate(g, w, row, c, s, change):
 
 
 @njit(cache=True, nogil=True)
-def _first_at_least(ratios, largest):
-    """Index of the first ratio that is the largest: an integer reduction, so it is vectorised."""
+def _first_at_least(ratios, signs, largest):
+    """Index of the first ratio that is the largest: an integer reduction, so it is vectorised.
+
+    Of rows with one wall, such as equal inputs with different labels, a wrong one comes first: the
+    sum of their costs then decides from both sides. In the order of the rows it would be a wall
+    from one side only, and the posterior another.
+    """
     n = ratios.shape[0]
     first = n - 1
     for i in range(n):
-        first = min(first, i if ratios[i] >= largest else n)
-    return first
+        index = i if signs[i] > 0.0 else i - n
+        first = min(first, index if ratios[i] >= largest else n)
+    return first if first >= 0 else first + n
 
 
 @njit(cache=True, nogil=True)
 def _speed_behind(speed, squared_norm, cost):
-    """Normal speed after a wall that costs so much to pass: negative through it, else back."""
+    """Normal speed after a wall that costs so much to pass: negative through it, else back.
+
+    Also the change of it, over the squared norm. A row that is zero has no wall.
+    """
+    if squared_norm == 0.0:
+        return 0.0, 0.0
     energy = speed * speed / squared_norm - 2.0 * cost
-    return -math.sqrt(energy * squared_norm) if energy > 0.0 else -speed
+    new_speed = -math.sqrt(energy * squared_norm) if energy > 0.0 else -speed
+    return new_speed, (new_speed - speed) / squared_norm
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -135,6 +148,8 @@ def reflect_and_refract(
     max_events : int
         A trajectory with more is given up.
 
+    Rows that are zero have no wall: they are wrong everywhere.
+
     Returns
     -------
     n_events, n_reflections, is_whole : int, int, bool
@@ -154,7 +169,7 @@ def reflect_and_refract(
             break
         if n_events == max_events:
             return n_events, n_reflections, False
-        j = _first_at_least(ratios, largest)
+        j = _first_at_least(ratios, signs, largest)
         s = 1.0 / math.sqrt(1.0 + largest * largest)
         c = largest * s
         left -= time
@@ -162,10 +177,9 @@ def reflect_and_refract(
         speed = c * v[j] - s * f[j]  # negative: towards the wall
         k, is_right = group[j], signs[j] > 0.0
         cost = step[k, errors[k] if is_right else errors[k] - 1] + row_cost[j]
-        new_speed = _speed_behind(speed, table[j, j], cost if is_right else -cost)
+        new_speed, change = _speed_behind(speed, table[j, j], cost if is_right else -cost)
         passes = new_speed < 0.0
-        change = (new_speed - speed) / table[j, j] * signs[j]
-        row = table[j]
+        row, change = table[j], change * signs[j]
         largest = max(
             _fly(f[:j], v[:j], signs[:j], row[:j], c, s, change, ratios[:j]),
             _fly(f[j + 1 :], v[j + 1 :], signs[j + 1 :], row[j + 1 : n], c, s, change,
@@ -181,7 +195,7 @@ def reflect_and_refract(
         v[j] = abs(new_speed)  # away from the wall
         ratios[j] = -v[j] / TINY
     for i in range(n):
-        f[i] *= signs[i]
+        f[i] *= signs[i] * (table[i, i] > 0.0)
         v[i] *= signs[i]
     return n_events, n_reflections, True
 
@@ -192,13 +206,14 @@ def truncated_normal(rng, lower, upper):
     is_mirrored = upper < 0.0
     if is_mirrored:
         lower, upper = -upper, -lower
-    if lower > 0.0 and (upper - lower) * lower >= 2.0:
+    width = upper - lower
+    if lower > 0.0 and (width * lower >= 2.0 or width > 2.0):
         rate = 0.5 * (lower + math.sqrt(lower * lower + 4.0))
         while True:
             x = lower - math.log(1.0 - rng.random()) / rate
             if x < upper and math.log(1.0 - rng.random()) < -0.5 * (x - rate) ** 2:
                 break
-    elif lower <= 0.0 and upper - lower > 2.0:
+    elif width > 2.0:
         while True:
             x = rng.standard_normal()
             if lower <= x <= upper:
@@ -206,7 +221,7 @@ def truncated_normal(rng, lower, upper):
     else:
         peak = max(lower, 0.0)
         while True:
-            x = lower + (upper - lower) * rng.random()
+            x = lower + width * rng.random()
             if math.log(1.0 - rng.random()) < 0.5 * (peak * peak - x * x):
                 break
     return -x if is_mirrored else x
@@ -224,9 +239,8 @@ def _tail(z, centre):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _segment_mass(lower, upper, centre):
     """Mass of N(0, 1) between two numbers, times exp(centre^2 / 2)."""
-    width = upper - lower
-    if width < _NARROW:
-        middle = 0.5 * (lower + upper)
+    width, middle = upper - lower, 0.5 * (lower + upper)
+    if width * (1.0 + abs(middle)) < _NARROW:
         bend = 1.0 + (middle * middle - 1.0) * width * width / 24.0
         return math.exp(0.5 * (centre * centre - middle * middle)) * width * bend / _SQRT_2PI
     if lower > 0.0:
@@ -317,7 +331,8 @@ def window_line_move(rng, point, direction, group, errors, step, row_cost, width
     _sort_crossings(times, rows)
     cost = 0.0  # against that of the point
     for a in range(m - 1, -1, -1):  # back from the point to the left end
-        if times[a] < 0.0:
+        # A row with f = 0 is wrong: one that falls there was right before the point.
+        if times[a] < 0.0 or (times[a] == 0.0 and h[rows[a]] < 0.0):
             cost += _cross(group[rows[a]], h[rows[a]] < 0.0, row_cost[rows[a]], step, errors)
     at_left, costs, smallest = errors.copy(), np.empty(m + 1), cost
     costs[0] = cost

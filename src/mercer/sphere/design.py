@@ -17,7 +17,8 @@ __all__ = ["Design", "Spectrum", "design_from_features", "spectrum_of"]
 
 Array = NDArray[np.float64]
 
-# Eigenvalues below this share of the largest are rounding errors of the Gram matrix.
+# Eigenvalues below this share of the largest are rounding errors of the Gram matrix; so are rows
+# of the feature space below it, which are zero then.
 _NULL = 1e-10
 # A negative eigenvalue beyond this share of the largest is no rounding error.
 _INDEFINITE = 1e-8
@@ -51,6 +52,8 @@ class Spectrum:
         values = self.eigenvalues + nugget
         is_kept = values > _NULL * values.max()
         root, V = np.sqrt(values[is_kept]), self.vectors[:, is_kept]
+        longest = np.abs(V * root).max(axis=1, keepdims=True, initial=0.0)
+        V = V * (longest > _NULL * root.max(initial=0.0))
         return Design(np.ascontiguousarray(V * root), np.ascontiguousarray(V / root))
 
 

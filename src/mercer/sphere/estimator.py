@@ -21,20 +21,23 @@ from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sphere.answers import CloudClassifier
 from mercer.sphere.candidates import SpaceArguments, make_candidates
+from mercer.sphere.chains import LARGEST_WHOLE
 from mercer.sphere.cloud import Cloud
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import FittedSphere, Problem, fit_sphere
 from mercer.sphere.moves import MOVES
 from mercer.sphere.noise import NoiseArgument, check_noise
-from mercer.sphere.results import comparison_table, evidence_curve, say_comparison
+from mercer.sphere.results import (
+    comparison_table,
+    evidence_curve,
+    mean_rates,
+    say_comparison,
+)
 from mercer.sphere.saved import parts_of, restore
 
 __all__ = ["KernelGibbsClassifier"]
 
 Array = NDArray[np.float64]
-
-# More rows than this are not compared by evidence: a rung would be as dear as a chain.
-_LARGEST_COMPARED = 5000
 
 
 class KernelGibbsClassifier(CloudClassifier):
@@ -68,9 +71,10 @@ class KernelGibbsClassifier(CloudClassifier):
         The features that ``rank`` counts.
     decision : {"vote", "bayes_point"}, default="vote"
         How ``predict`` decides: by the majority of the drawn classifiers, or by their mean.
-    sampler : {"auto", "hmc", "lines", "great_circle"}, default="auto"
+    sampler : {"auto", "hmc", "lines", "great_circle", "tempered"}, default="auto"
         Moves of the chains: reflecting and refracting HMC, Gibbs moves along lines, the paper's
-        great circles; "auto" takes a cycle that suits the rank.
+        great circles; "auto" takes a cycle that suits the rank; "tempered" adds rungs at higher
+        noise that swap with the chain, for few rows and several modes.
     fit_intercept : bool, default=True
         Adds a constant to the kernel; not for a precomputed one.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default=False
@@ -102,6 +106,8 @@ class KernelGibbsClassifier(CloudClassifier):
         P(the recorded label is wrong) of each training row.
     label_proba_ : ndarray of shape (n, C)
         P(class) of each training row, its recorded label taken into account.
+    recorded_ : ndarray of shape (n,)
+        Label of each training row, as it was given.
     noise_rate_ : float or dict
         Posterior mean of the rate; by class where rates are; the mean where they are by row.
     evidence_curve_ : EvidenceCurve or None
@@ -238,7 +244,7 @@ class KernelGibbsClassifier(CloudClassifier):
             common, self._digest(Xs, labels), {**self._options(), **self._counts()}, started
         )
         candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
-        is_compared = len(candidates) > 1 or len(Xs) <= _LARGEST_COMPARED
+        is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison() if is_compared else None
         problem = Problem(candidates, labels, costs, noise_of, self.sampler)
         self._set_fitted(fit_sphere(problem, options), costs, labels, notes)
@@ -270,7 +276,7 @@ class KernelGibbsClassifier(CloudClassifier):
         )  # fmt: skip
         space.check()
         check_choice("decision", self.decision, ("vote", "bayes_point"))
-        check_choice("sampler", self.sampler, ("auto", *MOVES))
+        check_choice("sampler", self.sampler, ("auto", "tempered", *MOVES))
         check_choice("standardize", self.standardize, METHODS)
         noise = check_noise(self.noise_rate, self.noise_prior)
         return self._common(self.checkpoint), noise, space
@@ -315,12 +321,8 @@ class KernelGibbsClassifier(CloudClassifier):
         best = fitted.compared[0] if fitted.compared and curve is not None else None
         self.log_evidence_ = None if best is None else best.log_evidence
         self.log_evidence_se_ = None if best is None else best.standard_error
-        self.label_error_proba_ = draws.flat("is_wrong").mean(axis=0)
-        rates = self._cloud.rates.mean(axis=0)
-        is_by_class = len(rates) > 1
-        self.noise_rate_ = (
-            dict(zip(self.classes_.tolist(), rates.tolist(), strict=True))
-            if is_by_class
-            else float(rates[0])
-        )
+        self.recorded_ = self.classes_[labels]
+        self.label_proba_ = fitted.label_proba
+        self.label_error_proba_ = 1.0 - fitted.label_proba[np.arange(len(labels)), labels]
+        self.noise_rate_ = mean_rates(self._cloud.rates, self.classes_)
         self.bayes_point_ = self._cloud.bayes_point

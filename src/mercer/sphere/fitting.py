@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,20 +15,19 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
-from mercer.sphere.adaptation import SphereAdaptation, first_moves
-from mercer.sphere.design import Design
-from mercer.sphere.model import SphereModel, signed_rows
-from mercer.sphere.moves import default_moves
-from mercer.sphere.sampler import SphereSampler
+from mercer.sampling.progress import tell
+from mercer.sphere.chains import LARGEST_WHOLE, make_chains
+from mercer.sphere.compilation import compile_loops
+from mercer.sphere.label_proba import label_proba
 from mercer.sphere.selection import Candidate, Compared, compare, shares
-from mercer.sphere.space import Space
-from mercer.sphere.start import make_start
 
 __all__ = ["FittedSphere", "Problem", "fit_sphere"]
 
 Array = NDArray[np.float64]
 
 _MONITORED_ROWS = 20
+# Where there are too many rows for a ladder on all of them, models are compared on so many.
+_COMPARED_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Problem:
         Costs that candidates are compared under, for a number of rows; None for no comparison
         and no evidence: a single candidate with too many rows.
     sampler : str
-        "auto", or one move.
+        "auto", "tempered", or one move.
     """
 
     candidates: tuple[Candidate, ...]
@@ -58,37 +57,25 @@ class Problem:
 
 @dataclass(frozen=True)
 class FittedSphere:
-    """What a fit leaves behind: ``models`` are those that gave draws, in the order of "model"."""
+    """What a fit leaves behind.
+
+    ``models`` are those that gave draws, in the order of "model"; ``label_proba`` is P(class) of
+    the training rows, (n, C).
+    """
 
     draws: Draws
+    label_proba: Array
     diagnostics: Diagnostics
     notes: tuple[str, ...]
     compared: tuple[Compared, ...]
     models: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True)
-class _Recorder:
-    """Name the parts of a classifier that a draw keeps."""
-
-    space: Space
-    design: Design
-    lengths: Array  # of the rows of the feature space
-    rows: NDArray[np.int64]  # the monitored ones
-
-    def __call__(self, f: Array, g: Array) -> Mapping[str, NDArray[Any]]:
-        """Return coefficients, their length, errors, and margins as cosines."""
-        length = np.linalg.norm(g)
-        return {
-            "coefficients": self.space.coefficients(self.design, g),
-            "length": np.asarray(length),
-            "is_wrong": f <= 0.0,
-            "margin": f[self.rows] / (length * self.lengths[self.rows]),
-        }
-
-
 def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     """Compare the candidates, then draw classifiers from each in proportion to its evidence."""
+    compile_loops(
+        lambda line: tell(line, options.progress), problem.noise.n_classes, problem.sampler
+    )
     with threadpool_limits(limits=1, user_api="blas"):
         compared, models, weights = _compare(problem, options)
     n = len(problem.labels)
@@ -101,7 +88,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     draws = _joined([run.draws for run in runs], problem.noise, options.entropy)
     lengths = tuple(run.draws.n_draws for run in runs)
     notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
-    return FittedSphere(draws, diagnose(draws, lengths), notes, compared, tuple(models))
+    p = label_proba(draws, models[0].space, problem.labels, problem.noise.n_classes)
+    return FittedSphere(draws, p, diagnose(draws, lengths), notes, compared, tuple(models))
 
 
 def _compare(
@@ -109,9 +97,13 @@ def _compare(
 ) -> tuple[tuple[Compared, ...], list[Candidate], Array]:
     if problem.noise_of is None:
         return (), list(problem.candidates), np.ones(1)
+    n, rows = len(problem.labels), None
+    if n > LARGEST_WHOLE:
+        rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
     compared = compare(
-        problem.candidates, problem.labels, problem.noise_of, options.entropy, options.deadline
-    )
+        problem.candidates, problem.labels, problem.noise_of, options.entropy, options.deadline,
+        rows,
+    )  # fmt: skip
     weights = shares(compared)
     models = [one.candidate for one, w in zip(compared, weights, strict=True) if w > 0.0]
     return compared, models, weights[weights > 0.0]
@@ -130,25 +122,11 @@ def _sample(
     """Draw classifiers from one model; its chains are numbered after those of the ones before."""
     options = replace(options, first_chain=options.first_chain * options.n_chains)
     with threadpool_limits(limits=1, user_api="blas"):
-        design = candidate.space.design()
-        model = SphereModel(signed_rows(design.L, problem.labels), problem.noise)
-        names: tuple[str, ...] = (problem.sampler,)
-        if problem.sampler == "auto":
-            names = default_moves(model.rank, _n_trajectories(model.n_rows))
-        recorder = _Recorder(candidate.space, design, _lengths(design.L), rows)
-        sampler = SphereSampler(model, first_moves(names, model), make_start(model), recorder)
+        chains = make_chains(
+            candidate.space, problem.labels, problem.noise, problem.sampler, rows, options.n_warmup
+        )
     labels = Labels({"margin": tuple(f"row {row}" for row in rows)}, ("margin",))
-    return sample(sampler, options, adaptation=SphereAdaptation(options.n_warmup), labels=labels)
-
-
-def _n_trajectories(n: int) -> int:
-    """Trajectories of one draw: so many that a draw takes some milliseconds at most."""
-    return int(np.clip(8000 // n, 2, 16))
-
-
-def _lengths(L: Array) -> Array:
-    lengths = np.linalg.norm(L, axis=1)
-    return np.where(lengths > 0.0, lengths, 1.0)
+    return sample(chains.sampler, options, adaptation=chains.adaptation, labels=labels)
 
 
 def _joined(parts: Sequence[Draws], noise: LabelNoise, entropy: int) -> Draws:
@@ -164,12 +142,17 @@ def _joined(parts: Sequence[Draws], noise: LabelNoise, entropy: int) -> Draws:
     }
     shape = variables["length"].shape
     model = np.repeat(np.arange(len(parts)), [part.n_draws for part in parts])
-    errors = noise.errors_by_group(variables["is_wrong"])
+    if "is_wrong" in variables:
+        errors = noise.errors_by_group(variables["is_wrong"])
+        cost = noise.cost(variables["is_wrong"])
+    else:  # many rows, under one rate
+        errors = variables["n_errors"][..., np.newaxis].astype(np.int64)
+        cost = noise.total[0, errors[..., 0]]
     variables |= {
         "model": np.broadcast_to(model, shape).copy(),
         "n_errors": errors.sum(axis=-1).astype(np.float64),
         "noise_rate": noise.draw_rates(stream(entropy, "rates"), errors),
-        "log_likelihood": noise.log_no_errors - noise.cost(variables["is_wrong"]),
+        "log_likelihood": noise.log_no_errors - cost,
     }
     monitored = ("n_errors", "noise_rate", "margin") if noise.prior else ("n_errors", "margin")
     return Draws(variables, stats, dict(parts[0].labels), monitored)

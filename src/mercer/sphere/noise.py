@@ -66,7 +66,7 @@ class NoiseArgument:
 
     def for_comparison(self) -> Callable[[int], LabelNoise]:
         """Costs that models of two classes are compared under: one rate, known or learned."""
-        if isinstance(self.rate, (int, float, np.number)):
+        if not isinstance(self.rate, str | Mapping) and np.ndim(self.rate) == 0:
             rate = max(float(self.rate), _ALMOST_CERTAIN)
             return lambda n: fixed_rate(min(rate, 0.5), n)
         return lambda n: learned_rate(self.prior, n)

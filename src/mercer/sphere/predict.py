@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 # Nodes of the integral over the largest of several normal variables.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
-# A spread below this share of the largest mean is rounding.
+# A spread below this share of the row's largest mean is rounding.
 _NO_SPREAD = 1e-7
 # A probability is kept this far from 0 and 1, so that a log score is finite.
 _SMALLEST_PROBA = 1e-12
@@ -49,14 +49,14 @@ def class_probability(means: Array, spread: Array) -> Array:
         return np.stack([1.0 - p, p], axis=1)
     is_largest = means == means.max(axis=1, keepdims=True)
     p = is_largest / is_largest.sum(axis=1, keepdims=True)
-    wide = np.flatnonzero(spread > _NO_SPREAD * np.abs(means).max())
+    wide = np.flatnonzero(spread > _NO_SPREAD * np.abs(means).max(axis=(0, 1), initial=0.0))
     if len(wide):
         p[:, :, wide] = _largest_of_normals(means[:, :, wide] / spread[wide])
     return np.asarray(p)
 
 
 def _above_zero(means: Array, spread: Array) -> Array:
-    is_wide = spread > _NO_SPREAD * np.abs(means).max(initial=0.0)
+    is_wide = spread > _NO_SPREAD * np.abs(means).max(axis=0, initial=0.0)
     certain = 0.5 * (1.0 + np.sign(means))
     return np.where(is_wide, ndtr(means / np.where(is_wide, spread, 1.0)), certain)
 

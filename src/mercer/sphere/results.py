@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.posterior.table import Table
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import FittedSphere
 
-__all__ = ["CURVE_RATES", "comparison_table", "evidence_curve", "say_comparison"]
+__all__ = [
+    "CURVE_RATES",
+    "comparison_table",
+    "evidence_curve",
+    "mean_rates",
+    "say_comparison",
+]
+
+Array = NDArray[np.float64]
 
 CURVE_RATES = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.5, 50)])
 
@@ -49,3 +60,11 @@ def evidence_curve(fitted: FittedSphere) -> EvidenceCurve | None:
     if not fitted.compared or fitted.compared[0].law is None:
         return None
     return fitted.compared[0].law.curve(CURVE_RATES)
+
+
+def mean_rates(rates: Array, classes: NDArray[Any]) -> float | dict[Any, float]:
+    """Posterior mean of the noise rate, by class where the draws (k, C) of it are."""
+    means = rates.mean(axis=0)
+    if len(means) == 1:
+        return float(means[0])
+    return dict(zip(classes.tolist(), means.tolist(), strict=True))

@@ -21,6 +21,7 @@ from mercer.sphere.cloud import Cloud
 from mercer.sphere.covariance import Covariance
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.finite import FiniteFeatures
+from mercer.sphere.results import mean_rates
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import FeatureSpace, KernelSpace, Space
 
@@ -61,6 +62,8 @@ def parts_of(model: Any) -> ModelParts:
     cloud: Cloud = model._cloud
     values["models"] = [_model_fields(one, k, arrays) for k, one in enumerate(cloud.models)]
     values["compared"] = model.compared_.to_dict()
+    arrays["label_proba"] = model.label_proba_
+    arrays["recorded"] = np.searchsorted(model.classes_, model.recorded_).astype(np.int64)
     values["evidence"] = [model.log_evidence_, model.log_evidence_se_]
     if model.evidence_curve_ is not None:
         arrays |= {f"curve/{name}": getattr(model.evidence_curve_, name) for name in _CURVE}
@@ -146,14 +149,28 @@ def _fitted(parts: ModelParts, cloud: Cloud, common: Common) -> dict[str, Any]:
     evidence, error = parts.fields["evidence"]
     compared = parts.fields["compared"]
     return {
+        **_labels(parts.arrays, common.classes),
         "evidence_curve_": curve,
         "log_evidence_": None if evidence is None else float(evidence),
         "log_evidence_se_": None if error is None else float(error),
         "compared_": Table(
             tuple(compared["columns"]), tuple(tuple(row) for row in compared["rows"])
         ),
-        "label_error_proba_": common.draws.flat("is_wrong").mean(axis=0),
+        "noise_rate_": mean_rates(cloud.rates, common.classes),
         "bayes_point_": cloud.bayes_point,
+    }
+
+
+def _labels(arrays: Arrays, classes: NDArray[Any]) -> dict[str, Any]:
+    recorded, p = arrays["recorded"], arrays["label_proba"]
+    require(recorded.dtype == np.int64 and recorded.ndim == 1, "recorded labels")
+    require(bool(((recorded >= 0) & (recorded < len(classes))).all()), "recorded labels")
+    require(p.dtype == np.float64 and p.shape == (len(recorded), len(classes)), "label_proba")
+    require(bool(((p >= 0.0) & (p <= 1.0)).all()), "label_proba")
+    return {
+        "recorded_": classes[recorded],
+        "label_proba_": p,
+        "label_error_proba_": 1.0 - p[np.arange(len(recorded)), recorded],
     }
 
 
@@ -203,7 +220,6 @@ def _check_cloud(cloud: Cloud, common: Common) -> None:
         require(values.dtype == np.float64 and is_finite(values), f"draws of {name}")
     require(bool((cloud.length > 0.0).all()), "draws of length")
     require(bool(((cloud.rates >= 0.0) & (cloud.rates < 1.0)).all()), "draws of noise_rate")
-    require(draws.variables["is_wrong"].dtype == np.bool_, "draws of is_wrong")
     for one in cloud.models:
         n_needed = _n_coefficients(one.space)
         require(cloud.coefficients.shape[-1] >= n_needed, "draws of coefficients")

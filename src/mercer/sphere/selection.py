@@ -19,7 +19,7 @@ from mercer.random import stream
 from mercer.sphere.evidence import ErrorLaw
 from mercer.sphere.ladder import Ladder, measure_errors
 from mercer.sphere.model import signed_rows
-from mercer.sphere.space import KernelSpace, Space
+from mercer.sphere.space import Space
 
 __all__ = ["Candidate", "Compared", "compare", "shares"]
 
@@ -70,6 +70,7 @@ def compare(
     noise_of: Callable[[int], LabelNoise],
     entropy: int,
     deadline: float | None = None,
+    among: NDArray[np.int64] | None = None,
 ) -> tuple[Compared, ...]:
     """Estimate the evidence of candidates, of those that are not hopeless on all rows.
 
@@ -89,27 +90,32 @@ def compare(
     deadline : float, optional
         Of `time.monotonic`: no further run is begun after it, once every candidate has had one.
 
+    among : ndarray of int64, optional
+        The rows that all of this is about, where they are not all.
+
     Returns
     -------
     tuple of Compared
         The best first.
     """
+    everything = np.arange(len(labels)) if among is None else among
     compared: dict[int, Compared] = {}
     alive = list(range(len(candidates)))
-    rounds = _rounds(entropy, len(labels)) if len(candidates) > 1 else []
+    rounds = _rounds(entropy, everything) if len(candidates) > 1 else []
     for number, (rows, ladder) in enumerate(rounds):
         for k in alive:
             rng = stream(entropy, "evidence", 3 * k + number)
             compared[k] = _measure(rng, candidates[k], labels, rows, noise_of, ladder)
-        limit = _HOPELESS if len(rows) == len(labels) else _HOPELESS_ON_SUBSET
+        limit = _HOPELESS if len(rows) == len(everything) else _HOPELESS_ON_SUBSET
         alive = _not_hopeless({k: compared[k] for k in alive}, limit)
-    ladder = next(ladder for size, ladder in _LONG if len(labels) <= size)
+    ladder = next(ladder for size, ladder in _LONG if len(everything) <= size)
     for count, k in enumerate(alive):
         if deadline is not None and time.monotonic() > deadline and count:
             break
         rng = stream(entropy, "evidence", 3 * k + 2)
-        rows = np.arange(len(labels))
-        compared[k] = _measure(rng, candidates[k], labels, rows, noise_of, ladder, is_final=True)
+        compared[k] = _measure(
+            rng, candidates[k], labels, everything, noise_of, ladder, is_final=True
+        )
     return tuple(sorted(compared.values(), key=_standing))
 
 
@@ -123,12 +129,11 @@ def shares(compared: Sequence[Compared]) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _rounds(entropy: int, n: int) -> list[tuple[NDArray[np.int64], Ladder]]:
+def _rounds(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], Ladder]]:
     """Rows and ladders of the rounds before the last."""
-    everything = np.arange(n)
-    if n <= _SUBSET_ROWS * 3 // 2:
+    if len(everything) <= _SUBSET_ROWS * 3 // 2:
         return [(everything, _SHORT), (everything, _MEDIUM)]
-    chosen = stream(entropy, "rows", 1).choice(n, _SUBSET_ROWS, replace=False)
+    chosen = stream(entropy, "rows", 1).choice(everything, _SUBSET_ROWS, replace=False)
     return [(np.sort(chosen), _MEDIUM), (everything, _SHORT)]
 
 
@@ -142,7 +147,8 @@ def _measure(
     *,
     is_final: bool = False,
 ) -> Compared:
-    L = _rows_of(candidate.space, rows, len(labels))
+    space = candidate.space
+    L = space.design().L if len(rows) == len(labels) else space.some_rows(rows)
     noise = noise_of(len(rows))
     n_classes = int(labels.max()) + 1
     if n_classes == 2:
@@ -155,14 +161,6 @@ def _measure(
         each[c] = measure_errors(rng, signed_rows(L, binary), ladder).log_evidence(noise)
     value, error = float(each[:, 0].sum()), float(np.linalg.norm(each[:, 1]))
     return Compared(candidate, value, error, len(rows), is_final, None)
-
-
-def _rows_of(space: Space, rows: NDArray[np.int64], n: int) -> Array:
-    """Rows L of the feature space for some of the training rows."""
-    if len(rows) == n or not isinstance(space, KernelSpace):
-        return space.design().L[rows]
-    X = space.X[np.ix_(rows, rows)] if space.covariance.kernel is None else space.X[rows]
-    return KernelSpace(space.covariance, X, space.nugget).design().L
 
 
 def _standing(one: Compared) -> tuple[bool, float]:

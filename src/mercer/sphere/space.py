@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 # Numbers in one block of new rows against training rows or draws.
 _BLOCK_NUMBERS = 4_000_000
+# Rows whose features are made at a time.
+_BLOCK_ROWS = 16384
 
 
 class Space(ABC):
@@ -27,6 +29,14 @@ class Space(ABC):
     @abstractmethod
     def design(self) -> Design:
         """Rows of the feature space."""
+
+    @abstractmethod
+    def single_precision_rows(self) -> NDArray[np.float32]:
+        """Rows of the feature space for many rows: half the memory."""
+
+    @abstractmethod
+    def some_rows(self, rows: NDArray[np.int64]) -> Array:
+        """Rows of the feature space of some of the training rows alone."""
 
     @abstractmethod
     def coefficients(self, design: Design, g: Array) -> Array:
@@ -89,6 +99,15 @@ class KernelSpace(Space):
         """Rows L with L L' = G + nugget I."""
         return self.spectrum.design(self.nugget)
 
+    def single_precision_rows(self) -> NDArray[np.float32]:
+        """The same, rounded."""
+        return self.design().L.astype(np.float32)
+
+    def some_rows(self, rows: NDArray[np.int64]) -> Array:
+        """Rows of the smaller Gram matrix."""
+        X = self.X[np.ix_(rows, rows)] if self.covariance.kernel is None else self.X[rows]
+        return KernelSpace(self.covariance, X, self.nugget).design().L
+
     def coefficients(self, design: Design, g: Array) -> Array:
         """alpha = dual g."""
         assert design.dual is not None
@@ -109,7 +128,8 @@ class KernelSpace(Space):
                 spreads.append(np.full(len(block), np.sqrt(self.nugget)))
                 continue
             # |L^+ k|^2 = k' (G + nugget I)^-1 k, with L^+ = dual'.
-            known = np.einsum("ij,ij->i", k @ dual, k @ dual)
+            inside = k @ dual
+            known = np.einsum("ij,ij->i", inside, inside)
             spreads.append(np.sqrt(np.maximum(variance + self.nugget - known, 0.0)))
         return np.concatenate(means, axis=1), np.concatenate(spreads)
 
@@ -141,6 +161,21 @@ class FeatureSpace(Space):
     def design(self) -> Design:
         """The features of the training rows."""
         return design_from_features(self.features(self.X))
+
+    def single_precision_rows(self) -> NDArray[np.float32]:
+        """The features, block by block."""
+        L: NDArray[np.float32] | None = None
+        for begin in range(0, len(self.X), _BLOCK_ROWS):
+            Phi = self.features(self.X[begin : begin + _BLOCK_ROWS])
+            if L is None:
+                L = np.empty((len(self.X), Phi.shape[1]), np.float32)
+            L[begin : begin + len(Phi)] = Phi
+        assert L is not None
+        return L
+
+    def some_rows(self, rows: NDArray[np.int64]) -> Array:
+        """Their features."""
+        return self.features(self.X[rows])
 
     def coefficients(self, design: Design, g: Array) -> Array:
         """The coordinates themselves."""

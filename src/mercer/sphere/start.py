@@ -17,6 +17,11 @@ __all__ = ["PriorStart", "SeparatingStart", "make_start", "separating_point"]
 
 Array = NDArray[np.float64]
 
+# Cosines below this are rounding: equal inputs with different labels would pass for separated.
+_SMALLEST_COSINE = 1e-10
+
+_REMEDY = "with noise_rate=0 every label must be right; use noise_rate > 0"
+
 
 @dataclass(frozen=True)
 class PriorStart:
@@ -67,27 +72,34 @@ def separating_point(L: Array, rows: NDArray[np.int64]) -> Array:
         Their positions in the data, for the message.
     """
     lengths = np.linalg.norm(L, axis=1)
-    if (lengths == 0.0).any():
-        raise _inseparable(L, rows)
+    is_zero = lengths == 0.0
+    if is_zero.any():
+        row = int(rows[is_zero.argmax()])
+        raise DataError(f"row {row} is zero in the feature space, so always wrong: {_REMEDY}")
     unit = L / lengths[:, np.newaxis]
     g = np.linalg.lstsq(unit, np.ones(len(L)), rcond=None)[0]
-    if not (unit @ g > 0.0).all():
+    if not _separates(g, unit):
         result = linprog(
             np.zeros(L.shape[1]), A_ub=-unit, b_ub=-np.ones(len(L)), bounds=(None, None)
         )
-        if not result.success or not (unit @ result.x > 0.0).all():
+        if not result.success or not _separates(result.x, unit):
             raise _inseparable(unit, rows)
         g = result.x
     return np.asarray(g / np.linalg.norm(g))
 
 
+def _separates(g: Array, unit: Array) -> bool:
+    return bool((unit @ g > _SMALLEST_COSINE * np.linalg.norm(g)).all())
+
+
 def _inseparable(unit: Array, rows: NDArray[np.int64]) -> DataError:
-    remedy = "with noise_rate=0 every label must be right; use noise_rate > 0"
-    order = np.lexsort(np.abs(unit).round(9).T)
+    """Name two rows that are opposite, labels multiplied in, if there are any."""
+    order = np.argsort(np.abs(unit @ np.cos(np.arange(unit.shape[1]))))
     for a, b in itertools.pairwise(order):
         if np.allclose(unit[a], -unit[b], rtol=0.0, atol=1e-9):
             first, second = sorted((int(rows[a]), int(rows[b])))
             return DataError(
-                f"rows {first} and {second} have equal inputs and different labels: {remedy}"
+                f"rows {first} and {second} contradict each other, as equal inputs with different "
+                f"labels do: {_REMEDY}"
             )
-    return DataError(f"no classifier separates the classes: {remedy}")
+    return DataError(f"no classifier separates the classes: {_REMEDY}")

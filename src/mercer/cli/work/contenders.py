@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mercer.baselines.peers import PEERS
-from mercer.cli.work.settings import make_estimator, parse_settings
+from mercer.cli.work.settings import always, make_estimator, parse_settings
 from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import nearest, quoted
 from mercer.errors import UsageError
@@ -49,13 +48,16 @@ def make_contenders(
         for name, peer in baselines.items()
         if name in chosen
     ]
-    common: dict[str, Any] = {"random_state": seed}
-    for name, entry in able.items():
-        if name in chosen:
-            entry.compile_loops(tell)
-            estimator = make_estimator(entry.estimator_class(), arguments, common)
-            make = maker_of(for_folds(estimator))
-            contenders.append(Contender(f"mercer {name}", False, make))
+    entries = {name: entry for name, entry in able.items() if name in chosen}
+    classes = {name: entry.estimator_class() for name, entry in entries.items()}
+    known = {argument for each in classes.values() for argument in each().get_params()}
+    for name, estimator_class in classes.items():
+        entries[name].compile_loops(tell)
+        # What only another contender takes is not for this one; what none takes is an error.
+        mine = estimator_class().get_params()
+        taken = {k: v for k, v in arguments.items() if k in mine or k not in known}
+        estimator = make_estimator(estimator_class, taken, always(seed))
+        contenders.append(Contender(f"mercer {name}", False, maker_of(for_folds(estimator))))
     if names is not None:
         for name in chosen:
             if name not in able and name not in baselines:

@@ -15,12 +15,12 @@ from mercer.cli.terminal.session import Session
 from mercer.cli.work.splitting import Split
 from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import printable, quoted
-from mercer.errors import DataError, MercerError, UsageError
+from mercer.errors import DataError, MercerError, NumericalError, UsageError
 from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
 from mercer.models import ModelEntry
 from mercer.posterior.evaluation import Evaluation, ModelScore
 
-__all__ = ["Fitted", "Plan", "constant_columns", "fit_final", "score"]
+__all__ = ["Fitted", "Plan", "constant_columns", "fit_final", "refuse_unconverged", "score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,13 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     # How it was run is no part of the model: the file is the same for any number of processes.
     estimator.set_params(n_jobs=None, progress="auto", checkpoint=None)
     return Fitted(estimator, len(rows), seconds)
+
+
+def refuse_unconverged(fitted: Fitted) -> None:
+    """Raise `NumericalError` with what the diagnostics warn of, if they do: ``--strict``."""
+    warnings = fitted.estimator.diagnostics_.warnings
+    if warnings:
+        raise NumericalError(f"--strict: {' '.join(warnings)}")
 
 
 def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluation, list[str]]:

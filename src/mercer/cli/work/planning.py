@@ -12,10 +12,11 @@ from joblib import cpu_count
 
 from mercer.cli.options import TableOptions
 from mercer.cli.terminal.session import Session
+from mercer.cli.work.conflicts import refuse_conflicts
 from mercer.cli.work.fitting import Plan, constant_columns
 from mercer.cli.work.resuming import claim_folder
-from mercer.cli.work.settings import make_estimator, parse_settings
-from mercer.cli.work.splitting import ScoringOptions, Split, split_rows
+from mercer.cli.work.settings import always, make_estimator, parse_settings
+from mercer.cli.work.splitting import UNSCORED, ScoringOptions, Split, split_rows
 from mercer.cli.work.table import TrainingTable, read_training
 from mercer.estimation.cross_validate import for_folds
 from mercer.models import MODELS, ModelEntry, choose_model
@@ -27,11 +28,11 @@ _LARGE = 2000  # rows, above which an n x n method is slow
 
 @dataclass(frozen=True)
 class FitOptions:
-    """The options of `mercer fit` that decide what is fitted."""
+    """The options of `mercer fit` that decide what is fitted; `audit` has no scoring."""
 
     data: str
     table: TableOptions
-    scoring: ScoringOptions
+    scoring: ScoringOptions | None
     model: str
     settings: tuple[str, ...]
     seed: int
@@ -49,16 +50,20 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     entry = choose_model(options.model, table.task, len(table.classes))
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
-    common: dict[str, Any] = {"random_state": options.seed, "n_jobs": n_jobs}
+    common: dict[str, Any] = {**always(options.seed), "n_jobs": n_jobs}
     if session.is_json:
         common["progress"] = False
     if checkpoint is not None:
         common["checkpoint"] = str(checkpoint / "fit")
     estimator = make_estimator(entry.estimator_class(), settings, common)
-    _describe_model(options.model, entry, table, session)
+    refuse_conflicts(table, estimator)
+    _describe_model(options, entry, table, session)
+    _warn_of_size(entry, estimator, len(table.labels), session)
     entry.compile_loops(functools.partial(session.note, ""))
-    split = split_rows(table, options.table.target, options.scoring, options.seed)
-    _describe_split(split, estimator, session)
+    split = UNSCORED
+    if options.scoring is not None:
+        split = split_rows(table, options.table.target, options.scoring, options.seed)
+        _describe_split(split, estimator, session)
     if checkpoint is not None:
         is_resumed = claim_folder(checkpoint, table, _identity(options, entry, settings, split))
         verb = "going on from" if is_resumed else "the state is kept in"
@@ -83,19 +88,27 @@ def describe_table(table: TrainingTable, session: Session) -> None:
         session.note("warning", constant)
 
 
-def _describe_model(name: str, entry: ModelEntry, table: TrainingTable, session: Session) -> None:
-    why = "as asked"
-    if name == "auto":
+def _describe_model(
+    options: FitOptions, entry: ModelEntry, table: TrainingTable, session: Session
+) -> None:
+    why = "as asked" if options.scoring is not None else "the one that audits"
+    if options.model == "auto":
         able = [each.name for each in MODELS if each.task == table.task]
         why = "auto: the only one for this task" if len(able) == 1 else "auto"
     session.say("model", f"{entry.name}, {entry.summary} ({why})")
-    n = len(table.labels)
-    if n > _LARGE:
-        session.note(
-            "warning",
-            f"{n} rows: the time of {entry.name} grows with their cube, and above {_LARGE} it is "
-            "long; fewer rows, or --set n_draws and --set n_chains, shorten it",
-        )
+
+
+def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -> None:
+    """Warn where matrices of n x n numbers make a run long."""
+    params = estimator.get_params()
+    if n <= _LARGE or params.get("rank") is not None or params["kernel"] == "linear":
+        return
+    finite = ", or --set rank=512 (finite features)" if "rank" in params else ""
+    session.note(
+        "warning",
+        f"{n} rows: the time of {entry.name} grows with their cube, and above {_LARGE} it is "
+        f"long; fewer rows, or --set n_draws and --set n_chains{finite}, shorten it",
+    )
 
 
 def _describe_split(split: Split, estimator: Any, session: Session) -> None:
@@ -126,6 +139,6 @@ def _identity(
         "seed": options.seed,
         "scoring": split.how,
         "scored rows": scored.hexdigest(),
-        "is_refitted": options.scoring.is_refitted,
+        "is_refitted": options.scoring is None or options.scoring.is_refitted,
         **asdict(options.table),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,15 @@ from mercer.models import SavedModel
 from mercer.posterior.evaluation import Evaluation, ModelScore
 from mercer.posterior.scores import score_classification
 
-__all__ = ["Predictions", "encoder_of", "predict_frame", "score_frame", "score_predictions"]
+__all__ = [
+    "Predictions",
+    "encoder_of",
+    "ignored_words",
+    "predict_frame",
+    "row_names",
+    "score_frame",
+    "score_predictions",
+]
 
 _BLOCK = 10_000  # rows
 
@@ -51,36 +60,65 @@ def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Pre
     """
     encoded = encoder_of(model).transform(frame)
     estimator = model.estimator
-    columns: dict[str, NDArray[Any]] = {}
     labels = estimator.classes_.tolist()
-    taken = {"prediction", "latent_mean", "latent_sd", *(f"proba_{label}" for label in labels)}
-    if id_column in taken:
-        raise UsageError(f"--id {quoted(id_column)} is also the name of a prediction; rename it")
+    own = ("prediction", *(f"proba_{label}" for label in labels), *_more_columns(estimator))
+    names = row_names(frame, encoded.rows, id_column, own)
+    columns = {"row" if id_column is None else id_column: names}
+    blocks = [
+        _predict_block(estimator, encoded.X[begin : begin + _BLOCK])
+        for begin in range(0, len(encoded.X), _BLOCK)
+    ]
+    values = np.concatenate(blocks)
+    columns["prediction"] = estimator.classes_[np.argmax(values[:, : len(labels)], axis=1)]
+    columns |= dict(zip(own[1:], values.T, strict=True))
+    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
+    return Predictions(columns, encoded.rows, notes)
+
+
+def row_names(
+    frame: Frame, rows: NDArray[np.int64], id_column: str | None, own: Collection[str]
+) -> NDArray[Any]:
+    """Return what the rows are called: entries of a column, or their numbers, the first one 1.
+
+    Raises
+    ------
+    UsageError
+        If the column is called like one of the result's ``own``.
+    """
     if id_column is None:
-        columns["row"] = encoded.rows + 1
-    else:
-        columns[id_column] = as_levels(frame.column(id_column))[encoded.rows]
-    probas, means, variances = [], [], []
-    for begin in range(0, len(encoded.X), _BLOCK):
-        X = encoded.X[begin : begin + _BLOCK]
-        probas.append(estimator.predict_proba(X))
-        mean, variance = estimator.latent(X)
-        means.append(mean)
-        variances.append(variance)
-    proba = np.concatenate(probas)
-    columns["prediction"] = estimator.classes_[np.argmax(proba, axis=1)]
-    for index, label in enumerate(labels):
-        columns[f"proba_{label}"] = proba[:, index]
-    columns["latent_mean"] = np.concatenate(means)
-    columns["latent_sd"] = np.sqrt(np.concatenate(variances))
-    notes = list(encoded.notes)
+        return rows + 1
+    if id_column in own:
+        raise UsageError(f"--id {quoted(id_column)} is also a column of the result; rename it")
+    return as_levels(frame.column(id_column))[rows]
+
+
+def ignored_words(
+    model: SavedModel, ignored: Sequence[str], id_column: str | None
+) -> tuple[str, ...]:
+    """Say which columns the model does not use; nothing where there are none."""
     target = None if model.table is None else model.table.target
-    ignored = [name for name in encoded.ignored if name not in (target, id_column)]
-    if ignored:
-        shown = ", ".join(quoted(name) for name in ignored[:10])
-        more = f" and {len(ignored) - 10} more" if len(ignored) > 10 else ""
-        notes.append(f"columns that the model does not use: {shown}{more}")
-    return Predictions(columns, encoded.rows, tuple(notes))
+    names = [name for name in ignored if name not in (target, id_column)]
+    if not names:
+        return ()
+    shown = ", ".join(quoted(name) for name in names[:10])
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return (f"columns that the model does not use: {shown}{more}",)
+
+
+def _more_columns(estimator: Any) -> tuple[str, ...]:
+    """Name what a model says beyond probabilities of the recorded label."""
+    if hasattr(estimator, "latent"):
+        return ("latent_mean", "latent_sd")
+    return (*(f"clean_{label}" for label in estimator.classes_.tolist()), "vote_margin")
+
+
+def _predict_block(estimator: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of the classes, then what `_more_columns` names: shape (m, n_columns)."""
+    proba = estimator.predict_proba(X)
+    if hasattr(estimator, "latent"):
+        mean, variance = estimator.latent(X)
+        return np.column_stack([proba, mean, np.sqrt(variance)])
+    return np.column_stack([proba, estimator.clean_proba(X), estimator.vote_margin(X)])
 
 
 def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[Evaluation, tuple[str, ...]]:

@@ -9,10 +9,11 @@ import shlex
 
 import click
 
+from mercer.cli.work.fitting import Fitted, Plan
 from mercer.cli.work.table import TrainingTable
 from mercer.posterior.evaluation import Provenance
 
-__all__ = ["make_provenance", "versions"]
+__all__ = ["make_provenance", "provenance_of", "versions"]
 
 _PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -25,6 +26,20 @@ def versions() -> tuple[tuple[str, str], ...]:
         ("python", platform.python_version()),
         *packages[1:],
         ("platform", platform.platform(terse=True) + " " + platform.machine()),
+    )
+
+
+def provenance_of(plan: Plan, fitted: Fitted, target: str) -> Provenance:
+    """Say of a model that a plan was fitted to where it came from."""
+    # A run that was resumed gives the same file as one that was not.
+    notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
+    return make_provenance(
+        plan.table,
+        target=target,
+        n_rows=fitted.n_rows,
+        seed=plan.seed,
+        seconds=fitted.seconds,
+        notes=(plan.table.reason, *plan.table.notes, *notes),
     )
 
 

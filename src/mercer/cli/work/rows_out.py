@@ -16,7 +16,7 @@ from mercer.data.wording import printable
 from mercer.errors import UsageError
 from mercer.posterior.atomic import write_atomically
 
-__all__ = ["check_format", "write_rows"]
+__all__ = ["check_format", "records", "write_rows"]
 
 _SUFFIXES = (".csv", ".parquet", ".json")
 
@@ -57,7 +57,7 @@ def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
     if suffix == ".parquet":
         write_atomically(path, (_parquet(columns),))
     elif suffix == ".json":
-        write_atomically(path, (json.dumps(_records(columns), indent=1).encode(),))
+        write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
     else:
         write_atomically(path, (_csv(columns).encode("utf-8", errors="replace"),))
 
@@ -70,7 +70,8 @@ def _csv(columns: Mapping[str, NDArray[Any]]) -> str:
     return stream.getvalue()
 
 
-def _records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
+def records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    """Return one dict a row, as JSON can hold it."""
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 

@@ -36,7 +36,8 @@ def write_files(
     if out is not None:
         write_model(out, fitted.estimator, saved)
         size = out.stat().st_size / 2**20
-        session.say("model", f"{out} ({size:.1f} MB, holds the standardised training rows)")
+        holds = "no" if "X" not in fitted.estimator._to_parts().arrays else "the standardised"
+        session.say("model", f"{out} ({size:.1f} MB, holds {holds} training rows)")
     if report is not None:
         from mercer.report import build_report, render, write_report
 

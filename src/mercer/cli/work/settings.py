@@ -8,26 +8,33 @@ from typing import Any
 from mercer.data.wording import nearest, quoted
 from mercer.errors import UsageError
 
-__all__ = ["make_estimator", "parse_settings", "parse_value"]
+__all__ = ["always", "make_estimator", "parse_settings", "parse_value"]
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 _OWN_OPTIONS = {"random_state": "--seed", "checkpoint": "--checkpoint"}
 
 
 def parse_value(text: str) -> Any:
-    """Read a whole number, a number, true, false, none, or else text.
+    """Read a whole number, a number, numbers with commas, true, false, none, or else text.
 
     Examples
     --------
-    >>> [parse_value(text) for text in ("3", "0.1", "true", "none", "nuts")]
-    [3, 0.1, True, None, 'nuts']
+    >>> [parse_value(text) for text in ("3", "0.1", "true", "none", "nuts", "1,9")]
+    [3, 0.1, True, None, 'nuts', (1.0, 9.0)]
     """
-    for read in (int, float):
+    for read in (int, float, _numbers):
         try:
             return read(text)
         except ValueError:
             continue
     return _WORDS.get(text.lower(), text)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    parts = text.split(",")
+    if len(parts) < 2:
+        raise ValueError
+    return tuple(float(part) for part in parts)
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -45,6 +52,11 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
             raise UsageError(f"--set takes NAME=VALUE, such as n_draws=500; got {quoted(text)}")
         settings[name.strip()] = parse_value(value.strip())
     return settings
+
+
+def always(seed: int) -> dict[str, Any]:
+    """Arguments that the command line gives to every model, unless ``--set`` does."""
+    return {"random_state": seed, "standardize": "auto"}
 
 
 def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from mercer.estimation.cross_validate import Fold
 from mercer.estimation.splits import folds, holdout
 from mercer.random import stream
 
-__all__ = ["ScoringOptions", "Split", "cross_validation", "split_rows"]
+__all__ = ["UNSCORED", "ScoringOptions", "Split", "cross_validation", "split_rows"]
 
 SMALL = 1000  # below so many rows, cross-validation
 N_FOLDS, TEST_SIZE = 10, 0.25
@@ -60,6 +60,9 @@ class Split:
     how: str
     notes: tuple[str, ...]
     train: Rows | None
+
+
+UNSCORED = Split((), "no row is held out", (), None)
 
 
 def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed: int) -> Split:

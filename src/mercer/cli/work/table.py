@@ -43,6 +43,10 @@ class TrainingTable:
     y_index : ndarray of shape (n,)
         Position in ``classes``.
     groups : ndarray of shape (n,) or None
+    rows : ndarray of shape (n,)
+        Number of each row in the table as it was read; the first is 1.
+    ids : ndarray of shape (n,) or None
+        Entries of the column that names the rows.
     task : str
     reason : str
         Why it is this task.
@@ -58,6 +62,8 @@ class TrainingTable:
     labels: NDArray[Any]
     y_index: Rows
     groups: NDArray[Any] | None
+    rows: Rows
+    ids: NDArray[Any] | None
     task: str
     reason: str
     notes: tuple[str, ...]
@@ -107,6 +113,8 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             f"one class, {quoted(classes[0])}; use --missing impute"
         )
     groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
+    id_column = options.id_column
+    ids = None if id_column is None else as_levels(frame.column(id_column))[encoded.rows]
     return TrainingTable(
         source=data,
         inputs=inputs.take(encoded.rows),
@@ -116,6 +124,8 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         labels=labels,
         y_index=y_index.reshape(-1).astype(np.int64),
         groups=groups,
+        rows=encoded.rows.astype(np.int64) + 1,
+        ids=ids,
         task=target.task,
         reason=target.reason,
         notes=(*encoder.notes, *encoded.notes),

@@ -350,13 +350,14 @@ def cycles(
             if is_whole:
                 x = end[:, n:].copy()
                 point[:, :n], point[:, n:] = np.dot(x, H), x
-        _shuffle(rng, classes)
-        for c in classes:
-            _shuffle(rng, order)
-            counts[3] += sweep_class(
-                rng, point, c, order[:n_lines], H, widths, labels, group, step, row_cost, errors,
-                scratch,
-            )  # fmt: skip
+        if n_lines > 0:
+            _shuffle(rng, classes)
+            for c in classes:
+                _shuffle(rng, order)
+                counts[3] += sweep_class(
+                    rng, point, c, order[:n_lines], H, widths, labels, group, step, row_cost,
+                    errors, scratch,
+                )  # fmt: skip
         if turns.shape[0] > 0:
             counts[4] += joint_move(rng, point, turns[b], labels, group, step, row_cost)
     return counts

@@ -60,7 +60,7 @@ class SeveralModel:
     @cached_property
     def gram(self) -> Array:
         """L L', (n, n)."""
-        return np.asarray(self.L @ self.L.T)
+        return np.asarray(self.L @ self.L.T, dtype=np.float64)
 
     @cached_property
     def wall_products(self) -> NDArray[np.int8]:

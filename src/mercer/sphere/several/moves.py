@@ -17,6 +17,7 @@ __all__ = [
     "WINDOW",
     "SeveralMoves",
     "cycles_a_step",
+    "default_moves",
     "first_moves",
     "moves_along",
 ]
@@ -34,6 +35,8 @@ _JITTER = 0.2
 _N_LINES = 16
 # A trajectory with more events than this for each wall is given up.
 _MAX_EVENTS_A_WALL = 100
+# Trajectories need a table of all pairs of rows: half a gigabyte at this number of rows.
+_MOST_ROWS = 8000
 # Nanoseconds that a step should take, and most cycles in one: then draws are nearly independent.
 _STEP, _MOST_CYCLES = 1e6, 8
 
@@ -52,16 +55,18 @@ class SeveralMoves:
         Of the line moves: orthonormal columns, so that coordinates along them are N(0, 1).
     widths : ndarray of shape (r,)
         Of the windows of the line moves.
-    rows, H : ndarray of shapes (n, r), (r, n)
-        L directions, and its transpose.
+    H : ndarray of shape (r, n)
+        directions' L': changes of f for each unit of a coordinate.
+    rows : ndarray of shape (n, r), or (0, r) without trajectories
+        The transpose of H.
     """
 
     names: tuple[str, ...]
     duration: float
     directions: Array
     widths: Array
-    rows: Array = field(repr=False)
     H: Array = field(repr=False)
+    rows: Array = field(repr=False)
 
     def apply(
         self, rng: np.random.Generator, model: SeveralModel, g: Array, n_cycles: int
@@ -87,6 +92,11 @@ class SeveralMoves:
             noise.row_cost,
         )  # fmt: skip
         return points[0, :, :n], points[0, :, n:] @ self.directions.T, counts
+
+
+def default_moves(model: SeveralModel) -> tuple[str, ...]:
+    """All moves, without trajectories where their table of pairs of rows would be too large."""
+    return MOVES if model.n_rows <= _MOST_ROWS else ("lines", "ellipse")
 
 
 def cycles_a_step(model: SeveralModel, names: tuple[str, ...] = MOVES) -> int:
@@ -115,8 +125,9 @@ def moves_along(
     model: SeveralModel, names: tuple[str, ...], duration: float, directions: Array, widths: Array
 ) -> SeveralMoves:
     """Prepare moves, lines along the orthonormal columns of ``directions``."""
-    rows = np.ascontiguousarray(model.L @ directions)
-    return SeveralMoves(names, duration, directions, widths, rows, np.ascontiguousarray(rows.T))
+    H = np.ascontiguousarray(directions.T @ model.L.T, dtype=np.float64)
+    rows = np.ascontiguousarray(H.T) if "hmc" in names else np.empty((0, model.rank))
+    return SeveralMoves(names, duration, directions, widths, H, rows)
 
 
 def first_moves(model: SeveralModel, names: tuple[str, ...] = MOVES) -> SeveralMoves:

@@ -18,8 +18,8 @@ __all__ = ["PriorStart", "SeparatingStart", "make_several_start", "separating_fu
 
 Array = NDArray[np.float64]
 
-# Multiplications that the perceptron may spend before the linear program is asked.
-_PERCEPTRON_WORK = 2e8
+# Multiplications and epochs that the perceptron may spend before the linear program is asked.
+_PERCEPTRON_WORK, _MOST_EPOCHS = 2e8, 1000
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def separating_functions(
     g = np.ascontiguousarray(np.linalg.lstsq(unit, targets, rcond=None)[0].T)
     if _separates(g, unit, labels):
         return g
-    n_epochs = 1 + int(_PERCEPTRON_WORK / (unit.size * n_classes))
+    n_epochs = min(_MOST_EPOCHS, 1 + int(_PERCEPTRON_WORK / (unit.size * n_classes)))
     if perceptron(unit, labels, g, n_epochs) and _separates(g, unit, labels):
         return g
     solution = _linear_program(unit, labels, n_classes)

@@ -1,0 +1,76 @@
+"""The work of `mercer query`: from a saved model and a pool to the rows to label next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.work.prediction import encoder_of, ignored_words, row_names
+from mercer.data.frame import Frame
+from mercer.data.wording import printable
+from mercer.errors import UsageError
+from mercer.models import MODELS, SavedModel
+
+__all__ = ["Queries", "check_model", "query_frame"]
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """The chosen rows as named columns, the most wanted first."""
+
+    columns: dict[str, NDArray[Any]]
+    n_pool: int
+    notes: tuple[str, ...]
+
+
+def check_model(model: SavedModel, path: Path) -> None:
+    """Refuse a model that does not say what a label would teach it.
+
+    Raises
+    ------
+    UsageError
+        Naming the model, and what to do.
+    """
+    if hasattr(model.estimator, "query"):
+        return
+    kind = type(model.estimator).__name__
+    name = next((entry.name for entry in MODELS if entry.estimator == kind), kind)
+    raise UsageError(
+        f"{printable(str(path))}: a model of {name}, and query needs one of sphere; fit it with "
+        "--model sphere"
+    )
+
+
+def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str | None) -> Queries:
+    """Choose rows.
+
+    Raises
+    ------
+    UsageError
+        If more rows are wanted than there are.
+    DataError
+        If a column that the model needs is missing, or a cell cannot be used.
+    """
+    encoded, estimator = encoder_of(model).transform(frame), model.estimator
+    n = len(encoded.X)
+    if n_queries > n:
+        raise UsageError(
+            f"-n {n_queries}: the pool has {n} usable row{'s' * (n != 1)}; ask for no more"
+        )
+    labels = [str(label) for label in estimator.classes_.tolist()]
+    own = ("row", "information_bits", *(f"proba_{label}" for label in labels))
+    names = row_names(frame, encoded.rows, id_column, own)
+    chosen = estimator.query(encoded.X, n_queries)
+    X = encoded.X[chosen]
+    proba = estimator.predict_proba(X)
+    columns: dict[str, NDArray[Any]] = {"row": encoded.rows[chosen] + 1}
+    if id_column is not None:
+        columns[id_column] = names[chosen]
+    columns["information_bits"] = np.asarray(estimator.information(X))
+    columns |= {f"proba_{label}": proba[:, c] for c, label in enumerate(labels)}
+    notes = [*encoded.notes, *ignored_words(model, encoded.ignored, id_column)]
+    return Queries(columns, n, tuple(notes))

@@ -1,0 +1,120 @@
+"""Which labels are most likely wrong, which label would be right, and how long a list to check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UsageError
+
+__all__ = ["LabelAudit", "audit_labels", "longest_list"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelAudit:
+    """All rows of a table, the one whose label is most likely wrong first.
+
+    Attributes
+    ----------
+    row : ndarray of shape (n,), int64
+        Number of each row in its table; the first is 1.
+    recorded, suggested : ndarray of shape (n,)
+        The label as it stands, and the best of the others.
+    p_wrong, p_suggested : ndarray of shape (n,)
+        P(the recorded label is wrong), falling; P(the suggested one is right).
+    n_listed : int
+        The first so many are the list to check.
+    fdr : float
+        Largest expected share of right labels in the list that was allowed.
+    """
+
+    row: NDArray[np.int64]
+    recorded: NDArray[Any]
+    suggested: NDArray[Any]
+    p_wrong: Array
+    p_suggested: Array
+    n_listed: int
+    fdr: float
+
+    @property
+    def expected_fdr(self) -> float:
+        """Expected share of the list whose labels are right after all; 0 of an empty list."""
+        return float(np.mean(1.0 - self.p_wrong[: self.n_listed])) if self.n_listed else 0.0
+
+
+def longest_list(p_wrong: Array, fdr: float) -> int:
+    """Length of the longest list whose expected false discovery rate is at most ``fdr``.
+
+    Parameters
+    ----------
+    p_wrong : ndarray of shape (n,)
+        Falling.
+    fdr : float
+        In [0, 1].
+
+    Notes
+    -----
+    The expected share of right labels among the first k is the mean of 1 - p, which rises with k.
+
+    Examples
+    --------
+    >>> longest_list(np.array([0.99, 0.9, 0.8, 0.5, 0.1]), 0.1)
+    2
+    """
+    mean = np.cumsum(1.0 - p_wrong) / np.arange(1, len(p_wrong) + 1)
+    return int(np.count_nonzero(mean <= fdr + 1e-12))
+
+
+def audit_labels(
+    label_proba: Array,
+    recorded: NDArray[Any],
+    classes: NDArray[Any],
+    *,
+    fdr: float = 0.1,
+    rows: NDArray[np.int64] | None = None,
+) -> LabelAudit:
+    """Order the rows by the probability that their label is wrong.
+
+    Parameters
+    ----------
+    label_proba : ndarray of shape (n, C)
+        P(class) of each row, its recorded label taken into account.
+    recorded : ndarray of shape (n,)
+        Labels as they stand.
+    classes : ndarray of shape (C,)
+        Sorted.
+    fdr : float
+        In [0, 1].
+    rows : ndarray of shape (n,), int64, optional
+        Numbers of the rows in their table; 1, 2, ... if None.
+
+    Raises
+    ------
+    UsageError
+        If ``fdr`` is out of its range.
+    """
+    if not 0.0 <= fdr <= 1.0:
+        raise UsageError(f"fdr must be in [0, 1]; got {fdr}")
+    n = len(label_proba)
+    index, every = np.searchsorted(classes, recorded), np.arange(n)
+    others = label_proba.copy()
+    others[every, index] = 0.0
+    p_wrong = others.sum(axis=1)
+    others[every, index] = -1.0  # never the best of the others
+    best = others.argmax(axis=1)
+    order = np.argsort(-p_wrong, kind="stable")
+    number = every + 1 if rows is None else rows
+    return LabelAudit(
+        row=number[order].astype(np.int64),
+        recorded=recorded[order],
+        suggested=classes[best[order]],
+        p_wrong=p_wrong[order],
+        p_suggested=others[every, best][order],
+        n_listed=longest_list(p_wrong[order], fdr),
+        fdr=fdr,
+    )

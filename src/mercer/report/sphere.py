@@ -1,0 +1,231 @@
+"""The part of a report that is about the kernel Gibbs sampler: noise, models, suspicious labels."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UsageError
+from mercer.posterior.label_errors import LabelAudit, audit_labels
+from mercer.report.figures import boundaries_svg, evidence_svg, label_errors_svg
+from mercer.report.section import Cell, Figure, NamedTable, Section, from_table
+from mercer.report.words import count, listing, percent
+
+__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+
+TITLE: Final = "Kernel Gibbs classifier"
+GLOSSARY: Final = (
+    "n_errors: rows whose label a drawn classifier contradicts. noise_rate: share of wrong labels. "
+    "margin: how far, as a cosine, some of the training rows lie on the right side of a drawn "
+    "classifier; below 0 it contradicts their label."
+)
+
+_N_SUSPECTS: Final = 50
+_DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
+
+
+def describe(estimator: Any) -> tuple[str, ...]:
+    """Say in plain words what the model is, and what its file holds."""
+    draws = estimator.posterior_
+    return (
+        "The model is a boundary between the classes, straight in the feature space of a kernel, "
+        "and labels that are each wrong with some probability, wherever the row lies. Markov "
+        f"chain Monte Carlo drew {count(draws.n_total)} boundaries that are plausible given the "
+        "labels, and every probability is an average over them: where they disagree, the model "
+        "is unsure.",
+        f"{_file_words(estimator)} This report holds summaries, and the numbers and labels of "
+        "suspicious rows"
+        f"{'; with two inputs also a drawing of the rows' if _drawable(estimator) else ''}.",
+        "If more than half of the labels were wrong, nothing in the data could tell: the opposite "
+        "labels and the opposite boundary explain the data as well.",
+    )
+
+
+def sections(estimator: Any, audit: LabelAudit | None) -> tuple[Section, ...]:
+    """Return the sections on suspicious labels, the noise rate, the models compared, boundaries.
+
+    Without ``audit`` rows are counted from 1, and the list is that of 10 % expected false ones.
+    """
+    if audit is None and hasattr(estimator, "label_proba_"):
+        audit = audit_labels(estimator.label_proba_, estimator.recorded_, estimator.classes_)
+    found = [] if audit is None else [_labels_section(audit)]
+    found += [_noise_section(estimator), _models_section(estimator)]
+    if _drawable(estimator):
+        found.append(_boundaries_section(estimator))
+    return tuple(found)
+
+
+def _labels_section(audit: LabelAudit) -> Section:
+    n, k = len(audit.row), audit.n_listed
+    expected = audit.p_wrong.sum()
+    listed = (
+        f"The list of rows to check has {count(k)} of {count(n)}: the longest of which at most "
+        f"{percent(audit.fdr, 0)} are expected to be right after all "
+        f"(here {percent(audit.expected_fdr)})."
+    )
+    if k == 0:
+        listed = (
+            f"No row is listed: even of the most suspicious ones more than {percent(audit.fdr, 0)} "
+            "would be expected to be right."
+        )
+    text = (
+        f"{listed} Over all rows {expected:.1f} labels are expected to be wrong; which ones is "
+        "known only of those with a high probability.",
+        "A label is suspicious where the other rows, by their inputs, would have it otherwise. "
+        "That is a reason to look, not a proof: rare cases look like errors, too.",
+    )
+    figure = Figure(
+        label_errors_svg(audit.p_wrong, audit.fdr),
+        "Probability that the label of a row is wrong, the largest first. Shaded: the list.",
+        f"Sorted probabilities of wrong labels; the largest is {percent(audit.p_wrong[0])}, "
+        f"{count(k)} rows are listed.",
+    )
+    title = "Labels that are probably wrong"
+    return Section("labels", title, text, figures=(figure,), tables=(_suspects(audit),))
+
+
+def _suspects(audit: LabelAudit) -> NamedTable:
+    shown = range(min(len(audit.row), max(15, min(audit.n_listed, _N_SUSPECTS))))
+    rows = tuple(
+        (
+            Cell(str(audit.row[i]), float(audit.row[i])),
+            Cell(str(audit.recorded[i]), str(audit.recorded[i])),
+            Cell(percent(audit.p_wrong[i]), float(audit.p_wrong[i])),
+            Cell(str(audit.suggested[i]), str(audit.suggested[i])),
+            Cell(percent(audit.p_suggested[i]), float(audit.p_suggested[i])),
+            Cell("yes" if i < audit.n_listed else "no", "yes" if i < audit.n_listed else "no"),
+        )
+        for i in shown
+    )
+    columns = ("row", "recorded", "P(wrong)", "suggested", "P(suggested)", "listed")
+    caption = f"The {len(rows)} most suspicious rows. Row 1 is the first row of data."
+    return NamedTable(caption, columns, rows)
+
+
+def _noise_section(estimator: Any) -> Section:
+    title = "How many labels are wrong?"
+    curve = estimator.evidence_curve_
+    text = _rate_words(estimator)
+    if curve is None or not len(curve.noise_rates):
+        return Section("noise", title, (text,))
+    peak = percent(curve.noise_rates[int(np.argmax(curve.log_evidence))])
+    rate = estimator.noise_rate_
+    marked = rate if isinstance(rate, float) and _is_learned(estimator) else None
+    paragraphs = (
+        text,
+        "The curve shows how well each rate explains the labels with the best of the models "
+        f"below, averaged over all boundaries. It is highest at {peak}. "
+        "Two rates that are one nat apart differ by a factor of 2.7 in plausibility.",
+    )
+    figure = Figure(
+        evidence_svg(curve, marked),
+        "Log evidence of noise rates, and a band of two standard errors of its estimate"
+        f"{'; dashed: the posterior mean of the rate' if marked is not None else ''}.",
+        f"Evidence curve over noise rates with its maximum at {peak}.",
+    )
+    return Section("noise", title, paragraphs, figures=(figure,))
+
+
+def _is_learned(estimator: Any) -> bool:
+    return isinstance(estimator.get_params()["noise_rate"], str)
+
+
+def _rate_words(estimator: Any) -> str:
+    draws = estimator.posterior_.flat("noise_rate")
+    low, high = np.quantile(draws, (0.05, 0.95), axis=0)
+    mean = draws.mean(axis=0)
+    names = [""] if len(mean) == 1 else [f" of rows recorded “{c}”" for c in estimator.classes_]
+    parts = []
+    for k, name in enumerate(names):
+        part = f"{percent(mean[k])}{name}"
+        if _is_learned(estimator):
+            part += f" (90 % interval {percent(low[k])} to {percent(high[k])})"
+        parts.append(part)
+    how = "learned from the data" if _is_learned(estimator) else "given, not learned"
+    return f"The share of labels that are wrong, {how}: {listing(parts)}."
+
+
+def _models_section(estimator: Any) -> Section:
+    title = "Which models were compared"
+    compared = estimator.compared_
+    if not compared.rows:
+        return Section("models", title, ("One model was given; nothing was compared.",))
+    n_used = sum(1 for share in compared.column("share") if share)
+    if len(compared.rows) == 1:
+        words = "One model was given; its evidence is here for comparison with other runs."
+    else:
+        words = (
+            f"{len(compared.rows)} models were compared by their evidence, the probability that "
+            f"they give to the labels; the draws come from {n_used} of them, in proportion to it. "
+            "Hopeless ones were dropped after a short run, so their figures are rough. The "
+            "lengthscale is in standard deviations of the (standardised) inputs; the nugget is "
+            "feature noise: how much the classes overlap, wrong labels aside."
+        )
+    table = from_table(
+        "The models, the best first. Evidence in nats, with its standard error.",
+        compared,
+        headings={
+            "log_evidence": "log evidence",
+            "standard_error": "± s.e.",
+            "n_rows": "rows",
+            "share": "share of the draws",
+        },
+        decimals={"share": 2, "log_evidence": 1, "standard_error": 1, "nugget": 1},
+    )
+    return Section("models", title, (words,), tables=(table,))
+
+
+def _boundaries_section(estimator: Any) -> Section:
+    rows = _raw_rows(estimator)
+    ringed = estimator.label_error_proba_ > 0.5
+    n_ringed = int(ringed.sum())
+    text = (
+        "Each line is where one of 50 drawn classifiers changes its mind. Where the lines bundle, "
+        "the data decide; where they fan out, they do not.",
+    )
+    figure = Figure(
+        boundaries_svg(estimator, rows, estimator.recorded_, ringed),
+        "Rows by their recorded label, and 50 sampled boundaries. Ringed: labels that are wrong "
+        "more likely than not.",
+        f"Sampled decision boundaries over {len(rows)} rows; {n_ringed} labels are ringed.",
+    )
+    return Section("boundaries", "Sampled boundaries", text, figures=(figure,))
+
+
+def _training_rows(estimator: Any) -> NDArray[np.float64] | None:
+    """Standardised training rows, where the model has them."""
+    space = estimator._cloud.models[0].space
+    rows: NDArray[np.float64] = space.X
+    return rows if len(rows) else None
+
+
+def _file_words(estimator: Any) -> str:
+    try:
+        holds_rows = "X" in estimator._to_parts().arrays
+    except UsageError:
+        return "A model with a kernel of your own cannot be saved to a file."
+    if not holds_rows:
+        return "A saved model file contains no training row."
+    return (
+        "A saved model file contains training rows, which predictions need: share it as you would "
+        "share the data."
+    )
+
+
+def _drawable(estimator: Any) -> bool:
+    """Whether the training rows can be drawn: two inputs and classes, in units that come back."""
+    is_plane = estimator.n_features_in_ == 2 and len(estimator.classes_) == 2
+    if not is_plane or estimator.kernel == "precomputed" or _training_rows(estimator) is None:
+        return False
+    standardizer = estimator.standardizer_
+    is_plain = bool((standardizer.kind <= _DRAWN_RAW).all())
+    return is_plain and len(_raw_rows(estimator)) == len(estimator.recorded_)
+
+
+def _raw_rows(estimator: Any) -> NDArray[np.float64]:
+    """Training rows in the units of the inputs."""
+    standardizer, rows = estimator.standardizer_, _training_rows(estimator)
+    assert rows is not None
+    return np.asarray(rows * standardizer.scale + standardizer.centre)

@@ -1,0 +1,1 @@
+"""Samplers for many rows: trajectories meet only the rows near the boundary."""
