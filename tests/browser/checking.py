@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SECTIONS", "find_problems"]
 
-SECTIONS = ("fit", "scores", "reliability", "relevance", "chains", "diagnostics", "reproduce")
+SECTIONS = (
+    "fit", "scores", "reliability", "coverage", "relevance", "chains", "diagnostics", "reproduce"
+)  # fmt: skip
 
 # Every drawing must have a size, and each of its axes at least one visible mark that carries data
 # (the plots name those "mark-..."): axes, grids and labels alone are an empty plot.
@@ -46,7 +48,7 @@ _EMPTY_PLOTS = """
 
 
 def find_problems(
-    browser: Browser, path: Path, *, sections: Sequence[str] = SECTIONS, n_figures: int = 4
+    browser: Browser, path: Path, *, sections: Sequence[str] = SECTIONS, n_figures: int = 5
 ) -> list[str]:
     """Open a report with the network blocked and list all that is wrong with it.
 

@@ -15,7 +15,9 @@ import pytest
 
 from browser.checking import find_problems
 from mercer.plot.style import bare_figure, dress, to_svg
+from mercer.posterior.label_errors import audit_labels
 from mercer.report import Report, build_report, render
+from support.audited import audited
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
 
 if TYPE_CHECKING:
@@ -98,6 +100,15 @@ def test_hostile_names_are_harmless(browser, save):
 def test_a_report_without_held_out_rows_opens(browser, save):
     report = build_report(fake_estimator(n_chains=1), evaluation=None, provenance=None)
     assert find_problems(browser, save(render(report)), n_figures=2) == []
+
+
+def test_an_audit_opens(browser, save):
+    model = audited()
+    audit = audit_labels(model.label_proba_, model.recorded_, model.classes_)
+    report = build_report(model, evaluation=None, provenance=provenance(), audit=audit)
+    keys = [section.key for section in report.sections]
+    assert "boundaries" in keys
+    assert find_problems(browser, save(render(report)), sections=keys) == []
 
 
 def test_the_check_catches_each_emptied_plot(browser, report, save):

@@ -10,17 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.codec import pack, unpack
 from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sphere.adaptation import SphereAdaptation
+from mercer.sphere.model import SphereModel
+from support.lift_cases import make_sphere
+from support.sphere_cases import noisy_rows
 from support.targets import make_hmc, make_nuts
 from support.toy_sampler import ToyAdaptation, ToySampler
+
+
+def sphere_sampler() -> Sampler[Any, Any]:
+    return make_sphere(SphereModel(noisy_rows(30, 2), fixed_rate(0.1, 30)), "hmc", "lines")
+
 
 ADAPTATIONS = [
     pytest.param(ToyAdaptation(), ToySampler, id="toy"),
     pytest.param(HamiltonianAdaptation(80), lambda: make_hmc(0.3), id="hmc"),
     pytest.param(HamiltonianAdaptation(80), lambda: make_nuts(0.3), id="nuts"),
     pytest.param(HamiltonianAdaptation(10), lambda: make_hmc(0.3), id="hmc, short"),
+    pytest.param(SphereAdaptation(80), sphere_sampler, id="sphere"),
 ]
 
 pytestmark = pytest.mark.parametrize(("adaptation", "make"), ADAPTATIONS)

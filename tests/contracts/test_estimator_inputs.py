@@ -14,20 +14,29 @@ from sklearn.exceptions import NotFittedError
 
 from mercer.errors import MercerWarning
 from mercer.gp.estimator import GPClassifier
+from mercer.sphere.estimator import KernelGibbsClassifier
 from support.gp_cases import problem
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
+ESTIMATORS = {
+    "gp": lambda **own: GPClassifier(**TINY | own),
+    "sphere": lambda **own: KernelGibbsClassifier(
+        **TINY | {"lengthscale": "median", "nugget": 0.0, "standardize": "std"} | own
+    ),
+}
 _X = np.round(8.0 * problem(30, 3)[0])  # whole numbers: exact in every type
 _Y = problem(30, 3)[1].astype(int)
 _Z = np.round(8.0 * problem(9, 3, seed=4)[0])
 
 
-def model(**arguments) -> GPClassifier:
-    return GPClassifier(**{**TINY, **arguments})
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def model(request: pytest.FixtureRequest):
+    """Makes an estimator with tiny settings."""
+    return ESTIMATORS[request.param]
 
 
 @pytest.fixture(scope="module")
-def expected() -> np.ndarray:
+def expected(model) -> np.ndarray:
     return model().fit(_X, _Y).predict_proba(_Z)
 
 
@@ -46,12 +55,12 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_d14_same_result_in_any_form(form, expected: np.ndarray) -> None:
+def test_d14_same_result_in_any_form(model, form, expected: np.ndarray) -> None:
     seen = model().fit(form(_X), _Y).predict_proba(form(_Z))
     np.testing.assert_array_equal(seen, expected)
 
 
-def test_d14_read_only_memmap(tmp_path: Path, expected: np.ndarray) -> None:
+def test_d14_read_only_memmap(model, tmp_path: Path, expected: np.ndarray) -> None:
     np.save(tmp_path / "X.npy", _X)
     np.save(tmp_path / "y.npy", _Y)
     X, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("X.npy", "y.npy"))
@@ -59,7 +68,7 @@ def test_d14_read_only_memmap(tmp_path: Path, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_d14_frames(frame, expected: np.ndarray) -> None:
+def test_d14_frames(model, frame, expected: np.ndarray) -> None:
     names = ("age", "mass", "dose")
     X, Z = (frame({n: V[:, j] for j, n in enumerate(names)}) for V in (_X, _Z))
     fitted = model().fit(X, _Y)
@@ -68,7 +77,9 @@ def test_d14_frames(frame, expected: np.ndarray) -> None:
     assert list(fitted.feature_names_in_) == list(names)
     with pytest.raises(ValueError, match="feature names"):
         fitted.predict_proba(Z[["mass", "age", "dose"]])  # D6
-    assert fitted.posterior_.entry_names("log_weight") == tuple(f"log_weight[{n}]" for n in names)
+    if isinstance(fitted, GPClassifier):
+        weights = tuple(f"log_weight[{n}]" for n in names)
+        assert fitted.posterior_.entry_names("log_weight") == weights
 
 
 LABELS = {
@@ -81,7 +92,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_d7_labels_come_back_in_their_type(labels: np.ndarray, expected: np.ndarray) -> None:
+def test_d7_labels_come_back_in_their_type(model, labels: np.ndarray, expected: np.ndarray) -> None:
     fitted = model().fit(_X, labels[_Y])
     np.testing.assert_array_equal(fitted.predict_proba(_Z), expected)
     predicted = fitted.predict(_Z)
@@ -89,7 +100,7 @@ def test_d7_labels_come_back_in_their_type(labels: np.ndarray, expected: np.ndar
     np.testing.assert_array_equal(predicted, labels[(expected[:, 1] > 0.5).astype(int)])
 
 
-def test_copies_agree(expected: np.ndarray) -> None:
+def test_copies_agree(model, expected: np.ndarray) -> None:
     first = model().fit(_X, _Y)
     again = clone(first)
     assert not hasattr(again, "posterior_")
@@ -97,19 +108,22 @@ def test_copies_agree(expected: np.ndarray) -> None:
     np.testing.assert_array_equal(again.fit(_X, _Y).predict_proba(_Z), expected)
     copied = pickle.loads(pickle.dumps(first))
     np.testing.assert_array_equal(copied.predict_proba(_Z), expected)
-    mean, variance = first.latent(_Z)
+
+
+def test_latent_mean_and_variance() -> None:
+    mean, variance = ESTIMATORS["gp"]().fit(_X, _Y).latent(_Z)
     assert mean.shape == variance.shape == (9,)
     assert (variance > 0.0).all()
 
 
-def test_data_are_left_alone() -> None:
+def test_data_are_left_alone(model) -> None:
     X, y = _X.copy(), _Y.copy()
     model().fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(X, _X)
     np.testing.assert_array_equal(y, _Y)
 
 
-def test_blocks_of_rows_do_not_matter(expected: np.ndarray) -> None:
+def test_blocks_of_rows_do_not_matter(model, expected: np.ndarray) -> None:
     fitted = model().fit(_X, _Y)
     one_by_one = np.vstack([fitted.predict_proba(_Z[i : i + 1]) for i in range(9)])
     np.testing.assert_allclose(one_by_one, expected, rtol=1e-12)
@@ -119,7 +133,7 @@ def test_blocks_of_rows_do_not_matter(expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300])
 @pytest.mark.parametrize("columns", [slice(None), slice(0, 1)], ids=["all", "one"])
-def test_d8_scale(scale: float, columns: slice, expected: np.ndarray) -> None:
+def test_d8_scale(model, scale: float, columns: slice, expected: np.ndarray) -> None:
     """The result of the rescaled problem, or an error that names the column."""
     X, Z = _X.copy(), _Z.copy()
     X[:, columns] *= scale
@@ -137,22 +151,23 @@ def test_d8_scale(scale: float, columns: slice, expected: np.ndarray) -> None:
         np.testing.assert_allclose(fitted.predict_proba(Z), expected, atol=1e-6)
 
 
-def test_d8_offset(expected: np.ndarray) -> None:
+def test_d8_offset(model, expected: np.ndarray) -> None:
     seen = model().fit(_X + 1e8, _Y).predict_proba(_Z + 1e8)
     np.testing.assert_allclose(seen, expected, atol=1e-6)
 
 
-def test_d9_constant_column(expected: np.ndarray) -> None:
+def test_d9_constant_column(model, expected: np.ndarray) -> None:
     with pytest.warns(MercerWarning, match="'x1'"):
         fitted = model().fit(np.insert(_X, 1, 5.0, axis=1), _Y)
     p = fitted.predict_proba(np.insert(_Z, 1, 5.0, axis=1))
     other = fitted.predict_proba(np.insert(_Z, 1, -70.0, axis=1))
     np.testing.assert_array_equal(p, other)  # what was constant in training says nothing
     assert np.isfinite(p).all()
-    assert fitted.relevance_.shape == (20, 4)
+    if isinstance(fitted, GPClassifier):
+        assert fitted.relevance_.shape == (20, 4)
 
 
-def test_d9_all_columns_constant() -> None:
+def test_d9_all_columns_constant(model) -> None:
     with pytest.warns(MercerWarning, match="all columns are constant"):
         fitted = model().fit(np.ones((30, 2)), _Y)
     p = fitted.predict_proba(np.random.default_rng(0).standard_normal((5, 2)))
@@ -160,33 +175,37 @@ def test_d9_all_columns_constant() -> None:
     assert p[0, 1] == pytest.approx(_Y.mean(), abs=0.15)
 
 
-def test_d10_duplicate_rows_with_conflicting_labels() -> None:
+def test_d10_duplicate_rows_with_conflicting_labels(model) -> None:
     X = np.vstack([_X, _X, _X[:1]])
     y = np.concatenate([_Y, 1 - _Y, _Y[:1]])
     p = model().fit(X, y).predict_proba(_X)[:, 1]
     np.testing.assert_allclose(p, 0.5, atol=0.1)
 
 
-def test_d11_many_equal_rows() -> None:
+def test_d11_many_equal_rows(model) -> None:
     X = np.vstack([np.zeros((150, 3)), _X])
     p = model().fit(X, np.concatenate([np.ones(150, dtype=int), _Y])).predict_proba(_Z)
     assert np.isfinite(p).all()
     assert ((p > 0.0) & (p < 1.0)).all()
 
 
-def test_two_rows_are_enough() -> None:
+def test_two_rows_are_enough(model) -> None:
     p = model().fit([[0.0], [1.0]], [0, 1]).predict_proba([[0.0], [1.0]])
     assert p[0, 1] < p[1, 1]
     assert p[0, 1] + p[1, 1] == pytest.approx(1.0, abs=1e-2)
 
 
-def test_not_fitted() -> None:
-    for call in ("predict", "predict_proba", "latent"):
+def test_not_fitted(model) -> None:
+    calls = ["predict", "predict_proba", "latent", "clean_proba", "decision_function", "query",
+             "margin_draws", "vote_margin", "information", "sample_proba"]  # fmt: skip
+    calls = [call for call in calls if hasattr(model(), call)]
+    assert len(calls) >= 3
+    for call in calls:
         with pytest.raises(NotFittedError):
             getattr(model(), call)(_Z)
 
 
-def test_p5_far_away_is_finite() -> None:
+def test_p5_far_away_is_finite(model) -> None:
     fitted = model().fit(_X, _Y)
     p = fitted.predict_proba(_Z * 1e12)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)

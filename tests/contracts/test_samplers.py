@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 
 from mercer.gp.sampler import Recorder, find_maximum, make_sampler, paper_hmc
+from mercer.likelihoods.label_noise import learned_rate
 from mercer.sampling.codec import pack, unpack
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Sampler
+from mercer.sphere.model import SphereModel
 from support.gp_cases import posterior
+from support.lift_cases import make_sphere, make_tempered
+from support.several_cases import make_model, make_several
+from support.sphere_cases import noisy_rows
 from support.targets import At, make_hmc, make_nuts, uneven_mass
 from support.toy_sampler import ToySampler
 
@@ -28,8 +33,11 @@ def gp_sampler(inference: str) -> Sampler[Any, Any]:
     return make_sampler(inference, model, find_maximum(model, with_covariance=True), recorder)
 
 
-SAMPLERS = [
-    pytest.param(ToySampler, id="toy"),
+def sphere_sampler(*names: str) -> Sampler[Any, Any]:
+    return make_sphere(SphereModel(noisy_rows(12, 3), learned_rate((1.0, 3.0), 12)), *names)
+
+
+ON_TARGETS = [  # those with fields ``target``, ``start`` and ``tuning``
     pytest.param(lambda: make_hmc(0.4), id="hmc, jittered"),
     pytest.param(lambda: make_hmc(0.4, 3, uneven_mass()), id="hmc, fixed"),
     pytest.param(lambda: make_nuts(0.4), id="nuts"),
@@ -37,7 +45,14 @@ SAMPLERS = [
     pytest.param(lambda: gp_sampler("nuts"), id="gp nuts"),
     pytest.param(lambda: gp_sampler("paper"), id="gp paper"),
 ]
-ON_TARGETS = SAMPLERS[1:]  # those with fields ``target``, ``start`` and ``tuning``
+SAMPLERS = [
+    pytest.param(ToySampler, id="toy"),
+    *ON_TARGETS,
+    pytest.param(lambda: sphere_sampler("hmc", "lines"), id="sphere"),
+    pytest.param(lambda: sphere_sampler("great_circle"), id="sphere great circle"),
+    pytest.param(lambda: make_tempered(noisy_rows(12, 3)), id="sphere tempered"),
+    pytest.param(lambda: make_several(make_model(12, 3, 3)), id="sphere several"),
+]
 
 every_sampler = pytest.mark.parametrize("make", SAMPLERS)
 

@@ -53,7 +53,7 @@ def command(
         raise UsageError(f"name what to reproduce: {listed}")
     outcomes = []
     for name in names:
-        tell = functools.partial(session.note, name)
+        tell = functools.partial(session.note, f"{name} ")
         settings = Settings(is_quick, -1 if jobs is None else jobs, tell)
         outcome = reproduce(name, settings)
         outcomes.append(outcome)
@@ -79,7 +79,7 @@ def _show(session: Session, outcome: Reproduction) -> None:
     from mercer.cli.terminal.score_table import plain_table
     from mercer.papers.reproduction import mean_and_error
 
-    session.say(outcome.name, f"{outcome.title}; {outcome.source}")
+    session.say(f"{outcome.name} ", f"{outcome.title}; {outcome.source}")
     table = plain_table("claim", "paper", "ours", "verdict", n_text=4)
     for claim in outcome.claims:
         verdict = f"{claim.verdict} ({claim.note})" if claim.note else claim.verdict

@@ -7,6 +7,9 @@ on a machine must give what all later ones give.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -35,6 +38,8 @@ def compile_first(
     -----
     Where no cache can be written, the loops are compiled again in each process, on first use.
     """
+    loops = tuple(loops)
+    _drop_stale(loops)
     if all(loop.signatures or _is_cached(loop) for loop in loops):
         return
     tell(COMPILING)
@@ -45,3 +50,30 @@ def compile_first(
 def _is_cached(loop: Any) -> bool:
     folder = loop.stats.cache_path
     return folder is not None and any(Path(folder).glob(f"*.{loop.__name__}-*.nbi"))
+
+
+def _drop_stale(loops: Iterable[Any]) -> None:
+    """Remove what was cached from other sources of any loop of the package.
+
+    Numba looks at the file that defines a loop alone, not at those whose loops it has inlined.
+    """
+    for folder in {loop.stats.cache_path for loop in loops if not loop.signatures}:
+        if folder is None or not Path(folder).is_dir():
+            continue
+        stamp = Path(folder) / "mercer-loops.sha256"
+        with contextlib.suppress(OSError):  # a cache that cannot be written
+            if stamp.exists() and stamp.read_text() == _digest():
+                continue
+            for cached in Path(folder).glob("compiled.*.nb[ic]"):
+                cached.unlink()
+            stamp.write_text(_digest())
+
+
+@functools.cache
+def _digest() -> str:
+    """SHA-256 of the sources of all compiled loops."""
+    package = Path(__file__).parents[1]
+    sha = hashlib.sha256()
+    for source in sorted(package.rglob("compiled.py")):
+        sha.update(source.relative_to(package).as_posix().encode() + source.read_bytes())
+    return sha.hexdigest()

@@ -2,9 +2,9 @@
 
 A row cuts the sphere along a great circle, and n circles in general position make n(n - 1) + 2
 cells. On each the posterior is constant, and across an edge the number of errors changes by exactly
-one. A mode is a cell, or a set of cells that its edges hold together, with fewer errors than
-all around it. Its depth is how many errors more a way to a mode with fewer errors must make in
-between; of modes with equally few errors all but one have a finite depth.
+one: no neighbours tie. A mode is a cell with fewer errors than all its neighbours. Its depth is by
+how many errors every way to a better mode must get worse first; of modes with equally few errors
+all but one have a finite depth.
 
 **Cells by their edges.** Along circle i, the other circles cross it at 2(n - 1) angles, and between
 two of them lies an edge with the same n - 1 other rows on either side. A cell is known by the set

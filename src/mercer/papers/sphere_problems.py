@@ -49,10 +49,12 @@ def on_sphere(longitude: Array, latitude: Array) -> Array:
     return np.stack(np.broadcast_arrays(*parts), axis=-1)
 
 
-def sphere_rows(rng: np.random.Generator, n: int, rate: float) -> tuple[Array, IntArray]:
+def sphere_rows(
+    rng: np.random.Generator, n: int, rate: float, classifier: Array = TRUE_CLASSIFIER
+) -> tuple[Array, IntArray]:
     """Rows (n, 3) of length 1, and labels of which a share of about ``rate`` is wrong."""
     X = on_sphere(np.pi * rng.beta(5.0, 5.0, n), 2.0 * np.pi * rng.beta(0.1, 0.1, n))
-    labels = (X @ TRUE_CLASSIFIER > 0.0).astype(np.int64)
+    labels = (X @ classifier > 0.0).astype(np.int64)
     return X, turned(rng, labels, rate)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes
 from mercer.posterior.coverage import COVERAGES, ErrorCoverage
@@ -46,19 +46,22 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     )
     mark(points, "points")
     top = max(1.25 * float(curve.error[at].max()), 0.02)
-    ax.set(xlim=(0.0, 1.03), ylim=(-0.03 * top, top))
+    ax.set(xlim=(0.0, 1.03), ylim=(-0.14 * top, top))
     for share, k in zip(COVERAGES, at, strict=True):
+        is_last = share == 1.0  # above the curve there, else below it
         ax.annotate(
             f"{100 * curve.error[k]:.1f} %",
             (curve.coverage[k], curve.error[k]),
-            xytext=(0, 7),
+            xytext=(4, 7) if is_last else (3, -6),
             textcoords="offset points",
-            ha="right" if share == 1.0 else "center",
+            ha="right" if is_last else "left",
+            va="bottom" if is_last else "top",
             color=PALETTE["ink"],
             fontsize=FONT_SIZE - 1,
         )
     ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
-    for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.05 else 0)):
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.04 else 0)):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
     ax.set_xlabel("rows that are decided, the most certain first", labelpad=8)
     ax.set_ylabel("error among them", labelpad=8)

@@ -52,8 +52,8 @@ def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None
         mark(band, "list")
     at = np.arange(1, n_shown + 1)
     (dots,) = ax.plot(
-        at, p[:n_shown], "o", color=PALETTE["series-1"], markersize=4.5,
-        markeredgecolor=PALETTE["paper"], markeredgewidth=0.6,
+        at, p[:n_shown], "o", color=PALETTE["series-1"], markersize=4.5 if n_shown < 80 else 3.0,
+        markeredgewidth=0.0,
     )  # fmt: skip
     mark(dots, "rows")
     noun = "row" if n_listed == 1 else "rows"

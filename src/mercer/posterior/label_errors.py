@@ -14,6 +14,8 @@ __all__ = ["LabelAudit", "audit_labels", "longest_list"]
 
 Array = NDArray[np.float64]
 
+_SUSPICIOUS, _FEWEST_SHOWN = 0.01, 5
+
 
 @dataclass(frozen=True, eq=False)
 class LabelAudit:
@@ -31,6 +33,7 @@ class LabelAudit:
         The first so many are the list to check.
     fdr : float
         Largest expected share of right labels in the list that was allowed.
+    n_classes : int
     """
 
     row: NDArray[np.int64]
@@ -40,11 +43,17 @@ class LabelAudit:
     p_suggested: Array
     n_listed: int
     fdr: float
+    n_classes: int
 
     @property
     def expected_fdr(self) -> float:
         """Expected share of the list whose labels are right after all; 0 of an empty list."""
         return float(np.mean(1.0 - self.p_wrong[: self.n_listed])) if self.n_listed else 0.0
+
+    def n_shown(self, most: int) -> int:
+        """How many rows a table shows: the suspicious ones, within bounds."""
+        n_suspicious = int(np.count_nonzero(self.p_wrong >= _SUSPICIOUS))
+        return min(len(self.row), max(_FEWEST_SHOWN, min(n_suspicious, most)))
 
 
 def longest_list(p_wrong: Array, fdr: float) -> int:
@@ -117,4 +126,5 @@ def audit_labels(
         p_suggested=others[every, best][order],
         n_listed=longest_list(p_wrong[order], fdr),
         fdr=fdr,
+        n_classes=len(classes),
     )

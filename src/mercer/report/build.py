@@ -93,7 +93,7 @@ def build_report(
         diagnostics_section(estimator, method.glossary),
         reproduce_section(estimator, provenance),
     )
-    title = method.title if audit is None else f"Audit of labels: {method.title.lower()}"
+    title = method.title if audit is None else f"Audit of labels: {method.title}"
     tiles = _tiles(estimator, evaluation) if audit is None else _audit_tiles(estimator, audit)
     return Report(title, _subtitle(provenance), tiles, sections)
 

@@ -104,17 +104,23 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
     title = "Can the probabilities be trusted?"
     if evaluation is None:
         return Section("reliability", title, ("There are no held-out rows to check them on.",))
-    label = evaluation.classes[1]
-    p = evaluation.proba[:, 1]
-    curve = reliability_curve(evaluation.y_index, p)
+    if evaluation.proba.shape[1] == 2:
+        y, p = evaluation.y_index, evaluation.proba[:, 1]
+        what = f"“{evaluation.classes[1]}”"
+        when, came = f", the answer should be {what}", f"{what} came out"
+    else:
+        y = evaluation.proba.argmax(axis=1) == evaluation.y_index
+        p, what = evaluation.proba.max(axis=1), "the most probable class"
+        when, came = f" of {what}, it should be right", f"{what} was right"
+    curve = reliability_curve(y, p)
     reach = (curve.lower <= curve.mean_predicted) & (curve.mean_predicted <= curve.upper)
     n_bins, n_reach = len(reach), int(np.count_nonzero(reach))
     error = evaluation.entries[0].scores.calibration_error
     by_chance = _error_by_chance(curve)
     text = (
-        f"When the model says 70 %, the answer should be “{label}” seven times in ten. Each point "
-        f"gathers about {round(p.size / n_bins)} held-out rows with similar probabilities and "
-        f"shows how often “{label}” came out; on the diagonal the probabilities are right.",
+        f"When the model says 70 %{when} seven times in ten. Each point gathers about "
+        f"{round(p.size / n_bins)} held-out rows with similar probabilities and shows how often "
+        f"{came}; on the diagonal the probabilities are right.",
         f"{n_reach} of {n_bins} bars reach the diagonal; of bars that each hold 90 %, about nine "
         f"in ten should. On average the points lie {100 * error:.1f} percentage points from it "
         f"(the calibration error). At this number of rows some distance is chance: even "
@@ -122,7 +128,7 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
     )
     figure = Figure(
         reliability_svg(curve, p),
-        f"Predicted probability of “{label}” and how often it was observed. Points: "
+        f"Predicted probability of {what} and how often it was observed. Points: "
         f"{n_bins} groups of rows. Bars: 90 % intervals. Above: how many rows got which "
         "probability.",
         f"Reliability diagram: {n_reach} of {n_bins} groups of rows agree with the diagonal "
@@ -174,10 +180,14 @@ def _gain_words(curve: ErrorCoverage, whole: float, half: float, bound: float) -
     )
     if whole == 0.0:
         return f"{words}: there is no error to avoid."
-    spread = math.sqrt(whole * (1.0 - whole) / n_half)
-    if half <= whole - 2.0 * spread:
-        return f"{words} (those with a probability of at least {percent(bound, 0)})."
-    return f"{words}: a gap that may well be chance, so its certainty says little of its errors."
+    if half > whole:
+        return f"{words}: its certainty does not tell where it errs."
+    words += f" (those with a probability of at least {percent(bound, 0)})"
+    # The surer half against the other one, both binomial at the common rate.
+    n_other = max(len(curve.error) - n_half, 1)
+    other = (whole * len(curve.error) - half * n_half) / n_other
+    spread = math.sqrt(whole * (1.0 - whole) * (1.0 / n_half + 1.0 / n_other))
+    return f"{words}." if other - half > 2.0 * spread else f"{words}: a gap that may be chance."
 
 
 def _coverage_table(curve: ErrorCoverage) -> NamedTable:

@@ -19,16 +19,21 @@ TITLE: Final = "Kernel Gibbs classifier"
 GLOSSARY: Final = (
     "n_errors: rows whose label a drawn classifier contradicts. noise_rate: share of wrong labels. "
     "margin: how far, as a cosine, some of the training rows lie on the right side of a drawn "
-    "classifier; below 0 it contradicts their label."
+    "classifier; below 0 it contradicts their label (the numbers of the rows count from 0 here)."
 )
 
-_N_SUSPECTS: Final = 50
+_FEWEST_SUSPECTS, _MOST_SUSPECTS = 15, 50
+_MOST_DRAWN: Final = 2000  # rows: more points would be one blot
 _DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
 
 
 def describe(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
     draws = estimator.posterior_
+    symmetry = (
+        "If more than half of the labels were wrong, nothing in the data could tell: the opposite "
+        "labels and the opposite boundary explain the data as well.",
+    )
     return (
         "The model is a boundary between the classes, straight in the feature space of a kernel, "
         "and labels that are each wrong with some probability, wherever the row lies. Markov "
@@ -38,8 +43,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         f"{_file_words(estimator)} This report holds summaries, and the numbers and labels of "
         "suspicious rows"
         f"{'; with two inputs also a drawing of the rows' if _drawable(estimator) else ''}.",
-        "If more than half of the labels were wrong, nothing in the data could tell: the opposite "
-        "labels and the opposite boundary explain the data as well.",
+        *(symmetry if len(estimator.classes_) == 2 else ()),
     )
 
 
@@ -87,21 +91,25 @@ def _labels_section(audit: LabelAudit) -> Section:
 
 
 def _suspects(audit: LabelAudit) -> NamedTable:
-    shown = range(min(len(audit.row), max(15, min(audit.n_listed, _N_SUSPECTS))))
-    rows = tuple(
-        (
-            Cell(str(audit.row[i]), float(audit.row[i])),
-            Cell(str(audit.recorded[i]), str(audit.recorded[i])),
-            Cell(percent(audit.p_wrong[i]), float(audit.p_wrong[i])),
-            Cell(str(audit.suggested[i]), str(audit.suggested[i])),
-            Cell(percent(audit.p_suggested[i]), float(audit.p_suggested[i])),
-            Cell("yes" if i < audit.n_listed else "no", "yes" if i < audit.n_listed else "no"),
+    columns = ["row", "recorded", "suggested", "P(wrong)", "listed"]
+    has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
+    if has_others:
+        columns.insert(4, "P(suggested)")
+    rows = []
+    for i in range(audit.n_shown(max(_FEWEST_SUSPECTS, min(audit.n_listed, _MOST_SUSPECTS)))):
+        labels = [str(audit.recorded[i]), str(audit.suggested[i])]
+        p = [audit.p_wrong[i], audit.p_suggested[i]][: 1 + has_others]
+        is_listed = "yes" if i < audit.n_listed else "no"
+        rows.append(
+            (
+                Cell(str(audit.row[i]), float(audit.row[i])),
+                *(Cell(label, label) for label in labels),
+                *(Cell(percent(value), float(value)) for value in p),
+                Cell(is_listed, is_listed),
+            )
         )
-        for i in shown
-    )
-    columns = ("row", "recorded", "P(wrong)", "suggested", "P(suggested)", "listed")
     caption = f"The {len(rows)} most suspicious rows. Row 1 is the first row of data."
-    return NamedTable(caption, columns, rows)
+    return NamedTable(caption, tuple(columns), tuple(rows))
 
 
 def _noise_section(estimator: Any) -> Section:
@@ -217,6 +225,8 @@ def _file_words(estimator: Any) -> str:
 def _drawable(estimator: Any) -> bool:
     """Whether the training rows can be drawn: two inputs and classes, in units that come back."""
     is_plane = estimator.n_features_in_ == 2 and len(estimator.classes_) == 2
+    if len(estimator.recorded_) > _MOST_DRAWN:
+        return False
     if not is_plane or estimator.kernel == "precomputed" or _training_rows(estimator) is None:
         return False
     standardizer = estimator.standardizer_

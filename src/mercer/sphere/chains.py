@@ -22,8 +22,8 @@ from mercer.sphere.screened.sampler import ScreenedSampler
 from mercer.sphere.screened.warmup import ScreenedAdaptation, first_screening
 from mercer.sphere.several.adaptation import SeveralAdaptation
 from mercer.sphere.several.model import SeveralModel
-from mercer.sphere.several.moves import MOVES as SEVERAL_MOVES
 from mercer.sphere.several.moves import cycles_a_step
+from mercer.sphere.several.moves import default_moves as default_several_moves
 from mercer.sphere.several.moves import first_moves as first_several_moves
 from mercer.sphere.several.sampler import SeveralSampler
 from mercer.sphere.several.start import make_several_start
@@ -31,7 +31,7 @@ from mercer.sphere.space import Space
 from mercer.sphere.start import make_start
 from mercer.sphere.tempering import TemperedSampler
 
-__all__ = ["LARGEST_WHOLE", "Chains", "make_chains"]
+__all__ = ["LARGEST_WHOLE", "Chains", "LinearStart", "make_chains"]
 
 Array = NDArray[np.float64]
 
@@ -141,7 +141,8 @@ def _several(
         raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
     design = space.design()
     model = SeveralModel(design.L, labels, noise)
-    moves = first_several_moves(model, SEVERAL_MOVES if sampler == "auto" else (sampler,))
+    names = {"auto": default_several_moves(model), "lines": ("lines", "ellipse"), "hmc": ("hmc",)}
+    moves = first_several_moves(model, names[sampler])
     recorder = _SeveralRecorder(space, design, _lengths(design.L), rows, labels)
     n_cycles = cycles_a_step(model, moves.names)
     chain = SeveralSampler(model, moves, make_several_start(model), recorder, n_cycles)
@@ -193,7 +194,7 @@ def _screened(
         )
     L = space.single_precision_rows()
     np.multiply(L, np.where(labels == 1, np.float32(1.0), np.float32(-1.0))[:, np.newaxis], out=L)
-    start = _LinearStart(L)
+    start = LinearStart(L)
     guess = start(np.random.default_rng(0))
     chain = ScreenedSampler(
         L, noise, first_screening(L, guess), _SCREENED_TRAJECTORIES, start,
@@ -203,7 +204,7 @@ def _screened(
 
 
 @dataclass(frozen=True)
-class _LinearStart:
+class LinearStart:
     """Least squares on some of the rows, others for every chain."""
 
     L: NDArray[np.floating[Any]]

@@ -38,7 +38,9 @@ def compile_loops(tell: Callable[[str], None], n_classes: int = 2, sampler: str 
     """
     compile_first(_LOOPS, __name__, tell)
     if n_classes > 2:
-        compile_first((several_loops.cycles,), __name__, tell, "compile_several")
+        compile_first(
+            (several_loops.cycles, several_loops.perceptron), __name__, tell, "compile_several"
+        )
     if sampler == "great_circle":
         compile_first((circle_loops.great_circle_moves,), __name__, tell, "compile_circle")
 

@@ -79,7 +79,7 @@ class KernelGibbsClassifier(CloudClassifier):
         Adds a constant to the kernel; not for a precomputed one.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default=False
         As for `GPClassifier`.
-    n_draws, n_warmup, n_chains, thin : int, default=300, 100, 4, 1
+    n_draws, n_warmup, n_chains, thin : int, default=500, 150, 4, 1
         Kept draws of each chain, steps that tune it and are dropped, independent chains, and one
         of how many steps is kept.
     random_state : int, Generator, RandomState or None, default=None
@@ -165,8 +165,8 @@ class KernelGibbsClassifier(CloudClassifier):
         sampler: str = "auto",
         fit_intercept: bool = True,
         standardize: str | bool = False,
-        n_draws: int = 300,
-        n_warmup: int = 100,
+        n_draws: int = 500,
+        n_warmup: int = 150,
         n_chains: int = 4,
         thin: int = 1,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,

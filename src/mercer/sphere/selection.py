@@ -31,9 +31,9 @@ _HOPELESS = 4.0
 _HOPELESS_ON_SUBSET = 12.0
 _SUBSET_ROWS = 400
 # Rounds before the last one, each on what the one before has left.
-_SHORT, _MEDIUM = Ladder(n_pilot=16, n_sweeps=40), Ladder(n_pilot=20, n_sweeps=100)
-# The last round: more sweeps where they cost little.
-_LONG = ((200, Ladder(32, 600)), (600, Ladder(24, 200)), (10**9, Ladder(16, 80)))
+_SHORT, _MEDIUM = Ladder(n_pilot=10, n_sweeps=30), Ladder(n_pilot=12, n_sweeps=60)
+# The last round: fewer sweeps where they are dear.
+_LONG = ((600, Ladder(20, 150)), (10**9, Ladder(16, 60)))
 # Models with a smaller share of the evidence give no draws.
 _SMALLEST_SHARE = 0.05
 

@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 
 # Sweeps after which f = L g is computed anew.
 _REFRESH = 32
+# Passes that lead from the start of one rung to that of the next.
+_FIRST_PASSES = 4
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,20 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
         return bool(noise.step.max() < IMPOSSIBLE and noise.row_cost.max() < IMPOSSIBLE)
 
     def init(self, rng: np.random.Generator) -> TemperedState:
-        """Draw a start for each rung."""
+        """Draw a start on the first rung; every other one begins where the last few passes led."""
         if "hmc" in self.moves[-1].names:
             _ = self.model.table  # made once, here
         _ = self.noises, self.is_prior_free, self.model.noise.total
-        points = [self.model.point(self.start(rng)) for _ in self.powers]
+        points = [self.model.point(self.start(rng))]
+        for noise, moves in zip(self.noises[1:], self.moves[1:], strict=True):
+            point, n_drawn = points[-1], moves.n_drawn
+            drawn = self.model.extended(
+                rng.standard_normal((_FIRST_PASSES * n_drawn, self.model.rank))
+            )
+            for k in range(_FIRST_PASSES):
+                own = drawn[k * n_drawn : (k + 1) * n_drawn]
+                point, _ = moves.apply(rng, self.model, noise, point, own)
+            points.append(point)
         return TemperedState(np.stack(points), 0)
 
     def step(

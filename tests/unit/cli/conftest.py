@@ -65,3 +65,41 @@ def model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         == 0
     )
     return out
+
+
+SPHERE = [
+    *("--set", "n_draws=20", "--set", "n_warmup=20", "--set", "n_chains=2"),
+    *("--set", "lengthscale=median", "--set", "nugget=0", "--jobs", "1"),
+]
+
+WRONG = (7, 30)  # positions, of the rows of `suspects` whose label is flipped
+
+
+def write_suspects(path: Path, *, n: int = 40, seed: int = 6) -> Path:
+    """Write two clusters, far apart, with two labels in their midst flipped."""
+    rng = np.random.default_rng(seed)
+    kind = np.arange(n) % 2
+    X = 0.7 * rng.standard_normal((n, 2))
+    X[list(WRONG)] = 0.0
+    X[:, 0] += 5.0 * kind
+    kind[list(WRONG)] = 1 - kind[list(WRONG)]
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["patient", "a", "b", "sick"])
+        for i in range(n):
+            row = [f"p{i:03}", f"{X[i, 0]:.4f}", f"{X[i, 1]:.4f}", ("no", "yes")[kind[i]]]
+            writer.writerow(row)
+    return path
+
+
+@pytest.fixture(scope="session")
+def suspects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_suspects(tmp_path_factory.mktemp("data") / "suspects.csv")
+
+
+@pytest.fixture(scope="session")
+def sphere_model(suspects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("model") / "s.mercer"
+    words = ["fit", str(suspects), "--target", "sick", "--drop", "patient", "--model", "sphere"]
+    assert main([*words, "--test-size", "0.25", "--out", str(out), *SPHERE]) == 0
+    return out

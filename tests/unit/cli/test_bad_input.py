@@ -76,7 +76,11 @@ FIT_ROWS = {
     "D13-drop-target": (with_options("--drop", "label"), 2, "target"),
     "D13-drop-unknown": (with_options("--drop", "bb"), 3, "did you mean 'b'"),
     "D13-regression": (fit_text("a,label\n1,0.5\n2,1.5\n3,7.1\n"), 2, "regression"),
-    "D13-three-classes": (fit_text("a,label\n1,x\n2,y\n3,z\n"), 3, "3 classes"),
+    "D13-three-classes": (
+        lambda folder: [*fit_text("a,label\n1,x\n2,y\n3,z\n")(folder), "--model", "gp"],
+        3,
+        "3 classes",
+    ),
     "D16-control": (fit_text("\x1b[31ma,label\n1,x\n,y\n"), 3, "\\x1b[31ma"),
     "D17-missing": (lambda folder: [folder / "no.csv", "--target", "a"], 6, "no such file"),
     "D17-fifo": (fifo, 6, "named pipe"),

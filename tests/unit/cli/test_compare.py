@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import TINY
+from .conftest import SPHERE, TINY
 
 
 def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
@@ -21,14 +21,16 @@ def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
     assert "\x1b" not in out
 
 
-def test_all_baselines_when_there_are_three_classes(run, tmp_path: Path) -> None:
+def test_all_that_tell_three_classes_apart(run, tmp_path: Path) -> None:
     code, out, _ = run(
-        "compare", "iris", "--target", "target", "--cv", "2", "--jobs", "2", "--json",
-        "--metric", "error_rate",
+        "compare", "iris", "--target", "target", "--cv", "2", "--json", "--metric", "error_rate",
+        *SPHERE,
     )  # fmt: skip
     assert code == 0
     result = json.loads(out)
-    assert len(result["models"]) == 6
+    names = [model["name"] for model in result["models"] if not model["is_baseline"]]
+    assert names == ["mercer sphere"]
+    assert len(result["models"]) == 7
     assert all(model["error_rate"]["standard_error"] is not None for model in result["models"])
 
 
@@ -56,6 +58,15 @@ def test_misspelt_options(run, table: Path, options: list[str], words: str) -> N
     code, _, err = run("compare", table, "--target", "label", *options)
     assert code == 2
     assert words in err
+
+
+def test_a_setting_goes_to_the_models_that_take_it(run, table: Path) -> None:
+    code, out, err = run(
+        "compare", table, "--target", "label", "--models", "gp,sphere", "--cv", "2", "--json",
+        "--set", "inference=map", *SPHERE,
+    )  # fmt: skip
+    assert code == 0, err
+    assert all("problem" not in model for model in json.loads(out)["models"])
 
 
 def test_regression_is_refused(run) -> None:

@@ -11,6 +11,10 @@ import pytest
 from mercer.cli import main as module
 from mercer.cli.main import main
 
+COMMANDS = (
+    "fit", "predict", "report", "inspect", "audit", "query", "compare", "reproduce", "datasets"
+)  # fmt: skip
+
 
 def test_version(run) -> None:
     code, out, _ = run("--version")
@@ -29,11 +33,11 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     )
     assert done.returncode == 0
     assert time.monotonic() - started < 3.0  # 0.3 s on an idle machine
-    for name in ("fit", "predict", "report", "inspect", "compare", "datasets"):
+    for name in COMMANDS:
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["fit", "predict", "report", "inspect", "compare", "datasets"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_help(run, name: str) -> None:
     code, out, _ = run(name, "--help")
     assert code == 0

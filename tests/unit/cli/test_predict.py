@@ -95,3 +95,20 @@ def test_json(run, model: Path, table: Path) -> None:
     assert code == 0
     assert len(result["predictions"]) == 60
     assert result["evaluation"]["entries"][0]["scores"]["n_rows"] == 60
+
+
+def test_a_model_with_label_noise_says_more_than_the_recorded_label(
+    run, sphere_model: Path, suspects: Path
+) -> None:
+    code, out, err = run("predict", sphere_model, suspects, "--id", "patient")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == [
+        "patient", "prediction", "proba_no", "proba_yes", "clean_no", "clean_yes", "vote_margin"
+    ]  # fmt: skip
+    for row in rows:
+        assert float(row["clean_no"]) + float(row["clean_yes"]) == pytest.approx(1.0)
+        # Noise draws a probability towards a half.
+        assert abs(float(row["proba_no"]) - 0.5) <= abs(float(row["clean_no"]) - 0.5) + 1e-9
+        assert 0.0 <= float(row["vote_margin"]) <= 1.0
+    assert err.startswith("scores    40 rows: error")

@@ -8,7 +8,8 @@ import pytest
 def test_list(run) -> None:
     code, out, _ = run("reproduce", "--list", "--json")
     assert code == 0
-    assert {"gp-pima", "gp-crabs"} <= {entry["name"] for entry in json.loads(out)["names"]}
+    names = {entry["name"] for entry in json.loads(out)["names"]}
+    assert {"gp-pima", "gp-crabs", "sphere-figure-1", "sphere-claims"} <= names
 
 
 def test_nothing_named(run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from mercer.papers.reproduction import (
     Claim,
     Reproduction,
     Settings,
+    is_clearly_below_zero,
     mean_and_error,
     write_reproduction,
 )
@@ -36,6 +38,26 @@ TOY = Reproduction(
 def test_mean_and_error() -> None:
     assert mean_and_error(np.array([2.0, 3.0])) == pytest.approx((2.5, 0.5))
     assert mean_and_error(np.array([4.0])) == (4.0, 0.0)
+
+
+def test_two_standard_errors_are_clear() -> None:
+    assert is_clearly_below_zero(np.array([-3.0, -2.0]))
+    assert not is_clearly_below_zero(np.array([-3.0, 0.5]))
+    assert not is_clearly_below_zero(np.array([2.0, 3.0]))
+    assert not is_clearly_below_zero(np.array([-3.0]))
+
+
+def test_a_picture_of_its_own_takes_the_place_of_the_dots(tmp_path: Path) -> None:
+    sizes = []
+
+    def draw(figure) -> None:
+        figure.set_size_inches(2.0, 1.0)
+        sizes.append(figure.axes)
+
+    path = write_reproduction(replace(TOY, draw=draw), tmp_path)[2]
+    assert sizes == [[]]
+    width, height = np.frombuffer(path.read_bytes()[16:24], ">u4")
+    assert (width, height) == (300, 150)
 
 
 def test_files_hold_every_repeat_and_claim(tmp_path: Path) -> None:
@@ -84,10 +106,17 @@ def test_crabs_splits_are_forty_of_each() -> None:
     assert sorted([*train, *test]) == list(range(200))
 
 
+# Claims of the papers that do not hold; docs/papers says why.
+REFUTED = {"at q = 0 the margin is a measure of the evidence: kernels of all length scales"}
+
+
 @pytest.mark.slow
-@pytest.mark.skipif("MERCER_DATA" not in os.environ, reason="MERCER_DATA is not set")
 @pytest.mark.parametrize("name", [entry.name for entry in NAMES])
 def test_quick_reproductions_hold(name: str) -> None:
     """All judged claims but those that compare with a rival on a handful of splits."""
+    if name.startswith("gp-") and "MERCER_DATA" not in os.environ:
+        pytest.skip("MERCER_DATA is not set")
     outcome = reproduce(name, Settings(is_quick=True))
-    assert all("against" in c.ours or c.verdict != "fails" for c in outcome.claims)
+    failed = {claim.claim for claim in outcome.claims if claim.verdict == "fails"}
+    rivals = {claim.claim for claim in outcome.claims if "against" in claim.ours}
+    assert failed - rivals == REFUTED & {claim.claim for claim in outcome.claims}

@@ -8,7 +8,9 @@ from mercer.errors import UsageError
 from mercer.report import build_report
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
 
-_ORDER = ["fit", "scores", "reliability", "relevance", "chains", "diagnostics", "reproduce"]
+_ORDER = [
+    "fit", "scores", "reliability", "coverage", "relevance", "chains", "diagnostics", "reproduce"
+]  # fmt: skip
 
 
 def test_sections_come_in_order_with_or_without_an_evaluation():
@@ -18,7 +20,7 @@ def test_sections_come_in_order_with_or_without_an_evaluation():
     assert [s.key for s in bare.sections] == _ORDER
     assert full.subtitle == "diabetic in pima_tr.csv · 200 rows · 7 inputs"
     assert bare.subtitle == ""
-    assert [len(s.figures) for s in full.sections] == [0, 0, 1, 1, 2, 0, 0]
+    assert [len(s.figures) for s in full.sections] == [0, 0, 1, 1, 1, 2, 0, 0]
     assert all(f.caption and f.alt for s in full.sections for f in s.figures)
 
 

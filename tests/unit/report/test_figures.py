@@ -5,8 +5,19 @@ import re
 import numpy as np
 import pytest
 
+from mercer.posterior.coverage import error_coverage_curve
 from mercer.posterior.scores import reliability_curve
-from mercer.report.figures import ranks_svg, relevance_svg, reliability_svg, trace_svg
+from mercer.report.figures import (
+    boundaries_svg,
+    coverage_svg,
+    evidence_svg,
+    label_errors_svg,
+    ranks_svg,
+    relevance_svg,
+    reliability_svg,
+    trace_svg,
+)
+from support.audited import audited, two_clusters
 from support.fake_estimator import fake_draws
 
 _NAMES = ("log_density", "log_weight[glu]")
@@ -16,6 +27,10 @@ _NAMES = ("log_density", "log_weight[glu]")
     "draw",
     [
         lambda: reliability_svg(reliability_curve([0, 1, 1], [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9]),
+        lambda: coverage_svg(error_coverage_curve([0, 1, 1], [[0.6, 0.4]] * 3)),
+        lambda: evidence_svg(audited().evidence_curve_, 0.1),
+        lambda: label_errors_svg([0.9, 0.1], 0.2),
+        lambda: boundaries_svg(audited(), *two_clusters(), np.zeros(40, dtype=bool)),
         lambda: relevance_svg(np.ones((3, 1)), ("a",), (0.1, 10.0)),
         lambda: relevance_svg(np.ones((3, 60)), [f"x{i}" for i in range(60)], None),
         lambda: trace_svg(fake_draws(n_draws=20), _NAMES),

@@ -8,7 +8,13 @@ import pytest
 
 from mercer.posterior.evaluation import Evaluation, ModelScore
 from mercer.posterior.scores import Scores
-from mercer.report.held_out import error_rate_se, reliability_section, scores_section, standing
+from mercer.report.held_out import (
+    coverage_section,
+    error_rate_se,
+    reliability_section,
+    scores_section,
+    standing,
+)
 from support.fake_estimator import fake_evaluation
 
 
@@ -84,10 +90,10 @@ def test_without_baselines_nothing_is_compared():
     assert len(section.text) == 2
 
 
-def test_without_held_out_rows_both_sections_say_so():
-    assert "no held-out rows" in scores_section(None).text[0]
-    assert "no held-out rows" in reliability_section(None).text[0]
-    assert not reliability_section(None).figures
+def test_without_held_out_rows_the_sections_say_so():
+    for section in (scores_section(None), reliability_section(None), coverage_section(None)):
+        assert "no held-out rows" in section.text[0]
+        assert not section.figures
 
 
 def test_reliability_counts_the_bars_on_the_diagonal():
@@ -117,3 +123,41 @@ def test_probabilities_of_zero_leave_the_words_finite():
     words = " ".join(scores_section(replace(evaluation, proba=proba)).text)
     assert "inf" not in words
     assert "nan" not in words
+
+
+def test_errors_at_each_coverage_are_counted():
+    evaluation = fake_evaluation()
+    section = coverage_section(evaluation)
+    (table,) = section.tables
+    top, wrong = evaluation.proba.max(axis=1), evaluation.proba.argmax(axis=1) != evaluation.y_index
+    order = np.argsort(-top)
+    for row, n in zip(table.rows, (332, 299, 249, 166), strict=True):
+        assert row[1].sort == n
+        assert row[3].sort == pytest.approx(wrong[order[:n]].sum())
+    assert f"{100 * wrong[order[:166]].mean():.1f}" in section.text[1]
+    assert "chance" not in section.text[1]
+    assert f"{100 * top[order[165]]:.0f}" in section.text[1]
+
+
+def test_certainty_that_says_nothing_is_called_chance_or_less():
+    p = np.linspace(0.5, 1.0, 200)
+    proba = np.column_stack([p, 1 - p])
+    evaluation = replace(_evaluation(40, ()), proba=proba)
+    for y, words in (
+        ((p < np.quantile(p, 0.2)).astype(int), "(those with a probability"),
+        (np.repeat([1, 0, 1, 0], [22, 78, 18, 82]), "a gap that may be chance"),
+        ((p > np.quantile(p, 0.8)).astype(int), "does not tell where it errs"),
+        (np.zeros(200, dtype=int), "no error to avoid"),
+    ):
+        assert words in coverage_section(replace(evaluation, y_index=y)).text[1]
+
+
+def test_of_several_classes_the_most_probable_one_is_judged():
+    rng = np.random.default_rng(5)
+    proba = rng.dirichlet((0.5, 0.5, 0.5), size=600)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    evaluation = replace(_evaluation(40, ()), classes=("a", "b", "c"), y_index=y, proba=proba)
+    section = reliability_section(evaluation)
+    assert "70 % of the most probable class, it should be right" in section.text[0]
+    assert int(section.text[1].split()[0]) >= 7
+    assert coverage_section(evaluation).figures

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
@@ -38,21 +39,24 @@ def noise_words(estimator: Any) -> str:
     """Say the noise rate, learned or given."""
     found = noise_json(estimator)
     is_learned = found["is_learned"]
-    how = "learned" if is_learned else "given"
     if "by_class" not in found:
-        return f"{_rate(found, is_learned=is_learned)} of the labels are wrong, {how}"
+        return f"{_share(found)} of the labels are wrong ({_how(found, is_learned=is_learned)})"
     parts = (
-        f"{_rate(rate, is_learned=is_learned)} of those recorded {quoted(name)}"
+        f"{_share(rate)} of those recorded {quoted(name)} ({_how(rate, is_learned=is_learned)})"
         for name, rate in found["by_class"].items()
     )
-    return f"{', '.join(parts)} are wrong, {how}"
+    return f"wrong are {', '.join(parts)}"
 
 
-def _rate(rate: Mapping[str, float], *, is_learned: bool) -> str:
-    words = f"{100 * rate['mean']:.1f} %"
-    if is_learned:
-        words += f" (90 % interval {100 * rate['lower']:.1f} % to {100 * rate['upper']:.1f} %)"
-    return words
+def _share(rate: Mapping[str, float]) -> str:
+    return f"{100 * rate['mean']:.1f} %"
+
+
+def _how(rate: Mapping[str, float], *, is_learned: bool) -> str:
+    if not is_learned:
+        return "given"
+    low, high = 100 * rate["lower"], 100 * rate["upper"]
+    return f"learned; 90 % interval {low:.1f} to {high:.1f} %"
 
 
 def list_words(audit: LabelAudit) -> str:
@@ -61,30 +65,30 @@ def list_words(audit: LabelAudit) -> str:
     if k == 0:
         return (
             f"no row of {n}: of any list more than {100 * audit.fdr:g} % would be expected to be "
-            "right (--fdr)"
+            f"right (--fdr {audit.fdr:g})"
         )
     return (
-        f"{k} row{'s' * (k > 1)} of {n}, the most for which at most {100 * audit.fdr:g} % are "
-        f"expected to be right after all (--fdr); expected here: {100 * audit.expected_fdr:.1f} %"
+        f"{k} row{'s' * (k > 1)} of {n}, of which {100 * audit.expected_fdr:.1f} % are expected to "
+        f"be right after all (--fdr {audit.fdr:g} allows {100 * audit.fdr:g} %)"
     )
 
 
-def suspects_table(audit: LabelAudit, ids: Sequence[Any] | None, id_column: str | None) -> Table:
-    """Show the first rows, those of the list in full ink."""
-    has_classes = not np.array_equal(audit.p_wrong, audit.p_suggested)
+def suspects_table(audit: LabelAudit, ids: NDArray[Any] | None, id_column: str | None) -> Table:
+    """Show the first rows, as far as they are suspicious; those of the list in full ink."""
+    has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
     columns = ["row", *([id_column] if id_column else []), "recorded", "suggested", "P(wrong)"]
-    if has_classes:
+    if has_others:
         columns.append("P(suggested)")
     table = plain_table(*(printable(name) for name in columns), "listed")
     n_text = 3 if id_column is None else 4
     for position in range(1, n_text):
         table.columns[position].justify = "left"
-    for i in range(min(_N_SHOWN, len(audit.row))):
+    for i in range(audit.n_shown(_N_SHOWN)):
         named = [] if ids is None else [ids[i]]
         cells = [audit.row[i], *named, audit.recorded[i], audit.suggested[i]]
-        cells.append(digits3(float(audit.p_wrong[i])))
-        if has_classes:
-            cells.append(digits3(float(audit.p_suggested[i])))
+        cells.append(f"{audit.p_wrong[i]:.3f}")
+        if has_others:
+            cells.append(f"{audit.p_suggested[i]:.3f}")
         is_listed = i < audit.n_listed
         texts = [Text(_short(cell)) for cell in (*cells, "yes" if is_listed else "no")]
         table.add_row(*texts, style="" if is_listed else "dim")

@@ -26,6 +26,12 @@ _IN_WORDS = {
     "calibration_error": "calibration error",
 }
 
+# What a model of mercer says beyond probabilities.
+_ALSO = {
+    "mercer gp": " and which inputs matter",
+    "mercer sphere": " and which labels are probably wrong",
+}
+
 
 class LiveScores:
     """The state of the table: finished models sorted by the metric, then the others."""
@@ -128,8 +134,8 @@ def advice(results: Sequence[Result], metric: str, limit: float) -> str:
         times = slower.seconds / max(quicker.seconds, 1e-9)
         return (
             f"{ours.name} and {theirs.name} are level in {words} (apart by {amount}): "
-            f"{quicker.name} is {times:.0f} times as fast, {ours.name} also says how sure it is "
-            f"and which inputs matter.{ending}"
+            f"{quicker.name} is {times:.0f} times as fast, {ours.name} also says how sure it is"
+            f"{_ALSO.get(ours.name, '')}.{ending}"
         )
     if gap < 0:
         return f"Take {ours.name}: its {words} is below that of {theirs.name} by {amount}.{ending}"

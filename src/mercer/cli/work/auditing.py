@@ -35,12 +35,14 @@ class Audited:
     def columns(self) -> dict[str, NDArray[Any]]:
         """Name what is written of every row, the most suspicious first."""
         audit = self.audit
-        names = {} if self.id_column is None else {self.id_column: self.ids}
+        named: dict[str, NDArray[Any]] = {}
+        if self.id_column is not None and self.ids is not None:
+            named[self.id_column] = self.ids
         is_listed = np.arange(len(audit.row)) < audit.n_listed
         values = (
             audit.recorded, audit.p_wrong, audit.suggested, audit.p_suggested, is_listed
         )  # fmt: skip
-        return {"row": audit.row, **names, **dict(zip(_COLUMNS[1:], values, strict=True))}
+        return {"row": audit.row, **named, **dict(zip(_COLUMNS[1:], values, strict=True))}
 
 
 def check_id(options: TableOptions) -> None:

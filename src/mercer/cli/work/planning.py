@@ -93,8 +93,10 @@ def _describe_model(
 ) -> None:
     why = "as asked" if options.scoring is not None else "the one that audits"
     if options.model == "auto":
-        able = [each.name for each in MODELS if each.task == table.task]
-        why = "auto: the only one for this task" if len(able) == 1 else "auto"
+        able = [each for each in MODELS if each.task == table.task]
+        why = "auto"
+        if entry is not able[0]:
+            why = f"auto: {able[0].name} tells at most {able[0].max_classes} classes apart"
     session.say("model", f"{entry.name}, {entry.summary} ({why})")
 
 

@@ -133,14 +133,17 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
         point = self.near.point(state.g * (length / np.linalg.norm(state.g)))
         n_far = state.n_errors - self._near_errors(point)
         n_left, n_accepted, n_events = self.n_trajectories, 0, 0
+        n_ahead = n_left  # what is followed before the far rows are looked at
         while n_left > 0:
-            path, more_events = self._follow(rng, point, n_left)  # step 1
+            path, more_events = self._follow(rng, point, min(n_ahead, n_left))  # step 1
+            n_ahead *= 2
             far = self._far_errors(path[:, self.near.n_rows :])
             n_events += more_events
             for k in range(len(path)):  # step 2
                 n_left -= 1
                 gap = self._excess(path[k], far[k]) - self._excess(point, n_far)
                 if rng.random() >= np.exp(min(0.0, -gap)):
+                    n_ahead = 1
                     break
                 point, n_far = path[k], far[k]
                 n_accepted += 1

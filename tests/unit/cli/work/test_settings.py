@@ -17,6 +17,9 @@ from mercer.errors import UsageError
         ("True", True),
         ("none", None),
         ("x y", "x y"),
+        ("1,9", (1.0, 9.0)),
+        ("1,a", "1,a"),
+        ("learn per class", "learn per class"),
     ],
 )
 def test_values_keep_their_type(text: str, value: object) -> None:

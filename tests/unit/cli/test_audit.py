@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import SPHERE, WRONG
+
+
+def words_of(data: Path, *more: object) -> list[object]:
+    return ["audit", data, "--target", "sick", *SPHERE, *more]
+
+
+def test_an_audit_says_what_it_finds_and_writes_all_rows(
+    run, suspects: Path, tmp_path: Path
+) -> None:
+    out, report = tmp_path / "a.csv", tmp_path / "a.html"
+    code, said, err = run(*words_of(suspects, "--id", "patient", "--out", out, "--report", report))
+    assert code == 0, err
+    for label in ("data ", "task ", "model ", "seed ", "fitted ", "noise ", "list ", "written "):
+        assert f"\n{label}" in f"\n{said}"
+    assert "of the labels are wrong (learned; 90 % interval" in said
+    assert "list      2 rows of 40" in said
+    assert "row  patient  recorded  suggested  P(wrong)  listed" in said
+    assert "warning   too short to judge" in err
+    assert "\x1b" not in said + err
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert list(rows[0]) == [
+        "row", "patient", "label", "p_wrong", "suggested", "p_suggested", "is_listed"
+    ]  # fmt: skip
+    assert {int(row["row"]) for row in rows[:2]} == {i + 1 for i in WRONG}
+    assert {row["patient"] for row in rows[:2]} == {f"p{i:03}" for i in WRONG}
+    assert [row["is_listed"] for row in rows] == ["True"] * 2 + ["False"] * 38
+    p = [float(row["p_wrong"]) for row in rows]
+    assert p == sorted(p, reverse=True)
+    assert all({row["label"], row["suggested"]} == {"no", "yes"} for row in rows)
+    assert [row["p_suggested"] for row in rows] == [row["p_wrong"] for row in rows]
+    html = report.read_text()
+    assert "Labels that are probably wrong" in html
+    assert "mercer audit" in html
+    assert "p007" not in html  # names of rows stay out of a report
+
+
+def test_json_is_all_there_is_on_standard_output(run, suspects: Path) -> None:
+    code, said, _ = run(*words_of(suspects, "--id", "patient", "--fdr", "0.5", "--json"))
+    assert code == 0
+    found = json.loads(said)
+    assert found["fdr"] == 0.5
+    assert sum(row["is_listed"] for row in found["rows"]) == found["n_listed"] >= 2
+    listed = [1 - row["p_wrong"] for row in found["rows"][: found["n_listed"]]]
+    assert sum(listed) / len(listed) == pytest.approx(found["expected_fdr"])
+    assert found["expected_fdr"] <= 0.5
+    assert found["noise_rate"]["is_learned"]
+    assert found["noise_rate"]["lower"] <= found["noise_rate"]["mean"]
+    assert found["compared"]["columns"][0] == "kernel"
+    assert found["rows"][0]["patient"] in {f"p{i:03}" for i in WRONG}
+
+
+def test_inputs_are_standardised_unless_it_is_set_otherwise(run, suspects: Path) -> None:
+    scales = []
+    for more in ((), ("--set", "standardize=false")):
+        _, said, _ = run(*words_of(suspects, "--drop", "patient", "--json", *more))
+        found = json.loads(said)["compared"]
+        scales.append(found["rows"][0][found["columns"].index("lengthscale")])
+    assert scales[0] < 0.8 * scales[1]
+
+
+def test_rates_given_by_class_or_with_a_prior(run, suspects: Path) -> None:
+    words = words_of(suspects, "--drop", "patient")
+    code, said, _ = run(*words, "--set", "noise_rate=0.1")
+    assert code == 0
+    assert "noise     10.0 % of the labels are wrong (given)" in said
+    more = ("--set", "noise_rate=learn per class", "--set", "noise_prior=1,9")
+    code, said, _ = run(*words, *more)
+    assert code == 0
+    assert "% of those recorded 'no' (learned; 90 % interval" in said
+
+
+def test_rows_keep_their_numbers_when_others_are_dropped(run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    lines = [f"{'' if i in (0, 4) else 5 * (i % 2) + i / 100},{'xy'[i % 2]}" for i in range(24)]
+    lines[9] = f"{5 * (9 % 2) + 0.09},x"
+    path.write_text("a,sick\n" + "\n".join(lines) + "\n")
+    out = tmp_path / "a.csv"
+    code, _, err = run(*words_of(path, "--missing", "drop", "--out", out))
+    assert code == 0, err
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert rows[0]["row"] == "10"
+    assert sorted(int(row["row"]) for row in rows) == [i + 1 for i in range(24) if i not in (0, 4)]
+
+
+def test_several_classes(run, tmp_path: Path) -> None:
+    out = tmp_path / "a.json"
+    code, said, err = run("audit", "iris", "--target", "target", *SPHERE, "--out", out)
+    assert code == 0, err
+    assert "P(suggested)" in said
+    first = json.loads(out.read_text())[0]
+    assert first["suggested"] != first["label"]
+    assert first["p_suggested"] <= first["p_wrong"] + 1e-12
+
+
+def test_a_run_that_is_repeated_goes_on_from_its_checkpoint(
+    run, suspects: Path, tmp_path: Path
+) -> None:
+    words = words_of(suspects, "--drop", "patient", "--checkpoint", tmp_path / "state", "--json")
+    first = json.loads(run(*words)[1])
+    second = json.loads(run(*words)[1])
+    assert first["rows"] == second["rows"]
+    code, _, err = run(*words, "--seed", "1")
+    assert code == 4
+    assert "seed" in err
+
+
+def test_conflicts_are_said(run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,sick\n1,x\n2,y\n3,x\n2,x\n9,y\n8,y\n")
+    code, said, _ = run(*words_of(path))
+    assert code == 0
+    assert "2 rows have the inputs of a row with another label, such as rows 2 and 4" in said
+
+
+TWO = "a,b,sick\n1,2,x\n2,1,y\n3,5,x\n1,2,y\n"
+BAD = {
+    "unknown-column": (TWO, ["--drop", "c"], 3, "'c'"),
+    "unknown-id": (TWO, ["--id", "name"], 3, "'name'"),
+    "id-like-a-result": ("row,sick\n1,x\n2,y\n", ["--id", "row"], 2, "rename it"),
+    "no-target": ("a,b\n1,2\n", [], 3, "'sick'"),
+    "one-class": ("a,sick\n1,x\n2,x\n", [], 3, "'x'"),
+    "one-row": ("a,sick\n1,x\n", [], 3, "only one class"),
+    "regression": ("a,sick\n1,0.5\n2,1.5\n3,2.5\n", [], 2, "regression"),
+    "rate-above-half": (TWO, ["--set", "noise_rate=0.7"], 2, "[0, 0.5]; got 0.7"),
+    "rate-below-0": (TWO, ["--set", "noise_rate=-0.1"], 2, "[0, 0.5]; got -0.1"),
+    "rate-in-words": (TWO, ["--set", "noise_rate=lern"], 2, "'learn per class'"),
+    "prior": (TWO, ["--set", "noise_prior=0,1"], 2, "two numbers above 0"),
+    "prior-of-three": (TWO, ["--set", "noise_prior=1,1,1"], 2, "two numbers above 0"),
+    "conflict": (TWO, ["--set", "noise_rate=0"], 3, "rows 1 and 4 have equal inputs"),
+    "fdr": (TWO, ["--fdr", "1.5"], 2, "--fdr"),
+    "suffix": (TWO, ["--out", "a.xlsx"], 2, ".parquet"),
+    "group": (TWO, ["--group", "b"], 2, "--group"),
+    "strict": (TWO, ["--strict"], 5, "too short to judge"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str
+) -> None:
+    text, more, expected, words = BAD[row]
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "d.csv"
+    path.write_text(text)
+    out = [] if "--out" in more else ["--out", "a.csv"]
+    code, _, err = run(*words_of(path, *out, "--report", "a.html", *more))
+    assert (code, err.count("\n")) == (expected, 1), err
+    assert words in err
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_certain_labels_that_conflict_are_told_what_to_do(run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(TWO)
+    for command in (["audit"], ["fit", "--model", "sphere"]):
+        code, _, err = run(
+            *command, path, "--target", "sick", "--set", "noise_rate=0.0", "--jobs", "1"
+        )
+        assert code == 3
+        assert "use noise_rate > 0" in err
+        assert "'x' and 'y'" in err

@@ -1,0 +1,66 @@
+"""The list of labels that are probably wrong: its order, its length, the suggested labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import UsageError
+from mercer.posterior.label_errors import audit_labels, longest_list
+
+P = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [1.0, 0.0]])
+RECORDED = np.array(["a", "a", "b", "a"])
+CLASSES = np.array(["a", "b"])
+
+
+def test_two_classes_in_order_with_the_other_label_suggested() -> None:
+    audit = audit_labels(P, RECORDED, CLASSES)
+    assert audit.row.tolist() == [2, 3, 1, 4]
+    assert audit.recorded.tolist() == ["a", "b", "a", "a"]
+    assert audit.suggested.tolist() == ["b", "a", "b", "b"]
+    np.testing.assert_array_equal(audit.p_wrong, [0.8, 0.3, 0.1, 0.0])
+    np.testing.assert_array_equal(audit.p_suggested, audit.p_wrong)
+
+
+def test_several_classes_have_the_best_of_the_others_suggested() -> None:
+    p = np.array([[0.5, 0.3, 0.2], [0.25, 0.05, 0.7], [0.0, 0.0, 1.0]])
+    audit = audit_labels(p, np.array([1, 0, 2]), np.arange(3), rows=np.array([7, 8, 9]))
+    assert audit.row.tolist() == [8, 7, 9]
+    assert audit.suggested.tolist() == [2, 0, 0]
+    np.testing.assert_allclose(audit.p_wrong, [0.75, 0.7, 0.0])
+    np.testing.assert_allclose(audit.p_suggested, [0.7, 0.5, 0.0])
+    assert audit.n_classes == 3
+
+
+@pytest.mark.parametrize(
+    ("fdr", "n_listed"), [(0.0, 1), (0.05, 2), (0.0999, 2), (0.1, 3), (0.4, 4), (1.0, 5)]
+)
+def test_the_list_is_the_longest_whose_expected_share_of_right_labels_is_allowed(
+    fdr: float, n_listed: int
+) -> None:
+    p = np.array([1.0, 0.9, 0.8, 0.0, 0.0])
+    mean = [1 - p[:k].mean() for k in range(1, 6)]
+    assert longest_list(p, fdr) == n_listed
+    assert mean[n_listed - 1] <= fdr + 1e-9
+    assert n_listed == 5 or mean[n_listed] > fdr
+
+
+def test_the_expected_rate_is_that_of_the_list() -> None:
+    assert audit_labels(P, RECORDED, CLASSES, fdr=0.5).expected_fdr == pytest.approx(0.45)
+    empty = audit_labels(P, RECORDED, CLASSES, fdr=0.1)
+    assert (empty.n_listed, empty.expected_fdr) == (0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_suspicious", "shown"), [(40, 3, 5), (40, 9, 9), (40, 30, 15), (2, 0, 2)]
+)
+def test_a_table_shows_what_is_suspicious(n: int, n_suspicious: int, shown: int) -> None:
+    p = np.where(np.arange(n) < n_suspicious, 0.5, 0.0)
+    audit = audit_labels(np.column_stack([1 - p, p]), np.zeros(n, int), np.arange(2))
+    assert audit.n_shown(15) == shown
+
+
+@pytest.mark.parametrize("fdr", [-0.1, 1.5, float("nan")])
+def test_a_rate_out_of_range_is_refused(fdr: float) -> None:
+    with pytest.raises(UsageError, match="fdr must be in"):
+        audit_labels(P, RECORDED, CLASSES, fdr=fdr)
