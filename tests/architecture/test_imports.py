@@ -91,7 +91,7 @@ DOORS = {
     "torch": lambda path: path == "features/torch.py",
     "dask": lambda path: path in ("data/dask.py", "sampling/dask.py"),
     "distributed": lambda path: path in ("data/dask.py", "sampling/dask.py"),
-    "matplotlib": lambda path: path.startswith("plot/"),
+    "matplotlib": lambda path: path.startswith(("plot/", "papers/")),
     "sklearn": _may_import_sklearn,
 }
 
