@@ -84,12 +84,12 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
         Naming the columns that are constant.
     """
     d = X.shape[1]
+    if method is False:
+        return _unchanged(X, names)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = X.mean(axis=0)
         std = _std(X - mean)
     too_large = ~(np.isfinite(mean) & np.isfinite(std))
-    if method is False:
-        too_large |= np.abs(X).max(axis=0) > _LARGEST_RAW
     _check_range(too_large, names)
     is_constant = np.ptp(X, axis=0) == 0.0
     _warn_constant(is_constant, names)
@@ -103,11 +103,20 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
         kind = np.where(is_constant, _PLAIN, _YEO_JOHNSON if method != "arcsinh" else _ARCSINH)
     if method == "arcsinh":
         centre, scale = median, np.where(iqr > 0.0, iqr, std)
-    if method is False:
-        centre, scale = np.zeros(d), np.ones(d)
     scale = np.where(is_constant, 0.0, scale)
     plain = Standardizer(kind, centre, scale, np.ones(d), np.zeros(d), np.ones(d))
     return _with_second_stage(plain, X) if method in ("yeo-johnson", "arcsinh") else plain
+
+
+def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:
+    """Keep all columns as they are but constant ones; no copy of X is made."""
+    lowest, highest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    _check_range(np.maximum(np.abs(lowest), np.abs(highest)) > _LARGEST_RAW, names)
+    is_constant = lowest == highest
+    _warn_constant(is_constant, names)
+    zeros, ones = np.zeros(len(lowest)), np.ones(len(lowest))
+    kind = np.full(len(lowest), _PLAIN)
+    return Standardizer(kind, zeros, np.where(is_constant, 0.0, 1.0), ones, zeros, ones)
 
 
 def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]:

@@ -232,13 +232,18 @@ class KernelGibbsClassifier(CloudClassifier):
         started = time.monotonic()
         common, noise, space = self._check_arguments()
         self._forget()
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        # Many rows in single precision stay in it: they are never squared into a Gram matrix.
+        is_many = np.ndim(X) == 2 and len(y) > LARGEST_WHOLE  # type: ignore[arg-type]
+        dtype = [np.float64, np.float32] if is_many else np.float64
+        X, y = validate_data(self, X, y, dtype=dtype, order="C", ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
         self.classes_, labels = encode_classes(y)
         self.feature_labels_ = self._labels()
         method = False if space.is_precomputed else self.standardize
         self.standardizer_ = fit_standardizer(X, method, self.feature_labels_)
-        Xs = X if space.is_precomputed else self.standardizer_.transform(X)
+        is_unchanged = self.standardize is False and bool(self.standardizer_.scale.all())
+        is_kept = space.is_precomputed or (is_many and is_unchanged)
+        Xs = X if is_kept else self.standardizer_.transform(X)
         costs = noise.costs(labels, self.classes_)
         options = run_options(
             common, self._digest(Xs, labels), {**self._options(), **self._counts()}, started

@@ -13,6 +13,9 @@ __all__ = ["FiniteFeatures"]
 
 Array = NDArray[np.float64]
 
+# Rows that the scale is taken from.
+_SCALE_ROWS = 16384
+
 
 @dataclass(frozen=True)
 class FiniteFeatures:
@@ -42,7 +45,11 @@ class FiniteFeatures:
 
     @classmethod
     def fitted(cls, feature_map: FeatureMap | None, X: Array, constant: float) -> FiniteFeatures:
-        """Scale to the training rows X: their mean squared norm becomes 1, the constant aside."""
-        Phi = X if feature_map is None else feature_map.features(X)
+        """Scale to the training rows X: their mean squared norm becomes 1, the constant aside.
+
+        Of many rows some, evenly spaced, are enough.
+        """
+        some = X[:: max(1, len(X) // _SCALE_ROWS)].astype(np.float64)
+        Phi = some if feature_map is None else feature_map.features(some)
         scale = float(np.einsum("ij,ij->", Phi, Phi) / len(Phi))
         return cls(feature_map, scale if scale > 0.0 else 1.0, constant)

@@ -166,7 +166,7 @@ class FeatureSpace(Space):
         """The features, block by block."""
         L: NDArray[np.float32] | None = None
         for begin in range(0, len(self.X), _BLOCK_ROWS):
-            Phi = self.features(self.X[begin : begin + _BLOCK_ROWS])
+            Phi = self.features(self.X[begin : begin + _BLOCK_ROWS].astype(np.float64))
             if L is None:
                 L = np.empty((len(self.X), Phi.shape[1]), np.float32)
             L[begin : begin + len(Phi)] = Phi
@@ -175,7 +175,7 @@ class FeatureSpace(Space):
 
     def some_rows(self, rows: NDArray[np.int64]) -> Array:
         """Their features."""
-        return self.features(self.X[rows])
+        return self.features(self.X[rows].astype(np.float64))
 
     def coefficients(self, design: Design, g: Array) -> Array:
         """The coordinates themselves."""
