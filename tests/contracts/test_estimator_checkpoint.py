@@ -14,6 +14,8 @@ from mercer.estimation import run as estimation_run
 from mercer.gp.estimator import GPClassifier
 from mercer.gp.model import HyperparameterPosterior
 from mercer.sampling.driver import SamplingStoppedError
+from mercer.sphere.estimator import KernelGibbsClassifier
+from mercer.sphere.sampler import SphereSampler
 from support.gp_cases import problem
 from support.runs import digest
 from support.toy_sampler import AtCall
@@ -21,15 +23,25 @@ from support.toy_sampler import AtCall
 _X, _Y = problem(15, 2)
 
 
-def model(folder: Path | None = None, **arguments) -> GPClassifier:
-    plan = {"n_draws": 15, "n_warmup": 65, "n_chains": 2, "random_state": 0, "progress": False}
-    return GPClassifier(checkpoint=folder, **{**plan, **arguments})
+PLAN = {"n_draws": 15, "n_warmup": 65, "n_chains": 2, "random_state": 0, "progress": False}
+
+
+def gp(folder: Path | None = None, **arguments) -> GPClassifier:
+    return GPClassifier(checkpoint=folder, **{**PLAN, **arguments})
+
+
+def sphere(folder: Path | None = None, **arguments) -> KernelGibbsClassifier:
+    plan = {**PLAN, "lengthscale": "median", "nugget": 0.0}
+    return KernelGibbsClassifier(checkpoint=folder, **{**plan, **arguments})
+
+
+each_model = pytest.mark.parametrize("model", [gp, sphere])
 
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch):
-    """Do something at one of the evaluations from now on."""
-    evaluate = HyperparameterPosterior.evaluate
+    """Do something at one of the evaluations, or steps, from now on."""
+    evaluate, step = HyperparameterPosterior.evaluate, SphereSampler.step
 
     def start(count: int, action) -> AtCall:
         counter = AtCall(count, action)
@@ -38,51 +50,81 @@ def watch(monkeypatch: pytest.MonkeyPatch):
             counter(None)
             return evaluate(self, theta)
 
+        def watched_step(self, rng, state):
+            counter(None)
+            return step(self, rng, state)
+
         monkeypatch.setattr(HyperparameterPosterior, "evaluate", watched)
+        monkeypatch.setattr(SphereSampler, "step", watched_step)
         return counter
 
     return start
 
 
-@pytest.mark.parametrize("inference", ["hmc", "nuts"])
-def test_p2_stopped_and_resumed(inference: str, tmp_path: Path, watch) -> None:
+RUNS = [
+    (gp, {"inference": "hmc"}),
+    (gp, {"inference": "nuts"}),
+    (sphere, {}),
+    (sphere, {"sampler": "lines"}),
+    (sphere, {"sampler": "great_circle"}),
+    # Two models that are averaged, one chain after the other.
+    (sphere, {"nugget": "learn", "lengthscale": 0.5, "n_draws": 30}),
+]
+
+
+@pytest.mark.parametrize(("model", "arguments"), RUNS)
+def test_p2_stopped_and_resumed(model, arguments: dict, tmp_path: Path, watch) -> None:
     counter = watch(-1, None)
-    undisturbed = model(inference=inference).fit(_X, _Y)
+    undisturbed = model(**arguments).fit(_X, _Y)
     for share in (0.2, 0.3, 0.3):
         watch(int(share * counter.seen), functools.partial(signal.raise_signal, signal.SIGTERM))
         with pytest.raises(SamplingStoppedError):
-            model(tmp_path, inference=inference).fit(_X, _Y)
+            model(tmp_path, **arguments).fit(_X, _Y)
     watch(-1, None)
-    resumed = model(tmp_path, inference=inference).fit(_X, _Y)
+    resumed = model(tmp_path, **arguments).fit(_X, _Y)
     assert digest(resumed.posterior_) == digest(undisturbed.posterior_)
     np.testing.assert_array_equal(resumed.predict_proba(_X), undisturbed.predict_proba(_X))
     assert "resumed" in resumed.notes_[0]
     assert str(resumed.posterior_.summary()) == str(undisturbed.posterior_.summary())
 
 
-def test_p1_same_draws_for_any_number_of_jobs() -> None:
+@each_model
+def test_p1_same_draws_for_any_number_of_jobs(model) -> None:
     one, two = (model(n_jobs=n).fit(_X, _Y) for n in (1, 2))
     assert digest(one.posterior_) == digest(two.posterior_)
 
 
-def test_another_seed_gives_other_draws() -> None:
+@each_model
+def test_another_seed_gives_other_draws(model) -> None:
     one, two = (model(random_state=seed).fit(_X, _Y) for seed in (0, 1))
     assert digest(one.posterior_) != digest(two.posterior_)
 
 
-def test_without_a_seed_a_run_still_resumes(tmp_path: Path) -> None:
+@each_model
+def test_without_a_seed_a_run_still_resumes(model, tmp_path: Path) -> None:
     first = model(tmp_path, random_state=None).fit(_X, _Y)
     again = model(tmp_path, random_state=None).fit(_X, _Y)
     assert digest(first.posterior_) == digest(again.posterior_)
 
 
+COMMON = [{"n_draws": 16}, {"n_warmup": 66}, {"thin": 2}, {"random_state": 3}, {"n_chains": 1}]
+CHANGES = {
+    gp: [*COMMON, {"prior": "paper"}, {"inference": "nuts"}],
+    sphere: [
+        *COMMON, {"kernel": "matern32"}, {"lengthscale": 1.0}, {"nugget": 0.1},
+        {"noise_rate": 0.1}, {"noise_rate": "learn per class"}, {"noise_prior": (1.0, 5.0)},
+        {"rank": 4}, {"rank": 4, "approximation": "fourier"}, {"sampler": "lines"},
+        {"fit_intercept": False}, {"standardize": "std"},
+    ],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "change",
-    [{"n_draws": 16}, {"n_warmup": 66}, {"thin": 2}, {"random_state": 3}, {"prior": "paper"},
-     {"inference": "nuts"}, {"n_chains": 1}],
+    ("model", "change"),
+    [(model, change) for model in CHANGES for change in CHANGES[model]],
     ids=str,
-)  # fmt: skip
-def test_r6_other_options_are_another_run(tmp_path: Path, change: dict) -> None:
+)
+def test_r6_other_options_are_another_run(model, tmp_path: Path, change: dict) -> None:
     """A folder may hold several runs: one with other options begins anew, and finds its own."""
     model(tmp_path).fit(_X, _Y)
     other = model(tmp_path, **change).fit(_X, _Y)
@@ -90,12 +132,31 @@ def test_r6_other_options_are_another_run(tmp_path: Path, change: dict) -> None:
     assert digest(other.posterior_) == digest(model(**change).fit(_X, _Y).posterior_)
 
 
-def test_r6_other_data_are_another_run(tmp_path: Path) -> None:
+def test_r6_other_rates_are_another_run(tmp_path: Path) -> None:
+    """Also where only one number among many differs."""
+    rates = np.full(15, 0.1)
+    sphere(tmp_path, noise_rate=rates).fit(_X, _Y)
+    rates = np.append(rates[:14], 0.2)
+    assert sphere(tmp_path, noise_rate=rates).fit(_X, _Y).notes_ == ()
+    assert sphere(tmp_path, noise_rate={0.0: 0.1, 1.0: 0.1}).fit(_X, _Y).notes_ == ()
+    assert sphere(tmp_path, noise_rate={1.0: 0.2, 0.0: 0.1}).fit(_X, _Y).notes_ == ()
+    assert "finished run" in sphere(tmp_path, noise_rate=rates).fit(_X, _Y).notes_[0]
+
+
+def test_decision_is_no_option_of_the_run(tmp_path: Path) -> None:
+    """It only says how to predict from the draws."""
+    sphere(tmp_path).fit(_X, _Y)
+    assert "finished run" in sphere(tmp_path, decision="bayes_point").fit(_X, _Y).notes_[0]
+
+
+@each_model
+def test_r6_other_data_are_another_run(model, tmp_path: Path) -> None:
     model(tmp_path).fit(_X, _Y)
     assert model(tmp_path).fit(_X, 1.0 - _Y).notes_ == ()
 
 
-def test_r6_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_model
+def test_r6_another_version_is_refused(model, tmp_path: Path, monkeypatch) -> None:
     model(tmp_path).fit(_X, _Y)
     monkeypatch.setattr(estimation_run, "mercer_version", lambda: "99.0")
     with pytest.raises(ModelFileError, match=r"this is 99\.0"):

@@ -7,17 +7,27 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
-from mercer.errors import UsageError
+from mercer.errors import DataError, UsageError
 from mercer.gp.estimator import GPClassifier
 from mercer.gp.model import HyperparameterPosterior
+from mercer.sphere.estimator import KernelGibbsClassifier
+from mercer.sphere.sampler import SphereSampler
 from support.gp_cases import problem
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
 _X, _Y = problem(20, 2)
 
 
-def fit(X=_X, y=_Y, **arguments) -> GPClassifier:
-    return GPClassifier(**{**TINY, **arguments}).fit(X, y)
+QUICK = {
+    GPClassifier: {"inference": "map"},
+    KernelGibbsClassifier: {"lengthscale": 1.0, "nugget": 0.0},
+}
+
+each_kind = pytest.mark.parametrize("kind", QUICK)
+
+
+def fit(kind: type, X=_X, y=_Y, **arguments):
+    return kind(**{**TINY, **arguments}).fit(X, y)
 
 
 def with_value(value: float) -> np.ndarray:
@@ -32,7 +42,6 @@ DATA = [
     pytest.param(_X[:1], _Y[:1], r"1 sample|one class", id="D1 one row"),
     pytest.param(_X, np.full(20, 7), r"one class only: .*7", id="D2 one class"),
     pytest.param(_X, np.full(20, "ham"), r"one class only: .*'ham'", id="D2 one class, text"),
-    pytest.param(_X, np.arange(20) % 3, "Only binary classification", id="three classes"),
     pytest.param(with_value(np.nan), _Y, "NaN", id="D3 NaN"),
     pytest.param(with_value(np.inf), _Y, "infinity", id="D3 inf"),
     pytest.param(_X, np.where(_Y == 1.0, np.nan, _Y), "NaN", id="D3 NaN target"),
@@ -45,52 +54,87 @@ DATA = [
 ]
 
 
+@each_kind
 @pytest.mark.parametrize(("X", "y", "message"), DATA)
-def test_bad_data(X, y, message: str) -> None:
+def test_bad_data(kind: type, X, y, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        fit(X, y)
+        fit(kind, X, y)
 
 
-def test_d4_ragged_rows() -> None:
+def test_two_classes_only() -> None:
+    with pytest.raises(ValueError, match="Only binary classification"):
+        fit(GPClassifier, y=np.arange(20) % 3)
+
+
+@each_kind
+def test_d4_ragged_rows(kind: type) -> None:
     with pytest.raises(ValueError, match=r"inhomogeneous|setting an array element"):
-        fit([[1.0, 2.0], [3.0]], [0, 1])
+        fit(kind, [[1.0, 2.0], [3.0]], [0, 1])
 
 
+@each_kind
 @pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
-def test_d14_sparse(make) -> None:
+def test_d14_sparse(kind: type, make) -> None:
     with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
-        fit(make(_X))
+        fit(kind, make(_X))
     with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
-        fit(inference="map").predict_proba(make(_X))
+        fit(kind, **QUICK[kind]).predict_proba(make(_X))
 
 
-def test_d6_wrong_number_of_columns() -> None:
-    with pytest.raises(ValueError, match="X has 1 features, but GPClassifier is expecting 2"):
-        fit(inference="map").predict(_X[:, :1])
+@each_kind
+def test_d6_wrong_number_of_columns(kind: type) -> None:
+    with pytest.raises(ValueError, match=f"X has 1 features, but {kind.__name__} is expecting 2"):
+        fit(kind, **QUICK[kind]).predict(_X[:, :1])
 
 
-ARGUMENTS = [
+COMMON_ARGUMENTS = [
     ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
     ("n_warmup", (-1, 1.0, None), "at least 0"),
     ("n_chains", (0, 1.5), "at least 1"),
     ("thin", (0, -3, "1"), "at least 1"),
     ("max_seconds", (0, -1.0, np.nan, np.inf, "1"), "above 0"),
-    ("inference", ("HMC", "gibbs", None, 1), "'hmc', 'nuts', 'map'"),
-    ("prior", ("Paper", None), "'wide', 'paper'"),
-    ("predictive_mean", ("mean", None), "'corrected', 'mode'"),
     ("standardize", ("z", True, None, 0), "'auto', 'std'"),
     ("progress", ("yes", None, 3), "'auto', True, False"),
     ("random_state", (-1, 1.5, "a"), "non-negative integer"),
 ]
+ARGUMENTS = {
+    GPClassifier: [
+        ("inference", ("HMC", "gibbs", None, 1), "'hmc', 'nuts', 'map'"),
+        ("prior", ("Paper", None), "'wide', 'paper'"),
+        ("predictive_mean", ("mean", None), "'corrected', 'mode'"),
+    ],
+    KernelGibbsClassifier: [
+        ("kernel", ("gauss", "RBF"), "'auto'.*'rbf'"),
+        ("kernel", (None, 3), "a name, a kernel or a callable"),
+        ("lengthscale", ("auto", None, 0.0, -1.0, np.nan, np.inf, True), "'learn', 'median'"),
+        ("nugget", ("median", None, -0.1, np.nan, np.inf), "'learn' or a number of at least 0"),
+        ("noise_rate", (-0.1, 0.51, np.nan, 2.0, np.full(20, 0.7)), r"in \[0, 0\.5\]"),
+        ("noise_rate", ("auto", None, [["a"]]), r"in \[0, 0\.5\]"),
+        ("noise_rate", (np.full(19, 0.1), np.full((20, 1), 0.1)), "each of the 20 rows"),
+        ("noise_rate", ({0.0: 0.1}, {0.0: 0.1, 1.0: 0.1, 2.0: 0.1}), "names the classes"),
+        ("noise_rate", ({0.0: 0.1, 1.0: 0.9},), r"in \[0, 0\.5\]"),
+        ("noise_prior", (1.0, (1.0,), (0.0, 1.0), (1.0, np.inf), "ab", None), "two numbers above"),
+        ("rank", (0, -1, 2.5, "9", True), "at least 1"),
+        ("approximation", ("nystrom", None), "'nystroem', 'fourier'"),
+        ("decision", ("majority", None), "'vote', 'bayes_point'"),
+        ("sampler", ("HMC", "gibbs", None), "'auto'.*'hmc', 'lines', 'great_circle'"),
+        ("fit_intercept", ("yes", None), "True, False"),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [(name, value, message) for name, values, message in ARGUMENTS for value in values],
+    ("kind", "name", "value", "message"),
+    [
+        (kind, name, value, message)
+        for kind, own in ARGUMENTS.items()
+        for name, values, message in COMMON_ARGUMENTS + own
+        for value in values
+    ],
 )
-def test_d13_bad_argument(name: str, value: object, message: str) -> None:
+def test_d13_bad_argument(kind: type, name: str, value: object, message: str) -> None:
     with pytest.raises(ValueError, match=rf"(?s){name}.*{message}"):
-        fit(**{name: value})
+        fit(kind, **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -105,34 +149,87 @@ def test_d13_bad_argument(name: str, value: object, message: str) -> None:
 )
 def test_d13_bad_combination(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        fit(**arguments)
+        fit(GPClassifier, **arguments)
 
 
-def test_arguments_are_checked_at_fit_and_kept_as_they_are() -> None:
-    model = GPClassifier(n_draws=-5)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rank": 5, "nugget": 0.3}, "rank and a nugget exclude each other"),
+        ({"rank": 5, "kernel": "auto"}, "rank needs a kernel"),
+        ({"rank": 5, "kernel": lambda X, Z: X @ Z.T}, "rank needs a kernel"),
+        ({"rank": 5, "kernel": "precomputed"}, "rank needs a kernel"),
+        ({"sampler": "great_circle", "y": np.arange(20) % 3}, "for two classes"),
+    ],
+)
+def test_d13_bad_combination_sphere(arguments: dict, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        fit(KernelGibbsClassifier, **{"lengthscale": 1.0, **arguments})
+
+
+def precomputed(G: np.ndarray) -> KernelGibbsClassifier:
+    return fit(KernelGibbsClassifier, G, kernel="precomputed", nugget=0.0)
+
+
+def test_a_gram_matrix_that_is_none() -> None:
+    G = np.exp(-0.5 * ((_X[:, np.newaxis] - _X) ** 2).sum(axis=-1))
+    with pytest.raises(ValueError, match="square"):
+        precomputed(G[:, :19])
+    with pytest.raises(DataError, match="symmetric"):
+        precomputed(G + np.tri(20))
+    with pytest.raises(DataError, match=r"indefinite: its smallest eigenvalue is -"):
+        precomputed(G - 0.9 * np.eye(20))
+    with pytest.raises(DataError, match="mean diagonal"):
+        precomputed(G - np.eye(20))
+    with pytest.raises(ValueError, match="X has 19 features"):
+        precomputed(G).predict(G[:, :19])
+
+
+def test_d10_conflicting_rows_at_rate_0() -> None:
+    X, y = _X.copy(), _Y.copy()
+    X[13], y[4], y[13] = X[4], 0.0, 1.0
+    with pytest.raises(DataError, match=r"rows 4 and 13 .*use noise_rate > 0"):
+        fit(KernelGibbsClassifier, X, y, noise_rate=0.0, lengthscale=1.0, nugget=0.0)
+    with pytest.raises(DataError, match=r"no classifier separates .*use noise_rate > 0"):
+        fit(KernelGibbsClassifier, y=np.arange(20) % 2, noise_rate=0.0, kernel="linear")
+
+
+def test_a_kernel_that_returns_another_shape() -> None:
+    with pytest.raises(DataError, match="takes two matrices of rows"):
+        fit(KernelGibbsClassifier, kernel=lambda X, Z: 1.0, nugget=0.0)
+    with pytest.raises(DataError, match="mean variance"):
+        fit(KernelGibbsClassifier, kernel=lambda X, Z: -np.eye(len(X)), nugget=0.0)
+
+
+@each_kind
+def test_arguments_are_checked_at_fit_and_kept_as_they_are(kind: type) -> None:
+    model = kind(n_draws=-5)
     assert model.n_draws == -5
     with pytest.raises(UsageError):
         model.fit(_X, _Y)
     assert not hasattr(model, "classes_")
 
 
-def test_unknown_arguments_are_refused() -> None:
+@each_kind
+def test_unknown_arguments_are_refused(kind: type) -> None:
     with pytest.raises(TypeError, match="n_draw"):
-        GPClassifier(n_draw=5)
+        kind(n_draw=5)
     with pytest.raises(TypeError):
-        GPClassifier("hmc")
+        kind("hmc")
 
 
-def interrupt(self: object, theta: np.ndarray) -> None:
-    """Ctrl-C while the maximum is sought."""
+def interrupt(self: object, *arguments: object) -> None:
+    """Ctrl-C while the maximum is sought, or the chains begin."""
     raise KeyboardInterrupt
 
 
-def test_a_refit_that_fails_leaves_no_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+@each_kind
+def test_a_refit_that_fails_leaves_no_mixture(kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Either the first fit is still whole, or the estimator is not fitted any more."""
-    model = fit(inference="map")
+    model = fit(kind, **QUICK[kind])
     expected = model.predict_proba(_X)
     monkeypatch.setattr(HyperparameterPosterior, "evaluate", interrupt)
+    monkeypatch.setattr(SphereSampler, "init", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(5.0 - 3.0 * _X, np.where(_Y == 1.0, "a", "b"))
     try:

@@ -6,6 +6,9 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.gp.estimator import GPClassifier
+from mercer.sphere import selection
+from mercer.sphere.estimator import KernelGibbsClassifier
+from mercer.sphere.ladder import Ladder
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
 
@@ -21,7 +24,17 @@ ESTIMATORS = [
         standardize="std",
         **TINY,
     ),
+    # decision="bayes_point" is left out: its values are not in the order of the probabilities.
+    KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
+    KernelGibbsClassifier(kernel="linear", **TINY),
+    KernelGibbsClassifier(lengthscale="median", noise_rate=0.1, rank=8, **TINY),
 ]
+
+
+@pytest.fixture(autouse=True)
+def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How exact the evidence is does not matter here."""
+    monkeypatch.setattr(selection, "_LONG", ((10**9, Ladder(n_pilot=10, n_sweeps=12)),))
 
 
 # Its data hold constant columns, and mercer warns of them.

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from mercer.sphere.predict import class_probability, entropy_bits, recorded_probability
 from mercer.sphere.selection import Candidate
@@ -15,9 +16,9 @@ __all__ = ["Cloud"]
 
 Array = NDArray[np.float64]
 
-# Nodes over the part of f outside the span, for what a label says under a nugget.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+# Nodes over the part of f outside the span, for what a label says under a nugget: of two classes,
+# and for each draw of several.
+_N_NODES, _N_NODES_OF_SEVERAL = 8, 4
 # Draws and rows taken together in a sum over draws.
 _BLOCK_NUMBERS = 4_000_000
 
@@ -94,8 +95,10 @@ class Cloud:
         own = np.sqrt(np.full_like(spread, nugget))
         wide = np.sqrt(np.maximum(spread**2 - nugget, 0.0))
         total = np.zeros(len(spread))
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            p = recorded_probability(class_probability(means + node * wide, own), rates)
+        n_dimensions = 1 if means.ndim == 2 else means.shape[1]
+        for node, weight in zip(*_normal_nodes(len(means), n_dimensions), strict=True):
+            shift = (node[..., np.newaxis] * wide).reshape(-1, *means.shape[1:])
+            p = recorded_probability(class_probability(means + shift, own), rates)
             total += weight * entropy_bits(np.moveaxis(p, 1, -1)).mean(axis=0)
         return total
 
@@ -117,3 +120,22 @@ class Cloud:
         for one, centre in zip(self.models, self.bayes_point, strict=True):
             values += one.space.latent(X, centre.reshape(-1, centre.shape[-1]))[0]
         return values[0] if self.n_classes == 2 else values
+
+
+def _normal_nodes(n_draws: int, n_dimensions: int) -> tuple[Array, Array]:
+    """Nodes of N(0, I) and weights (k,): Gauss and Hermite's, or others for each draw.
+
+    Shape (k, 1, 1), or (k, n_draws, d): then a lattice of so many points as there are in all.
+    """
+    if n_dimensions == 1:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_N_NODES)
+        return nodes.reshape(-1, 1, 1), weights / weights.sum()
+    # Roberts' sequence: powers of the root of x^(d + 1) = x + 1, modulo 1.
+    root = 2.0
+    for _ in range(60):
+        root = (1.0 + root) ** (1.0 / (n_dimensions + 1.0))
+    steps = root ** -np.arange(1.0, n_dimensions + 1.0)
+    index = np.arange(1.0, _N_NODES_OF_SEVERAL * n_draws + 1.0)
+    uniform = np.mod(0.5 + steps * index[:, np.newaxis], 1.0)
+    nodes = ndtri(uniform).reshape(n_draws, _N_NODES_OF_SEVERAL, n_dimensions).swapaxes(0, 1)
+    return nodes, np.full(_N_NODES_OF_SEVERAL, 1.0 / _N_NODES_OF_SEVERAL)

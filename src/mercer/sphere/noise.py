@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mercer.errors import UsageError
 from mercer.likelihoods.label_noise import (
@@ -26,8 +26,6 @@ LEARN, LEARN_PER_CLASS = "learn", "learn per class"
 # Candidates are compared at this rate where labels are certain: a run may see no classifier
 # without any error.
 _ALMOST_CERTAIN = 1e-4
-
-Rate = float | str | Mapping[Any, float] | ArrayLike
 
 
 @dataclass(frozen=True)

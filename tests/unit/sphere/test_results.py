@@ -1,8 +1,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from mercer.sphere.results import mean_rates
+from mercer.posterior.diagnostics import diagnose
+from mercer.posterior.draws import Draws
+from mercer.sphere.evidence import ErrorLaw
+from mercer.sphere.finite import FiniteFeatures
+from mercer.sphere.fitting import FittedSphere
+from mercer.sphere.ladder import Ladder, measure_errors
+from mercer.sphere.results import (
+    CURVE_RATES,
+    comparison_table,
+    evidence_curve,
+    mean_rates,
+    say_comparison,
+)
+from mercer.sphere.selection import Candidate, Compared
+from mercer.sphere.space import FeatureSpace
+from support.sphere_cases import noisy_rows
 
 
 def test_a_common_rate_is_a_number_and_rates_by_class_a_dict() -> None:
@@ -10,3 +26,53 @@ def test_a_common_rate_is_a_number_and_rates_by_class_a_dict() -> None:
     by_class = mean_rates(np.array([[0.1, 0.0], [0.3, 0.5]]), np.array([7, 9]))
     assert by_class == {7: 0.2, 9: 0.25}
     assert all(type(label) is int for label in by_class)
+
+
+SPACE = FeatureSpace(FiniteFeatures(None, 1.0, 0.0), np.zeros((4, 1)))
+MODELS = [Candidate("rbf", 0.5, 0.1, SPACE), Candidate("linear", None, 0.0, SPACE),
+          Candidate("rbf", 2.0, 0.0, SPACE)]  # fmt: skip
+
+
+def fitted(compared: tuple[Compared, ...], models: tuple[Candidate, ...]) -> FittedSphere:
+    """Ten draws, one of four of them from the second model."""
+    model = np.array([[0, 0, 0, 1], [0, 0, 0, 1]]) % len(models)
+    draws = Draws({"model": model}, {}, {}, ())
+    return FittedSphere(draws, np.empty((4, 2)), diagnose(draws, ()), (), compared, models)
+
+
+def compared_with(law: ErrorLaw | None) -> tuple[Compared, ...]:
+    return (
+        Compared(MODELS[0], -3.0, 0.1, 4, True, law),
+        Compared(MODELS[1], -4.0, 0.2, 4, True, None),
+        Compared(MODELS[2], -9.0, 0.5, 2, False, None),
+    )
+
+
+def test_the_table_and_the_sentence() -> None:
+    one = fitted(compared_with(None), (MODELS[0], MODELS[1]))
+    table = comparison_table(one)
+    assert table.rows == (
+        ("rbf", 0.5, 0.1, -3.0, 0.1, 4, 0.75),
+        ("linear", None, 0.0, -4.0, 0.2, 4, 0.25),
+        ("rbf", 2.0, 0.0, -9.0, 0.5, 2, 0.0),
+    )
+    assert say_comparison(one) == (
+        "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75%), linear nugget 0 (25%)",
+    )
+
+
+def test_one_model_was_not_compared() -> None:
+    one = fitted(compared_with(None)[:1], (MODELS[0],))
+    assert say_comparison(one) == ()
+    assert len(comparison_table(one).rows) == 1
+    assert comparison_table(fitted((), (MODELS[0],))).rows == ()
+
+
+def test_the_evidence_curve_is_that_of_the_best_model() -> None:
+    assert evidence_curve(fitted(compared_with(None), (MODELS[0],))) is None
+    assert evidence_curve(fitted((), (MODELS[0],))) is None
+    law = measure_errors(np.random.default_rng(1), noisy_rows(8, 2), Ladder(10, 20))
+    curve = evidence_curve(fitted(compared_with(law), (MODELS[0],)))
+    np.testing.assert_array_equal(curve.noise_rates, CURVE_RATES)
+    assert curve.log_evidence[-1] == pytest.approx(-8.0 * np.log(2.0))
+    assert curve.noise_rates[0] == 0.001

@@ -1,0 +1,86 @@
+"""One sweep over the rungs from exact starts of the product of tempered posteriors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.likelihoods.label_noise import LabelNoise, row_rates
+from mercer.sphere.tempering import TemperedSampler, TemperedState
+from support.lift_cases import chi_square_excess, make_tempered
+from support.sphere_cases import exact_draws, noises, pattern_number, pattern_posterior
+
+L = np.array([[2.0, 0.0, 0.0], [0.8, 0.6, 0.0], [-0.3, 0.2, 0.5]])
+POWERS = (0.0, 0.3, 0.6, 1.0)
+CASES = {**noises(3), "one certain row": row_rates(np.array([0.2, 0.0, 0.1]))}
+N_TESTS = len(CASES) * (len(POWERS) + 2)
+
+
+def sampler_for(noise: LabelNoise, name: str) -> TemperedSampler:
+    return make_tempered(L, noise, POWERS, (name,))
+
+
+def largest_excess(sampler: TemperedSampler, count: int) -> float:
+    """Of the cells of each rung, and of those of neighbours, which are independent.
+
+    Half of the sweeps swap even pairs, half odd ones. Chi-square in units of its limit, false
+    alarm 1e-6 over all cases.
+    """
+    rng, noise = np.random.default_rng(46), sampler.model.noise
+    rungs = [noise.tempered(power) for power in POWERS]
+    starts = np.stack([exact_draws(rng, L, rung, count) for rung in rungs], axis=1)
+    sampler.init(rng)
+    cells = np.empty((count, len(POWERS)), np.int64)
+    for k, g in enumerate(starts):
+        points = np.stack([sampler.model.point(each) for each in g])
+        end, _ = sampler.step(rng, TemperedState(points, k % 64))
+        cells[k] = pattern_number(end.points[:, :3])
+    laws = [pattern_posterior(L @ L.T, rung)[0] for rung in rungs]
+    excess = [
+        chi_square_excess(np.bincount(seen, minlength=8), count * law, N_TESTS)
+        for seen, law in zip(cells.T, laws, strict=True)
+    ]
+    for k in (1, 2):
+        pairs = np.bincount(8 * cells[:, k] + cells[:, k + 1], minlength=64)
+        both = np.outer(laws[k], laws[k + 1]).ravel()
+        excess.append(chi_square_excess(pairs, count * both, N_TESTS))
+    return max(excess)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_one_sweep(kind: str) -> None:
+    assert largest_excess(sampler_for(CASES[kind], "hmc"), 10_000) < 1.0
+
+
+def test_one_sweep_of_lines() -> None:
+    assert largest_excess(sampler_for(CASES["learned"], "lines"), 10_000) < 1.0
+
+
+def _without_the_costs(self, rng, points, first) -> float:
+    """Neighbours swap with probability exp(-difference of powers)."""
+    for k in range(first, len(points) - 1, 2):
+        if rng.random() < np.exp(self.powers[k] - self.powers[k + 1]):
+            points[[k, k + 1]] = points[[k + 1, k]]
+    return 1.0
+
+
+def _other_way_round(self, rng, points, first) -> float:
+    costs = self.model.noise.cost(points[:, :3] <= 0.0)
+    for k in range(first, len(points) - 1, 2):
+        if rng.random() < np.exp((self.powers[k + 1] - self.powers[k]) * (costs[k] - costs[k + 1])):
+            points[[k, k + 1]] = points[[k + 1, k]]
+    return 1.0
+
+
+@pytest.mark.parametrize("swap", [_without_the_costs, _other_way_round])
+def test_one_sweep_sees_other_swaps(swap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TemperedSampler, "_swap", swap)
+    assert largest_excess(sampler_for(CASES["fixed"], "hmc"), 8000) > 2.0
+
+
+def test_one_sweep_sees_another_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    tempered = LabelNoise.tempered
+    sampler = sampler_for(CASES["fixed"], "hmc")
+    _ = sampler.noises
+    monkeypatch.setattr(LabelNoise, "tempered", lambda self, power: tempered(self, power**2))
+    assert largest_excess(sampler, 5000) > 2.0

@@ -1,0 +1,134 @@
+"""From candidates to draws: averaged over models, with what they say of the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.kernels.names import kernel_named
+from mercer.likelihoods.label_noise import fixed_rate, learned_class_rates, learned_rate, row_rates
+from mercer.sampling.driver import RunOptions
+from mercer.sphere import fitting, selection
+from mercer.sphere.covariance import fit_covariance
+from mercer.sphere.fitting import Problem, fit_sphere
+from mercer.sphere.ladder import Ladder
+from mercer.sphere.selection import Candidate
+from mercer.sphere.space import KernelSpace
+
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((30, 2))
+LABELS = (X[:, 0] + 0.3 * RNG.standard_normal(30) > 0.0).astype(np.int64)
+OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_LONG", ((10**9, Ladder(10, 12)),))
+    monkeypatch.setattr(selection, "_HOPELESS", 100.0)
+
+
+def rbf(nugget: float) -> Candidate:
+    covariance = fit_covariance(kernel_named("rbf"), 2.0, X, 1.0)
+    return Candidate("rbf", 2.0, nugget, KernelSpace(covariance, X, nugget))
+
+
+def problem(noise=None, candidates=None, sampler: str = "auto", labels=LABELS) -> Problem:
+    return Problem(
+        candidates or (rbf(0.1),), labels, noise or learned_rate((1.0, 1.0), 30),
+        lambda n: learned_rate((1.0, 1.0), n), sampler,
+    )  # fmt: skip
+
+
+def test_draws_hold_what_predictions_need() -> None:
+    fitted = fit_sphere(problem(), OPTIONS)
+    variables = fitted.draws.variables
+    assert {name: values.shape[2:] for name, values in variables.items()} == {
+        "coefficients": (30,), "length": (), "is_wrong": (30,), "margin": (20,), "model": (),
+        "n_errors": (), "noise_rate": (1,), "log_likelihood": (),
+    }  # fmt: skip
+    assert (fitted.draws.n_chains, fitted.draws.n_draws) == (2, 12)
+    assert fitted.draws.monitored == ("n_errors", "noise_rate", "margin")
+    assert fitted.draws.entry_names("margin")[0].startswith("margin[row ")
+    assert (np.abs(variables["margin"]) <= 1.0).all()
+    np.testing.assert_array_equal(variables["n_errors"], variables["is_wrong"].sum(axis=-1))
+    noise = learned_rate((1.0, 1.0), 30)
+    expected = noise.log_no_errors - noise.cost(variables["is_wrong"])
+    np.testing.assert_allclose(variables["log_likelihood"], expected)
+    assert ((variables["noise_rate"] > 0.0) & (variables["noise_rate"] < 0.5)).all()
+
+
+def test_coefficients_give_the_values_that_were_drawn() -> None:
+    fitted = fit_sphere(problem(), OPTIONS)
+    space, draws = rbf(0.1).space, fitted.draws
+    G = space.covariance.gram(X) + 0.1 * np.eye(30)
+    f = draws.flat("coefficients") @ G * np.where(LABELS == 1, 1.0, -1.0)
+    np.testing.assert_array_equal(f <= 0.0, draws.flat("is_wrong"))
+    np.testing.assert_allclose(np.linalg.norm(
+        draws.flat("coefficients") @ space.design().L, axis=1), draws.flat("length"))  # fmt: skip
+    p_wrong = draws.flat("is_wrong").mean(axis=0)
+    own = fitted.label_proba[np.arange(30), LABELS]
+    np.testing.assert_allclose(own, 1.0 - p_wrong)
+
+
+@pytest.mark.parametrize(
+    ("noise", "n_rates", "is_monitored"),
+    [
+        (fixed_rate(0.2, 30), 1, False),
+        (learned_class_rates((1.0, 1.0), LABELS, 2), 2, True),
+        (row_rates(np.linspace(0.05, 0.4, 30)), 1, False),
+    ],
+)
+def test_rates_of_every_kind(noise, n_rates: int, is_monitored: bool) -> None:
+    draws = fit_sphere(problem(noise), OPTIONS).draws
+    assert draws.variables["noise_rate"].shape == (2, 12, n_rates)
+    assert ("noise_rate" in draws.monitored) == is_monitored
+
+
+def test_models_are_averaged_by_evidence() -> None:
+    """Each draw says which model it came from; all chains have the same shares."""
+    candidates = (rbf(0.0), rbf(0.05), rbf(0.1))
+    fitted = fit_sphere(problem(candidates=candidates), OPTIONS)
+    model = fitted.draws.variables["model"]
+    assert model.shape == (2, 12)
+    np.testing.assert_array_equal(model[0], model[1])
+    assert set(np.unique(model)) == set(range(len(fitted.models)))
+    assert len(fitted.models) >= 2
+    assert [one.candidate for one in fitted.compared][: len(fitted.models)] == list(fitted.models)
+    assert len(np.unique(fitted.draws.variables["length"])) == 24  # no two chains are alike
+
+
+def test_draws_are_split_by_weight() -> None:
+    assert fitting._allot(np.array([0.7, 0.3]), 10) == [7, 3]
+    assert fitting._allot(np.array([0.94, 0.06]), 4) == [3, 1]
+    assert fitting._allot(np.array([1.0]), 5) == [5]
+    assert fitting._allot(np.array([0.34, 0.33, 0.33]), 2) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("sampler", ["auto", "hmc", "lines", "great_circle", "tempered"])
+def test_every_sampler_of_two_classes(sampler: str) -> None:
+    fitted = fit_sphere(problem(sampler=sampler), OPTIONS)
+    assert fitted.draws.n_total == 24
+    assert np.isfinite(fitted.draws.flat("coefficients")).all()
+    assert fitted.label_proba[np.arange(30), LABELS].mean() > 0.7
+
+
+def test_the_seed_decides() -> None:
+    one, two = (fit_sphere(problem(), OPTIONS).draws.flat("coefficients") for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    other = RunOptions(12, 8, 2, 1, 6, progress=False)
+    assert (fit_sphere(problem(), other).draws.flat("coefficients") != one).any()
+
+
+def test_without_a_comparison() -> None:
+    plain = Problem((rbf(0.1),), LABELS, learned_rate((1.0, 1.0), 30), None, "auto")
+    fitted = fit_sphere(plain, OPTIONS)
+    assert fitted.compared == ()
+    assert len(fitted.models) == 1
+
+
+def test_several_classes() -> None:
+    labels = np.digitize(X[:, 0], [-0.5, 0.5])
+    fitted = fit_sphere(problem(learned_rate((1.0, 1.0), 30, 3), labels=labels), OPTIONS)
+    assert fitted.draws.variables["coefficients"].shape == (2, 12, 3, 30)
+    np.testing.assert_allclose(fitted.label_proba.sum(axis=1), 1.0)
+    assert (fitted.label_proba.argmax(axis=1) == labels).mean() > 0.7

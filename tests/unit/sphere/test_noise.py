@@ -1,0 +1,82 @@
+"""From the argument ``noise_rate`` to costs. Refusals: ``tests/contracts``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import UsageError
+from mercer.likelihoods.label_noise import (
+    IMPOSSIBLE,
+    class_rates,
+    fixed_rate,
+    learned_class_rates,
+    learned_rate,
+    row_rates,
+)
+from mercer.sphere.noise import NoiseArgument, check_noise
+
+LABELS, CLASSES = np.array([0, 1, 1, 0, 1]), np.array(["no", "yes"])
+THREE, NAMES = np.array([0, 1, 2, 0, 1]), np.array([3, 5, 9])
+
+
+def same(one, two) -> bool:
+    return (
+        np.array_equal(one.group, two.group)
+        and np.array_equal(one.step, two.step)
+        and np.array_equal(one.row_cost, two.row_cost)
+        and one.log_no_errors == two.log_no_errors
+        and one.n_classes == two.n_classes
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        ("learn", learned_rate((1.0, 3.0), 5)),
+        ("learn per class", learned_class_rates((1.0, 3.0), LABELS, 2)),
+        (0.2, fixed_rate(0.2, 5)),
+        (np.float32(0.25), fixed_rate(0.25, 5)),
+        (np.array(0.2), fixed_rate(0.2, 5)),
+        (0, fixed_rate(0.0, 5)),
+        ({"yes": 0.3, "no": 0.1}, class_rates(np.array([0.1, 0.3]), LABELS)),
+        ([0.0, 0.1, 0.2, 0.3, 0.5], row_rates(np.array([0.0, 0.1, 0.2, 0.3, 0.5]))),
+    ],
+)
+def test_costs_of_two_classes(rate, expected) -> None:
+    assert same(check_noise(rate, (1, 3)).costs(LABELS, CLASSES), expected)
+
+
+def test_costs_of_three_classes() -> None:
+    """Rates up to 2/3; labels of any type."""
+    assert same(check_noise(0.6, (1, 1)).costs(THREE, NAMES), fixed_rate(0.6, 5, 3))
+    rates = check_noise({np.int64(9): 0.6, 3: 0.1, 5: 0.0}, (1, 1)).costs(THREE, NAMES)
+    assert same(rates, class_rates(np.array([0.1, 0.0, 0.6]), THREE))
+    learned = check_noise("learn", (2.0, 5.0)).costs(THREE, NAMES)
+    assert same(learned, learned_rate((2.0, 5.0), 5, 3))
+    with pytest.raises(UsageError, match=r"in \[0, 0\.6667\]; got 0\.7"):
+        check_noise(0.7, (1, 1)).costs(THREE, NAMES)
+    with pytest.raises(UsageError, match=r"in \[0, 0\.5\]; got 0\.6"):
+        check_noise(0.6, (1, 1)).costs(LABELS, CLASSES)
+
+
+def test_models_are_compared_under_a_common_rate_of_two_classes() -> None:
+    assert same(check_noise(0.2, (1, 1)).for_comparison()(7), fixed_rate(0.2, 7))
+    assert same(check_noise(np.array(0.2), (1, 1)).for_comparison()(7), fixed_rate(0.2, 7))
+    assert same(check_noise(0.6, (1, 1)).for_comparison()(7), fixed_rate(0.5, 7))
+    for rate in ("learn", "learn per class", {"yes": 0.3, "no": 0.1}, np.full(5, 0.1)):
+        assert same(check_noise(rate, (1, 4)).for_comparison()(7), learned_rate((1.0, 4.0), 7))
+
+
+def test_certain_labels_are_compared_as_all_but_certain() -> None:
+    """A run may see no classifier without an error, and then says nothing of rate 0."""
+    step = check_noise(0.0, (1, 1)).for_comparison()(7).step
+    assert 5.0 < step[0, 0] < 20.0
+    assert check_noise(0.0, (1, 1)).costs(LABELS, CLASSES).step[0, 0] == IMPOSSIBLE
+
+
+def test_the_argument_is_kept() -> None:
+    rate = {"yes": 0.3}
+    assert check_noise(rate, [1, 2]) == NoiseArgument(rate, (1.0, 2.0))
+    with pytest.raises(UsageError, match=r"names the classes \['yes'\], the target has"):
+        check_noise(rate, (1, 2)).costs(LABELS, CLASSES)

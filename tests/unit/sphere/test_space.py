@@ -1,0 +1,112 @@
+"""Feature spaces: rows of the training data, and latent values of new rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.kernels.names import kernel_named
+from mercer.sphere import space as module
+from mercer.sphere.covariance import fit_covariance, precomputed
+from mercer.sphere.finite import FiniteFeatures
+from mercer.sphere.space import FeatureSpace, KernelSpace
+
+X = np.random.default_rng(1).standard_normal((10, 2))
+Z = np.random.default_rng(2).standard_normal((6, 2))
+RBF = fit_covariance(kernel_named("rbf"), 1.0, X, 1.0)
+LINEAR = FeatureSpace(FiniteFeatures.fitted(None, X, 1.0), X)
+
+
+def draws(space, count: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    design = space.design()
+    g = np.random.default_rng(3).standard_normal((count, design.L.shape[1]))
+    return g @ design.L.T, space.coefficients(design, g)
+
+
+@pytest.mark.parametrize("nugget", [0.0, 0.3])
+def test_training_rows_of_a_kernel(nugget: float) -> None:
+    """f = (G + nugget I) alpha; at a training row a new f has the nugget anew."""
+    space = KernelSpace(RBF, X, nugget)
+    f, alpha = draws(space)
+    G = RBF.gram(X)
+    np.testing.assert_allclose(alpha @ (G + nugget * np.eye(10)), f, atol=1e-7)
+    mean, spread = space.latent(X, alpha)
+    np.testing.assert_allclose(mean, alpha @ G, atol=1e-9)
+    if nugget == 0.0:
+        np.testing.assert_allclose(mean, f, atol=1e-7)
+        np.testing.assert_allclose(spread, 0.0, atol=1e-4)
+    else:
+        assert (spread > np.sqrt(nugget)).all()
+
+
+@pytest.mark.parametrize("nugget", [0.0, 0.3])
+def test_new_rows_of_a_kernel_are_regression(nugget: float) -> None:
+    """Mean and variance of a Gaussian process given its values at the training rows."""
+    space = KernelSpace(RBF, X, nugget)
+    f, alpha = draws(space)
+    G, k = RBF.gram(X) + nugget * np.eye(10), RBF.cross(Z, X)
+    mean, spread = space.latent(Z, alpha)
+    np.testing.assert_allclose(mean, np.linalg.solve(G, f.T).T @ k.T, atol=1e-6)
+    C = RBF.gram(Z) - k @ np.linalg.solve(G, k.T)
+    np.testing.assert_allclose(spread**2, C.diagonal() + nugget, atol=1e-6)
+    np.testing.assert_allclose(space.outside(Z), C, atol=1e-6)
+
+
+def test_finite_features() -> None:
+    f, g = draws(LINEAR)
+    np.testing.assert_allclose(g @ LINEAR.features(X).T, f)
+    mean, spread = LINEAR.latent(Z, g)
+    np.testing.assert_allclose(mean, g @ LINEAR.features(Z).T)
+    np.testing.assert_array_equal(spread, 0.0)
+    np.testing.assert_array_equal(LINEAR.outside(Z), np.zeros((6, 6)))
+    longer = np.pad(g, [(0, 0), (0, 4)], constant_values=7.0)
+    np.testing.assert_array_equal(LINEAR.latent(Z, longer)[0], mean)
+
+
+@pytest.mark.parametrize("nugget", [0.0, 0.3])
+def test_precomputed(nugget: float) -> None:
+    """The same, from products alone; what lies outside the span is not known then."""
+    G = RBF.gram(X)
+    covariance = precomputed(G)
+    space, expected = KernelSpace(covariance, G, nugget), KernelSpace(RBF, X, nugget * 2.0)
+    np.testing.assert_allclose(2.0 * space.design().L ** 2, expected.design().L ** 2, atol=1e-9)
+    f, alpha = draws(space)
+    mean, spread = space.latent(RBF.cross(Z, X), alpha)
+    np.testing.assert_allclose(mean, alpha @ RBF.cross(Z, X).T / 2.0)
+    np.testing.assert_allclose(spread, np.sqrt(nugget))
+    np.testing.assert_array_equal(space.outside(RBF.cross(Z, X)), np.zeros((6, 6)))
+    assert f.shape == (5, 10)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for space in (KernelSpace(RBF, X, 0.3), LINEAR):
+        _, coefficients = draws(space)
+        whole = space.latent(Z, coefficients)
+        monkeypatch.setattr(module, "_BLOCK_NUMBERS", 25)
+        for seen, expected in zip(space.latent(Z, coefficients), whole, strict=True):
+            np.testing.assert_allclose(seen, expected, rtol=1e-12, atol=1e-12)
+        monkeypatch.undo()
+
+
+def test_nuggets_share_a_decomposition() -> None:
+    space = KernelSpace(RBF, X, 0.0)
+    other = space.with_nugget(0.4)
+    assert other.nugget == 0.4
+    assert other.spectrum is space.spectrum
+    L = other.design().L
+    np.testing.assert_allclose(L @ L.T, RBF.gram(X) + 0.4 * np.eye(10), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [KernelSpace(RBF, X, 0.3), LINEAR, KernelSpace(precomputed(RBF.gram(X)), RBF.gram(X), 0.1)],
+    ids=["kernel", "finite", "precomputed"],
+)
+def test_some_rows_and_single_precision(space, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, L = np.array([1, 4, 7, 8]), space.design().L
+    some = space.some_rows(rows)
+    np.testing.assert_allclose(some @ some.T, (L @ L.T)[np.ix_(rows, rows)], atol=1e-9)
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 3)
+    single = space.single_precision_rows()
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, L.astype(np.float32))
