@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from scipy.stats import yeojohnson, yeojohnson_normmax
 
 from mercer.errors import DataError, MercerWarning
 
-__all__ = ["METHODS", "Standardizer", "fit_standardizer"]
+__all__ = ["METHODS", "Standardizer", "fit_standardizer", "identity"]
 
 METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
 
@@ -114,9 +114,13 @@ def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:
     _check_range(np.maximum(np.abs(lowest), np.abs(highest)) > _LARGEST_RAW, names)
     is_constant = lowest == highest
     _warn_constant(is_constant, names)
-    zeros, ones = np.zeros(len(lowest)), np.ones(len(lowest))
-    kind = np.full(len(lowest), _PLAIN)
-    return Standardizer(kind, zeros, np.where(is_constant, 0.0, 1.0), ones, zeros, ones)
+    return replace(identity(len(lowest)), scale=np.where(is_constant, 0.0, 1.0))
+
+
+def identity(n_columns: int) -> Standardizer:
+    """Keep every column as it is."""
+    zeros, ones = np.zeros(n_columns), np.ones(n_columns)
+    return Standardizer(np.full(n_columns, _PLAIN), zeros, ones, ones, zeros, ones)
 
 
 def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]:

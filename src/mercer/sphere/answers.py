@@ -29,7 +29,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class of each row of X, shape (m,), in the type of the labels.
 
-        With decision="vote" that of most classifiers, eq. (4), ties by `clean_proba`; with
+        With decision="vote" that of most classifiers, eq. (4), ties by `predict_proba`; with
         "bayes_point" that of their mean, eq. (5).
         """
         check_is_fitted(self)
@@ -39,7 +39,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             chosen = (values > 0.0).astype(int) if values.ndim == 1 else values.argmax(axis=0)
         else:
             counts = votes(self._cloud.latent(Z)[0])
-            chosen = np.argmax(counts + 0.5 * self._clean(Z), axis=1)
+            chosen = np.argmax(counts + 0.5 * self._recorded(Z), axis=1)
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
 
@@ -126,7 +126,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         if n_queries > len(Z):
             raise UsageError(f"n_queries must be at most the {len(Z)} rows; got {n_queries}")
         information = self.information(X_pool)
-        listed = short_list(information, n_queries)
+        listed = short_list(information, n_queries, Z)
         means, _ = self._cloud.latent(Z[listed])
         latent = means if means.ndim == 2 else means.reshape(-1, means.shape[-1])
         outside = self._cloud.models[0].space.outside(Z[listed])

@@ -31,7 +31,7 @@ from mercer.sphere.space import Space
 from mercer.sphere.start import make_start
 from mercer.sphere.tempering import TemperedSampler
 
-__all__ = ["LARGEST_WHOLE", "Chains", "LinearStart", "make_chains"]
+__all__ = ["LARGEST_WHOLE", "Chains", "LinearStart", "check_sampler", "make_chains"]
 
 Array = NDArray[np.float64]
 
@@ -51,6 +51,29 @@ class Chains:
 
     sampler: Sampler[Any, Any]
     adaptation: Adaptation | None
+
+
+def check_sampler(sampler: str, noise: LabelNoise) -> None:
+    """Check what can be known before anything is computed.
+
+    Raises
+    ------
+    UsageError
+        If the sampler or the noise does not go with so many classes or rows.
+    """
+    n = len(noise.group)
+    if noise.n_classes > 2 and sampler not in ("auto", "hmc", "lines"):
+        raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
+    if noise.n_classes > 2 or n <= LARGEST_WHOLE:
+        return
+    if sampler not in ("auto", "hmc"):
+        raise UsageError(
+            f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto' or 'hmc'"
+        )
+    if not noise.is_common or noise.step.max() >= IMPOSSIBLE:
+        raise UsageError(
+            f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
+        )
 
 
 def make_chains(
@@ -74,16 +97,11 @@ def make_chains(
     rows : ndarray of shape (k,), int64
         Those whose margins are monitored.
     n_warmup : int
-
-    Raises
-    ------
-    UsageError
-        If the sampler or the noise does not go with so many classes or rows.
     """
     if noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
     if len(labels) > LARGEST_WHOLE:
-        return _screened(space, labels, noise, sampler, rows, n_warmup)
+        return _screened(space, labels, noise, rows, n_warmup)
     design = space.design()
     model = SphereModel(signed_rows(design.L, labels), noise)
     recorder = _Recorder(space, design, _lengths(design.L), rows)
@@ -137,8 +155,6 @@ def _several(
     rows: NDArray[np.int64],
     n_warmup: int,
 ) -> Chains:
-    if sampler not in ("auto", "hmc", "lines"):
-        raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
     design = space.design()
     model = SeveralModel(design.L, labels, noise)
     names = {"auto": default_several_moves(model), "lines": ("lines", "ellipse"), "hmc": ("hmc",)}
@@ -180,18 +196,9 @@ def _screened(
     space: Space,
     labels: NDArray[np.int64],
     noise: LabelNoise,
-    sampler: str,
     rows: NDArray[np.int64],
     n_warmup: int,
 ) -> Chains:
-    if sampler not in ("auto", "hmc"):
-        raise UsageError(
-            f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto' or 'hmc'"
-        )
-    if not noise.is_common or noise.step.max() >= IMPOSSIBLE:
-        raise UsageError(
-            f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
-        )
     L = space.single_precision_rows()
     np.multiply(L, np.where(labels == 1, np.float32(1.0), np.float32(-1.0))[:, np.newaxis], out=L)
     start = LinearStart(L)

@@ -14,14 +14,14 @@ from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, run_options
-from mercer.estimation.standardize import METHODS, fit_standardizer
+from mercer.estimation.standardize import METHODS, fit_standardizer, identity
 from mercer.kernels.base import Kernel
-from mercer.posterior.table import Table
+from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sphere.answers import CloudClassifier
 from mercer.sphere.candidates import SpaceArguments, make_candidates
-from mercer.sphere.chains import LARGEST_WHOLE
+from mercer.sphere.chains import LARGEST_WHOLE, check_sampler
 from mercer.sphere.cloud import Cloud
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import FittedSphere, Problem, fit_sphere
@@ -233,14 +233,17 @@ class KernelGibbsClassifier(CloudClassifier):
         common, noise, space = self._check_arguments()
         self._forget()
         # Many rows in single precision stay in it: they are never squared into a Gram matrix.
-        is_many = np.ndim(X) == 2 and len(y) > LARGEST_WHOLE  # type: ignore[arg-type]
+        shape = getattr(X, "shape", (0, 0))
+        is_many = len(shape) == 2 and shape[0] > LARGEST_WHOLE
         dtype = [np.float64, np.float32] if is_many else np.float64
         X, y = validate_data(self, X, y, dtype=dtype, order="C", ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
         self.classes_, labels = encode_classes(y)
         self.feature_labels_ = self._labels()
-        method = False if space.is_precomputed else self.standardize
-        self.standardizer_ = fit_standardizer(X, method, self.feature_labels_)
+        if space.is_precomputed:  # a constant column says something there
+            self.standardizer_ = identity(X.shape[1])
+        else:
+            self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         is_unchanged = self.standardize is False and bool(self.standardizer_.scale.all())
         is_kept = space.is_precomputed or (is_many and is_unchanged)
         Xs = X if is_kept else self.standardizer_.transform(X)
@@ -248,6 +251,7 @@ class KernelGibbsClassifier(CloudClassifier):
         options = run_options(
             common, self._digest(Xs, labels), {**self._options(), **self._counts()}, started
         )
+        check_sampler(self.sampler, costs)
         candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison() if is_compared else None
@@ -325,7 +329,7 @@ class KernelGibbsClassifier(CloudClassifier):
         self.evidence_curve_: EvidenceCurve | None = curve
         best = fitted.compared[0] if fitted.compared and curve is not None else None
         self.log_evidence_ = None if best is None else best.log_evidence
-        self.log_evidence_se_ = None if best is None else best.standard_error
+        self.log_evidence_se_ = None if best is None else finite_or_none(best.standard_error)
         self.recorded_ = self.classes_[labels]
         self.label_proba_ = fitted.label_proba
         self.label_error_proba_ = 1.0 - fitted.label_proba[np.arange(len(labels)), labels]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.posterior.table import Table
+from mercer.posterior.table import Table, finite_or_none
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import FittedSphere
 
@@ -36,8 +36,8 @@ def comparison_table(fitted: FittedSphere) -> Table:
     for one in fitted.compared:
         c = one.candidate
         rows.append(
-            (c.kernel, c.lengthscale, c.nugget, one.log_evidence, one.standard_error, one.n_rows,
-             share.get(id(c), 0.0))
+            (c.kernel, c.lengthscale, c.nugget, finite_or_none(one.log_evidence),
+             finite_or_none(one.standard_error), one.n_rows, share.get(id(c), 0.0))
         )  # fmt: skip
     return Table(_COLUMNS, tuple(rows))
 

@@ -16,9 +16,10 @@ from mercer.features.fourier import FourierMap
 from mercer.features.nystroem import NystroemMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named, name_of_kernel
-from mercer.posterior.table import Table
+from mercer.posterior.table import Table, finite_or_none
 from mercer.sphere.cloud import Cloud
-from mercer.sphere.covariance import Covariance
+from mercer.sphere.covariance import Covariance, precomputed
+from mercer.sphere.design import spectrum_of
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.finite import FiniteFeatures
 from mercer.sphere.results import mean_rates
@@ -61,13 +62,20 @@ def parts_of(model: Any) -> ModelParts:
     params["noise_rate"] = _plain_rate(model, arrays)
     cloud: Cloud = model._cloud
     values["models"] = [_model_fields(one, k, arrays) for k, one in enumerate(cloud.models)]
-    values["compared"] = model.compared_.to_dict()
+    compared = model.compared_
+    rows = tuple(tuple(_known(cell) for cell in row) for row in compared.rows)
+    values["compared"] = Table(compared.columns, rows).to_dict()
     arrays["label_proba"] = model.label_proba_
     arrays["recorded"] = np.searchsorted(model.classes_, model.recorded_).astype(np.int64)
-    values["evidence"] = [model.log_evidence_, model.log_evidence_se_]
+    values["evidence"] = [_known(model.log_evidence_), _known(model.log_evidence_se_)]
     if model.evidence_curve_ is not None:
         arrays |= {f"curve/{name}": getattr(model.evidence_curve_, name) for name in _CURVE}
     return ModelParts(params, values, arrays)
+
+
+def _known(value: Any) -> Any:
+    """None for a number that is not finite: a standard error of rungs that share no draws."""
+    return finite_or_none(value) if isinstance(value, float) else value
 
 
 def _plain_rate(model: Any, arrays: Arrays) -> Any:
@@ -190,7 +198,8 @@ def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candid
             require(theta.shape == (known.n_parameters(n_inputs),), "parameters of a kernel")
             require(theta.dtype == np.float64 and is_finite(theta), "parameters of a kernel")
         else:
-            require(X.shape[0] == X.shape[1], "Gram matrix")
+            precomputed(X)  # checks that it is a Gram matrix
+            spectrum_of(X)
         space = KernelSpace(Covariance(known, theta, scale, constant), X, nugget)
         return Candidate(kernel, lengthscale, nugget, space)
     mapped: Any = None
@@ -221,8 +230,10 @@ def _check_cloud(cloud: Cloud, common: Common) -> None:
     require(bool((cloud.length > 0.0).all()), "draws of length")
     require(bool(((cloud.rates >= 0.0) & (cloud.rates < 1.0)).all()), "draws of noise_rate")
     for one in cloud.models:
-        n_needed = _n_coefficients(one.space)
-        require(cloud.coefficients.shape[-1] >= n_needed, "draws of coefficients")
+        n_needed, n_there = _n_coefficients(one.space), cloud.coefficients.shape[-1]
+        is_kernel = isinstance(one.space, KernelSpace)
+        is_right = n_there == n_needed if is_kernel else n_there >= n_needed
+        require(n_needed > 0 and is_right, "draws of coefficients")
 
 
 def _n_coefficients(space: Space) -> int:

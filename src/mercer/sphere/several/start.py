@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 # Multiplications and epochs that the perceptron may spend before the linear program is asked.
 _PERCEPTRON_WORK, _MOST_EPOCHS = 2e8, 1000
+# Leads below this, for rows and functions of unit length, are rounding.
+_SMALLEST_LEAD = 1e-10
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def _separates(g: Array, L: Array, labels: NDArray[np.int64]) -> bool:
     f = g @ L.T
     own = f[labels, np.arange(len(L))]
     f[labels, np.arange(len(L))] = -np.inf
-    return bool((own > f.max(axis=0)).all())
+    lengths = np.linalg.norm(g, axis=1).max() * np.linalg.norm(L, axis=1)
+    return bool((own - f.max(axis=0) > _SMALLEST_LEAD * lengths).all())
 
 
 def _linear_program(L: Array, labels: NDArray[np.int64], n_classes: int) -> Array | None:
