@@ -121,8 +121,11 @@ CHANGES = {
 
 @pytest.mark.parametrize(
     ("model", "change"),
-    [(model, change) for model in CHANGES for change in CHANGES[model]],
-    ids=str,
+    [
+        pytest.param(model, change, id=f"{model.__name__}-{change}")
+        for model, changes in CHANGES.items()
+        for change in changes
+    ],
 )
 def test_r6_other_options_are_another_run(model, tmp_path: Path, change: dict) -> None:
     """A folder may hold several runs: one with other options begins anew, and finds its own."""

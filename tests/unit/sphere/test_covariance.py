@@ -31,7 +31,7 @@ class WithDiagonal:
 KERNELS = [kernel_named("rbf"), kernel_named("polynomial"), kernel_named("linear"), plain]
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS, WithDiagonal()], ids=str)
+@pytest.mark.parametrize("kernel", [*KERNELS, WithDiagonal()])
 def test_the_mean_variance_is_one_and_the_constant(kernel) -> None:
     C = fit_covariance(kernel, 2.0, X, 0.5)
     G = C.gram(X)
