@@ -1,8 +1,13 @@
-"""``python -m benchmarks [SCENARIO...]``: run scenarios and write their records."""
+"""``python -m benchmarks [SCENARIO...] [--cache FOLDER]``: run scenarios and write their records.
+
+Long scenarios keep what they have measured in the folder, and go on from there: `cells`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import importlib.metadata
 import json
 import os
 import pkgutil
@@ -12,11 +17,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks import scenarios
+from benchmarks.cells import VARIABLE
 from benchmarks.record import write_record
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run the scenarios named, or all; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("names", nargs="*", metavar="SCENARIO")
+    parser.add_argument("--cache", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    if options.cache:
+        os.environ[VARIABLE] = options.cache
+    names = options.names
     known = [m.name for m in pkgutil.iter_modules(scenarios.__path__)]
     wanted = [name.replace("-", "_") for name in names] or known
     for name in wanted:
@@ -27,10 +40,23 @@ def main(names: list[str]) -> int:
         if getattr(module, "NEEDS_DATA", False) and not os.environ.get("MERCER_DATA"):
             print(f"{name}: skipped, MERCER_DATA is not set")
             continue
+        peers = getattr(module, "NEEDS_PACKAGES", ())
+        missing = [peer for peer in peers if not _is_installed(peer)]
+        if missing:
+            print(f"{name}: skipped, not installed: {', '.join(missing)} (extra bench)")
+            continue
         metrics = module.run()
-        path = write_record(name.replace("_", "-"), module.SEED, metrics)
+        path = write_record(name.replace("_", "-"), module.SEED, metrics, peers)
         print(f"{path.name}\n{json.dumps(metrics, indent=1)}")
     return 0
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,23 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_record(scenario: str, seed: int, metrics: dict[str, Any]) -> Path:
-    """Write ``results/SCENARIO.json``, in place of the last record of that scenario."""
+def write_record(
+    scenario: str, seed: int, metrics: dict[str, Any], peers: Sequence[str] = ()
+) -> Path:
+    """Write ``results/SCENARIO.json``, in place of the last record of that scenario.
+
+    Parameters
+    ----------
+    peers : sequence of str
+        Packages that mercer was measured beside, by the name that is installed.
+    """
     record = {
         "scenario": scenario,
         "seed": seed,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": _commit(),
         "machine": machine(),
-        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "versions": {name: importlib.metadata.version(name) for name in (*_PACKAGES, *peers)},
         "metrics": metrics,
     }
     RESULTS.mkdir(exist_ok=True)

@@ -16,7 +16,12 @@ from benchmarks.record import read_record
 __all__ = ["PAGES", "filled", "main"]
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/papers/gp.md", "docs/performance.md")
+PAGES = (
+    "README.md",
+    "docs/papers/gp.md",
+    "docs/performance.md",
+    "docs/how-to/find-wrong-labels.md",
+)
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 
 
@@ -119,12 +124,152 @@ def _startup(metrics: dict[str, Any]) -> list[str]:
     return _rows(["process", "seconds"], [[text, metrics[key]] for key, text in names.items()])
 
 
+def _cone(metrics: dict[str, Any]) -> list[str]:
+    header = ["m, d", "sampler", "law", "smallest ESS a CPU second", "smallest ESS", "CPU s"]
+    return _rows(
+        header,
+        [
+            [
+                f"{row['m']}, {row['d']}",
+                row["sampler"],
+                row["law"],
+                f"{row['ess_per_second']:g}"
+                + ("" if row["has_200_effective"] else " (under 200 effective draws at the limit)"),
+                f"{row['min_ess']:.0f}",
+                f"{row['cpu_seconds']:.0f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _audit(metrics: dict[str, Any]) -> list[str]:
+    methods = ["mercer", "logistic", "forest", "gp"]
+    header = ["data", "flipped", *methods, "best rival", "best less mercer", "learned rate"]
+    return _rows(
+        header,
+        [
+            [
+                cell["data"],
+                f"{100 * cell['rate']:.0f} %",
+                *(f"{cell['average_precision'][method]:.3f}" for method in methods),
+                f"{cell['best_rival']}, {cell['average_precision'][cell['best_rival']]:.3f}",
+                f"{cell['below_best']:.3f} ± {cell['below_best_standard_error']:.3f}",
+                f"{cell['noise_rate']:.3f}",
+            ]
+            for cell in metrics["cells"]
+        ],
+    )
+
+
+def _active(metrics: dict[str, Any]) -> list[str]:
+    header = ["data", "learner", "queries", "mean error", "last error", "above mercer's query"]
+    return _rows(
+        header,
+        [
+            [
+                row["data"],
+                row["learner"],
+                row["strategy"],
+                f"{row['area']:.4f} ± {row['standard_error']:.4f}",
+                f"{row['last_error']:.4f}",
+                f"{row['above_ours']:.4f} ± {row['above_ours_standard_error']:.4f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _noise(metrics: dict[str, Any]) -> list[str]:
+    header = ["n", "q", "trajectories: smallest ESS a CPU second", "smallest ESS", "of the errors"]
+    header += ["line moves: smallest ESS a CPU second", "smallest ESS", "ratio"]
+    return _rows(
+        header,
+        [
+            [
+                row["n"],
+                row["q"],
+                f"{row['hmc']['ess_per_second']:g}",
+                f"{row['hmc']['min_ess']:.0f}",
+                f"{row['hmc']['ess_per_second_of_errors']:g}",
+                f"{row['lines']['ess_per_second']:g}",
+                f"{row['lines']['min_ess']:.0f}",
+                f"{row['ratio']:g}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _events(metrics: dict[str, Any]) -> list[str]:
+    header = ["n", "r", "an event, us", "its memory traffic, us", "ratio"]
+    keys = ["n", "r", "event_us", "traffic_us", "ratio"]
+    return _rows(header, [[row[key] for key in keys] for row in metrics["events"]])
+
+
+def _circle(metrics: dict[str, Any]) -> list[str]:
+    header = ["n = r", "product, us a direction", "whole step, us", "speed of the product"]
+    keys = ["n", "product_us_a_direction", "step_us", "speed_of_the_product"]
+    return _rows(header, [[metrics[key] for key in keys]])
+
+
+def _evidence(metrics: dict[str, Any]) -> list[str]:
+    header = ["data", "n", "error in nats, median of ten runs", "largest", "CPU s"]
+    rows = [
+        [
+            row["data"],
+            row["n"],
+            row.get("median_error", "no exact value"),
+            row.get("largest_error", f"sd between runs {row.get('largest_sd_between_seeds')}"),
+            row["seconds"],
+        ]
+        for row in metrics["rows"]
+    ]
+    return _rows(header, rows)
+
+
+def _misspecified(metrics: dict[str, Any]) -> list[str]:
+    header = [
+        "n",
+        "sampler",
+        "smallest ESS a CPU second",
+        "smallest ESS",
+        "ESS a CPU second, errors",
+    ]
+    keys = ["n", "sampler", "ess_per_second", "min_ess", "ess_per_second_of_errors"]
+    return _rows(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _many(metrics: dict[str, Any]) -> list[str]:
+    logistic = metrics["logistic"]
+    header = ["n, r", "method", "minutes", "peak GiB", "R-hat", "error", "average precision"]
+    size = f"{metrics['n']}, {metrics['r']}"
+    return _rows(
+        header,
+        [
+            [size, "mercer", metrics["minutes"], metrics["peak_gib"],
+             metrics["max_rhat_of_margins"], metrics["error"], metrics["average_precision"]],
+            [size, "logistic regression", logistic["minutes"], "", "", logistic["error"],
+             logistic["average_precision"]],
+        ],
+    )  # fmt: skip
+
+
 _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "gp-peers": ("gp-peers-v1", _peers),
     "gp-gradient": ("gp-gradient-v1", _gradient),
     "gp-ess": ("gp-ess-v1", _ess),
     "gp-memory": ("gp-memory-v1", _size),
     "startup": ("startup-v1", _startup),
+    "sphere-cone": ("sphere-cone-v1", _cone),
+    "sphere-noise": ("sphere-noise-v1", _noise),
+    "sphere-events": ("sphere-noise-v1", _events),
+    "sphere-circle": ("sphere-circle-v1", _circle),
+    "sphere-evidence": ("sphere-evidence-v1", _evidence),
+    "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
+    "sphere-many": ("sphere-many-v1", _many),
+    "sphere-audit": ("sphere-audit-v1", _audit),
+    "sphere-active": ("sphere-active-v1", _active),
     "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
     "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),
 }

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 
-__all__ = ["gp_draw_v1"]
+__all__ = [
+    "AUDIT_DATA_V1",
+    "ConeV1",
+    "audit_data_v1",
+    "cone_v1",
+    "flipped_moons_v1",
+    "gp_draw_v1",
+    "noisy_rows_v1",
+]
+
+#: Names of the data of `audit_data_v1`.
+AUDIT_DATA_V1 = ("crabs", "pima_532", "breast_cancer", "shuttle_1500")
 
 
 def gp_draw_v1(
@@ -25,3 +38,113 @@ def gp_draw_v1(
     K = SquaredExponentialARD().gram(theta, X)
     f = np.linalg.cholesky(K + 1e-8 * np.exp(theta[0]) * np.eye(n)) @ rng.standard_normal(n)
     return X, (rng.random(n) < expit(f)).astype(float), theta
+
+
+@dataclass(frozen=True)
+class ConeV1:
+    """Classifiers w that are right on all rows.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m, d)
+        y_i x_i: the cone is where rows @ w > 0.
+    w : ndarray of shape (d,)
+        What the labels were made with; given them it is a draw of N(0, I) within the cone.
+    directions : ndarray of shape (20, d)
+        Unit vectors; the margins are directions @ w / |w|.
+    """
+
+    rows: NDArray[np.float64]
+    w: NDArray[np.float64]
+    directions: NDArray[np.float64]
+
+
+def cone_v1(m: int, d: int) -> ConeV1:
+    """Standard normal rows, labels by w ~ N(0, I), 20 random directions."""
+    rng = np.random.default_rng([m, d])
+    X, w = rng.standard_normal((m, d)), rng.standard_normal(d)
+    directions = rng.standard_normal((20, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return ConeV1(X * np.sign(X @ w)[:, np.newaxis], w, directions)
+
+
+def audit_data_v1(name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Inputs as they are, and labels 0 or 1; all but breast cancer need ``MERCER_DATA``.
+
+    crabs: five measurements, sex; pima_532: the complete rows of Pima (Ripley's training and test
+    sets); shuttle_1500: random rows, class 1 against the rest.
+    """
+    from sklearn.datasets import load_breast_cancer
+
+    from mercer.papers.matrices import named_arrays
+
+    if name == "crabs":
+        return named_arrays("crabs", without=("colour",))
+    if name == "pima_532":
+        parts = [named_arrays("pima_tr"), named_arrays("pima_te")]
+        return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+    if name == "breast_cancer":
+        X, y = load_breast_cancer(return_X_y=True)
+        return X, y.astype(np.int64)
+    X, y = named_arrays("shuttle")
+    rows = np.random.default_rng(0).choice(len(y), 1500, replace=False)
+    return X[rows], (y[rows] == 1).astype(np.int64)
+
+
+def flipped_moons_v1(
+    n: int, rate: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Two half moons with Gaussian noise of 0.25: inputs, true labels, and labels with flips."""
+    true = rng.integers(0, 2, n)
+    angle = np.pi * rng.random(n)
+    x = np.where(true == 0, np.cos(angle), 1.0 - np.cos(angle))
+    y = np.where(true == 0, np.sin(angle), 0.5 - np.sin(angle))
+    X = np.column_stack([x, y]) + 0.25 * rng.standard_normal((n, 2))
+    return X, true, np.where(rng.random(n) < rate, 1 - true, true)
+
+
+def noisy_rows_v1(n: int, r: int, q: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Standard normal rows, labels of a random direction multiplied in, a share q flipped.
+
+    Returns
+    -------
+    rows : ndarray of shape (n, r)
+    w : ndarray of shape (r,)
+        The direction, as long as a draw of N(0, I).
+    """
+    rng = np.random.default_rng([n, r, round(1000 * q)])
+    X, w = rng.standard_normal((n, r)), rng.standard_normal(r)
+    y = np.sign(X @ w) * np.where(rng.random(n) < q, -1.0, 1.0)
+    return X * y[:, np.newaxis], w
+
+
+def many_rows_v1(
+    n: int, r: int, q: float, n_test: int = 100_000
+) -> tuple[NDArray[np.float64], ...]:
+    """Standard normal rows in single precision, labels 0 or 1, a share q of them flipped.
+
+    Returns
+    -------
+    X, y, is_flipped, X_test, class_test : ndarray
+        The classes of the test rows are the true ones.
+    """
+    rng = np.random.default_rng([n, r])
+    X = rng.standard_normal((n + n_test, r), dtype=np.float32)
+    true = X @ rng.standard_normal(r, dtype=np.float32) > 0.0
+    is_flipped = rng.random(n) < q
+    y = (true[:n] ^ is_flipped).astype(np.int64)
+    return X[:n], y, is_flipped, X[n:], true[n:].astype(np.int64)
+
+
+def smooth_boundary_v1(n: int, r: int, q: float) -> NDArray[np.float64]:
+    """Random Fourier features of five inputs, labels of a smooth function multiplied in.
+
+    The function is sin(1.5 z_1) + z_2 z_3 - 0.3 z_4^2 + 0.3; a share q of the labels is flipped.
+    """
+    rng = np.random.default_rng([n, r, 5])
+    Z = rng.standard_normal((n, 5))
+    phases = Z @ rng.standard_normal((5, r // 2)) / 1.5
+    Phi = np.sqrt(2.0 / r) * np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
+    f = np.sin(1.5 * Z[:, 0]) + Z[:, 1] * Z[:, 2] - 0.3 * Z[:, 3] ** 2 + 0.3
+    y = np.sign(f) * np.where(rng.random(n) < q, -1.0, 1.0)
+    return np.asarray(Phi * y[:, np.newaxis])
