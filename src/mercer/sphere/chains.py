@@ -139,7 +139,7 @@ class _Recorder:
 
 def _n_trajectories(n: int) -> int:
     """Trajectories of one draw: so many that a draw takes some milliseconds at most."""
-    return int(np.clip(12_000 // n, 2, 24))
+    return int(np.clip(12_000 // n, 2, 16))
 
 
 def _lengths(L: NDArray[np.floating[Any]]) -> Array:
