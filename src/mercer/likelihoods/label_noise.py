@@ -72,6 +72,11 @@ class LabelNoise:
         """Whether one rate holds for all rows, so that the number of errors is sufficient."""
         return len(self.sizes) == 1 and not self.row_cost.any()
 
+    @cached_property
+    def must_be_right(self) -> NDArray[np.bool_]:
+        """Rows whose error has no probability: shape (n,)."""
+        return np.asarray(self.row_cost + self.step[self.group, 0] >= IMPOSSIBLE)
+
     def tempered(self, power: float) -> LabelNoise:
         """Costs of the likelihood to a power in [0, 1]; impossible errors stay impossible."""
         return LabelNoise(

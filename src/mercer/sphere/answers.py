@@ -38,8 +38,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             values = self._cloud.bayes_point_values(Z)
             chosen = (values > 0.0).astype(int) if values.ndim == 1 else values.argmax(axis=0)
         else:
-            counts = votes(self._cloud.latent(Z)[0])
-            chosen = np.argmax(counts + 0.5 * self._recorded(Z), axis=1)
+            chosen = np.argmax(self._votes(Z) + 0.5 * self._recorded(Z), axis=1)
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
 
@@ -95,15 +94,13 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Rows with a small margin are the ones to leave undecided, section 4.
         """
         check_is_fitted(self)
-        counts = np.sort(votes(self._cloud.latent(self._checked(X))[0]), axis=1)
+        counts = np.sort(self._votes(self._checked(X)), axis=1)
         return np.asarray((counts[:, -1] - counts[:, -2]) / self.posterior_.n_total)
 
     def information(self, X: ArrayLike) -> Array:
         """Bits that the recorded label of each row would say of the classifier, shape (m,)."""
         check_is_fitted(self)
-        Z = self._checked(X)
-        blocks = [self._cloud.information(Z[rows]) for rows in self._cloud.blocks(len(Z))]
-        return np.concatenate(blocks)
+        return self._information(self._checked(X))
 
     def query(self, X_pool: ArrayLike, n_queries: int = 1) -> NDArray[np.int64]:
         """Choose the rows to label next.
@@ -125,7 +122,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         check_count("n_queries", n_queries, 1)
         if n_queries > len(Z):
             raise UsageError(f"n_queries must be at most the {len(Z)} rows; got {n_queries}")
-        information = self.information(X_pool)
+        information = self._information(Z)
         listed = short_list(information, n_queries, Z)
         means, _ = self._cloud.latent(Z[listed])
         latent = means if means.ndim == 2 else means.reshape(-1, means.shape[-1])
@@ -150,6 +147,14 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
             return np.asarray(checked)
         return self._standardized(X)
+
+    def _votes(self, Z: Array) -> NDArray[np.int64]:
+        cloud = self._cloud
+        return np.concatenate([votes(cloud.latent(Z[rows])[0]) for rows in cloud.blocks(len(Z))])
+
+    def _information(self, Z: Array) -> Array:
+        cloud = self._cloud
+        return np.concatenate([cloud.information(Z[rows]) for rows in cloud.blocks(len(Z))])
 
     def _clean(self, Z: Array) -> Array:
         cloud = self._cloud

@@ -17,7 +17,12 @@ from mercer.features.nystroem import fit_nystroem
 from mercer.kernels.base import Kernel
 from mercer.kernels.linear import Linear
 from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
-from mercer.sphere.covariance import fit_covariance, median_distance, precomputed
+from mercer.sphere.covariance import (
+    fit_covariance,
+    kernel_parameters,
+    median_distance,
+    precomputed,
+)
 from mercer.sphere.finite import FiniteFeatures
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import FeatureSpace, KernelSpace
@@ -145,9 +150,7 @@ def _finite(
     ((name, kernel),) = _kernels(arguments)
     candidates = []
     for lengthscale in _lengthscales(arguments, kernel, X):
-        theta = np.zeros(kernel.n_parameters(X.shape[1]))
-        if lengthscale is not None:
-            theta[1:] = -2.0 * np.log(lengthscale)
+        theta = kernel_parameters(kernel, lengthscale, X.shape[1])
         mapped: FeatureMap
         if arguments.approximation == "fourier":
             mapped = draw_fourier(rng, kernel, theta, X.shape[1], max(arguments.rank // 2, 1))

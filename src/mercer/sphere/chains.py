@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise
+from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.adaptation import SphereAdaptation, first_moves
 from mercer.sphere.design import Design
@@ -70,7 +70,7 @@ def check_sampler(sampler: str, noise: LabelNoise) -> None:
         raise UsageError(
             f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto' or 'hmc'"
         )
-    if not noise.is_common or noise.step.max() >= IMPOSSIBLE:
+    if not noise.is_common or noise.must_be_right.any():
         raise UsageError(
             f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
         )

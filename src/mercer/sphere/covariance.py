@@ -17,7 +17,7 @@ from scipy.spatial.distance import pdist
 from mercer.errors import DataError
 from mercer.kernels.base import Kernel
 
-__all__ = ["Covariance", "fit_covariance", "median_distance", "precomputed"]
+__all__ = ["Covariance", "fit_covariance", "kernel_parameters", "median_distance", "precomputed"]
 
 Array = NDArray[np.float64]
 Callable2 = Callable[[Array, Array], Any]
@@ -104,10 +104,7 @@ def fit_covariance(
     """
     theta = np.empty(0)
     if isinstance(kernel, Kernel):
-        theta = np.zeros(kernel.n_parameters(X.shape[1]))
-        if kernel.has_lengthscale:
-            assert lengthscale is not None
-            theta[1:] = -2.0 * np.log(lengthscale)
+        theta = kernel_parameters(kernel, lengthscale, X.shape[1])
     plain = Covariance(kernel, theta, 1.0, 0.0)
     variances = plain.diagonal(X)
     assert variances is not None
@@ -117,6 +114,15 @@ def fit_covariance(
             return Covariance(kernel, theta, 1.0, constant)
         raise DataError(f"the kernel gives the rows a mean variance of {scale}: it must be above 0")
     return Covariance(kernel, theta, scale, constant)
+
+
+def kernel_parameters(kernel: Kernel, lengthscale: float | None, n_inputs: int) -> Array:
+    """Log parameters of unit variance and one length scale for all inputs, where it has one."""
+    theta = np.zeros(kernel.n_parameters(n_inputs))
+    if kernel.has_lengthscale:
+        assert lengthscale is not None
+        theta[1:] = -2.0 * np.log(lengthscale)
+    return theta
 
 
 def precomputed(G: Array) -> Covariance:

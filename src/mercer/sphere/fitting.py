@@ -81,10 +81,10 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     n = len(problem.labels)
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(weights, options.n_draws)
-    runs = [
-        _sample(problem, candidate, np.sort(rows), replace(options, n_draws=count, first_chain=k))
-        for k, (candidate, count) in enumerate(zip(models, counts, strict=True))
-    ]
+    runs: list[Sampled] = []
+    for candidate, count in zip(models, counts, strict=True):
+        own = replace(options, n_draws=count, first_chain=len(runs) * options.n_chains)
+        runs.append(_sample(problem, candidate, np.sort(rows), own))
     draws = _joined([run.draws for run in runs], problem.noise, options.entropy)
     lengths = tuple(run.draws.n_draws for run in runs)
     notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
@@ -119,8 +119,7 @@ def _allot(weights: Array, n_draws: int) -> list[int]:
 def _sample(
     problem: Problem, candidate: Candidate, rows: NDArray[np.int64], options: RunOptions
 ) -> Sampled:
-    """Draw classifiers from one model; its chains are numbered after those of the ones before."""
-    options = replace(options, first_chain=options.first_chain * options.n_chains)
+    """Draw classifiers from one model."""
     with threadpool_limits(limits=1, user_api="blas"):
         chains = make_chains(
             candidate.space, problem.labels, problem.noise, problem.sampler, rows, options.n_warmup

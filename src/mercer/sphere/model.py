@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise
+from mercer.likelihoods.label_noise import LabelNoise
 
 __all__ = ["SphereModel", "signed_rows"]
 
@@ -62,10 +62,7 @@ class SphereModel:
     def point(self, g: Array) -> Array:
         """[f; g] with f = L g; rows that must be right are, where rounding alone denied it."""
         f = self.L @ g
-        must_be_right = (self.noise.row_cost >= IMPOSSIBLE) | (
-            self.noise.step[self.noise.group, 0] >= IMPOSSIBLE
-        )
-        f[must_be_right & (f <= 0.0)] = _TOUCH
+        f[self.noise.must_be_right & (f <= 0.0)] = _TOUCH
         return np.concatenate([f, g])
 
     def extended(self, Z: Array) -> Array:

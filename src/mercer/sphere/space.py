@@ -89,6 +89,13 @@ class KernelSpace(Space):
         """Of the Gram matrix, without the nugget."""
         return spectrum_of(self.covariance.gram(self.X))
 
+    @cached_property
+    def dual(self) -> Array:
+        """L (L'L)^-1: its products give the inverse of G + nugget I."""
+        dual = self.design().dual
+        assert dual is not None
+        return dual
+
     def with_nugget(self, nugget: float) -> KernelSpace:
         """The same covariance with another nugget; the decomposition is shared."""
         space = KernelSpace(self.covariance, self.X, nugget)
@@ -116,8 +123,6 @@ class KernelSpace(Space):
     def latent(self, X: Array, coefficients: Array) -> tuple[Array, Array]:
         """k(x, X) alpha, and the square root of k(x, x) + nugget - k' (G + nugget I)^-1 k."""
         means, spreads = [], []
-        dual = self.design().dual
-        assert dual is not None
         n_rows = max(1, _BLOCK_NUMBERS // max(len(self.X), len(coefficients)))
         for begin in range(0, len(X), n_rows):
             block = X[begin : begin + n_rows]
@@ -128,18 +133,16 @@ class KernelSpace(Space):
                 spreads.append(np.full(len(block), np.sqrt(self.nugget)))
                 continue
             # |L^+ k|^2 = k' (G + nugget I)^-1 k, with L^+ = dual'.
-            inside = k @ dual
+            inside = k @ self.dual
             known = np.einsum("ij,ij->i", inside, inside)
             spreads.append(np.sqrt(np.maximum(variance + self.nugget - known, 0.0)))
         return np.concatenate(means, axis=1), np.concatenate(spreads)
 
     def outside(self, X: Array) -> Array:
         """C(X, X) - k (G + nugget I)^-1 k'; zero where the Gram matrix of X is not known."""
-        dual = self.design().dual
-        assert dual is not None
         if self.covariance.kernel is None:
             return np.zeros((len(X), len(X)))
-        k = self.covariance.cross(X, self.X) @ dual
+        k = self.covariance.cross(X, self.X) @ self.dual
         return np.asarray(self.covariance.gram(X) - k @ k.T)
 
 

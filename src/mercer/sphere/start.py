@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from mercer.errors import DataError
-from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.sphere.model import SphereModel
 
-__all__ = ["PriorStart", "SeparatingStart", "make_start", "separating_point"]
+__all__ = ["REMEDY", "PriorStart", "SeparatingStart", "make_start", "separating_point"]
 
 Array = NDArray[np.float64]
 
 # Cosines below this are rounding: equal inputs with different labels would pass for separated.
 _SMALLEST_COSINE = 1e-10
 
-_REMEDY = "with noise_rate=0 every label must be right; use noise_rate > 0"
+REMEDY = "with noise_rate=0 every label must be right; use noise_rate > 0"
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ def make_start(model: SphereModel) -> PriorStart | SeparatingStart:
     DataError
         If some rows must be right and no classifier is right on all of them (trap K3).
     """
-    noise = model.noise
-    is_certain = (noise.row_cost >= IMPOSSIBLE) | (noise.step[noise.group, 0] >= IMPOSSIBLE)
+    is_certain = model.noise.must_be_right
     if not is_certain.any():
         return PriorStart(model.rank)
     return SeparatingStart(separating_point(model.L[is_certain], np.flatnonzero(is_certain)))
@@ -75,7 +73,7 @@ def separating_point(L: Array, rows: NDArray[np.int64]) -> Array:
     is_zero = lengths == 0.0
     if is_zero.any():
         row = int(rows[is_zero.argmax()])
-        raise DataError(f"row {row} is zero in the feature space, so always wrong: {_REMEDY}")
+        raise DataError(f"row {row} is zero in the feature space, so always wrong: {REMEDY}")
     unit = L / lengths[:, np.newaxis]
     g = np.linalg.lstsq(unit, np.ones(len(L)), rcond=None)[0]
     if not _separates(g, unit):
@@ -100,6 +98,6 @@ def _inseparable(unit: Array, rows: NDArray[np.int64]) -> DataError:
             first, second = sorted((int(rows[a]), int(rows[b])))
             return DataError(
                 f"rows {first} and {second} contradict each other, as equal inputs with different "
-                f"labels do: {_REMEDY}"
+                f"labels do: {REMEDY}"
             )
-    return DataError(f"no classifier separates the classes: {_REMEDY}")
+    return DataError(f"no classifier separates the classes: {REMEDY}")

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise
+from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Sampler
 from mercer.sphere.model import SphereModel
 from mercer.sphere.moves import Moves
@@ -93,8 +93,7 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
     @cached_property
     def is_prior_free(self) -> bool:
         """Whether rung 0 is the prior: no label is certain."""
-        noise = self.model.noise
-        return bool(noise.step.max() < IMPOSSIBLE and noise.row_cost.max() < IMPOSSIBLE)
+        return not self.model.noise.must_be_right.any()
 
     def init(self, rng: np.random.Generator) -> TemperedState:
         """Draw a start on the first rung; every other one begins where the last few passes led."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from support.first_run import check_first_run
 
 _PROGRAM = """
 import hashlib, numpy as np
@@ -17,20 +16,5 @@ print(hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest())
 """
 
 
-def run(cache: Path) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout, done.stderr
-
-
 def test_p1_compiling_changes_no_bit_and_is_said_once(tmp_path: Path) -> None:
-    first, said = run(tmp_path)
-    again, silence = run(tmp_path)
-    assert first == again
-    assert "compiling the inner loops" in said
-    assert "compiling" not in silence
+    check_first_run(_PROGRAM, tmp_path)

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mercer.sphere import compilation
+from support.first_run import check_first_run
 
 _PROGRAM = """
 import hashlib, numpy as np
 from mercer import KernelGibbsClassifier
 rng = np.random.default_rng(0)
-X, y = rng.standard_normal((23, 3)), np.arange(23) % {n_classes}
+X, y = rng.standard_normal((23, 3)), np.arange(23) % 2
 model = KernelGibbsClassifier(
     lengthscale=1.0, nugget=0.1, n_draws=3, n_warmup=2, n_chains=1, random_state=0,
-    sampler="{sampler}", progress=True,
+    progress=True,
 ).fit(X, y)
 print(hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest())
 """
 
 
-def run(cache: Path, n_classes: int = 2, sampler: str = "auto") -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM.format(n_classes=n_classes, sampler=sampler)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout, done.stderr
-
-
 def test_p1_compiling_changes_no_bit_and_is_said_once(tmp_path: Path) -> None:
-    first, said = run(tmp_path)
-    again, silence = run(tmp_path)
-    assert first == again
-    assert "compiling the inner loops" in said
-    assert "compiling" not in silence
+    check_first_run(_PROGRAM, tmp_path)
 
 
 def test_loops_are_compiled_where_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise
+from mercer.likelihoods.label_noise import LabelNoise
 
 __all__ = ["SeveralModel"]
 
@@ -54,8 +54,7 @@ class SeveralModel:
     @property
     def must_be_right(self) -> NDArray[np.bool_]:
         """Rows whose error has no probability, shape (n,)."""
-        noise = self.noise
-        return np.asarray(noise.row_cost + noise.step[noise.group, 0] >= IMPOSSIBLE)
+        return self.noise.must_be_right
 
     @cached_property
     def gram(self) -> Array:

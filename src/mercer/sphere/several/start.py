@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from mercer.errors import DataError
 from mercer.sphere.several.compiled import perceptron
 from mercer.sphere.several.model import SeveralModel
+from mercer.sphere.start import REMEDY
 
 __all__ = ["PriorStart", "SeparatingStart", "make_several_start", "separating_functions"]
 
@@ -121,7 +122,6 @@ def _linear_program(L: Array, labels: NDArray[np.int64], n_classes: int) -> Arra
 
 def _inseparable(L: Array, labels: NDArray[np.int64], rows: NDArray[np.int64]) -> DataError:
     """Name two rows that are equal and have different labels, if there are any."""
-    remedy = "with noise_rate=0 every label must be right; use noise_rate > 0"
     scale = np.abs(L).max()
     order = np.lexsort((labels, L @ np.cos(np.arange(L.shape[1]))))
     for a, b in itertools.pairwise(order):
@@ -129,6 +129,6 @@ def _inseparable(L: Array, labels: NDArray[np.int64], rows: NDArray[np.int64]) -
         if is_equal and labels[a] != labels[b]:
             first, second = sorted((int(rows[a]), int(rows[b])))
             return DataError(
-                f"rows {first} and {second} have equal inputs and different labels: {remedy}"
+                f"rows {first} and {second} have equal inputs and different labels: {REMEDY}"
             )
-    return DataError(f"no classifier separates the classes: {remedy}")
+    return DataError(f"no classifier separates the classes: {REMEDY}")
