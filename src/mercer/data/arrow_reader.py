@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mercer.data.files import check_size, reading
-from mercer.data.frame import Column, Frame, Origin
+from mercer.data.frame import Column, Frame, Kind, Origin
 from mercer.data.wording import printable
 from mercer.errors import DataError
 
-__all__ = ["is_arrow", "read_arrow"]
+__all__ = ["PARQUET", "decoding", "is_arrow", "kind_of", "need_pyarrow", "read_arrow"]
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
@@ -50,21 +52,52 @@ def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
     StorageError
         The file cannot be read.
     """
+    need_pyarrow(path)
+    with decoding(path):
+        table = _read_table(path)
+        table.validate(full=True)  # or damaged offsets would be followed
+        columns = tuple(
+            _convert(name, values, is_text=name in as_text)
+            for name, values in zip(table.column_names, table.columns, strict=True)
+        )
+    if not columns:
+        raise DataError(f"{printable(str(path))}: has no columns, found 0 sample(s)")
+    return Frame(columns, str(path), Origin.of_file(str(path), np.zeros(table.num_rows, np.int64)))
+
+
+def need_pyarrow(path: Path) -> None:
+    """Refuse a Parquet or Arrow file where pyarrow is not installed.
+
+    Raises
+    ------
+    ImportError
+        Names the extra to install.
+    """
     try:
-        import pyarrow as pa
+        import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
             f"{printable(str(path))}: reading Parquet and Arrow files needs pyarrow; "
             "pip install mercer[arrow]"
         ) from None
+
+
+@contextmanager
+def decoding(path: Path) -> Iterator[None]:
+    """Turn the errors of pyarrow and of the operating system while reading into typed ones.
+
+    Raises
+    ------
+    DataError
+        The file is damaged.
+    StorageError
+        The file cannot be read.
+    """
+    import pyarrow as pa
+
     with reading(path):
         try:
-            table = _read_table(path)
-            table.validate(full=True)  # or damaged offsets would be followed
-            columns = tuple(
-                _convert(name, values, is_text=name in as_text)
-                for name, values in zip(table.column_names, table.columns, strict=True)
-            )
+            yield
         except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
@@ -72,9 +105,26 @@ def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
             raise DataError(
                 f"{printable(str(path))}: cannot be decoded ({printable(reason)}); write it again"
             ) from None
-    if not columns:
-        raise DataError(f"{printable(str(path))}: has no columns, found 0 sample(s)")
-    return Frame(columns, str(path), Origin.of_file(str(path), np.zeros(table.num_rows, np.int64)))
+
+
+def kind_of(arrow_type: Any) -> Kind:
+    """Say what the cells of a column of this Arrow type are; nothing but nulls is numbers."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_boolean(arrow_type):
+        return "boolean"
+    if (
+        types.is_null(arrow_type)
+        or types.is_integer(arrow_type)
+        or types.is_floating(arrow_type)
+        or types.is_decimal(arrow_type)
+    ):
+        return "number"
+    if str(arrow_type) in TEXT_TYPES:
+        return "text"
+    return "date" if types.is_date(arrow_type) or types.is_timestamp(arrow_type) else "other"
 
 
 def _read_table(path: Path) -> Any:
@@ -102,20 +152,19 @@ def _convert(name: str, values: Any, *, is_text: bool) -> Column:
 
     if types.is_dictionary(values.type):
         values = pa.array(values.to_pylist(), type=values.type.value_type)
-    kind = values.type
-    if is_text and not types.is_nested(kind) and not types.is_null(kind):
+    arrow_type = values.type
+    kind = kind_of(arrow_type)
+    if is_text and not types.is_nested(arrow_type) and not types.is_null(arrow_type):
         return Column(name, _objects(values), "text")
-    if types.is_boolean(kind) or types.is_null(kind):
+    if kind == "boolean" or types.is_null(arrow_type):
         numbers = [np.nan if value is None else float(value) for value in values.to_pylist()]
-        return Column(name, np.array(numbers), "boolean" if types.is_boolean(kind) else "number")
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return Column(name, np.array(numbers), kind)
+    if kind == "number":
         numbers = values.cast(pa.float64(), safe=False).to_numpy()
-        return Column(name, np.array(numbers, dtype=np.float64), "number")
-    if str(kind) in TEXT_TYPES:
-        return Column(name, _objects(values), "text")
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return Column(name, _objects(values), "date")
-    unusable = np.full(len(values), str(kind), dtype=object)
+        return Column(name, np.array(numbers, dtype=np.float64), kind)
+    if kind in ("text", "date"):
+        return Column(name, _objects(values), kind)
+    unusable = np.full(len(values), str(arrow_type), dtype=object)
     unusable[np.array(values.is_null())] = None
     return Column(name, unusable, "other")
 

@@ -6,12 +6,14 @@ import codecs
 import csv
 import gzip
 import io
+import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from mercer.data.infer import ColumnBuilder, parse_number
 from mercer.data.wording import place, printable, quoted
 from mercer.errors import DataError
 
-__all__ = ["read_csv"]
+__all__ = ["CsvBlock", "read_blocks", "read_csv"]
 
 #: Longest line, and longest text after unpacking, in characters.
 MAX_LINE = 2**24
@@ -68,44 +70,96 @@ def read_csv(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
 def _read_once(
     path: Path, as_text: frozenset[str], held: frozenset[str]
 ) -> tuple[tuple[Column, ...], Origin, frozenset[str]]:
-    with reading(path), _open(path) as stream:
-        records = _records(path, _lines(path, stream))
-        line, header, delimiter = next(records, (1, [], ","))
-        names = _check_header(path, line, header)
-        builders = [
-            ColumnBuilder(
-                name,
-                is_text=name in as_text,
-                is_held=name in held,
-                has_decimal_comma=delimiter == ";",
-            )
-            for name in names
-        ]
-        line_numbers: list[int] = []
-        block: list[list[str]] = []
-        for line, cells, _ in records:
-            if len(cells) != len(names):
-                raise DataError(
-                    f"{place(str(path), len(line_numbers) + 1, line)}: has {len(cells)} cells, "
-                    f"but the header has {len(names)}; correct the row"
+    builders: list[ColumnBuilder] = []
+    line_numbers: list[int] = []
+    for block in read_blocks(path):
+        if not builders:
+            builders = [
+                ColumnBuilder(
+                    name,
+                    is_text=name in as_text,
+                    is_held=name in held,
+                    has_decimal_comma=block.has_decimal_comma,
                 )
-            line_numbers.append(line)
-            block.append(cells)
-            if len(block) * len(names) >= BLOCK_CELLS:
-                _add_block(builders, block)
-                check_size(path, len(line_numbers), len(names))
-        _add_block(builders, block)
+                for name in block.names
+            ]
+        line_numbers.extend(block.lines)
+        for builder, cells in zip(builders, block.columns, strict=True):
+            builder.add(cells)
+        check_size(path, len(line_numbers), len(builders))
     broken = frozenset(builder.name for builder in builders if builder.is_broken)
     origin = Origin.of_file(str(path), np.array(line_numbers, dtype=np.int64))
     return tuple(builder.finish() for builder in builders), origin, broken
 
 
-def _add_block(builders: list[ColumnBuilder], block: list[list[str]]) -> None:
-    """Hand a block of rows to the columns, and empty it."""
-    if block:
-        for builder, cells in zip(builders, zip(*block, strict=True), strict=True):
-            builder.add(cells)
-        block.clear()
+@dataclass(frozen=True)
+class CsvBlock:
+    """Some rows of a text table.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns, as the header has them.
+    has_decimal_comma : bool
+        Numbers may be written with a comma for the decimal point.
+    lines : list of int
+        The line on which each row starts.
+    columns : list of tuple of str
+        The cells, column by column.
+    position : int
+        Bytes of the file, as it is on disk, that were read so far.
+    """
+
+    names: tuple[str, ...]
+    has_decimal_comma: bool
+    lines: list[int]
+    columns: list[tuple[str, ...]]
+    position: int
+
+
+def read_blocks(path: Path, *, is_bounded: bool = True) -> Iterator[CsvBlock]:
+    """Read a text table block by block, as `read_csv` reads it whole.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file, gzipped or not.
+    is_bounded : bool
+        Refuse more than `MAX_TEXT` characters after unpacking.
+
+    Yields
+    ------
+    CsvBlock
+        About `BLOCK_CELLS` cells; the last block has no rows.
+
+    Raises
+    ------
+    DataError, StorageError
+        As `read_csv`.
+    """
+    with reading(path), _open(path) as stream:
+        records = _records(path, _lines(path, stream, MAX_TEXT if is_bounded else math.inf))
+        line, header, delimiter = next(records, (1, [], ","))
+        names = tuple(_check_header(path, line, header))
+        n_rows = 0
+        while True:
+            lines: list[int] = []
+            rows: list[list[str]] = []
+            for line, cells, _ in islice(records, max(1, BLOCK_CELLS // len(names))):
+                n_rows += 1
+                if len(cells) != len(names):
+                    raise DataError(
+                        f"{place(str(path), n_rows, line)}: has {len(cells)} cells, "
+                        f"but the header has {len(names)}; correct the row"
+                    )
+                lines.append(line)
+                rows.append(cells)
+            columns = list(zip(*rows, strict=True)) or [()] * len(names)
+            packed: Any = stream.buffer
+            position = getattr(packed, "fileobj", packed).tell()
+            yield CsvBlock(names, delimiter == ";", lines, columns, position)
+            if not rows:
+                return
 
 
 @contextmanager
@@ -129,7 +183,7 @@ def _open(path: Path) -> Iterator[io.TextIOWrapper]:
             yield text
 
 
-def _lines(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
+def _lines(path: Path, stream: io.TextIOWrapper, max_text: float) -> Iterator[str]:
     """Yield the lines one by one, within the limits, all of them text."""
     name = printable(str(path))
     n_characters = 0
@@ -147,9 +201,9 @@ def _lines(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
         n_characters += len(line)
         if len(line) == MAX_LINE:
             raise DataError(f"{name}, line {number}: longer than {MAX_LINE} characters; is it CSV?")
-        if n_characters > MAX_TEXT:
+        if n_characters > max_text:
             raise DataError(
-                f"{name}, line {number}: more than {MAX_TEXT} characters (unpacked); split the file"
+                f"{name}, line {number}: more than {max_text} characters (unpacked); split the file"
             )
         if "\0" in line:
             raise DataError(

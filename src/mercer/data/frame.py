@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.data.wording import nearest, place, printable, quoted
 from mercer.errors import DataError
 
-__all__ = ["Column", "Frame", "Kind", "Origin"]
+__all__ = ["Column", "Frame", "Kind", "Origin", "refuse_other_columns", "refuse_twins"]
 
 Kind = Literal["number", "text", "boolean", "date", "other"]
 
@@ -105,14 +105,7 @@ class Frame:
     origin: Origin
 
     def __post_init__(self) -> None:
-        seen: dict[str, int] = {}
-        for position, name in enumerate(self.names, start=1):
-            if name in seen:
-                raise DataError(
-                    f"{printable(self.source)}: column {quoted(name)} is there twice "
-                    f"(columns {seen[name]} and {position}); rename one of them"
-                )
-            seen[name] = position
+        refuse_twins(self.source, self.names)
 
     @classmethod
     def from_columns(cls, columns: Sequence[Column], source: str) -> Frame:
@@ -177,3 +170,45 @@ class Frame:
     def _some_names(self) -> str:
         names = ", ".join(quoted(name) for name in self.names[:10])
         return names + (", ..." if len(self.names) > 10 else "")
+
+
+def refuse_twins(source: str, names: Iterable[str]) -> None:
+    """Refuse two columns of the same name.
+
+    Raises
+    ------
+    DataError
+        A name is there twice; says in which columns.
+    """
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        if name in seen:
+            raise DataError(
+                f"{printable(source)}: column {quoted(name)} is there twice "
+                f"(columns {seen[name]} and {position}); rename one of them"
+            )
+        seen[name] = position
+
+
+def refuse_other_columns(
+    first: str, first_names: tuple[str, ...], source: str, names: tuple[str, ...]
+) -> None:
+    """Refuse a file whose columns are not those of the first one; their order may differ.
+
+    Raises
+    ------
+    DataError
+        Names a column that one of them lacks.
+    """
+    for name in first_names:
+        if name not in names:
+            raise DataError(
+                f"{printable(source)}: column {quoted(name)} of {printable(first)} is missing"
+                f"{nearest(name, names)}"
+            )
+    for name in names:
+        if name not in first_names:
+            raise DataError(
+                f"{printable(source)}: column {quoted(name)} is not in {printable(first)}; "
+                "remove it, or add it to all files"
+            )

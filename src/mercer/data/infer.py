@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from mercer.data.frame import Column
 from mercer.data.wording import quoted
 
-__all__ = ["MISSING", "ColumnBuilder", "column_of_texts", "parse_number", "stray_text"]
+__all__ = [
+    "MISSING",
+    "ColumnBuilder",
+    "column_of_texts",
+    "parse_number",
+    "parse_numbers",
+    "stray_text",
+]
 
 #: Cells that stand for a missing value.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "None"})
@@ -23,6 +30,24 @@ def parse_number(text: str) -> float | None:
         return None
     try:
         return float(text)
+    except ValueError:
+        return None
+
+
+def parse_numbers(cells: Sequence[str], has_decimal_comma: bool) -> NDArray[np.float64] | None:
+    """Read the numbers of many cells, NaN for a missing one; None when one is not a number."""
+    joined = "".join(cells)
+    if "_" in joined:
+        return None
+    if has_decimal_comma and "," in joined and "." not in joined:
+        cells = [cell.replace(",", ".") for cell in cells]
+    try:
+        return np.array(list(map(float, cells)))
+    except ValueError:
+        pass
+    try:
+        texts = (cell.strip() for cell in cells)
+        return np.array([np.nan if text in MISSING else float(text) for text in texts])
     except ValueError:
         return None
 
@@ -59,7 +84,7 @@ class ColumnBuilder:
     def add(self, cells: Sequence[str]) -> None:
         """Take the next cells of the column."""
         if self._is_number:
-            numbers = _parse_numbers(cells, self._has_decimal_comma)
+            numbers = parse_numbers(cells, self._has_decimal_comma)
             if numbers is not None:
                 self._numbers.append(numbers)
                 return
@@ -122,23 +147,6 @@ def stray_text(column: Column) -> tuple[int, str] | None:
         f"{quoted(column.values[strays[0]])} is not a number, but {n_others} other cells of the "
         "column are; correct it, or empty the cell if it stands for a missing value"
     )
-
-
-def _parse_numbers(cells: Sequence[str], has_decimal_comma: bool) -> NDArray[np.float64] | None:
-    joined = "".join(cells)
-    if "_" in joined:
-        return None
-    if has_decimal_comma and "," in joined and "." not in joined:
-        cells = [cell.replace(",", ".") for cell in cells]
-    try:
-        return np.array(list(map(float, cells)))
-    except ValueError:
-        pass
-    try:
-        texts = (cell.strip() for cell in cells)
-        return np.array([np.nan if text in MISSING else float(text) for text in texts])
-    except ValueError:
-        return None
 
 
 def _is_date(text: str) -> bool:

@@ -105,7 +105,8 @@ def load_named(name: str) -> Frame:
     StorageError
         There is no such data set, or its file is not in the folder named by MERCER_DATA.
     DataError
-        The file is not the one that is known: its SHA-256 differs.
+        The file is not the one that is known: its SHA-256 differs or, of a set that has none
+        (those that are to be put in place by hand), its columns or its number of rows.
 
     Examples
     --------
@@ -130,12 +131,29 @@ def load_named(name: str) -> Frame:
         )
     if check_path(path):
         raise StorageError(f"{printable(str(path))}: is a folder, not a file")
+    if facts["sha256_uncompressed"] is None:
+        return _of_shape(read_csv(path), name, facts["n"], facts["d"])
     if _sha256(path) != facts["sha256_uncompressed"]:
         raise DataError(
             f"{printable(str(path))}: is not the known data set {quoted(name)} (its SHA-256 "
             "differs); fetch it again, or give the path of the file to read it as it is"
         )
     return read_csv(path)
+
+
+def _of_shape(frame: Frame, name: str, n: int, d: int) -> Frame:
+    """Check what can be checked of a file that was put in place by hand."""
+    is_numeric = all(column.kind == "number" for column in frame.columns)
+    if (
+        (frame.n_rows, len(frame.names) - 1) != (n, d)
+        or frame.names[-1] != TARGET
+        or not is_numeric
+    ):
+        raise DataError(
+            f"{printable(frame.source)}: is not the known data set {quoted(name)}, which has {n} "
+            f"rows and {d} columns of numbers, then the target, named {quoted(TARGET)}"
+        )
+    return frame
 
 
 def _load_shipped(name: str) -> Frame:

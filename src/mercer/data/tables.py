@@ -11,12 +11,12 @@ import numpy as np
 from mercer.data.arrow_reader import is_arrow, read_arrow
 from mercer.data.csv_reader import read_csv
 from mercer.data.files import check_path, check_size, reading
-from mercer.data.frame import Column, Frame, Origin
+from mercer.data.frame import Column, Frame, Origin, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
-from mercer.data.wording import nearest, printable, quoted
+from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, StorageError
 
-__all__ = ["read_frame"]
+__all__ = ["list_folder", "read_frame", "refuse_foreign"]
 
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 ARROW_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -87,14 +87,33 @@ def _read_file(path: Path, as_text: frozenset[str]) -> Frame:
         start = stream.read(16)
     if is_arrow(start):
         return read_arrow(path, as_text=as_text)
-    for mark, kind in FOREIGN.items():
-        if start.startswith(mark):
-            raise DataError(f"{printable(str(path))}: is {kind}; save the table as CSV or Parquet")
+    refuse_foreign(path, start)
     return read_csv(path, as_text=as_text)
 
 
-def _read_folder(folder: Path, as_text: frozenset[str]) -> Frame:
-    """Read the files of a folder in the order of their names, as one table."""
+def refuse_foreign(path: Path, start: bytes) -> None:
+    """Refuse a file whose first bytes are those of something else than a table.
+
+    Raises
+    ------
+    DataError
+        Says what it is.
+    """
+    for mark, kind in FOREIGN.items():
+        if start.startswith(mark):
+            raise DataError(f"{printable(str(path))}: is {kind}; save the table as CSV or Parquet")
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """List the files of a folder that are parts of its table, in the order of their names.
+
+    Raises
+    ------
+    DataError
+        There are both text files and Parquet or Arrow files.
+    StorageError
+        There are neither; or one is not a regular file.
+    """
     with reading(folder):
         names = sorted(entry.name for entry in os.scandir(folder))
     seen = [name for name in names if not name.startswith(".")]
@@ -111,6 +130,12 @@ def _read_folder(folder: Path, as_text: frozenset[str]) -> Frame:
     for path in paths:
         if check_path(path):
             raise StorageError(f"{printable(str(path))}: is a folder, not a file")
+    return paths
+
+
+def _read_folder(folder: Path, as_text: frozenset[str]) -> Frame:
+    """Read the files of a folder as one table."""
+    paths = list_folder(folder)
     parts = [_read_file(path, as_text) for path in paths]
     mixed = _mixed_columns(parts)
     if mixed:
@@ -124,18 +149,8 @@ def _mixed_columns(parts: list[Frame]) -> frozenset[str]:
     first = parts[0]
     kinds: dict[str, set[str]] = {name: set() for name in first.names}
     for part in parts:
-        for name in first.names:
-            if name not in part.names:
-                raise DataError(
-                    f"{printable(part.source)}: column {quoted(name)} of "
-                    f"{printable(first.source)} is missing{nearest(name, part.names)}"
-                )
+        refuse_other_columns(first.source, first.names, part.source, part.names)
         for column in part.columns:
-            if column.name not in kinds:
-                raise DataError(
-                    f"{printable(part.source)}: column {quoted(column.name)} is not in "
-                    f"{printable(first.source)}; remove it, or add it to all files"
-                )
             if not column.is_missing.all():
                 kinds[column.name].add(column.kind)
     return frozenset(name for name, found in kinds.items() if len(found) > 1)

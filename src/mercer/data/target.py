@@ -13,10 +13,12 @@ from mercer.data.infer import stray_text
 from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, UsageError
 
-__all__ = ["Target", "read_target"]
+__all__ = ["Target", "read_target", "refuse_range"]
 
 #: At most so many distinct whole numbers are taken for classes.
 MAX_CLASSES = 10
+#: Numbers, and differences between them, whose squares neither overflow nor underflow.
+LARGEST, SMALLEST = 1e150, 1e-150
 Task = Literal["auto", "classification", "regression"]
 
 
@@ -54,7 +56,7 @@ def read_target(
     task : {"auto", "classification", "regression"}
         "auto": text, booleans or at most 10 distinct whole numbers are classes.
     allow_one_class : bool
-        Accept a single class, as in rows that are only scored.
+        Accept a single class, or the same number in all rows, as in rows that are only scored.
 
     Returns
     -------
@@ -67,7 +69,8 @@ def read_target(
         `task` is none of the three.
     DataError
         There is no such column (the nearest is named), a value is missing, infinite or of the
-        wrong kind, or there is only one class.
+        wrong kind, there is only one class, or numbers are all the same, or too large or too close
+        together to compute with.
     """
     if task not in get_args(Task):
         raise UsageError(f"task must be auto, classification or regression, not {quoted(task)}")
@@ -84,7 +87,9 @@ def read_target(
                 f"{frame.place(0, name)}: {quoted(column.values[0])} is not a number; regression "
                 "needs a target of numbers, use --task classification"
             )
-        return Target("regression", column.values.astype(np.float64), reason)
+        values = column.values.astype(np.float64)
+        refuse_range(frame, name, values, is_varied=not allow_one_class)
+        return Target("regression", values, reason)
     labels = _labels(frame, column)
     first = labels[0]
     if not allow_one_class and all(label == first for label in labels):
@@ -93,6 +98,34 @@ def read_target(
             f"{quoted(first)}; classification needs two"
         )
     return Target("classification", labels, reason)
+
+
+def refuse_range(frame: Frame, name: str, values: NDArray[np.float64], *, is_varied: bool) -> None:
+    """Refuse numbers that cannot be computed with and, with ``is_varied``, that are all the same.
+
+    Raises
+    ------
+    DataError
+        Naming the column, and the row where there is one.
+    """
+    source = f"{printable(frame.source)}: target {quoted(name)}"
+    if np.abs(values).max() > LARGEST:
+        row = int(np.argmax(np.abs(values)))
+        raise DataError(
+            f"{frame.place(row, name)}: the target is {values[row]:g}, too large to compute with; "
+            "rescale it"
+        )
+    spread = float(np.ptp(values))
+    if is_varied and spread == 0.0:
+        raise DataError(
+            f"{source}: the target is constant, {values[0]:g} in every row; there is nothing to "
+            "predict"
+        )
+    if is_varied and spread < SMALLEST:
+        raise DataError(
+            f"{source}: its values differ by {spread:g} at most, too little to compute with; "
+            "rescale it"
+        )
 
 
 def _refuse_gaps(frame: Frame, column: Column) -> None:

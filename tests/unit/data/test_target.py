@@ -86,3 +86,27 @@ def test_d4_a_stray_text_among_numbers(path: Path) -> None:
     assert read_target(table(path, 1, 2, 1, "x"), "y").task == "classification"
     with pytest.raises(DataError, match="'x' is not a number"):
         read_target(table(path, 1, 2, 1, "x"), "y", "regression")
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([2.5, 2.5, 2.5], "the target is constant, 2.5 in every row"),
+        ([1, 2.5, 1e200], "too large to compute with"),
+        ([1, 2.5, -1e200], "row 3.*too large to compute with"),
+        ([0, 1e-200, 2e-200], "differ by 2e-200 at most"),
+        ([1, "", 2.5], "the target is missing"),
+        ([1, "inf", 2.5], "infinite, or too large"),
+        ([1, "x", 2.5], "'x'"),
+    ],
+)
+def test_d8_numbers_that_cannot_be_learned(path: Path, cells: list[object], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_target(table(path, *cells), "y", "regression")
+
+
+def test_rows_that_are_only_scored_may_be_all_the_same(path: Path) -> None:
+    frame = table(path, 2.5, 2.5)
+    assert read_target(frame, "y", "regression", allow_one_class=True).values.tolist() == [2.5, 2.5]
+    with pytest.raises(DataError, match="too large"):
+        read_target(table(path, 1e200), "y", "regression", allow_one_class=True)

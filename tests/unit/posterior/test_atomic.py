@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from mercer.atomic import STALE_SECONDS
 from mercer.errors import StorageError
-from mercer.posterior import atomic
 from mercer.posterior.atomic import write_atomically
 
 OLD, NEW = b"old content", (b"new ", b"content")
@@ -182,7 +182,7 @@ def test_stale_temporary_files_are_removed_and_recent_ones_left(target: Path) ->
     stale, recent = (target.parent / f".mercer-{name}.tmp" for name in ("stale", "recent"))
     for path in (stale, recent):
         path.write_bytes(b"half")
-    long_ago = time.time() - atomic.STALE_SECONDS - 10
+    long_ago = time.time() - STALE_SECONDS - 10
     os.utime(stale, (long_ago, long_ago))
     write_atomically(target, NEW)
     assert not stale.exists()

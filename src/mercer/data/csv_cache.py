@@ -1,0 +1,237 @@
+"""Text tables as sources of rows: parsed once, block by block, into a file of float64.
+
+The file lies in a cache folder, row by row, so that later passes parse nothing. It belongs to the
+contents of the text files: while their sizes and times are as they were it is used at once; when
+these differ the contents are summed; when the sum differs too the file is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from mercer.atomic import replacing
+from mercer.data.csv_numbers import NumberColumn
+from mercer.data.csv_reader import CsvBlock, read_blocks
+from mercer.data.file_rows import FileRows, open_npy
+from mercer.data.files import reading
+from mercer.data.frame import refuse_other_columns, refuse_twins
+from mercer.data.source import REMEDY, Part, no_rows
+from mercer.data.stamps import Stamp
+from mercer.data.wording import place, printable
+from mercer.errors import StorageError
+
+__all__ = ["cache_folder", "open_csv"]
+
+#: Of the files in the cache; others are made again.
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a parsed table next to its numbers, as JSON can hold it."""
+
+    version: int
+    files: list[str]
+    looks: list[list[int]]  # size, times of contents and of entry, and inode of each file
+    content: str
+    names: list[str]
+    n_rows: list[int]
+    strays: dict[str, list[Any]]  # position of the file, row, line, and what is wrong there
+
+
+def cache_folder() -> Path:
+    """Name the folder for parsed tables: `mercer/rows` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "mercer" / "rows"
+
+
+def open_csv(
+    paths: Sequence[Path], name: str, *, cache: Path, tell: Callable[[str], None]
+) -> FileRows:
+    """Make a source of the rows of text files, one after the other.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Regular files, at least one.
+    name : str
+        The file or the folder, as the user named it.
+    cache : Path
+        The folder for parsed tables; each table has a folder of its own in it.
+    tell : callable
+        Is given one line, with the size, before a file is written there.
+
+    Raises
+    ------
+    DataError
+        A file is damaged, is no table, has no rows, or has other columns than the first.
+    StorageError
+        A file cannot be read, or the cache not be written.
+    """
+    stamps = tuple(Stamp.of(path) for path in paths)
+    files = [stamp.path for stamp in stamps]
+    key = hashlib.sha256(os.fsencode(os.path.abspath(name))).hexdigest()
+    folder = cache / key[:16]
+    looks = [_look(path) for path in paths]
+    facts = _load(folder)
+    if facts is None or (facts.files, facts.looks) != (files, looks):
+        content = _sum_contents(paths)
+        if facts is None or facts.content != content:
+            facts = _parse(_rows_path(folder, content), paths, name, content, tell)
+            for stamp in stamps:
+                stamp.check()
+        facts = replace(facts, files=files, looks=looks)
+        _save(folder, facts)
+    return replace(
+        open_npy(_rows_path(folder, facts.content)),
+        name=name,
+        names=tuple(facts.names),
+        parts=tuple(Part(str(path), n) for path, n in zip(paths, facts.n_rows, strict=True)),
+        stamps=stamps,
+        refusals={
+            column: f"{place(str(paths[k]), row, line, column)}: {reason}; {REMEDY}"
+            for column, (k, row, line, reason) in facts.strays.items()
+        },
+    )
+
+
+def _rows_path(folder: Path, content: str) -> Path:
+    return folder / f"rows-{content[:16]}.npy"
+
+
+def _look(path: Path) -> list[int]:
+    """Look at a file; unlike the time of its contents, that of its entry cannot be set back."""
+    with reading(path):
+        status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _sum_contents(paths: Sequence[Path]) -> str:
+    """SHA-256 over the sums of the files, gzipped or not, as they are on disk."""
+    sha = hashlib.sha256()
+    for path in paths:
+        with reading(path), open(path, "rb") as file:
+            sha.update(hashlib.file_digest(file, "sha256").digest())
+    return sha.hexdigest()
+
+
+def _load(folder: Path) -> _Facts | None:
+    """Read what is in the cache; None where that is nothing, or not whole."""
+    try:
+        facts = _Facts(**json.loads((folder / "facts.json").read_bytes()))
+        rows = open_npy(_rows_path(folder, facts.content))
+        shape = (sum(facts.n_rows), len(facts.names))
+    except (OSError, ValueError, TypeError):  # a MercerError is one of these
+        return None
+    return facts if facts.version == _VERSION and (rows.n_rows, rows.n_columns) == shape else None
+
+
+def _save(folder: Path, facts: _Facts) -> None:
+    """Write the facts, and remove the numbers of earlier contents."""
+    with replacing(folder / "facts.json") as file:
+        file.write(json.dumps(asdict(facts)).encode())
+    kept = _rows_path(folder, facts.content)
+    with contextlib.suppress(OSError):
+        for path in folder.glob("rows-*.npy"):
+            if path != kept:
+                path.unlink()
+
+
+def _parse(
+    target: Path, paths: Sequence[Path], name: str, content: str, tell: Callable[[str], None]
+) -> _Facts:
+    """Parse all files into one file of numbers, or leave nothing."""
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{printable(str(target.parent))}: cannot be made ({error.strerror}); name another "
+            "folder with cache=..., or set XDG_CACHE_HOME"
+        ) from None
+    try:
+        return _parse_into(target, paths, name, content, tell)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            target.parent.rmdir()  # if it is empty
+        raise
+
+
+def _parse_into(
+    target: Path, paths: Sequence[Path], name: str, content: str, tell: Callable[[str], None]
+) -> _Facts:
+    parser = _Parser([str(path) for path in paths])
+    with replacing(target) as file:
+        for k, path in enumerate(paths):
+            for block in read_blocks(path, is_bounded=False):
+                numbers = parser.add(k, block)
+                if file.tell() == 0:
+                    n_bytes = sum(os.path.getsize(path) for path in paths)
+                    _announce(name, target, numbers.nbytes * n_bytes // block.position, tell)
+                    _write_header(file, numbers.shape)
+                file.write(numbers.tobytes())
+        if not any(parser.n_rows):
+            raise no_rows(name)
+        file.seek(0)
+        _write_header(file, (sum(parser.n_rows), len(parser.columns)))
+    return _Facts(_VERSION, [], [], content, list(parser.columns), parser.n_rows, parser.strays)
+
+
+class _Parser:
+    """Turn blocks of cells into numbers, and count."""
+
+    def __init__(self, files: list[str]) -> None:
+        self.files = files
+        self.columns: dict[str, NumberColumn] = {}
+        self.n_rows = [0] * len(files)
+        self.strays: dict[str, list[Any]] = {}
+
+    def add(self, k: int, block: CsvBlock) -> NDArray[np.float64]:
+        """Take the next block of file `k`; return its numbers, the columns as in file 0."""
+        if not self.columns:
+            refuse_twins(self.files[0], block.names)
+            self.columns = {name: NumberColumn() for name in block.names}
+        if self.n_rows[k] == 0:
+            refuse_twins(self.files[k], block.names)
+            refuse_other_columns(self.files[0], tuple(self.columns), self.files[k], block.names)
+        cells = dict(zip(block.names, block.columns, strict=True))
+        numbers = np.empty((len(block.lines), len(self.columns)))
+        for position, (name, column) in enumerate(self.columns.items()):
+            numbers[:, position] = column.add(
+                cells[name], has_decimal_comma=block.has_decimal_comma
+            )
+            if column.stray and name not in self.strays:
+                row, reason = column.stray
+                self.strays[name] = [k, self.n_rows[k] + row + 1, block.lines[row], reason]
+        self.n_rows[k] += len(block.lines)
+        return numbers
+
+
+def _announce(name: str, target: Path, n_bytes: int, tell: Callable[[str], None]) -> None:
+    """Say how large the file will be, or refuse when there is no room for it."""
+    folder = printable(str(target.parent))
+    size = f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{-(-n_bytes // 2**20)} MiB"
+    n_free = shutil.disk_usage(target.parent).free
+    if n_bytes > n_free:
+        raise StorageError(
+            f"{folder}: {printable(name)} takes about {size} there, and "
+            f"{n_free / 2**30:.1f} GiB are free; name another folder with cache=..., or save the "
+            "table as Parquet"
+        )
+    tell(f"{printable(name)}: parsed once, into {folder} (about {size})")
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, ...]) -> None:
+    """Write the header of a .npy file; its length does not depend on the number of rows."""
+    npy.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})

@@ -1,0 +1,311 @@
+"""Rows that need not fit into memory: read in blocks, again and again, always the same.
+
+The blocks are a function of the number of rows and of the rows in a block, never of how a file is
+laid out. A source is frozen and pickles without its data: a process that it is sent to opens the
+files again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.blocks import regroup
+from mercer.data.frame import refuse_twins
+from mercer.data.stamps import Stamp, changed
+from mercer.data.wording import nearest, place, printable, quoted
+from mercer.errors import DataError, MercerError, UsageError
+
+__all__ = ["CHECK_CELLS", "CHUNK_CELLS", "REMEDY", "Part", "RowSource", "no_rows"]
+
+Array = NDArray[np.float64]
+#: Cells that are read at once, and cells under one checksum: 1 and 4 MiB.
+CHUNK_CELLS = 2**17
+CHECK_CELLS = 2**19
+#: What to do about a column that is not numbers.
+REMEDY = "leave it out with .without(...), or use `mercer fit`, which encodes text"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a source, or its only array."""
+
+    name: str
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowSource(ABC):
+    """A table of numbers of which only a few blocks are in memory at a time.
+
+    Missing values and infinities are refused where they are met, with their place.
+
+    Parameters
+    ----------
+    name : str
+        The file, the folder or the array, as it was named.
+    names : tuple of str
+        The columns, in order.
+    parts : tuple of Part
+        The files, in the order of their rows.
+    stamps : tuple of Stamp
+        Files that must not change.
+    refusals : mapping of str to str
+        Columns that are not numbers, and the message of the error for using them.
+    checksums : tuple of bytes
+        SHA-256 of each stretch of rows, or nothing: see `verified`.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    parts: tuple[Part, ...]
+    stamps: tuple[Stamp, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    checksums: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_twins(self.name, self.names)
+        if not self.names:
+            raise DataError(f"{printable(self.name)}: no column is left, found 0 feature(s)")
+        if self.n_rows == 0:
+            raise no_rows(self.name)
+
+    @abstractmethod
+    def _chunks(self, start: int, stop: int) -> Iterator[Array]:
+        """Yield the rows from `start` to before `stop` in pieces of any size.
+
+        A piece has all the columns; it is used up before the next one is asked for.
+        """
+
+    @abstractmethod
+    def _pick(self, positions: tuple[int, ...]) -> Self:
+        """Keep the columns at these positions, in this order."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether the contents are checked whenever they are read."""
+        return bool(self.checksums)
+
+    def n_blocks(self, rows_per_block: int) -> int:
+        """Count the blocks of `rows_per_block` rows; the last one may be shorter."""
+        if rows_per_block < 1:
+            raise UsageError(f"rows_per_block must be at least 1, and is {rows_per_block}")
+        return -(-self.n_rows // rows_per_block)
+
+    def select(self, names: Iterable[str]) -> Self:
+        """Keep some columns, in the order given.
+
+        Of a verified source the result is verified too, which takes a pass: select first.
+
+        Raises
+        ------
+        DataError
+            A column is not there (the nearest is named), is named twice, or is not numbers.
+        """
+        names = list(names)
+        for name in names:
+            if name not in self.names:
+                hint = nearest(name, self.names) or "; the columns are " + ", ".join(
+                    quoted(name) for name in self.names[:10]
+                )
+                raise DataError(f"{printable(self.name)}: there is no column {quoted(name)}{hint}")
+        positions = tuple(self.names.index(name) for name in names)
+        picked = replace(self._pick(positions), checksums=())
+        picked._refuse_columns()
+        if self.is_verified:
+            pieces = (piece[:, positions] for piece in self._read(0, self.n_rows))
+            picked = replace(picked, checksums=tuple(picked._measure(pieces)))
+        return picked
+
+    def without(self, names: Iterable[str]) -> Self:
+        """Leave out some columns.
+
+        Raises
+        ------
+        DataError
+            A column is not there, none is left, or one that is left is not numbers.
+        """
+        left_out = set(names)
+        unknown = [name for name in left_out if name not in self.names]
+        return self.select(unknown or [name for name in self.names if name not in left_out])
+
+    def blocks(
+        self, rows_per_block: int, *, first: int = 0, last: int | None = None
+    ) -> Iterator[Array]:
+        """Read the rows in order, `rows_per_block` at a time.
+
+        Parameters
+        ----------
+        rows_per_block : int
+            Rows in a block; the last block has what is left.
+        first, last : int
+            Blocks from `first` to before `last`, counted from 0; all by default. What workers are
+            given should be long runs: a run that starts inside a row group of a Parquet file
+            decodes the group from its start.
+
+        Yields
+        ------
+        ndarray of shape (rows_per_block, n_columns)
+            A new float64 array in C order, owned by the caller.
+
+        Raises
+        ------
+        DataError
+            A value is missing or infinite, a column is not numbers, a file is damaged, or changed
+            since it was opened (or verified).
+        StorageError
+            A file cannot be read.
+        """
+        n_blocks = self.n_blocks(rows_per_block)
+        last = n_blocks if last is None else last
+        if not 0 <= first <= last <= n_blocks:
+            raise UsageError(f"blocks {first} to {last} are not among the {n_blocks} blocks")
+        self._refuse_columns()
+        start, stop = first * rows_per_block, min(last * rows_per_block, self.n_rows)
+        return regroup(self._read(start, stop), rows_per_block, stop - start)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Array:
+        """Read some rows, in one pass from the first to the last of them.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            Positions, counted from 0, in ascending order.
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns)
+            In that order.
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        taken = np.empty((len(rows), self.n_columns))
+        if len(rows) == 0:
+            return taken
+        if rows[0] < 0 or rows[-1] >= self.n_rows or (np.diff(rows) < 0).any():
+            raise UsageError(f"rows must be ascending positions among the {self.n_rows} rows")
+        self._refuse_columns()
+        position = int(rows[0])
+        for chunk in self._read(position, int(rows[-1]) + 1):
+            low, high = np.searchsorted(rows, (position, position + len(chunk)))
+            taken[low:high] = chunk[rows[low:high] - position]
+            position += len(chunk)
+        return taken
+
+    def digest(self) -> str:
+        """Sum the contents: the same for equal numbers, whatever holds them.
+
+        Returns
+        -------
+        str
+            SHA-256 of shape and checksums in hexadecimal; names do not count. One pass, none for
+            a verified source.
+        """
+        sha = hashlib.sha256(f"{self.n_rows},{self.n_columns},{self._check_rows}".encode())
+        for checksum in self.checksums or self.verified().checksums:
+            sha.update(checksum)
+        return sha.hexdigest()
+
+    def verified(self) -> Self:
+        """Learn the checksums in one whole pass; later passes then refuse other contents.
+
+        Also what size and time of a file do not show is noticed, at 4 MiB of rows a checksum.
+        """
+        if self.is_verified:
+            return self
+        self._refuse_columns()
+        return replace(self, checksums=tuple(self._measure(self._read(0, self.n_rows))))
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """Name the place of a row for a message: its file, and its number there from 1."""
+        for part in self.parts:
+            if row < part.n_rows:
+                return place(part.name, row + 1, 0, column)
+            row -= part.n_rows
+        raise IndexError(row)
+
+    @property
+    def _check_rows(self) -> int:
+        return max(1, CHECK_CELLS // self.n_columns)
+
+    def _measure(self, pieces: Iterable[Array]) -> Iterator[bytes]:
+        for block in regroup(pieces, self._check_rows, self.n_rows, is_reused=True):
+            yield hashlib.sha256(block.data).digest()
+
+    def _refuse_columns(self) -> None:
+        for name in self.names:
+            if name in self.refusals:
+                raise DataError(self.refusals[name])
+
+    def _read(self, start: int, stop: int) -> Iterator[Array]:
+        """Yield the rows in pieces, finite, and notice when they are not what they were."""
+        for stamp in self.stamps:
+            stamp.check()
+        position = start
+        pieces = self._compare if self.is_verified else self._chunks
+        try:
+            for piece in pieces(start, stop) if start < stop else ():
+                self._refuse_gaps(piece, position)
+                yield piece
+                position += len(piece)
+            if position < stop:
+                raise changed(self._owner(position, stop))
+        except MercerError:
+            for stamp in self.stamps:  # a change may look like damage
+                stamp.check()
+            raise
+        for stamp in self.stamps:
+            stamp.check()
+
+    def _compare(self, start: int, stop: int) -> Iterator[Array]:
+        """Yield the rows in pieces whose checksums are those of the first pass."""
+        n = self._check_rows
+        low, high = start // n * n, min(-(-stop // n) * n, self.n_rows)
+        for block in regroup(self._chunks(low, high), n, high - low, is_reused=True):
+            if hashlib.sha256(block.data).digest() != self.checksums[low // n]:
+                raise changed(self._owner(low, low + len(block)))
+            yield block[max(start - low, 0) : stop - low]
+            low += len(block)
+
+    def _refuse_gaps(self, piece: Array, position: int) -> None:
+        """Refuse a missing or infinite value, naming its place."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(piece.sum()):  # not so only if a value is not, or on overflow
+                return
+        is_gap = ~np.isfinite(piece)
+        if is_gap.any():
+            row, column = np.unravel_index(int(is_gap.argmax()), is_gap.shape)
+            reason = (
+                "missing value; fill it in, or remove the row"
+                if np.isnan(piece[row, column])
+                else "infinite, or too large for a float64; correct it"
+            )
+            raise DataError(f"{self.place(position + int(row), self.names[column])}: {reason}")
+
+    def _owner(self, start: int, stop: int) -> str:
+        """Name the file that holds all of these rows, or else the whole source."""
+        for part in self.parts:
+            if start < part.n_rows:
+                return part.name if stop <= part.n_rows else self.name
+            start, stop = start - part.n_rows, stop - part.n_rows
+        return self.name
+
+
+def no_rows(name: str) -> DataError:
+    """Make the error for a table without rows."""
+    return DataError(f"{printable(name)}: there is no row of data, found 0 sample(s); add rows")
