@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer.gp.estimator import GPClassifier as GPClassifier
     from mercer.models import load as load
+    from mercer.spectral.estimator import BaNKRegressor as BaNKRegressor
     from mercer.sphere.estimator import KernelGibbsClassifier as KernelGibbsClassifier
 
-__all__ = ["GPClassifier", "KernelGibbsClassifier", "load"]
+__all__ = ["BaNKRegressor", "GPClassifier", "KernelGibbsClassifier", "load"]
 
 _HOMES = {
+    "BaNKRegressor": "mercer.spectral.estimator",
     "GPClassifier": "mercer.gp.estimator",
     "KernelGibbsClassifier": "mercer.sphere.estimator",
     "load": "mercer.models",

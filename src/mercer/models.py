@@ -16,7 +16,18 @@ from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.model_file import ModelParts, TableModel, read_parts, table_model_from
 from mercer.estimation.options import nearest_hint
 
-__all__ = ["MODELS", "ModelEntry", "SavedModel", "choose_model", "load", "read_model"]
+__all__ = [
+    "MODELS",
+    "ModelEntry",
+    "SavedModel",
+    "able_models",
+    "check_name",
+    "choose_model",
+    "load",
+    "model_names",
+    "name_of",
+    "read_model",
+]
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,7 @@ class ModelEntry:
     summary : str
         One line for people.
     max_classes : int
-        The most classes that it can tell apart.
+        The most classes that a classifier can tell apart.
     """
 
     name: str
@@ -43,7 +54,7 @@ class ModelEntry:
     estimator: str
     home: str
     summary: str
-    max_classes: int
+    max_classes: int = 0
 
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
@@ -72,6 +83,13 @@ MODELS = (
         summary="kernel Gibbs sampler: classification when some labels are wrong",
         max_classes=50,
     ),
+    ModelEntry(
+        name="spectral",
+        task="regression",
+        estimator="BaNKRegressor",
+        home="mercer.spectral.estimator",
+        summary="BaNK: random Fourier features whose spectral density is learned",
+    ),
 )
 
 
@@ -84,31 +102,73 @@ class SavedModel:
     manifest: dict[str, Any]
 
 
-def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
-    """Return the entry for ``--model NAME``, "auto" included, that fits the task.
+def model_names() -> tuple[str, ...]:
+    """Return the names that ``--model`` takes beside "auto"."""
+    return tuple(dict.fromkeys(entry.name for entry in MODELS))
+
+
+def name_of(estimator: Any) -> str:
+    """Return the name of the model that an estimator is of, or else that of its class."""
+    kind = type(estimator).__name__
+    return next((entry.name for entry in MODELS if entry.estimator == kind), kind)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is neither "auto" nor that of a model.
 
     Raises
     ------
     UsageError
-        If there is no such model, or none for the task.
-    DataError
-        If the target has more classes than any model can tell apart.
+        Naming the nearest.
     """
-    known = [entry.name for entry in MODELS]
+    known = model_names()
     if name != "auto" and name not in known:
         raise UsageError(
             f"no model {name!r}; there is: auto, {', '.join(known)}{nearest_hint(name, known)}"
         )
-    fitting = [entry for entry in MODELS if entry.task == task and name in ("auto", entry.name)]
+
+
+def able_models(task: str, n_classes: int) -> list[ModelEntry]:
+    """Return the models for a task that can tell so many classes apart; of regression, all."""
+    return [
+        entry
+        for entry in MODELS
+        if entry.task == task and (task == "regression" or entry.max_classes >= n_classes)
+    ]
+
+
+def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
+    """Return the entry for ``--model NAME``, "auto" included, that fits the task.
+
+    Parameters
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    n_classes : int
+        Of the target; does not matter for regression.
+
+    Raises
+    ------
+    UsageError
+        If there is no such model, or it is not for the task, or none is.
+    DataError
+        If the target has more classes than any model can tell apart.
+    """
+    check_name(name)
+    fitting = [entry for entry in MODELS if entry.task == task]
     if not fitting:
-        raise UsageError(f"no model here does {task} yet; there is: {', '.join(known)}")
-    able = [entry for entry in fitting if entry.max_classes >= n_classes]
+        raise UsageError(f"no model here does {task} yet; there is: {', '.join(model_names())}")
+    named = [entry for entry in fitting if name in ("auto", entry.name)]
+    if not named:
+        others = ", ".join(entry.name for entry in fitting)
+        raise UsageError(f"model {name} is not for {task}; --model {others} is, or use --task")
+    able = [entry for entry in able_models(task, n_classes) if entry in named]
     if task == "classification" and not able:
-        most = max(entry.max_classes for entry in fitting)
+        most = max(entry.max_classes for entry in named)
         raise DataError(
             f"the target has {n_classes} classes, and no model here tells more than {most} apart"
         )
-    return (able or fitting)[0]
+    return able[0]
 
 
 def read_model(path: str | os.PathLike[str]) -> SavedModel:

@@ -9,7 +9,7 @@ from mercer.errors import UsageError
 __all__ = ["entropy_of", "stream"]
 
 # A new purpose is appended; the numbers are part of what "the same seed" means.
-_PURPOSES = ("start", "chain", "rows", "folds", "evidence", "rates")
+_PURPOSES = ("start", "chain", "rows", "folds", "evidence", "rates", "scales", "coefficients")
 
 
 def entropy_of(random_state: object) -> int:

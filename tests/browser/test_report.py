@@ -19,6 +19,8 @@ from mercer.posterior.label_errors import audit_labels
 from mercer.report import Report, build_report, render
 from support.audited import audited
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
+from support.fake_regression import fake_regression
+from support.learned import learned
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -109,6 +111,24 @@ def test_an_audit_opens(browser, save):
     keys = [section.key for section in report.sections]
     assert "boundaries" in keys
     assert find_problems(browser, save(render(report)), sections=keys) == []
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_a_learned_kernel_opens(browser, save, d):
+    names = ("<b>$x$", "\x01&", "z" * 90)[:d]
+    model = learned(d=d, names=names)
+    report = build_report(model, evaluation=fake_regression(), provenance=provenance())
+    keys = [section.key for section in report.sections]
+    assert {"kernel", "spectrum"} < set(keys)
+    path = save(render(report))
+    assert find_problems(browser, path, sections=keys, n_figures=9) == []
+    for width in (360, 1280):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(path.as_uri())
+        for details in page.locator("summary").all():
+            details.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.close()
 
 
 def test_the_check_catches_each_emptied_plot(browser, report, save):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from mercer.baselines.mkl import MKLRegressor
+from mercer.baselines.rks import RKSRegressor
 from mercer.gp.estimator import GPClassifier
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
@@ -28,6 +30,8 @@ ESTIMATORS = [
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
     KernelGibbsClassifier(kernel="linear", **TINY),
     KernelGibbsClassifier(lengthscale="median", noise_rate=0.1, rank=8, **TINY),
+    RKSRegressor(n_features=48, random_state=0),
+    MKLRegressor(n_features=48, random_state=0),
 ]
 
 

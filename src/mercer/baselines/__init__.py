@@ -1,1 +1,24 @@
-"""What mercer is compared with."""
+"""What mercer is compared with; the estimators are loaded when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.baselines.mkl import MKLRegressor
+    from mercer.baselines.rks import RKSRegressor
+
+__all__ = ["MKLRegressor", "RKSRegressor"]
+
+_HOMES = {"MKLRegressor": "mkl", "RKSRegressor": "rks"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

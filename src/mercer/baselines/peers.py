@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mercer.errors import UsageError
 
-__all__ = ["PEERS", "Peer", "find_peer"]
+__all__ = ["PEERS", "Peer", "find_peer", "scaled"]
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,19 @@ class Peer:
     label : str
         What tables call it.
     make : callable
-        (seed, n_rows, n_smallest) -> unfitted classifier with ``predict_proba``: the seed, rows of
-        a training part, and rows of its smallest class.
+        (seed, n_rows, n_smallest) -> unfitted classifier with ``predict_proba``, or regressor with
+        ``predictive``: the seed, rows of a training part, and rows of its smallest class.
     is_brief : bool
         Whether `mercer fit` shows it too.
+    most_rows : int or None
+        Of the table: with more it would take hours.
     """
 
     name: str
     label: str
     make: Callable[[int, int, int], Any]
     is_brief: bool
+    most_rows: int | None = None
 
 
 def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
@@ -44,7 +47,7 @@ def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
 def _logistic(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return _scaled(LogisticRegression(max_iter=1000, random_state=seed))
+    return scaled(LogisticRegression(max_iter=1000, random_state=seed))
 
 
 def _svc(seed: int, n_rows: int, n_smallest: int) -> Any:
@@ -55,14 +58,14 @@ def _svc(seed: int, n_rows: int, n_smallest: int) -> Any:
     if n_smallest < 2:
         raise UsageError("a class has a single row, and calibration needs two")
     folds = StratifiedKFold(min(5, n_smallest), shuffle=True, random_state=seed)
-    return CalibratedClassifierCV(_scaled(SVC()), cv=folds, ensemble=False, n_jobs=1)
+    return CalibratedClassifierCV(scaled(SVC()), cv=folds, ensemble=False, n_jobs=1)
 
 
 def _neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.neighbors import KNeighborsClassifier
 
     # The square root of the rows, as in textbooks: with 5, a probability of 0 is common.
-    return _scaled(KNeighborsClassifier(min(n_rows, max(5, math.isqrt(n_rows))), n_jobs=1))
+    return scaled(KNeighborsClassifier(min(n_rows, max(5, math.isqrt(n_rows))), n_jobs=1))
 
 
 def _forest(seed: int, n_rows: int, n_smallest: int) -> Any:
@@ -77,11 +80,12 @@ def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
     return HistGradientBoostingClassifier(random_state=seed)
 
 
-def _scaled(classifier: Any) -> Any:
+def scaled(estimator: Any) -> Any:
+    """Return a pipeline that standardises the inputs first."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), classifier)
+    return make_pipeline(StandardScaler(), estimator)
 
 
 PEERS: Final = (

@@ -18,7 +18,10 @@ from mercer.cli.options import (
 
 __all__ = ["command"]
 
-_METRICS = ("log_score", "error_rate", "brier_score", "calibration_error")
+_METRICS = (
+    *("log_score", "calibration_error", "error_rate", "brier_score"),
+    *("rmse", "mse", "standardized_mse", "mae"),
+)
 
 
 @click.command()
@@ -29,9 +32,8 @@ _METRICS = ("log_score", "error_rate", "brier_score", "calibration_error")
 @click.option(
     "--metric",
     type=click.Choice(_METRICS),
-    default="log_score",
-    show_default=True,
-    help="What the table is sorted by; lower is better.",
+    help="What the table is sorted by, lower is better: the first two for any task, the next two "
+    "for classes, the others for numbers [default: log_score; for numbers rmse].",
 )
 @click.option(
     "--seconds-per-model",
@@ -55,7 +57,7 @@ def command(
     missing: str,
     seed: int,
     models: str | None,
-    metric: str,
+    metric: str | None,
     seconds_per_model: float,
     cv: int | None,
     jobs: int | None,
@@ -66,13 +68,14 @@ def command(
     \b
     mercer compare patients.csv --target diabetic
     mercer compare wine --target target --models forest,svc --metric error_rate
+    mercer compare houses.csv --target price --metric mse
     """
     from joblib import cpu_count
 
     from mercer.cli.terminal.exits import StoppedError, stoppable
     from mercer.cli.terminal.live_scores import LiveScores, advice, results_json
     from mercer.cli.terminal.session import Session
-    from mercer.cli.work.contenders import make_contenders
+    from mercer.cli.work.contenders import make_contenders, metric_for
     from mercer.cli.work.planning import describe_table
     from mercer.cli.work.splitting import N_FOLDS, SMALL, cross_validation
     from mercer.cli.work.table import read_training
@@ -81,6 +84,7 @@ def command(
     session = Session(is_json)
     table = read_training(data, TableOptions(target, task, drop, id_column, group, missing))
     tell = functools.partial(session.note, "")
+    metric = metric_for(table.task, metric)
     contenders = make_contenders(table, models, settings, seed, tell)
     describe_table(table, session)
     n_folds = cv or (N_FOLDS if len(table.labels) < SMALL else 5)
@@ -94,13 +98,14 @@ def command(
         session.say("", note)
     session.say("seed", str(seed))
     session.blank()
-    live = LiveScores([each.name for each in contenders], len(split.folds), metric)
+    live = LiveScores([each.name for each in contenders], len(split.folds), metric, table.task)
     try:
         with live.shown(session.err), stoppable(None):
             results = cross_validate(
                 contenders,
                 split.folds,
                 n_jobs=jobs or cpu_count(),
+                task=table.task,
                 seconds_per_contender=seconds_per_model,
                 on_begin=live.begin,
                 on_fold=live.count,

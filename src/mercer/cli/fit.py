@@ -31,7 +31,11 @@ __all__ = ["command"]
 @table_options
 @group_option
 @click.option(
-    "--model", default="auto", show_default=True, metavar="NAME", help="auto, gp or sphere."
+    "--model",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="auto, gp, sphere or spectral.",
 )
 @click.option("--test", metavar="FILE", help="Score on the rows of this file or data set.")
 @click.option("--test-size", type=float, metavar="SHARE", help="Score on this share of the rows.")
@@ -73,6 +77,7 @@ def command(
 
     \b
     mercer fit patients.csv --target diabetic --out model.mercer --report report.html
+    mercer fit houses.csv --target price --task regression --out model.mercer
     mercer fit breast_cancer --target target --test-size 0.25
     """
     from mercer.cli.terminal.exits import stoppable
@@ -127,7 +132,7 @@ def _fit(
     if is_strict:
         refuse_unconverged(fitted)
     provenance = provenance_of(plan, fitted, target)
-    saved = TableModel(plan.table.encoder, target, evaluation, provenance)
+    saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
     write_files(fitted, saved, session, out=out, report=report)
     session.give(as_json(plan, fitted, saved, out=out, report=report))

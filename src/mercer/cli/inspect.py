@@ -70,13 +70,14 @@ def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
 
 def _model(path: Path, saved: SavedModel, session: Session) -> None:
     from mercer.cli.terminal.words import diagnosed, evaluation_json, score_words
+    from mercer.estimation.tasks import task_of
 
     manifest, estimator = saved.manifest, saved.estimator
     draws = estimator.posterior_
     size = path.stat().st_size
     holds_rows = bool(manifest.get("holds_training_rows"))
     name = str(manifest["estimator"])
-    classes = [str(label) for label in estimator.classes_.tolist()]
+    classes = [str(label) for label in getattr(estimator, "classes_", ())]
     inputs = list(estimator.feature_labels_)
     session.say(
         "kind", f"model, format {manifest['format']}, written by mercer {manifest['mercer']}"
@@ -93,7 +94,10 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
         session.say("versions", ", ".join(f"{name} {version}" for name, version in made.versions))
     more = f" and {len(inputs) - 12} more" if len(inputs) > 12 else ""
     session.say("inputs", f"{len(inputs)}: {', '.join(inputs[:12])}{more}")
-    session.say("classes", ", ".join(classes))
+    if classes:
+        session.say("classes", ", ".join(classes))
+    else:
+        session.say("task", task_of(estimator).name)
     session.say("draws", f"{draws.n_total}: {draws.n_chains} chains of {draws.n_draws}")
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
     for label, words in diagnosed(estimator.diagnostics_):

@@ -48,7 +48,7 @@ def table_options(command: Command) -> Command:
             click.option("--target", metavar="COLUMN", required=True, help="Column to predict."),
             click.option(
                 "--task",
-                type=click.Choice(["auto", "classification"]),
+                type=click.Choice(["auto", "classification", "regression"]),
                 default="auto",
                 show_default=True,
                 help="auto: text, true/false or at most 10 whole numbers is classification.",

@@ -1,4 +1,4 @@
-"""`mercer predict`: class, probabilities and latent value of each row of a table."""
+"""`mercer predict`: what a saved model says of each row of a table."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ __all__ = ["command"]
 def command(model: Path, data: str, out: Path | None, id_column: str | None, is_json: bool) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
-    Columns are matched by name, and others are ignored. Per row: the most probable class and the
-    probability of each class. From gp also mean and standard deviation of the latent function (in
-    logits of the second class); from sphere also the probability of each class before its label
-    is recorded, without label noise, and the margin of votes. Where the target is there, scores
-    are said on standard error.
+    Columns are matched by name, and others are ignored. Of a number, per row: the mean and the
+    standard deviation of a new observation, and the ends of its 90 % interval. Of a class: the
+    most probable class and the probability of each class. From gp also mean and standard deviation
+    of the latent function (in logits of the second class); from sphere also the probability of
+    each class before its label is recorded, without label noise, and the margin of votes. Where
+    the target is there, scores are said on standard error.
     """
     from mercer.cli.terminal.session import Session
     from mercer.cli.terminal.words import evaluation_json, score_words
     from mercer.cli.work.outputs import check_outputs
-    from mercer.cli.work.prediction import predict_frame, score_predictions
+    from mercer.cli.work.prediction import predict_frame
     from mercer.cli.work.rows_out import check_format, records, write_rows
     from mercer.data.tables import read_frame
     from mercer.models import read_model
@@ -47,13 +48,9 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     predictions = predict_frame(saved, frame, id_column)
     for note in predictions.notes:
         session.note("note", note)
-    evaluation = None
-    if saved.table is not None and saved.table.target in frame.names:
-        evaluation, notes = score_predictions(saved, frame, predictions)
-        for note in notes:
-            session.note("note", note)
-        if evaluation is not None:
-            session.note("scores", score_words(evaluation))
+    evaluation = predictions.evaluation
+    if evaluation is not None:
+        session.note("scores", score_words(evaluation))
     if out is not None:
         write_rows(out, predictions.columns)
         session.note("written", f"{out}, {_n_rows(predictions)} rows")

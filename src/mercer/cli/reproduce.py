@@ -25,7 +25,7 @@ __all__ = ["command"]
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write NAME.csv, NAME.md and NAME.png there.",
+    help="Write NAME.csv, NAME.md and NAME.png there; long ones go on from what is done there.",
 )
 @jobs_option
 @json_option
@@ -54,7 +54,7 @@ def command(
     outcomes = []
     for name in names:
         tell = functools.partial(session.note, f"{name} ")
-        settings = Settings(is_quick, -1 if jobs is None else jobs, tell)
+        settings = Settings(is_quick, -1 if jobs is None else jobs, tell, out)
         outcome = reproduce(name, settings)
         outcomes.append(outcome)
         _show(session, outcome)
@@ -88,9 +88,8 @@ def _show(session: Session, outcome: Reproduction) -> None:
     figures = plain_table("method", outcome.unit, "+-", "repeats")
     for method, values in outcome.measured.items():
         mean, error = mean_and_error(values)
-        figures.add_row(
-            method, f"{mean:.2f}", f"{error:.2f}" if len(values) > 1 else "-", str(len(values))
-        )
+        spread = format(error, outcome.number) if len(values) > 1 else "-"
+        figures.add_row(method, format(mean, outcome.number), spread, str(len(values)))
     session.show(figures)
     for note in outcome.notes:
         session.say("", note)

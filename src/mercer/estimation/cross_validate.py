@@ -1,4 +1,4 @@
-"""Scores of several classifiers on the same folds, each fold in a process of its own."""
+"""Scores of several models on the same folds, each fold in a process of its own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
-from mercer.posterior.scores import Scores, score_classification
+from mercer.posterior.held_out import HeldOut
+from mercer.posterior.metrics import find_metric
+from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.scores import Scores
 
 __all__ = ["FOLD_DRAWS", "Contender", "Fold", "Result", "cross_validate", "for_folds", "maker_of"]
 
@@ -25,7 +29,6 @@ __all__ = ["FOLD_DRAWS", "Contender", "Fold", "Result", "cross_validate", "for_f
 FOLD_DRAWS = 250
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +36,14 @@ class Fold:
     """Rows to learn from and rows to predict; classes are 0, 1, ..., all of them in training."""
 
     X_train: Array
-    y_train: Rows
+    y_train: NDArray[Any]
     X_test: Array
-    y_test: Rows
+    y_test: NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A classifier that is to be scored.
+    """A model that is to be scored.
 
     Attributes
     ----------
@@ -48,8 +51,9 @@ class Contender:
         In tables; different for each.
     is_baseline : bool
     make : callable
-        (n_rows, n_smallest) -> unfitted classifier, for a training part of so many rows, so many
-        of them in its smallest class. It and what it returns can be pickled.
+        (n_rows, n_smallest) -> unfitted classifier or regressor, for a training part of so many
+        rows, so many of them in its smallest class (of numbers: all). It and what it returns can
+        be pickled.
     """
 
     name: str
@@ -65,28 +69,33 @@ class Result:
     ----------
     name, is_baseline
         Of the contender.
-    probas : tuple of ndarray
-        Class probabilities of the test rows of each fold; empty when there is a problem.
-    y : tuple of ndarray
-        Their observed classes.
+    parts : tuple of HeldOut
+        What it said of the test rows of each fold; empty when there is a problem.
     seconds : float
         Fitting and predicting, all folds.
+    task : Task
+        Which says how they are scored.
     problem : str
         Why there are no scores; empty when there are.
     """
 
     name: str
     is_baseline: bool
-    probas: tuple[Array, ...]
-    y: tuple[Rows, ...]
+    parts: tuple[HeldOut, ...]
     seconds: float
+    task: Task = CLASSIFICATION
     problem: str = ""
     error: Exception | None = None
 
     @property
-    def pooled(self) -> Scores:
+    def pooled(self) -> Scores | RegressionScores:
         """Scores of the rows of all folds together."""
-        return score_classification(np.concatenate(self.y), np.concatenate(self.probas))
+        return self.task.score(self.parts)
+
+    def by_fold(self, metric: str) -> Array:
+        """Return one score of each fold."""
+        found = find_metric(self.task.metrics, metric)
+        return np.array([found.of(self.task.score([part])) for part in self.parts])
 
     def mean_and_error(self, metric: str) -> tuple[float, float]:
         """Return mean and standard error over the folds of one score (nan for a single fold).
@@ -94,10 +103,10 @@ class Result:
         The calibration error of a few rows is mostly chance: it is that of all rows together,
         without a standard error.
         """
-        if metric == "calibration_error":
-            return self.pooled.calibration_error, math.nan
-        pairs = zip(self.y, self.probas, strict=True)
-        values = np.array([getattr(score_classification(y, p), metric) for y, p in pairs])
+        found = find_metric(self.task.metrics, metric)
+        if found.is_pooled:
+            return found.of(self.pooled), math.nan
+        values = self.by_fold(metric)
         if len(values) < 2:
             return float(values.mean()), math.nan
         return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
@@ -115,6 +124,7 @@ def cross_validate(
     folds: Sequence[Fold],
     *,
     n_jobs: int,
+    task: Task = CLASSIFICATION,
     seconds_per_contender: float | None = None,
     on_begin: Callable[[str], None] | None = None,
     on_fold: Callable[[str], None] | None = None,
@@ -128,6 +138,7 @@ def cross_validate(
     folds : sequence of Fold
     n_jobs : int
         Processes at a time.
+    task : Task, default classification
     seconds_per_contender : float, optional
         One that takes longer, summed over its folds, is ended and gets no scores.
     on_begin, on_fold : callable, optional
@@ -141,7 +152,7 @@ def cross_validate(
         In the order of ``contenders``.
     """
     jobs = [
-        Job(contender.name, functools.partial(_run_fold, contender.make, fold))
+        Job(contender.name, functools.partial(_run_fold, task.name, contender.make, fold))
         for contender in contenders
         for fold in folds
     ]
@@ -156,7 +167,7 @@ def cross_validate(
         if on_result is not None and len(finished[name]) == len(folds):
             by_job = {id(each.job): each for each in finished[name]}
             ordered = [by_job[id(job)] for job in jobs if job.group == name]
-            on_result(_result(known[name], ordered, folds, seconds_per_contender))
+            on_result(_result(known[name], ordered, task, seconds_per_contender))
 
     outcomes = run_jobs(
         jobs,
@@ -167,7 +178,7 @@ def cross_validate(
     )
     k = len(folds)
     return tuple(
-        _result(contender, outcomes[i * k : (i + 1) * k], folds, seconds_per_contender)
+        _result(contender, outcomes[i * k : (i + 1) * k], task, seconds_per_contender)
         for i, contender in enumerate(contenders)
     )
 
@@ -181,19 +192,20 @@ def _copy(estimator: Any, n_rows: int, n_smallest: int) -> Any:
     return clone(estimator)
 
 
-def _run_fold(make: Callable[[int, int], Any], fold: Fold) -> tuple[Array, float]:
-    """Fit on one part, predict the other; return class probabilities and seconds."""
+def _run_fold(task_name: str, make: Callable[[int, int], Any], fold: Fold) -> tuple[HeldOut, float]:
+    """Fit on one part, predict the other; return what was said of it, and seconds."""
     started = time.perf_counter()
-    classifier = make(len(fold.y_train), int(np.bincount(fold.y_train).min()))
+    task = TASKS[task_name]
+    model = make(len(fold.y_train), task.n_smallest(fold.y_train))
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # of convergence, say: the scores tell
-        classifier.fit(fold.X_train, fold.y_train)
-        predicted = classifier.predict_proba(fold.X_test)
-    return np.asarray(predicted, dtype=np.float64), time.perf_counter() - started
+        model.fit(fold.X_train, fold.y_train)
+        held = task.answer(model, fold.X_test, fold.y_test, task.variance(fold.y_train))
+    return held, time.perf_counter() - started
 
 
 def _result(
-    contender: Contender, outcomes: Sequence[Outcome], folds: Sequence[Fold], limit: float | None
+    contender: Contender, outcomes: Sequence[Outcome], task: Task, limit: float | None
 ) -> Result:
     error = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
     problem = ""
@@ -203,7 +215,6 @@ def _result(
         problem = f"out of time ({limit:g} s)"
     name, is_baseline = contender.name, contender.is_baseline
     if problem:
-        return Result(name, is_baseline, (), (), math.nan, problem, error)
-    probas = tuple(outcome.value[0] for outcome in outcomes)
-    seconds = sum(outcome.value[1] for outcome in outcomes)
-    return Result(name, is_baseline, probas, tuple(fold.y_test for fold in folds), seconds)
+        return Result(name, is_baseline, (), math.nan, task, problem, error)
+    parts = tuple(outcome.value[0] for outcome in outcomes)
+    return Result(name, is_baseline, parts, sum(outcome.value[1] for outcome in outcomes), task)

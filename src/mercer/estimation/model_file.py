@@ -6,6 +6,7 @@ The manifest holds numbers, texts and lists only; names of classes are looked up
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -17,12 +18,12 @@ from numpy.typing import NDArray
 
 from mercer.data.encoding import Encoder
 from mercer.errors import ModelFileError, UsageError
+from mercer.estimation.evaluation_parts import evaluation_from, evaluation_parts
 from mercer.estimation.run import mercer_version
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
-from mercer.posterior.evaluation import Evaluation, ModelScore, Provenance
-from mercer.posterior.scores import Scores
+from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.table import Table
 
 __all__ = [
@@ -70,8 +71,9 @@ class TableModel:
 
     encoder: Encoder
     target: str
-    evaluation: Evaluation | None
+    evaluation: AnyEvaluation | None
     provenance: Provenance
+    target_variance: float | None = None  # of a regressor's training rows; divisor: their number
 
 
 def write_model(
@@ -98,9 +100,11 @@ def write_model(
             "evaluation": None,
         }
         if table.evaluation is not None:
-            manifest["table"]["evaluation"] = _evaluation_fields(table.evaluation)
-            arrays["evaluation/y_index"] = table.evaluation.y_index
-            arrays["evaluation/proba"] = table.evaluation.proba
+            fields, columns = evaluation_parts(table.evaluation)
+            manifest["table"]["evaluation"] = fields
+            arrays |= columns
+        if table.target_variance is not None:
+            manifest["table"]["target_variance"] = table.target_variance
     write_container(path, manifest, arrays)
 
 
@@ -135,8 +139,9 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
         return TableModel(
             encoder=Encoder.from_dict(table["encoder"]),
             target=str(table["target"]),
-            evaluation=None if evaluation is None else _evaluation_from(evaluation, arrays),
+            evaluation=None if evaluation is None else evaluation_from(evaluation, arrays),
             provenance=_provenance_from(table["provenance"]),
+            target_variance=_variance_from(table.get("target_variance")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"inconsistent model file: {error}") from error
@@ -212,31 +217,13 @@ def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
     )
 
 
-def _evaluation_fields(evaluation: Evaluation) -> dict[str, Any]:
-    return {
-        "how": evaluation.how,
-        "classes": list(evaluation.classes),
-        "entries": [asdict(entry) for entry in evaluation.entries],
-    }
-
-
-def _evaluation_from(fields: Mapping[str, Any], arrays: Arrays) -> Evaluation:
-    entries = tuple(
-        ModelScore(
-            name=str(entry["name"]),
-            is_baseline=bool(entry["is_baseline"]),
-            scores=Scores(**entry["scores"]),
-            seconds=float(entry["seconds"]),
-        )
-        for entry in fields["entries"]
-    )
-    return Evaluation(
-        how=str(fields["how"]),
-        classes=tuple(str(name) for name in fields["classes"]),
-        y_index=arrays["evaluation/y_index"],
-        proba=arrays["evaluation/proba"],
-        entries=entries,
-    )
+def _variance_from(value: Any) -> float | None:
+    if value is None:
+        return None
+    variance = float(value)
+    if not (math.isfinite(variance) and variance > 0):
+        raise ValueError("the variance of the target is not a positive number")
+    return variance
 
 
 def _provenance_from(fields: Mapping[str, Any]) -> Provenance:

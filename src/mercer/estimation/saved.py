@@ -29,9 +29,9 @@ __all__ = ["Common", "common_parts", "is_finite", "require", "restore_common"]
 
 @dataclass(frozen=True)
 class Common:
-    """The parts of a fitted estimator that all methods have."""
+    """The parts of a fitted estimator that all methods have; a regressor knows no classes."""
 
-    classes: NDArray[Any]
+    known_classes: NDArray[Any] | None
     feature_labels: tuple[str, ...]
     has_feature_names: bool
     standardizer: Standardizer
@@ -39,9 +39,23 @@ class Common:
     diagnostics: Diagnostics
     notes: tuple[str, ...]
 
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels of a classifier's classes.
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
+        if self.known_classes is None:
+            raise ValueError("a classifier needs classes")
+        return self.known_classes
+
     def put_into(self, model: Any) -> None:
         """Set the fitted attributes that they are."""
-        model.classes_ = self.classes
+        if self.known_classes is not None:
+            model.classes_ = self.known_classes
         model.feature_labels_ = self.feature_labels
         model.n_features_in_ = len(self.feature_labels)
         if self.has_feature_names:
@@ -53,15 +67,16 @@ class Common:
 
 
 def common_parts(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Split what all fitted classifiers have into JSON values and arrays."""
+    """Split what all fitted estimators have into JSON values and arrays."""
     values, arrays = draws_to_parts(model.posterior_)
     values |= {
-        "classes": encode_labels(model.classes_),
         "diagnostics": model.diagnostics_.to_dict(),
         "notes": list(model.notes_),
         "labels_of_inputs": list(model.feature_labels_),
         "has_feature_names": hasattr(model, "feature_names_in_"),
     }
+    if hasattr(model, "classes_"):
+        values["classes"] = encode_labels(model.classes_)
     for name, column in vars(model.standardizer_).items():
         arrays[f"standardizer/{name}"] = column
     return values, arrays
@@ -78,7 +93,7 @@ def restore_common(parts: ModelParts) -> Common:
     values, arrays = parts.fields, parts.arrays
     columns = {f.name: arrays[f"standardizer/{f.name}"] for f in fields(Standardizer)}
     common = Common(
-        classes=decode_labels(values["classes"]),
+        known_classes=decode_labels(values["classes"]) if "classes" in values else None,
         feature_labels=tuple(str(name) for name in values["labels_of_inputs"]),
         has_feature_names=bool(values["has_feature_names"]),
         standardizer=Standardizer(**columns),
@@ -86,11 +101,15 @@ def restore_common(parts: ModelParts) -> Common:
         diagnostics=diagnostics_from_dict(values["diagnostics"]),
         notes=tuple(str(note) for note in values["notes"]),
     )
-    classes = common.classes
-    is_right = classes.ndim == 1 and len(classes) > 1 and len(set(classes.tolist())) == len(classes)
-    require(is_right, "classes")
+    if common.known_classes is not None:
+        _check_classes(common.known_classes)
     _check_standardizer(common.standardizer, len(common.feature_labels))
     return common
+
+
+def _check_classes(classes: NDArray[Any]) -> None:
+    is_right = classes.ndim == 1 and len(classes) > 1 and len(set(classes.tolist())) == len(classes)
+    require(is_right, "classes")
 
 
 def _check_standardizer(standardizer: Standardizer, d: int) -> None:

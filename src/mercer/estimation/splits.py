@@ -169,9 +169,10 @@ def _index(
     held: NDArray[np.bool_] = np.isin(units, lonely)
     if len(set(units[~held])) < 2:
         unit = "row" if groups is None else "group"
+        need = "every class needs" if is_classification else "there must be"
         raise DataError(
             f"found {len(set(units))} {unit}(s), too few to split into training and test rows: "
-            f"every class needs two {unit}s"
+            f"{need} two {unit}s"
         )
     return classes, units, held
 

@@ -11,14 +11,17 @@ from scipy.stats import yeojohnson, yeojohnson_normmax
 
 from mercer.errors import DataError, MercerWarning
 
-__all__ = ["METHODS", "Standardizer", "fit_standardizer", "identity"]
+__all__ = ["METHODS", "WARPS", "Standardizer", "fit_standardizer", "identity"]
 
 METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
+WARPS = ("yeo-johnson", "arcsinh")
 
 _CLIP = 10.0  # of the robust columns, in units of the interquartile range
 _ARTEFACTS = 10.0  # "auto": standard deviation above so many interquartile ranges
 # Beyond this, raw values leave no digits to the hyperparameters.
 _LARGEST_RAW = 1e15
+# Columns of a larger absolute skewness are worth a warp.
+_SKEWED = 1.0
 # Standardised values are kept within this: a covariance is 0 long before, and squares are finite.
 _LARGEST = 1e100
 _PLAIN, _ROBUST, _YEO_JOHNSON, _ARCSINH = 0, 1, 2, 3
@@ -54,6 +57,55 @@ class Standardizer:
         with np.errstate(over="ignore"):
             Z = self._transform(X)
         return np.ascontiguousarray(np.clip(Z, -_LARGEST, _LARGEST))
+
+    @property
+    def units(self) -> Array:
+        """Length of a standardised unit in units of each input, shape (d,); 1 if constant.
+
+        Of a warped column it is that at the column's centre.
+        """
+        return np.where(self.scale == 0.0, 1.0, self.scale * self.after_scale)
+
+    def is_skewed(self, X: Array) -> NDArray[np.bool_]:
+        """Which columns of the training rows have an absolute skewness above 1, shape (d,)."""
+        deviations = X - X.mean(axis=0)
+        Z = deviations / np.where(self.scale == 0.0, 1.0, _std(deviations))
+        return np.asarray((np.abs(np.mean(Z**3, axis=0)) > _SKEWED) & (self.scale > 0.0))
+
+    def warped(self, X: Array, warp: object, which: NDArray[np.bool_]) -> Standardizer:
+        """Warp some columns instead, learned on training rows X (n, d).
+
+        Parameters
+        ----------
+        warp : {"yeo-johnson", "arcsinh"}
+            The second of values less their median, over their interquartile range.
+        which : ndarray of shape (d,)
+            Constant columns are left alone.
+        """
+        which = which & (self.scale > 0.0)
+        deviations = X - X.mean(axis=0)
+        centre, scale = X.mean(axis=0), _std(deviations)
+        if warp == "arcsinh":
+            median, iqr = _quartiles(X)
+            centre, scale = median, np.where(iqr > 0.0, iqr, scale)
+        kind = _ARCSINH if warp == "arcsinh" else _YEO_JOHNSON
+        first = replace(
+            self,
+            kind=np.where(which, kind, self.kind),
+            centre=np.where(which, centre, self.centre),
+            scale=np.where(which, scale, self.scale),
+        )
+        return _with_second_stage(first, X) if which.any() else first
+
+    @property
+    def is_clipped(self) -> NDArray[np.bool_]:
+        """Which columns are scaled by quartiles and clipped, shape (d,)."""
+        return np.asarray(self.kind == _ROBUST)
+
+    @property
+    def is_warped(self) -> NDArray[np.bool_]:
+        """Which columns are bent, not only moved and scaled, shape (d,)."""
+        return np.asarray((self.kind == _YEO_JOHNSON) | (self.kind == _ARCSINH))
 
     def _transform(self, X: Array) -> Array:
         is_constant = self.scale == 0.0
@@ -93,19 +145,13 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
     _check_range(too_large, names)
     is_constant = np.ptp(X, axis=0) == 0.0
     _warn_constant(is_constant, names)
-    lower, median, upper = np.quantile(X, (0.25, 0.5, 0.75), axis=0)
-    iqr = upper - lower
+    median, iqr = _quartiles(X)
     is_robust = _robust_columns(method, std, iqr)
     kind = np.where(is_robust, _ROBUST, _PLAIN)
     centre = np.where(is_robust, median, mean)
-    scale = np.where(is_robust, iqr, std)
-    if method in ("yeo-johnson", "arcsinh"):
-        kind = np.where(is_constant, _PLAIN, _YEO_JOHNSON if method != "arcsinh" else _ARCSINH)
-    if method == "arcsinh":
-        centre, scale = median, np.where(iqr > 0.0, iqr, std)
-    scale = np.where(is_constant, 0.0, scale)
+    scale = np.where(is_constant, 0.0, np.where(is_robust, iqr, std))
     plain = Standardizer(kind, centre, scale, np.ones(d), np.zeros(d), np.ones(d))
-    return _with_second_stage(plain, X) if method in ("yeo-johnson", "arcsinh") else plain
+    return plain.warped(X, method, np.full(d, True)) if method in WARPS else plain
 
 
 def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:
@@ -133,7 +179,7 @@ def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]
 
 def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
     """Learn the warp's parameter on the scaled columns, and centre and scale what it gives."""
-    d = X.shape[1]
+    d, is_warped = X.shape[1], first.is_warped
     safe_scale = np.where(first.scale == 0.0, 1.0, first.scale)
     Z = (X - first.centre) / safe_scale
     shape = np.ones(d)
@@ -141,10 +187,21 @@ def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
         shape[j] = np.clip(yeojohnson_normmax(Z[:, j]), -5.0, 5.0)
     warped = Standardizer(first.kind, first.centre, first.scale, shape, np.zeros(d), np.ones(d))
     G = warped.transform(X)
-    std = G.std(axis=0)
+    std = np.where(is_warped, G.std(axis=0), 1.0)
     return Standardizer(
-        first.kind, first.centre, first.scale, shape, G.mean(axis=0), np.where(std > 0, std, 1.0)
+        first.kind,
+        first.centre,
+        first.scale,
+        shape,
+        np.where(is_warped, G.mean(axis=0), 0.0),
+        np.where(std > 0, std, 1.0),
     )
+
+
+def _quartiles(X: Array) -> tuple[Array, Array]:
+    """Median and interquartile range of each column."""
+    lower, median, upper = np.quantile(X, (0.25, 0.5, 0.75), axis=0)
+    return median, upper - lower
 
 
 def _std(deviations: Array) -> Array:

@@ -48,6 +48,21 @@ NAMES = (
         "mercer.papers.sphere_claims",
         "Graepel & Herbrich, sections 4 to 6: what is claimed in words",
     ),
+    NamedReproduction(
+        "spectral-table-1",
+        "mercer.papers.spectral_table_1",
+        "Oliva et al., Table 1: regression errors of BaNK and its rivals",
+    ),
+    NamedReproduction(
+        "spectral-figure-3",
+        "mercer.papers.spectral_figure_3",
+        "Oliva et al., Figure 3: a kernel recovered from data",
+    ),
+    NamedReproduction(
+        "spectral-figure-4",
+        "mercer.papers.spectral_figure_4",
+        "Oliva et al., Figure 4: error and time against rows and frequencies, regression",
+    ),
 )
 
 

@@ -44,11 +44,14 @@ class Settings:
         Chains at a time.
     tell : callable
         Told one line about each stage.
+    folder : Path or None
+        Where a long reproduction keeps what is done, and finds it when it is run again.
     """
 
     is_quick: bool = False
     n_jobs: int | None = None
     tell: Callable[[str], None] = field(default=lambda line: None)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,12 @@ class Reproduction:
     notes : tuple of str
     draw : callable or None
         Draws the picture on an empty figure, whose size it may set; None for one dot a repeat.
+    number : str
+        How means and errors are written: a format.
+    tables : tuple of str
+        Further tables of the page, in Markdown.
+    beside : mapping of unit to mapping of method to ndarray
+        Further columns of the CSV file: other figures of the same repeats, nan where there is none.
     """
 
     name: str
@@ -94,9 +103,12 @@ class Reproduction:
     published: Mapping[str, float]
     notes: tuple[str, ...] = ()
     draw: Callable[[Figure], None] | None = None
+    number: str = ".2f"
+    tables: tuple[str, ...] = ()
+    beside: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def to_markdown(self) -> str:
-        """Return the page: title, table of claims, notes."""
+        """Return the page: title, table of claims, further tables, notes."""
         lines = [f"# {self.title}", "", f"Source: {self.source}. Made by `{self.command}`.", ""]
         lines += ["| claim | paper | ours | verdict |", "|---|---|---|---|"]
         for claim in self.claims:
@@ -106,8 +118,11 @@ class Reproduction:
         lines.append("|---|---|---|---|")
         for method, values in self.measured.items():
             mean, error = mean_and_error(values)
-            spread = "-" if len(values) < 2 else f"{error:.2f}"
-            lines.append(f"| {method} | {mean:.2f} | {spread} | {len(values)} |")
+            spread = "-" if len(values) < 2 else format(error, self.number)
+            shown = format(mean, self.number)
+            lines.append(f"| {method} | {shown} | {spread} | {len(values)} |")
+        for table in self.tables:
+            lines += ["", table]
         lines += ["", *self.notes]
         return "\n".join(lines) + "\n"
 
@@ -115,10 +130,12 @@ class Reproduction:
         """Return one row a method and repeat."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["method", "repeat", self.unit])
+        writer.writerow(["method", "repeat", self.unit, *self.beside])
         for method, values in self.measured.items():
-            for repeat, value in enumerate(values):
-                writer.writerow([method, repeat, f"{value:.10g}"])
+            others = [column[method] for column in self.beside.values()]
+            for repeat, row in enumerate(zip(values, *others, strict=True)):
+                cells = ["" if np.isnan(value) else f"{value:.10g}" for value in row]
+                writer.writerow([method, repeat, *cells])
         return text.getvalue()
 
 

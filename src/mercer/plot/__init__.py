@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer.plot.error_coverage_curve import error_coverage
     from mercer.plot.input_relevance import relevance
+    from mercer.plot.interval_shares import interval_coverage
+    from mercer.plot.learned_kernel_lags import learned_kernel
     from mercer.plot.noise_evidence import evidence_curve
+    from mercer.plot.pit_bars import pit
+    from mercer.plot.predicted_observed import predictions
+    from mercer.plot.prediction_curve import predicted_band
     from mercer.plot.rank_histograms import ranks
     from mercer.plot.reliability_diagram import reliability
     from mercer.plot.repeated_runs import repeats
+    from mercer.plot.residual_points import residuals
     from mercer.plot.sampled_boundaries import boundaries
+    from mercer.plot.spectral_density_band import spectral_density
     from mercer.plot.suspect_labels import label_errors
     from mercer.plot.trace_lines import trace
 
@@ -20,11 +27,18 @@ __all__ = [
     "boundaries",
     "error_coverage",
     "evidence_curve",
+    "interval_coverage",
     "label_errors",
+    "learned_kernel",
+    "pit",
+    "predicted_band",
+    "predictions",
     "ranks",
     "relevance",
     "reliability",
     "repeats",
+    "residuals",
+    "spectral_density",
     "trace",
 ]
 
@@ -33,11 +47,18 @@ _HOMES = {
     "boundaries": "sampled_boundaries",
     "error_coverage": "error_coverage_curve",
     "evidence_curve": "noise_evidence",
+    "interval_coverage": "interval_shares",
     "label_errors": "suspect_labels",
+    "learned_kernel": "learned_kernel_lags",
+    "pit": "pit_bars",
+    "predicted_band": "prediction_curve",
+    "predictions": "predicted_observed",
     "ranks": "rank_histograms",
     "relevance": "input_relevance",
     "reliability": "reliability_diagram",
     "repeats": "repeated_runs",
+    "residuals": "residual_points",
+    "spectral_density": "spectral_density_band",
     "trace": "trace_lines",
 }
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.posterior.held_out import HeldTargets
+from mercer.posterior.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
+from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import Scores
 
-__all__ = ["Evaluation", "ModelScore", "Provenance"]
+__all__ = [
+    "AnyEvaluation",
+    "Evaluation",
+    "ModelScore",
+    "Provenance",
+    "RegressionEvaluation",
+    "RegressionModelScore",
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,60 @@ class Evaluation:
     y_index: NDArray[np.int64]
     proba: NDArray[np.float64]
     entries: tuple[ModelScore, ...]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The scores of the entries."""
+        return CLASSIFICATION_METRICS
+
+
+@dataclass(frozen=True)
+class RegressionModelScore:
+    """The held-out scores of one model or baseline on the rows of a `RegressionEvaluation`.
+
+    Attributes
+    ----------
+    name : str
+    is_baseline : bool
+    scores : RegressionScores
+    seconds : float
+    gap_error : float or None
+        Standard error of the difference between its mean squared error and the model's, over
+        paired rows; None for the model itself, and of a single row.
+    """
+
+    name: str
+    is_baseline: bool
+    scores: RegressionScores
+    seconds: float
+    gap_error: float | None
+
+
+@dataclass(frozen=True)
+class RegressionEvaluation:
+    """Held-out predictive laws of the model, with the scores of the baselines beside it.
+
+    Attributes
+    ----------
+    how : str
+        As in `Evaluation`.
+    rows : HeldTargets
+        Held-out rows, as the model predicts them.
+    entries : tuple of RegressionModelScore
+        The model itself first, then the baselines, on the same rows and folds.
+    """
+
+    how: str
+    rows: HeldTargets
+    entries: tuple[RegressionModelScore, ...]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The scores of the entries."""
+        return REGRESSION_METRICS
+
+
+AnyEvaluation: TypeAlias = Evaluation | RegressionEvaluation
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mercer.errors import UsageError
-from mercer.posterior.evaluation import Evaluation, Provenance
+from mercer.estimation.tasks import task_of
+from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
-from mercer.report import gp, sphere
+from mercer.report import gp, spectral, sphere
 from mercer.report.chains import chains_section, diagnostics_section
-from mercer.report.held_out import (
-    COMPARED,
-    coverage_section,
-    error_rate_se,
-    reliability_section,
-    scores_section,
-    standing,
-)
+from mercer.report.held_out import class_sections, class_tiles
+from mercer.report.held_out_numbers import number_sections, number_tiles
 from mercer.report.overview import fit_section, reproduce_section
 from mercer.report.section import Report, Section, Tile
 from mercer.report.words import count, percent
@@ -43,13 +38,33 @@ _METHODS: Final = {
     "KernelGibbsClassifier": _Method(
         sphere.TITLE, sphere.GLOSSARY, sphere.describe, sphere.sections
     ),
+    "BaNKRegressor": _Method(
+        spectral.TITLE,
+        spectral.GLOSSARY,
+        spectral.describe,
+        lambda model, _: spectral.sections(model),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """What a report says of held-out rows of one task."""
+
+    sections: Callable[[Any], tuple[Section, ...]]  # of an evaluation, or None
+    tiles: Callable[[Any], tuple[Tile, ...]]  # of an evaluation
+
+
+_HELD_OUT: Final = {
+    "classification": _HeldOut(class_sections, class_tiles),
+    "regression": _HeldOut(number_sections, number_tiles),
 }
 
 
 def build_report(
     estimator: Any,
     *,
-    evaluation: Evaluation | None,
+    evaluation: AnyEvaluation | None,
     provenance: Provenance | None,
     audit: LabelAudit | None = None,
 ) -> Report:
@@ -57,9 +72,9 @@ def build_report(
 
     Parameters
     ----------
-    estimator : GPClassifier or KernelGibbsClassifier
-        Fitted.
-    evaluation : Evaluation or None
+    estimator : estimator
+        A fitted model of mercer.
+    evaluation : Evaluation, RegressionEvaluation or None
         Scores on held-out rows; without them the report says that there are none.
     provenance : Provenance or None
         What it was fitted on and how; without it the report says that this is not known.
@@ -80,21 +95,20 @@ def build_report(
     if kind not in _METHODS:
         raise UsageError(f"there is no report for {kind}, only for {', '.join(_METHODS)}")
     method = _METHODS[kind]
-    held_out = (
-        scores_section(evaluation),
-        reliability_section(evaluation),
-        coverage_section(evaluation),
-    )
+    held_out = _HELD_OUT[task_of(estimator).name]
     sections = (
         fit_section(estimator, method.describe(estimator), provenance),
-        *(held_out if audit is None or evaluation is not None else ()),
+        *(held_out.sections(evaluation) if audit is None or evaluation is not None else ()),
         *method.sections(estimator, audit),
         chains_section(estimator),
         diagnostics_section(estimator, method.glossary),
         reproduce_section(estimator, provenance),
     )
     title = method.title if audit is None else f"Audit of labels: {method.title}"
-    tiles = _tiles(estimator, evaluation) if audit is None else _audit_tiles(estimator, audit)
+    if audit is None:
+        tiles = _tiles(estimator, evaluation, held_out.tiles)
+    else:
+        tiles = _audit_tiles(estimator, audit)
     return Report(title, _subtitle(provenance), tiles, sections)
 
 
@@ -124,28 +138,10 @@ def _audit_tiles(estimator: Any, audit: LabelAudit) -> tuple[Tile, ...]:
     return (*tiles, _sampling_tile(estimator))
 
 
-def _tiles(estimator: Any, evaluation: Evaluation | None) -> tuple[Tile, ...]:
+def _tiles(
+    estimator: Any, evaluation: AnyEvaluation | None, tiles: Callable[[Any], tuple[Tile, ...]]
+) -> tuple[Tile, ...]:
     sampling = _sampling_tile(estimator)
     if evaluation is None:
         return (Tile("Held-out scores", "none", "see Scores", needs_attention=True), sampling)
-    model = evaluation.entries[0]
-    place = standing(evaluation)
-    note = "no baseline to compare with"
-    if place is not None:
-        word, best = place
-        note = f"{COMPARED[word]} the best baseline ({percent(best.scores.error_rate)})"
-    return (
-        Tile(
-            "Error rate",
-            percent(model.scores.error_rate),
-            f"± {100 * error_rate_se(model):.1f}, {note}",
-            needs_attention=place is not None and place[0] == "behind",
-        ),
-        Tile("Log score", f"{model.scores.log_score:.3f}", "nats a row, lower is better"),
-        Tile(
-            "Calibration error",
-            percent(model.scores.calibration_error),
-            "average distance of probability from frequency",
-        ),
-        sampling,
-    )
+    return (*tiles(evaluation), sampling)

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mercer.plot import (
     boundaries,
     error_coverage,
     evidence_curve,
+    interval_coverage,
     label_errors,
+    learned_kernel,
+    pit,
+    predicted_band,
+    predictions,
     ranks,
     relevance,
     reliability,
+    residuals,
+    spectral_density,
     trace,
 )
 from mercer.plot.style import bare_figure, to_svg
 from mercer.posterior.coverage import ErrorCoverage
 from mercer.posterior.draws import Draws
+from mercer.posterior.held_out import HeldTargets
+from mercer.posterior.interval_coverage import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import ReliabilityCurve
 from mercer.sphere.evidence import EvidenceCurve
 
@@ -27,10 +37,17 @@ __all__ = [
     "boundaries_svg",
     "coverage_svg",
     "evidence_svg",
+    "interval_coverage_svg",
+    "kernel_svg",
     "label_errors_svg",
+    "pit_svg",
+    "predicted_band_svg",
+    "predictions_svg",
     "ranks_svg",
     "relevance_svg",
     "reliability_svg",
+    "residuals_svg",
+    "spectral_density_svg",
     "trace_svg",
 ]
 
@@ -73,12 +90,61 @@ def boundaries_svg(model: Any, X: ArrayLike, y: ArrayLike, ringed: ArrayLike) ->
     return to_svg(fig)
 
 
+def predictions_svg(rows: HeldTargets, shown: NDArray[np.int64]) -> str:
+    """Draw some rows, observed against predicted, with their intervals."""
+    fig = bare_figure(_WIDTH, 4.6)
+    ends = rows.lower[shown], rows.upper[shown]
+    predictions(rows.y[shown], rows.mean[shown], *ends, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def residuals_svg(rows: HeldTargets, n_shown: int) -> str:
+    """Draw residuals against predictions."""
+    fig = bare_figure(_WIDTH, 3.6)
+    residuals(rows.y, rows.mean, n_shown=n_shown, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def pit_svg(histogram: PitHistogram) -> str:
+    """Draw where observations lie in their predictive laws."""
+    fig = bare_figure(_WIDTH, 4.4)
+    pit(histogram, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def interval_coverage_svg(curve: IntervalCoverage) -> str:
+    """Draw nominal against observed coverage."""
+    fig = bare_figure(_WIDTH, 4.4)
+    interval_coverage(curve, ax=fig.subplots())
+    return to_svg(fig)
+
+
 def relevance_svg(
     weights: ArrayLike, names: Sequence[str], prior_interval: tuple[float, float] | None
 ) -> str:
     """Draw the weights of the inputs."""
     fig = bare_figure(_WIDTH, 1.1 + 0.36 * min(len(names), 30))
     relevance(weights, names, prior_interval=prior_interval, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def kernel_svg(model: Any, n_panels: int) -> str:
+    """Draw the learned kernel along so many inputs, three in a row."""
+    fig = bare_figure(_WIDTH, 3.6 if n_panels == 1 else 0.5 + 1.6 * -(-n_panels // 3))
+    return to_svg(learned_kernel(model, fig=fig))
+
+
+def predicted_band_svg(model: Any, X: ArrayLike) -> str:
+    """Draw predictions along the only input."""
+    fig = bare_figure(_WIDTH, 3.6)
+    predicted_band(model, X, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def spectral_density_svg(model: Any, column: int) -> str:
+    """Draw the density of the frequencies of one input."""
+    fig = bare_figure(_WIDTH, 3.6)
+    spectral_density(model, column, ax=fig.subplots())
     return to_svg(fig)
 
 

@@ -12,11 +12,13 @@ from mercer.posterior.coverage import COVERAGES, ErrorCoverage, error_coverage_c
 from mercer.posterior.evaluation import Evaluation
 from mercer.posterior.scores import PROBA_FLOOR, ReliabilityCurve, reliability_curve
 from mercer.report.figures import coverage_svg, reliability_svg
-from mercer.report.section import Cell, Figure, NamedTable, Section
+from mercer.report.section import Cell, Figure, NamedTable, Section, Tile
 from mercer.report.words import count, duration, ordinal, percent
 
 __all__ = [
     "COMPARED",
+    "class_sections",
+    "class_tiles",
     "coverage_section",
     "error_rate_se",
     "reliability_section",
@@ -24,17 +26,50 @@ __all__ = [
     "standing",
 ]
 
-_ABSENT: Final = (
+ABSENT: Final = (
     "There are no held-out rows: nothing here says how well the model predicts rows that it has "
     "not seen. Name a test file, a test share or a number of folds when fitting to get scores."
 )
+
+
+def class_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
+    """Return the sections on held-out rows of a classifier."""
+    return (
+        scores_section(evaluation),
+        reliability_section(evaluation),
+        coverage_section(evaluation),
+    )
+
+
+def class_tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
+    """Return the headline numbers of a classifier."""
+    model = evaluation.entries[0]
+    place = standing(evaluation)
+    note = "no baseline to compare with"
+    if place is not None:
+        word, best = place
+        note = f"{COMPARED[word]} the best baseline ({percent(best.scores.error_rate)})"
+    return (
+        Tile(
+            "Error rate",
+            percent(model.scores.error_rate),
+            f"± {100 * error_rate_se(model):.1f}, {note}",
+            needs_attention=place is not None and place[0] == "behind",
+        ),
+        Tile("Log score", f"{model.scores.log_score:.3f}", "nats a row, lower is better"),
+        Tile(
+            "Calibration error",
+            percent(model.scores.calibration_error),
+            "average distance of probability from frequency",
+        ),
+    )
 
 
 def scores_section(evaluation: Evaluation | None) -> Section:
     """Build the section of scores, the baselines beside the model."""
     title = "Scores on rows it had not seen"
     if evaluation is None:
-        return Section("scores", title, (_ABSENT,))
+        return Section("scores", title, (ABSENT,))
     n_rows = evaluation.entries[0].scores.n_rows
     text = [
         f"Scored on {count(n_rows)} rows that were not used for fitting ({evaluation.how}).",

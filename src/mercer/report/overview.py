@@ -23,10 +23,10 @@ def fit_section(
         if draws.n_chains > 1
         else f"{count(draws.n_total)} draws of 1 chain"
     )
-    facts = [
-        ("Classes", listing([str(label) for label in estimator.classes_])),
-        ("Posterior", sampled),
-    ]
+    classes = [str(label) for label in getattr(estimator, "classes_", ())]
+    told = [("Classes", listing(classes))] if classes else []
+    posterior = ("Posterior", sampled)
+    facts = [*told, posterior]
     text = description
     if provenance is None:
         text = (*description, _UNKNOWN)
@@ -35,10 +35,10 @@ def fit_section(
         facts = [
             ("Data", provenance.source),
             ("Target", provenance.target),
-            *facts[:1],
+            *told,
             ("Rows", count(provenance.n_rows)),
             ("Inputs", inputs),
-            *facts[1:],
+            posterior,
             ("Fitted", f"{provenance.created}, in {duration(provenance.seconds)}"),
         ]
         facts += [("Notes" if i == 0 else "", note) for i, note in enumerate(provenance.notes)]

@@ -6,7 +6,9 @@ import math
 import statistics
 from collections.abc import Sequence
 
-__all__ = ["column", "count", "duration", "listing", "ordinal", "percent"]
+from mercer.posterior.digits import digits
+
+__all__ = ["column", "count", "duration", "listing", "number", "ordinal", "percent"]
 
 
 def count(value: int) -> str:
@@ -46,6 +48,22 @@ def _fixed(value: float | None, decimals: int) -> str:
     is_extreme = abs(value) >= 1e9 or 0 < abs(value) < 0.5 * 10**-decimals
     text = f"{value:.1g}" if is_extreme else f"{value:,.{decimals}f}".replace(",", "\u202f")
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def number(value: float | None, n_digits: int = 3) -> str:
+    """Return a number of any size with so many significant digits; whole digits are all kept.
+
+    >>> [number(x) for x in (0.12345, -2.0, -0.5, 2.3e-7, None)]
+    ['0.123', '−2.00', '−0.500', '2.30e−07', '–']
+    >>> number(1234.56) == "1\u202f235"
+    True
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    whole, point, rest = digits(value, n_digits).partition(".")
+    grouped = whole if "e" in whole else f"{int(whole):,}".replace(",", "\u202f")
+    sign = "-" if value < 0 and not grouped.startswith("-") else ""  # of -0.5
+    return f"{sign}{grouped}{point}{rest}".replace("-", "−")
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mercer import models
+
 from .conftest import SPHERE, TINY
 
 
@@ -69,7 +71,9 @@ def test_a_setting_goes_to_the_models_that_take_it(run, table: Path) -> None:
     assert all("problem" not in model for model in json.loads(out)["models"])
 
 
-def test_regression_is_refused(run) -> None:
+def test_a_task_without_a_model_is_refused(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    classifiers = tuple(entry for entry in models.MODELS if entry.task == "classification")
+    monkeypatch.setattr(models, "MODELS", classifiers)
     code, _, err = run("compare", "diabetes_progression", "--target", "target")
     assert code == 2
-    assert "regression" in err
+    assert "no model here does regression" in err

@@ -39,7 +39,7 @@ def test_scores_do_not_depend_on_the_number_of_processes(n_jobs: int) -> None:
     assert sorted(folds_done) == 2 * ["DummyClassifier"] + 2 * ["LogisticRegression"]
     assert sorted(done) == ["DummyClassifier", "LogisticRegression"]
     expected = LogisticRegression().fit(X[:20], Y[:20]).predict_proba(X[20:])
-    np.testing.assert_array_equal(results[0].probas[0], expected)
+    np.testing.assert_array_equal(results[0].parts[0].proba, expected)
     assert results[0].pooled.n_rows == 40
     mean, error = results[0].mean_and_error("error_rate")
     assert mean < 0.2

@@ -114,7 +114,8 @@ REFUTED = {"at q = 0 the margin is a measure of the evidence: kernels of all len
 @pytest.mark.parametrize("name", [entry.name for entry in NAMES])
 def test_quick_reproductions_hold(name: str) -> None:
     """All judged claims but those that compare with a rival on a handful of splits."""
-    if name.startswith("gp-") and "MERCER_DATA" not in os.environ:
+    needs_data = name.startswith(("gp-", "spectral-table-", "spectral-figure-4"))
+    if needs_data and "MERCER_DATA" not in os.environ:
         pytest.skip("MERCER_DATA is not set")
     outcome = reproduce(name, Settings(is_quick=True))
     failed = {claim.claim for claim in outcome.claims if claim.verdict == "fails"}

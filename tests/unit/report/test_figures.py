@@ -11,14 +11,18 @@ from mercer.report.figures import (
     boundaries_svg,
     coverage_svg,
     evidence_svg,
+    kernel_svg,
     label_errors_svg,
+    predicted_band_svg,
     ranks_svg,
     relevance_svg,
     reliability_svg,
+    spectral_density_svg,
     trace_svg,
 )
 from support.audited import audited, two_clusters
 from support.fake_estimator import fake_draws
+from support.learned import learned
 
 _NAMES = ("log_density", "log_weight[glu]")
 
@@ -33,6 +37,10 @@ _NAMES = ("log_density", "log_weight[glu]")
         lambda: boundaries_svg(audited(), *two_clusters(), np.zeros(40, dtype=bool)),
         lambda: relevance_svg(np.ones((3, 1)), ("a",), (0.1, 10.0)),
         lambda: relevance_svg(np.ones((3, 60)), [f"x{i}" for i in range(60)], None),
+        lambda: kernel_svg(learned(d=1), 1),
+        lambda: kernel_svg(learned(), 3),
+        lambda: spectral_density_svg(learned(), 1),
+        lambda: predicted_band_svg(learned(d=1), [-1.0, 1.0]),
         lambda: trace_svg(fake_draws(n_draws=20), _NAMES),
         lambda: ranks_svg(fake_draws(n_draws=20), _NAMES),
     ],

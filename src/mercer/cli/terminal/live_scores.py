@@ -7,24 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mercer.cli.terminal.score_table import METRICS, digits3, duration, lowest, plain_table
+from mercer.cli.terminal.score_table import digits3, duration, lowest, plain_table, shown
 from mercer.estimation.cross_validate import Result
-from mercer.posterior.scores import score_classification
+from mercer.estimation.tasks import CLASSIFICATION, Task
+from mercer.posterior.digits import digits
+from mercer.posterior.metrics import Metric, find_metric
 
 __all__ = ["LiveScores", "advice", "results_json"]
-
-_IN_WORDS = {
-    "error_rate": "error rate",
-    "log_score": "log score",
-    "brier_score": "Brier score",
-    "calibration_error": "calibration error",
-}
 
 # What a model of mercer says beyond probabilities.
 _ALSO = {
@@ -36,11 +30,14 @@ _ALSO = {
 class LiveScores:
     """The state of the table: finished models sorted by the metric, then the others."""
 
-    def __init__(self, names: Sequence[str], n_folds: int, metric: str) -> None:
+    def __init__(
+        self, names: Sequence[str], n_folds: int, metric: str, task: Task = CLASSIFICATION
+    ) -> None:
         self._n_done = dict.fromkeys(names, 0)
         self._begun: set[str] = set()
         self._n_folds = n_folds
-        self._metric = metric
+        self._metric = find_metric(task.metrics, metric)
+        self._columns = shown(task.metrics, self._metric)
         self._results: dict[str, Result] = {}
         self._live: Live | None = None
 
@@ -70,24 +67,25 @@ class LiveScores:
 
     def table(self, *, is_final: bool = False) -> Table:
         """Build the table as it stands; the best of each column in bold at the end."""
-        names = list(METRICS.values())
-        position = list(METRICS).index(self._metric)
-        if self._metric != "calibration_error":
+        columns, by = self._columns, self._metric
+        names = [metric.heading for metric in columns]
+        position = columns.index(by)
+        if not by.is_pooled:
             names[position] += " ±"
         table = plain_table("model", *names, "seconds")
         done = [result for result in self._results.values() if not result.problem]
-        done.sort(key=lambda result: result.mean_and_error(self._metric)[0])
-        means = [[result.mean_and_error(name)[0] for name in METRICS] for result in done]
-        best = lowest(means) if means and is_final else [""] * len(METRICS)
+        done.sort(key=lambda result: result.mean_and_error(by.name)[0])
+        means = [[result.mean_and_error(each.name)[0] for each in columns] for result in done]
+        best = lowest(means, columns) if means and is_final else [""] * len(columns)
         for result, values in zip(done, means, strict=True):
             texts = [digits3(value) for value in values]
             cells = [
                 Text(text, style="bold" if text == winner else "")
                 for text, winner in zip(texts, best, strict=True)
             ]
-            error = result.mean_and_error(self._metric)[1]
+            error = result.mean_and_error(by.name)[1]
             if math.isfinite(error):
-                cells[position].append(f" {error:.3f}", style="dim")
+                cells[position].append(f" {_error_text(by, error)}", style="dim")
             table.add_row(result.name, *cells, duration(result.seconds))
         for name, n_done in self._n_done.items():
             found = self._results.get(name)
@@ -104,12 +102,20 @@ class LiveScores:
             self._live.update(self.table(), refresh=True)
 
 
+def _error_text(metric: Metric, error: float) -> str:
+    if metric.error_decimals is None:
+        return digits(error, 2)
+    return f"{error:.{metric.error_decimals}f}"
+
+
 def advice(results: Sequence[Result], metric: str, limit: float) -> str:
     """Say in a sentence or two which to take: mercer's best beside the best baseline.
 
     The difference is taken fold by fold; within two standard errors the two are called level.
     """
-    words = _IN_WORDS[metric]
+    task = results[0].task
+    by = find_metric(task.metrics, metric)
+    words = by.words
     scored = [result for result in results if not result.problem]
     ours = _best([result for result in scored if not result.is_baseline], metric)
     theirs = _best([result for result in scored if result.is_baseline], metric)
@@ -127,7 +133,7 @@ def advice(results: Sequence[Result], metric: str, limit: float) -> str:
         return f"Of the {kind}s scored, {only.name} has the lowest {words}.{ending}"
     gap, error = _difference(ours, theirs, metric)
     amount = digits3(abs(gap))
-    if metric != "calibration_error":
+    if not by.is_pooled:
         amount += f" ± {digits3(error)} over the folds"
     if abs(gap) <= 2 * error:
         quicker, slower = sorted((ours, theirs), key=lambda result: result.seconds)
@@ -158,10 +164,13 @@ def _as_json(result: Result) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": result.name, "is_baseline": result.is_baseline}
     if result.problem:
         return {**fields, "problem": result.problem}
-    for metric in METRICS:
-        mean, error = result.mean_and_error(metric)
-        fields[metric] = {"mean": mean, "standard_error": error if math.isfinite(error) else None}
-    return {**fields, "seconds": result.seconds, "n_folds": len(result.y)}
+    for metric in result.task.metrics:
+        mean, error = result.mean_and_error(metric.name)
+        fields[metric.name] = {
+            "mean": mean,
+            "standard_error": error if math.isfinite(error) else None,
+        }
+    return {**fields, "seconds": result.seconds, "n_folds": len(result.parts)}
 
 
 def _best(results: Sequence[Result], metric: str) -> Result | None:
@@ -170,14 +179,8 @@ def _best(results: Sequence[Result], metric: str) -> Result | None:
 
 def _difference(first: Result, second: Result, metric: str) -> tuple[float, float]:
     """Return mean and standard error, over the folds, of first minus second."""
-    if metric == "calibration_error":
-        gap = first.pooled.calibration_error - second.pooled.calibration_error
+    if math.isnan(first.mean_and_error(metric)[1]):
+        gap = first.mean_and_error(metric)[0] - second.mean_and_error(metric)[0]
         return gap, abs(gap)  # no standard error is known: never called apart
-    gaps = np.array(
-        [
-            getattr(score_classification(y, p), metric)
-            - getattr(score_classification(y, q), metric)
-            for y, p, q in zip(first.y, first.probas, second.probas, strict=True)
-        ]
-    )
+    gaps = first.by_fold(metric) - second.by_fold(metric)
     return float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(len(gaps)))

@@ -10,18 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from mercer.data.wording import printable
-from mercer.posterior.evaluation import Evaluation
-from mercer.posterior.scores import Scores
+from mercer.posterior.evaluation import AnyEvaluation, ModelScore, RegressionModelScore
+from mercer.posterior.metrics import Metric
 
-__all__ = ["METRICS", "columns_of", "digits3", "duration", "evaluation_table", "plain_table"]
+__all__ = ["digits3", "duration", "evaluation_table", "lowest", "plain_table", "shown"]
 
-#: Scores by the name of `Scores`, and what tables call them.
-METRICS = {
-    "error_rate": "error",
-    "log_score": "log score",
-    "brier_score": "Brier",
-    "calibration_error": "calibration",
-}
+
+def shown(metrics: Sequence[Metric], by: Metric | None = None) -> list[Metric]:
+    """Return the metrics that a table has columns for, that which it is sorted by among them."""
+    return [metric for metric in metrics if metric.is_shown or metric == by]
 
 
 def digits3(value: float) -> str:
@@ -67,31 +64,26 @@ def plain_table(*columns: str, n_text: int = 1) -> Table:
     return table
 
 
-def evaluation_table(evaluation: Evaluation) -> Table:
+def evaluation_table(evaluation: AnyEvaluation) -> Table:
     """Show the scores of a model and its baselines, the best of each column in bold.
 
     Calibration has no winner: the class shares alone are always calibrated.
     """
-    table = plain_table("held out", *METRICS.values(), "seconds")
-    texts = [columns_of(entry.scores) for entry in evaluation.entries]
-    best = lowest(
-        [[getattr(entry.scores, name) for name in METRICS] for entry in evaluation.entries]
-    )
-    for entry, row in zip(evaluation.entries, texts, strict=True):
+    metrics = shown(evaluation.metrics)
+    table = plain_table("held out", *(metric.heading for metric in metrics), "seconds")
+    entries: tuple[ModelScore | RegressionModelScore, ...] = evaluation.entries
+    values = [[metric.of(entry.scores) for metric in metrics] for entry in entries]
+    best = lowest(values, metrics)
+    for entry, row in zip(entries, values, strict=True):
         cells = [
             Text(text, style="bold" if text == winner else "")
-            for text, winner in zip(row, best, strict=True)
+            for text, winner in zip(map(digits3, row), best, strict=True)
         ]
         table.add_row(printable(entry.name), *cells, duration(entry.seconds))
     return table
 
 
-def columns_of(scores: Scores) -> list[str]:
-    """Write the scores of one row of a table."""
-    return [digits3(getattr(scores, name)) for name in METRICS]
-
-
-def lowest(rows: Sequence[Sequence[float]]) -> list[str]:
-    """Return the lowest of each column as it is shown; none for calibration, the last."""
-    *judged, _ = [digits3(min(column)) for column in zip(*rows, strict=True)]
-    return [*judged, ""]
+def lowest(rows: Sequence[Sequence[float]], metrics: Sequence[Metric]) -> list[str]:
+    """Return the lowest of each column as it is shown; "" for a column without a winner."""
+    columns = zip(metrics, zip(*rows, strict=True), strict=True)
+    return [digits3(min(column)) if metric.has_winner else "" for metric, column in columns]

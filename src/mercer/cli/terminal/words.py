@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 from mercer.cli.terminal.score_table import digits3
 from mercer.posterior.comparison import verdict
 from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.evaluation import Evaluation
+from mercer.posterior.evaluation import AnyEvaluation, Evaluation
 
 __all__ = ["diagnosed", "evaluation_json", "score_words"]
 
@@ -25,20 +26,20 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     return [("sampling", f"no warnings: {words}, no divergences")]
 
 
-def score_words(evaluation: Evaluation) -> str:
+def score_words(evaluation: AnyEvaluation) -> str:
     """Say the scores of the model on one line."""
-    s = evaluation.entries[0].scores
-    return (
-        f"{s.n_rows} rows: error {digits3(s.error_rate)}, log score {digits3(s.log_score)}, "
-        f"Brier {digits3(s.brier_score)}, calibration error {digits3(s.calibration_error)}"
-    )
+    scores = evaluation.entries[0].scores
+    named = [(metric.brief, metric.of(scores)) for metric in evaluation.metrics if metric.brief]
+    listed = ", ".join(f"{name} {digits3(value)}" for name, value in named if not isnan(value))
+    return f"{scores.n_rows} rows: {listed}"
 
 
-def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
-    """Return scores and verdict as JSON can hold them; not the probabilities of each row."""
+def evaluation_json(evaluation: AnyEvaluation) -> dict[str, Any]:
+    """Return scores and verdict as JSON can hold them; not what was said of each row."""
+    classes = list(evaluation.classes) if isinstance(evaluation, Evaluation) else []
     return {
         "how": evaluation.how,
-        "classes": list(evaluation.classes),
+        "classes": classes,
         "entries": [asdict(entry) for entry in evaluation.entries],
         "verdict": verdict(evaluation).replace("\u00a0", " "),
     }

@@ -24,14 +24,14 @@ def conflicting_rows(table: TrainingTable) -> tuple[int, int, int] | None:
     _, same = np.unique(table.X, axis=0, return_inverse=True)
     same = same.reshape(-1)
     n_classes = len(table.classes)
-    pairs = np.unique(same * n_classes + table.y_index) // n_classes
+    pairs = np.unique(same * n_classes + table.y) // n_classes
     is_mixed = np.bincount(pairs, minlength=len(same))[same] > 1
     if not is_mixed.any():
         return None
     first: dict[int, int] = {}
     for row in np.flatnonzero(is_mixed).tolist():
         earlier = first.setdefault(int(same[row]), row)
-        if table.y_index[earlier] != table.y_index[row]:
+        if table.y[earlier] != table.y[row]:
             return earlier, row, int(is_mixed.sum())
     raise AssertionError("rows of one group with two labels hold a pair that differs")
 
@@ -64,7 +64,7 @@ def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
     if found is None:
         return
     earlier, later, _ = found
-    labels = [quoted(table.classes[table.y_index[row]]) for row in (earlier, later)]
+    labels = [quoted(table.classes[table.y[row]]) for row in (earlier, later)]
     raise DataError(
         f"{printable(table.source)}: rows {table.rows[earlier]} and {table.rows[later]} have equal "
         f"inputs and different labels, {labels[0]} and {labels[1]}; with noise_rate=0 every label "

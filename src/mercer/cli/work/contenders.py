@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from mercer.baselines.peers import PEERS
+from mercer.baselines.by_task import peers_of
 from mercer.cli.work.settings import always, make_estimator, parse_settings
 from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import nearest, quoted
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Contender, for_folds, maker_of
-from mercer.models import MODELS, choose_model
+from mercer.estimation.tasks import Task
+from mercer.models import able_models, choose_model, model_names
 
-__all__ = ["make_contenders"]
+__all__ = ["make_contenders", "metric_for"]
 
 
 def make_contenders(
@@ -25,28 +26,28 @@ def make_contenders(
 ) -> list[Contender]:
     """Return the contenders that were asked for, or all that fit; the quick ones first.
 
-    ``tell`` is told when a model has loops to compile.
+    ``tell`` is told when a model has loops to compile, and which baseline is left out.
 
     Raises
     ------
     UsageError
-        If a name is unknown, or an argument of ``--set``.
+        If a name is unknown or not of this task, or an argument of ``--set``, or nothing is left.
     """
     arguments = parse_settings(settings)
-    n_classes = len(table.classes)
-    if table.task != "classification":
-        choose_model("auto", table.task, n_classes)
-    able = {
-        entry.name: entry
-        for entry in MODELS
-        if entry.task == table.task and entry.max_classes >= n_classes
-    }
-    baselines = {peer.name: peer for peer in PEERS}
-    chosen = _chosen(names, [*baselines, *(entry.name for entry in MODELS)])
+    task, n_classes = table.task.name, len(table.classes)
+    if not able_models(task, 0):
+        choose_model("auto", task, n_classes)
+    able = {entry.name: entry for entry in able_models(task, n_classes)}
+    peers = {peer.name: peer for peer in peers_of(task)}
+    chosen = _chosen(names, [*peers, *model_names()])
+    baselines = {name: peer for name, peer in peers.items() if name in chosen}
+    for name, peer in list(baselines.items()):
+        if peer.most_rows is not None and len(table.labels) > peer.most_rows:
+            tell(f"{peer.label} is left out: it is for {peer.most_rows} rows at most")
+            del baselines[name]
     contenders = [
         Contender(peer.label, True, functools.partial(peer.make, seed))
-        for name, peer in baselines.items()
-        if name in chosen
+        for peer in baselines.values()
     ]
     entries = {name: entry for name, entry in able.items() if name in chosen}
     classes = {name: entry.estimator_class() for name, entry in entries.items()}
@@ -60,9 +61,27 @@ def make_contenders(
         contenders.append(Contender(f"mercer {name}", False, maker_of(for_folds(estimator))))
     if names is not None:
         for name in chosen:
-            if name not in able and name not in baselines:
-                choose_model(name, table.task, n_classes)
+            if name not in able and name not in peers:
+                choose_model(name, task, n_classes)
+    if not contenders:
+        raise UsageError("--models leaves nothing to compare")
     return contenders
+
+
+def metric_for(task: Task, name: str | None) -> str:
+    """Return the metric that was asked for, or the task's own.
+
+    Raises
+    ------
+    UsageError
+        If it is not one of the task.
+    """
+    if name is None:
+        return task.default_metric
+    known = [metric.name for metric in task.metrics if metric.has_winner or metric.is_pooled]
+    if name not in known:
+        raise UsageError(f"--metric {name} is not for {task.name}; there is: {', '.join(known)}")
+    return name
 
 
 def _chosen(names: str | None, known: list[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.baselines.peers import PEERS
+from mercer.baselines.by_task import peers_of
 from mercer.cli.terminal.session import Session
 from mercer.cli.work.splitting import Split
 from mercer.cli.work.table import TrainingTable
@@ -18,7 +19,7 @@ from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, MercerError, NumericalError, UsageError
 from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
 from mercer.models import ModelEntry
-from mercer.posterior.evaluation import Evaluation, ModelScore
+from mercer.posterior.evaluation import AnyEvaluation
 
 __all__ = ["Fitted", "Plan", "constant_columns", "fit_final", "refuse_unconverged", "score"]
 
@@ -53,6 +54,7 @@ class Fitted:
     estimator: Any
     n_rows: int
     seconds: float
+    variance: float | None  # of the targets of these rows; None of classes
 
 
 def fit_final(plan: Plan, session: Session) -> Fitted:
@@ -73,7 +75,8 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     seconds = time.perf_counter() - started
     # How it was run is no part of the model: the file is the same for any number of processes.
     estimator.set_params(n_jobs=None, progress="auto", checkpoint=None)
-    return Fitted(estimator, len(rows), seconds)
+    variance = table.task.variance(table.y[rows])
+    return Fitted(estimator, len(rows), seconds, None if math.isnan(variance) else variance)
 
 
 def refuse_unconverged(fitted: Fitted) -> None:
@@ -83,7 +86,7 @@ def refuse_unconverged(fitted: Fitted) -> None:
         raise NumericalError(f"--strict: {' '.join(warnings)}")
 
 
-def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluation, list[str]]:
+def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvaluation, list[str]]:
     """Score the model and the baselines on the same rows.
 
     Parameters
@@ -95,13 +98,13 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluati
 
     Returns
     -------
-    Evaluation
+    Evaluation or RegressionEvaluation
     notes : list of str
         Baselines that could not be scored.
     """
     contenders = [
         Contender(peer.label, True, functools.partial(peer.make, plan.seed))
-        for peer in PEERS
+        for peer in peers_of(plan.table.task.name)
         if peer.is_brief
     ]
     if fitted is None:
@@ -113,6 +116,7 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluati
             contenders,
             plan.split.folds,
             n_jobs=plan.n_jobs,
+            task=plan.table.task,
             on_fold=lambda name: bar.update(task, advance=1, detail=name),
         )
     if fitted is not None:
@@ -120,18 +124,8 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[Evaluati
     model, *peers = results
     if model.problem:
         raise _typed(model, plan)
-    entries = tuple(
-        ModelScore(result.name, result.is_baseline, result.pooled, result.seconds)
-        for result in (model, *peers)
-        if not result.problem
-    )
-    evaluation = Evaluation(
-        how=plan.split.how,
-        classes=tuple(str(label) for label in plan.table.classes),
-        y_index=np.concatenate(model.y),
-        proba=np.concatenate(model.probas),
-        entries=entries,
-    )
+    scored = [result for result in results if not result.problem]
+    evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
     return evaluation, [f"{each.name}: {each.problem}" for each in peers if each.problem]
 
 
@@ -143,10 +137,11 @@ def _for_folds(plan: Plan) -> Any:
 
 def _score_itself(plan: Plan, fitted: Fitted) -> Result:
     (fold,) = plan.split.folds
+    task = plan.table.task
     started = time.perf_counter()
-    proba = np.asarray(fitted.estimator.predict_proba(fold.X_test))
+    held = task.answer(fitted.estimator, fold.X_test, fold.y_test, task.variance(fold.y_train))
     seconds = fitted.seconds + time.perf_counter() - started
-    return Result(plan.label, False, (proba,), (fold.y_test,), seconds)
+    return Result(plan.label, False, (held,), seconds, task)
 
 
 def _typed(result: Result, plan: Plan) -> Exception:

@@ -18,8 +18,10 @@ from mercer.cli.work.resuming import claim_folder
 from mercer.cli.work.settings import always, make_estimator, parse_settings
 from mercer.cli.work.splitting import UNSCORED, ScoringOptions, Split, split_rows
 from mercer.cli.work.table import TrainingTable, read_training
+from mercer.data.wording import printable
+from mercer.errors import UsageError
 from mercer.estimation.cross_validate import for_folds
-from mercer.models import MODELS, ModelEntry, choose_model
+from mercer.models import ModelEntry, able_models, check_name, choose_model
 
 __all__ = ["FitOptions", "describe_table", "make_plan"]
 
@@ -44,10 +46,12 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     """Read the table, choose the model and the split, and say so."""
     settings = parse_settings(options.settings)
     if options.model != "auto":
-        choose_model(options.model, "classification", 2)  # a misspelt name, before any reading
+        check_name(options.model)  # before any reading
     table = read_training(options.data, options.table)
     describe_table(table, session)
-    entry = choose_model(options.model, table.task, len(table.classes))
+    if options.scoring is None:
+        refuse_numbers(table)
+    entry = choose_model(options.model, table.task.name, len(table.classes))
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
     common: dict[str, Any] = {**always(options.seed), "n_jobs": n_jobs}
@@ -72,6 +76,21 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     return Plan(entry, table, split, estimator, options.seed, n_jobs, checkpoint)
 
 
+def refuse_numbers(table: TrainingTable) -> None:
+    """Refuse to audit numbers.
+
+    Raises
+    ------
+    UsageError
+        Saying why they are taken for numbers, and what to do.
+    """
+    if not table.classes:
+        raise UsageError(
+            f"{printable(table.source)}: {table.reason}; audit finds wrong labels of classes: name "
+            "another target, or use --task classification if these are classes"
+        )
+
+
 def describe_table(table: TrainingTable, session: Session) -> None:
     """Say what was read, the task, and what was done to columns and rows."""
     n, d = table.X.shape
@@ -93,17 +112,18 @@ def _describe_model(
 ) -> None:
     why = "as asked" if options.scoring is not None else "the one that audits"
     if options.model == "auto":
-        able = [each for each in MODELS if each.task == table.task]
+        first = able_models(table.task.name, 0)[0]
         why = "auto"
-        if entry is not able[0]:
-            why = f"auto: {able[0].name} tells at most {able[0].max_classes} classes apart"
+        if entry is not first:
+            why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
     session.say("model", f"{entry.name}, {entry.summary} ({why})")
 
 
 def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -> None:
-    """Warn where matrices of n x n numbers make a run long."""
+    """Warn where matrices of n x n numbers make a run long: where there is a kernel, in full."""
     params = estimator.get_params()
-    if n <= _LARGE or params.get("rank") is not None or params["kernel"] == "linear":
+    is_finite = params.get("kernel", "linear") == "linear" or params.get("rank") is not None
+    if n <= _LARGE or is_finite:
         return
     finite = ", or --set rank=512 (finite features)" if "rank" in params else ""
     session.note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.work.table import read_labelled
+from mercer.cli.work.answers import Answerer, answerer_of
+from mercer.cli.work.known import Known, known_rows, read_known, read_scored
 from mercer.data.column_code import ColumnCode, as_levels
 from mercer.data.encoding import Encoder
 from mercer.data.frame import Frame
-from mercer.data.target import read_target
 from mercer.data.wording import quoted
 from mercer.errors import DataError, UsageError
+from mercer.estimation.cross_validate import Result
 from mercer.models import SavedModel
-from mercer.posterior.evaluation import Evaluation, ModelScore
-from mercer.posterior.scores import score_classification
+from mercer.posterior.evaluation import AnyEvaluation
+from mercer.posterior.held_out import HeldOut
 
 __all__ = [
     "Predictions",
@@ -27,19 +29,25 @@ __all__ = [
     "predict_frame",
     "row_names",
     "score_frame",
-    "score_predictions",
 ]
-
-_BLOCK = 10_000  # rows
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of each row, as named columns of equal length."""
+    """What a model says of each row, as named columns of equal length, and its scores.
+
+    Attributes
+    ----------
+    columns : dict of ndarray
+    notes : tuple of str
+        About the table.
+    evaluation : Evaluation, RegressionEvaluation or None
+        Where the target is known, of the rows where it is.
+    """
 
     columns: dict[str, NDArray[Any]]
-    rows: NDArray[np.int64]  # positions, in the table, of the rows that were predicted
     notes: tuple[str, ...]
+    evaluation: AnyEvaluation | None
 
 
 def encoder_of(model: SavedModel) -> Encoder:
@@ -51,7 +59,7 @@ def encoder_of(model: SavedModel) -> Encoder:
 
 
 def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
-    """Predict every row.
+    """Predict every row, and score those whose target is known.
 
     Raises
     ------
@@ -59,20 +67,45 @@ def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Pre
         If a column that the model needs is missing, or a cell cannot be used.
     """
     encoded = encoder_of(model).transform(frame)
-    estimator = model.estimator
-    labels = estimator.classes_.tolist()
-    own = ("prediction", *(f"proba_{label}" for label in labels), *_more_columns(estimator))
-    names = row_names(frame, encoded.rows, id_column, own)
-    columns = {"row" if id_column is None else id_column: names}
-    blocks = [
-        _predict_block(estimator, encoded.X[begin : begin + _BLOCK])
-        for begin in range(0, len(encoded.X), _BLOCK)
-    ]
-    values = np.concatenate(blocks)
-    columns["prediction"] = estimator.classes_[np.argmax(values[:, : len(labels)], axis=1)]
-    columns |= dict(zip(own[1:], values.T, strict=True))
-    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
-    return Predictions(columns, encoded.rows, notes)
+    answerer = _answerer(model)
+    names = row_names(frame, encoded.rows, id_column, answerer.names)
+    known = _known(model, frame, encoded.rows, answerer)
+    columns, held = _answer(answerer, encoded.X, known)
+    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column), *known.notes)
+    named = {"row" if id_column is None else id_column: names}
+    evaluation = _evaluation(model, "predictions", answerer, held) if held else None
+    return Predictions(named | columns, notes, evaluation)
+
+
+def _answerer(model: SavedModel) -> Answerer:
+    variance = None if model.table is None else model.table.target_variance
+    return answerer_of(model.estimator, math.nan if variance is None else variance)
+
+
+def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], answerer: Answerer) -> Known:
+    """Find the targets of the rows; if they cannot be used, none, and why."""
+    none = np.zeros(0, dtype=np.int64)
+    if model.table is None or model.table.target not in frame.names:
+        return Known(none, none, ())
+    try:
+        values = read_known(frame, model.table.target, answerer.task)
+    except DataError as error:
+        return Known(none, none, (f"not scored: {error}",))
+    return known_rows(values[rows], answerer.task, answerer.classes)
+
+
+def _answer(
+    answerer: Answerer, X: NDArray[np.float64], known: Known
+) -> tuple[dict[str, NDArray[Any]], tuple[HeldOut, ...]]:
+    """Predict block by block; what was said of rows that are known, in as many parts."""
+    blocks, held = [], []
+    for begin in range(0, len(X), answerer.n_rows):
+        end = min(begin + answerer.n_rows, len(X))
+        columns, part = answerer.block(X[begin:end], *known.within(begin, end))
+        blocks.append(columns)
+        held += [] if part is None else [part]
+    whole = {name: np.concatenate([block[name] for block in blocks]) for name in answerer.names}
+    return whole, tuple(held)
 
 
 def row_names(
@@ -105,23 +138,7 @@ def ignored_words(
     return (f"columns that the model does not use: {shown}{more}",)
 
 
-def _more_columns(estimator: Any) -> tuple[str, ...]:
-    """Name what a model says beyond probabilities of the recorded label."""
-    if hasattr(estimator, "latent"):
-        return ("latent_mean", "latent_sd")
-    return (*(f"clean_{label}" for label in estimator.classes_.tolist()), "vote_margin")
-
-
-def _predict_block(estimator: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of the classes, then what `_more_columns` names: shape (m, n_columns)."""
-    proba = estimator.predict_proba(X)
-    if hasattr(estimator, "latent"):
-        mean, variance = estimator.latent(X)
-        return np.column_stack([proba, mean, np.sqrt(variance)])
-    return np.column_stack([proba, estimator.clean_proba(X), estimator.vote_margin(X)])
-
-
-def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[Evaluation, tuple[str, ...]]:
+def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[AnyEvaluation, tuple[str, ...]]:
     """Score a model on rows that hold the target; labels that it does not know are left out.
 
     Raises
@@ -129,49 +146,16 @@ def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[Evaluation, 
     DataError
         If the target is missing, or no row has a label that the model knows.
     """
-    classes = tuple(model.estimator.classes_.tolist())
+    answerer = _answerer(model)
     target = "target" if model.table is None else model.table.target
-    rows = read_labelled(frame, target, encoder_of(model), classes)
-    blocks = range(0, len(rows.X), _BLOCK)
-    predict = model.estimator.predict_proba
-    proba = np.concatenate([predict(rows.X[begin : begin + _BLOCK]) for begin in blocks])
-    return _evaluation(model, how, rows.y_index, proba), rows.notes
-
-
-def score_predictions(
-    model: SavedModel, frame: Frame, predictions: Predictions
-) -> tuple[Evaluation | None, tuple[str, ...]]:
-    """Score predictions where the target is known; None, and why, where it cannot be used."""
-    assert model.table is not None
-    classes = model.estimator.classes_.tolist()
-    try:
-        values = read_target(
-            frame, model.table.target, "classification", allow_one_class=True
-        ).values
-    except DataError as error:
-        return None, (f"not scored: {error}",)
-    position = {label: index for index, label in enumerate(classes)}
-    rows = predictions.rows
-    index = np.array([position.get(label, -1) for label in values[rows].tolist()])
-    known = np.flatnonzero(index >= 0)
-    notes: tuple[str, ...] = ()
-    if len(known) < len(index):
-        first = values[rows][int(np.argmax(index < 0))]
-        notes = (
-            f"{len(index) - len(known)} of {len(index)} rows have a label that was not in "
-            f"training ({quoted(first)}) and are not scored",
-        )
-    if not len(known):
-        return None, notes
-    proba = np.column_stack([predictions.columns[f"proba_{label}"] for label in classes])
-    return _evaluation(model, "predictions", index[known], proba[known]), notes
+    rows = read_scored(frame, target, encoder_of(model), answerer.task, answerer.classes)
+    known = Known(np.arange(len(rows.y)), rows.y, ())
+    _, held = _answer(answerer, rows.X, known)
+    return _evaluation(model, how, answerer, held), rows.notes
 
 
 def _evaluation(
-    model: SavedModel, how: str, y_index: NDArray[Any], proba: NDArray[np.float64]
-) -> Evaluation:
-    entry = ModelScore(
-        type(model.estimator).__name__, False, score_classification(y_index, proba), 0.0
-    )
-    names = tuple(str(label) for label in model.estimator.classes_.tolist())
-    return Evaluation(how, names, y_index, proba, (entry,))
+    model: SavedModel, how: str, answerer: Answerer, held: tuple[HeldOut, ...]
+) -> AnyEvaluation:
+    result = Result(type(model.estimator).__name__, False, held, 0.0, answerer.task)
+    return answerer.task.evaluate(how, answerer.classes, [result])

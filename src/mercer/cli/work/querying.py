@@ -13,7 +13,7 @@ from mercer.cli.work.prediction import encoder_of, ignored_words, row_names
 from mercer.data.frame import Frame
 from mercer.data.wording import printable
 from mercer.errors import UsageError
-from mercer.models import MODELS, SavedModel
+from mercer.models import SavedModel, name_of
 
 __all__ = ["Queries", "check_model", "query_frame"]
 
@@ -37,11 +37,9 @@ def check_model(model: SavedModel, path: Path) -> None:
     """
     if hasattr(model.estimator, "query"):
         return
-    kind = type(model.estimator).__name__
-    name = next((entry.name for entry in MODELS if entry.estimator == kind), kind)
     raise UsageError(
-        f"{printable(str(path))}: a model of {name}, and query needs one of sphere; fit it with "
-        "--model sphere"
+        f"{printable(str(path))}: a model of {name_of(model.estimator)}, and query needs one of "
+        "sphere, which learns classes; fit it with --model sphere"
     )
 
 

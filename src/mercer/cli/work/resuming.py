@@ -20,11 +20,11 @@ _LIMIT = 2**20  # bytes of run.json
 
 
 def data_digest(table: TrainingTable) -> str:
-    """SHA-256 of what a model sees of a table: names, inputs and classes."""
+    """SHA-256 of what a model sees of a table: names, inputs, classes and targets."""
     import numpy as np
 
     words = json.dumps([table.encoder.to_dict(), [str(label) for label in table.classes]])
-    return digest_arrays(np.frombuffer(words.encode(), dtype=np.uint8), table.X, table.y_index)
+    return digest_arrays(np.frombuffer(words.encode(), dtype=np.uint8), table.X, table.y)
 
 
 def claim_folder(folder: Path, table: TrainingTable, options: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from mercer.posterior.atomic import write_atomically
 
 __all__ = ["check_format", "records", "write_rows"]
 
+_BLOCK = 10_000  # rows written at a time
 _SUFFIXES = (".csv", ".parquet", ".json")
 
 
@@ -48,10 +49,10 @@ def check_format(path: Path | None) -> None:
 def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns to a file by its suffix, or as CSV to standard output."""
     if path is None:
-        text = _csv(columns)
-        if sys.stdout.isatty():  # a label must not steer the terminal
-            text = "".join(f"{printable(line)}\n" for line in text.splitlines())
-        sys.stdout.write(text)
+        for text in _csv(columns):
+            if sys.stdout.isatty():  # a label must not steer the terminal
+                text = "".join(f"{printable(line)}\n" for line in text.splitlines())
+            sys.stdout.write(text)
         return
     suffix = path.suffix.lower()
     if suffix == ".parquet":
@@ -59,14 +60,21 @@ def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
     elif suffix == ".json":
         write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
     else:
-        write_atomically(path, (_csv(columns).encode("utf-8", errors="replace"),))
+        write_atomically(path, (text.encode("utf-8", errors="replace") for text in _csv(columns)))
 
 
-def _csv(columns: Mapping[str, NDArray[Any]]) -> str:
+def _csv(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """Write the header and then some rows at a time: text takes more memory than numbers."""
+    yield _lines([tuple(columns)])
+    n_rows = len(next(iter(columns.values())))
+    for begin in range(0, n_rows, _BLOCK):
+        parts = [values[begin : begin + _BLOCK].tolist() for values in columns.values()]
+        yield _lines(zip(*parts, strict=True))
+
+
+def _lines(rows: Iterable[tuple[Any, ...]]) -> str:
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 

@@ -57,7 +57,7 @@ def as_json(
     return {
         "model": plan.entry.name,
         "estimator": plan.entry.estimator,
-        "task": plan.table.task,
+        "task": plan.table.task.name,
         "classes": [str(label) for label in plan.table.classes],
         "n_rows": fitted.n_rows,
         "inputs": list(provenance.input_names),

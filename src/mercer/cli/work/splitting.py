@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.work.table import TrainingTable, read_labelled
+from mercer.cli.work.known import read_scored
+from mercer.cli.work.table import TrainingTable
 from mercer.data.tables import read_frame
 from mercer.data.wording import printable
 from mercer.errors import UsageError
@@ -83,7 +84,13 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
             raise UsageError("--no-refit needs --test-size here: folds leave no model to keep")
         return cross_validation(table, options.cv or N_FOLDS, seed)
     size = TEST_SIZE if options.test_size is None else options.test_size
-    train, test = holdout(table.labels, size, stream(seed, "folds"), table.groups)
+    train, test = holdout(
+        table.labels,
+        size,
+        stream(seed, "folds"),
+        table.groups,
+        is_classification=table.task.is_stratified,
+    )
     how = f"{100 * size:g} % of the rows held out"
     kept = None if options.is_refitted else train
     return Split((table.fold(train, test),), how, (), kept)
@@ -91,7 +98,13 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
 
 def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     """Split into folds."""
-    found = folds(table.labels, n_folds, stream(seed, "folds"), table.groups)
+    found = folds(
+        table.labels,
+        n_folds,
+        stream(seed, "folds"),
+        table.groups,
+        is_classification=table.task.is_stratified,
+    )
     how = f"{len(found.pairs)}-fold cross-validation"
     notes = (found.note,) if found.note else ()
     return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None)
@@ -99,7 +112,7 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
 
 def _test_file(table: TrainingTable, target: str, test: str) -> Split:
     frame = read_frame(test)
-    rows = read_labelled(frame, target, table.encoder, table.classes)
-    how = f"the {len(rows.y_index)} rows of {printable(test)}"
-    fold = Fold(table.X, table.y_index, rows.X, rows.y_index)
+    rows = read_scored(frame, target, table.encoder, table.task, table.classes)
+    how = f"the {len(rows.y)} rows of {printable(test)}"
+    fold = Fold(table.X, table.y, rows.X, rows.y)
     return Split((fold,), how, rows.notes, np.arange(len(table.labels)))

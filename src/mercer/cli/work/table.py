@@ -1,4 +1,4 @@
-"""From DATA and the options to what is fitted: inputs, classes, groups, and notes about them."""
+"""From DATA and the options to what is fitted: inputs, targets, groups, and notes about them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from mercer.data.column_code import as_levels
 from mercer.data.encoding import Encoder, Missing, fit_encoder
 from mercer.data.frame import Frame
 from mercer.data.tables import read_frame
-from mercer.data.target import Task, read_target
+from mercer.data.target import Task as AnyTask
+from mercer.data.target import read_target
 from mercer.data.wording import quoted
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
+from mercer.estimation.tasks import TASKS, Task
 
-__all__ = ["LabelledRows", "TrainingTable", "read_labelled", "read_training"]
+__all__ = ["TrainingTable", "read_training"]
 
 Rows = NDArray[np.int64]
 
@@ -37,17 +39,17 @@ class TrainingTable:
         Fitted on all rows.
     X : ndarray of shape (n, d)
     classes : tuple
-        Class labels, sorted.
+        Class labels, sorted; empty for regression.
     labels : ndarray of shape (n,)
-        In their own type.
-    y_index : ndarray of shape (n,)
-        Position in ``classes``.
+        The targets in their own type.
+    y : ndarray of shape (n,)
+        Position in ``classes``, or the number.
     groups : ndarray of shape (n,) or None
     rows : ndarray of shape (n,)
         Number of each row in the table as it was read; the first is 1.
     ids : ndarray of shape (n,) or None
         Entries of the column that names the rows.
-    task : str
+    task : Task
     reason : str
         Why it is this task.
     notes : tuple of str
@@ -60,17 +62,17 @@ class TrainingTable:
     X: NDArray[np.float64]
     classes: tuple[Any, ...]
     labels: NDArray[Any]
-    y_index: Rows
+    y: NDArray[Any]
     groups: NDArray[Any] | None
     rows: Rows
     ids: NDArray[Any] | None
-    task: str
+    task: Task
     reason: str
     notes: tuple[str, ...]
 
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
-        y = self.y_index
+        y = self.y
         learns_nothing = self.encoder.missing != "impute" and all(
             code.kind in ("number", "boolean") for code in self.encoder.codes
         )
@@ -82,15 +84,6 @@ class TrainingTable:
         return Fold(encoder.transform(part).X, y[train], X_test, y[test])
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows to score on: only those whose label the model knows."""
-
-    X: NDArray[np.float64]
-    y_index: Rows
-    notes: tuple[str, ...]
-
-
 def read_training(data: str, options: TableOptions) -> TrainingTable:
     """Read a table to learn from.
 
@@ -100,18 +93,19 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         As the readers of `mercer.data`.
     """
     frame = read_frame(data, as_text=options.as_text)
-    target = read_target(frame, options.target, cast("Task", options.task))
+    target = read_target(frame, options.target, cast("AnyTask", options.task))
+    task = TASKS[target.task]
     named = _special_columns(frame, options)
     inputs = frame.without(named)
     encoder = fit_encoder(inputs, missing=cast("Missing", options.missing))
     encoded = encoder.transform(inputs)
     labels = target.values[encoded.rows]
-    classes, y_index = np.unique(labels, return_inverse=True)
-    if target.task == "classification" and len(classes) < 2:
+    if all(label == labels[0] for label in labels):
         raise DataError(
             f"{frame.source}: after rows with missing values were dropped the target has only "
-            f"one class, {quoted(classes[0])}; use --missing impute"
+            f"one {task.noun}, {quoted(labels[0])}; use --missing impute"
         )
+    classes, y = task.encode(labels)
     groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
     id_column = options.id_column
     ids = None if id_column is None else as_levels(frame.column(id_column))[encoded.rows]
@@ -120,48 +114,16 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         inputs=inputs.take(encoded.rows),
         encoder=encoder,
         X=encoded.X,
-        classes=tuple(classes.tolist()),
+        classes=classes,
         labels=labels,
-        y_index=y_index.reshape(-1).astype(np.int64),
+        y=y,
         groups=groups,
         rows=encoded.rows.astype(np.int64) + 1,
         ids=ids,
-        task=target.task,
+        task=task,
         reason=target.reason,
         notes=(*encoder.notes, *encoded.notes),
     )
-
-
-def read_labelled(
-    frame: Frame, target: str, encoder: Encoder, classes: tuple[Any, ...]
-) -> LabelledRows:
-    """Encode rows to score on; those with a label that was not in training are left out.
-
-    Raises
-    ------
-    DataError
-        If no row is left, or a column is missing.
-    """
-    values = read_target(frame, target, "classification", allow_one_class=True).values
-    encoded = encoder.transform(frame)
-    position = {label: index for index, label in enumerate(classes)}
-    index = np.array([position.get(label, -1) for label in values[encoded.rows].tolist()])
-    known = np.flatnonzero(index >= 0)
-    notes = list(encoded.notes)
-    n_unseen = len(index) - len(known)
-    if n_unseen:
-        first = values[encoded.rows][int(np.argmax(index < 0))]
-        notes.append(
-            f"{n_unseen} of {len(index)} rows have a label that was not in training "
-            f"({quoted(first)}) and are not scored"
-        )
-    if not len(known):
-        raise DataError(
-            f"{frame.source}: no row has a label that the model knows "
-            f"({', '.join(quoted(label) for label in classes[:5])}); correct column "
-            f"{quoted(target)}"
-        )
-    return LabelledRows(encoded.X[known], index[known].astype(np.int64), tuple(notes))
 
 
 def _special_columns(frame: Frame, options: TableOptions) -> list[str]:

@@ -4,11 +4,15 @@ import io
 import math
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from mercer.cli.terminal.live_scores import LiveScores, advice, results_json
 from mercer.cli.terminal.score_table import digits3, duration
 from mercer.estimation.cross_validate import Result
+from mercer.estimation.tasks import REGRESSION
+from mercer.posterior.held_out import HeldClasses
+from support.fake_regression import held_rows
 
 Y = tuple(np.arange(20) % 2 for _ in range(4))
 
@@ -20,11 +24,12 @@ def result(name: str, p: float, *, is_baseline: bool = True, seconds: float = 1.
         right = np.clip(p + 0.02 * rng.standard_normal(len(y)), 0.01, 0.99)
         second = np.where(y == 1, right, 1 - right)
         probas.append(np.column_stack([1 - second, second]))
-    return Result(name, is_baseline, tuple(probas), Y, seconds)
+    parts = tuple(HeldClasses(y, proba) for y, proba in zip(Y, probas, strict=True))
+    return Result(name, is_baseline, parts, seconds)
 
 
 OURS = result("mercer gp", 0.7, is_baseline=False, seconds=30.0)
-LOST = Result("mercer gp", False, (), (), math.nan, "out of time (60 s)")
+LOST = Result("mercer gp", False, (), math.nan, problem="out of time (60 s)")
 
 
 def test_advice_names_the_better_one() -> None:
@@ -49,7 +54,7 @@ def test_the_table_fills_as_models_finish() -> None:
         live.begin("svc")
         live.count("svc")
         live.add(OURS)
-        live.add(Result("forest", True, (), (), math.nan, "failed: a long story"))
+        live.add(Result("forest", True, (), math.nan, problem="failed: a long story"))
     plain = Console(file=io.StringIO(), width=80)
     plain.print(live.table())
     text = plain.file.getvalue()  # type: ignore[attr-defined]
@@ -74,3 +79,50 @@ def test_numbers_have_three_digits() -> None:
         "-",
     ]
     assert [duration(x) for x in (0.123, 42.4, 1200.0, math.nan)] == ["0.12", "42", "20 min", "-"]
+
+
+def number_result(name: str, noise: float, *, is_baseline: bool = True) -> Result:
+    parts = tuple(held_rows(n_rows=30, noise=noise, seed=seed) for seed in range(4))
+    return Result(name, is_baseline, parts, 1.0, REGRESSION)
+
+
+SPECTRAL = number_result("mercer spectral", 0.0, is_baseline=False)
+
+
+def test_the_table_of_numbers_fits_a_terminal() -> None:
+    live = LiveScores(["mercer spectral", "random kitchen sinks"], 4, "rmse", REGRESSION)
+    for each in (number_result("random kitchen sinks", 1.0), SPECTRAL):
+        live.add(each)
+    plain = Console(file=io.StringIO(), width=80)
+    plain.print(live.table(is_final=True))
+    text = plain.file.getvalue()  # type: ignore[attr-defined]
+    assert text.index("mercer spectral") < text.index("random kitchen sinks")
+    assert "RMSE ±" in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("metric", [metric.name for metric in REGRESSION.metrics])
+def test_advice_on_numbers_by_any_metric(metric: str) -> None:
+    words = advice([SPECTRAL, number_result("forest", 3.0)], metric, 60)
+    if metric in ("coverage_90", "calibration_error"):
+        assert words
+    else:
+        assert words.startswith("Take mercer spectral: its ")
+
+
+def test_pairs_of_folds_tell_apart_what_their_spread_hides() -> None:
+    """The mutant, another order of the folds of one of them, must hide the difference."""
+    near = number_result("forest", 0.3)
+    assert advice([SPECTRAL, near], "rmse", 60).startswith("Take mercer spectral")
+    mutant = Result("forest", True, tuple(reversed(near.parts)), 1.0, REGRESSION)
+    assert "level" in advice([SPECTRAL, mutant], "rmse", 60)
+
+
+def test_json_of_numbers_has_every_metric() -> None:
+    fields = results_json([SPECTRAL], "rmse", "4 folds", "take it")["models"][0]
+    assert fields["n_folds"] == 4
+    assert fields["calibration_error"]["standard_error"] is None
+    assert fields["mse"]["mean"] == pytest.approx(
+        np.mean([part.scores().mse for part in SPECTRAL.parts])
+    )

@@ -1,0 +1,128 @@
+"""`MKLRegressor`: a bank of kernels, by random features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.baselines.random_features import KERNELS, Bank, draw_bank
+from mercer.baselines.regressor import FACTORS, PENALTIES, RandomFeatureRegressor, checked_grid
+from mercer.errors import UsageError
+from mercer.estimation.options import check_choice
+
+__all__ = ["MKLRegressor"]
+
+
+class MKLRegressor(RandomFeatureRegressor):
+    """Ridge regression on the concatenated random features of a bank of kernels.
+
+    The sum of kernels K = sum_k alpha_k K_k of multiple kernel learning is that of the features of
+    all kernels side by side, each scaled by the root of its weight; a linear model of the features
+    side by side learns weights of its own. Frequencies are drawn once and kept; one factor of all
+    length scales and the ridge penalty are chosen by cross-validation on the training rows.
+
+    Parameters
+    ----------
+    n_features : int, default=768
+        Even, and in equal shares: a cosine and a sine for each frequency.
+    kernels : sequence of str, default=("laplace", "rbf", "cauchy")
+        "rbf": exp(-|t|^2 / (2 s^2)). "laplace": exp(-sum_l |t_l| / s). "cauchy":
+        prod_l 1 / (1 + t_l^2 / s^2).
+    scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
+        Length scales s of each kernel in the bank, in median distances of the standardised rows:
+        Euclidean, or city-block for "laplace".
+    length_factors : sequence of float
+        Common factors of all length scales that are tried. Eight by default, from 1/8 to 16.
+    penalties : sequence of float
+        Ridge penalties that are tried, with phi(x)'phi(x) = 1 and a standardised target: noise
+        variance over signal variance. Twelve by default, from 1e-12 to 100.
+    n_folds : int, default=5
+        Of the cross-validation.
+    selection_rows : int, default=10000
+        Rows that factor and penalty are chosen on, at most; coefficients are from all rows.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        Of the inputs, per column, learned on the training rows.
+    random_state : int, Generator, RandomState or None, default=None
+        Of frequencies, folds and the subset of rows.
+
+    Attributes
+    ----------
+    length_factor_, penalty_ : float
+        What was chosen; the penalty is the next larger one where all rows together make the
+        equations singular.
+    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
+        Mean squared errors of the rows held out, of the standardised target; inf where singular.
+    frequencies_ : ndarray of shape (n_features / 2, d)
+        Of all kernels, in radians per unit of the standardised inputs.
+    coef_ : ndarray of shape (n_features,)
+        Of the cosine and the sine of each frequency in turn, over the root of their number.
+    intercept_ : float
+        Of the standardised target.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+
+    See Also
+    --------
+    RKSRegressor : features of one kernel.
+
+    Notes
+    -----
+    Implements eqs. (16) and (17) of [1]_. The paper does not say which scales are in its bank, nor
+    which form the Laplace and Cauchy kernels of several inputs have; products over inputs are the
+    forms whose frequencies have independent components.
+
+    References
+    ----------
+    .. [1] J. B. Oliva et al., Bayesian nonparametric kernel-learning, AISTATS (2016).
+
+    Examples
+    --------
+    >>> X = np.linspace(-3, 3, 60)[:, np.newaxis]
+    >>> model = MKLRegressor(n_features=120, random_state=0).fit(X, np.abs(X[:, 0]))
+    >>> bool(abs(model.predict([[1.5]])[0] - 1.5) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features: int = 768,
+        kernels: Sequence[str] = ("laplace", "rbf", "cauchy"),
+        scales: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+        length_factors: Sequence[float] = FACTORS,
+        penalties: Sequence[float] = PENALTIES,
+        n_folds: int = 5,
+        selection_rows: int = 10_000,
+        standardize: str | bool = "auto",
+        random_state: object = None,
+    ) -> None:
+        self.n_features = n_features
+        self.kernels = kernels
+        self.scales = scales
+        self.length_factors = length_factors
+        self.penalties = penalties
+        self.n_folds = n_folds
+        self.selection_rows = selection_rows
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
+        scales = checked_grid("scales", self.scales)
+        if isinstance(self.kernels, str) or len(self.kernels) == 0:
+            raise UsageError(f"kernels must be a sequence of names; got {self.kernels!r}")
+        for kernel in self.kernels:
+            check_choice("each of kernels", kernel, tuple(KERNELS))
+        n_members = len(self.kernels) * len(scales)
+        if self.n_features < 2 * n_members:
+            raise UsageError(
+                f"n_features must be at least {2 * n_members}, two for each kernel and scale; "
+                f"got {self.n_features}"
+            )
+        return draw_bank(rng, Z, tuple(self.kernels), scales, self.n_features // 2)

@@ -1,0 +1,186 @@
+"""Products of Fourier features with each other, summed over rows block by block.
+
+**What a sweep over frequencies asks of the data.** With current features Phi (n, 2M), proposed ones
+Phi* (n, 2M), columns H that are always there and targets y, all accept or reject decisions need
+
+    [Phi, Phi*, H, y]' [Phi, Phi*, H, y]
+
+and nothing else. What does not hold a proposed column is known from the sweep before, so a block of
+rows adds Phi*'Phi* and Phi*'[Phi, H, y]: 12 n M^2 flops. A weight for each row may enter the
+product, as a likelihood with a variance for each row needs it; nothing is then known from before.
+
+**Order.** The features of frequency j are columns 2j (cosine) and 2j + 1 (sine), scaled by
+1 / sqrt(M). Blocks are added in the order in which they come, tasks of `ROWS_PER_TASK` rows are
+summed in pairs, pairs in fours and so on: the result depends on n alone, not on where the rows lie
+or who added them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from mercer.features.compiled import SAFE_PHASE, cosines_and_sines
+
+__all__ = [
+    "ROWS_PER_TASK",
+    "FeatureProducts",
+    "PairwiseSum",
+    "Products",
+    "fill_features",
+]
+
+Array = NDArray[np.float64]
+
+# Rows whose products are summed by one accumulation in BLAS; the leaves of the pairwise sum.
+ROWS_PER_TASK = 16384
+# Rows whose features stand in memory at a time: what computes them stays in the cache.
+_ROWS_AT_ONCE = 1024
+
+
+def fill_features(frequencies: Array, X: Array, out: Array) -> None:
+    """Write cosines and sines of the phases, scaled by 1 / sqrt(M), one row of ``out`` each.
+
+    Parameters
+    ----------
+    frequencies : ndarray of shape (M, d)
+        In radians per unit of the input.
+    X : ndarray of shape (n, d)
+    out : ndarray of shape (2 M, n)
+        Rows 2 j and 2 j + 1 belong to frequency j.
+    """
+    phase = frequencies @ X.T
+    scale = 1.0 / math.sqrt(len(frequencies))
+    if phase.size and np.abs(phase).max() <= SAFE_PHASE:
+        cosines_and_sines(phase, scale, out)
+        return
+    np.multiply(np.cos(phase), scale, out=out[0::2])
+    np.multiply(np.sin(phase), scale, out=out[1::2])
+
+
+@dataclass(eq=False)
+class PairwiseSum:
+    """A sum of arrays in pairs, pairs of pairs, and so on; the order is that of the additions."""
+
+    _partial: list[tuple[int, Any]] = field(default_factory=list)
+
+    def add(self, term: Any) -> None:
+        """Take in the next term; it may be overwritten."""
+        level = 0
+        while self._partial and self._partial[-1][0] == level:
+            earlier = self._partial.pop()[1]
+            earlier += term
+            term = earlier
+            level += 1
+        self._partial.append((level, term))
+
+    def total(self) -> Any:
+        """Return the sum of all terms, smallest parts first."""
+        parts = [part for _, part in self._partial]
+        total = parts.pop()
+        while parts:
+            total = parts.pop() + total
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Sums over rows of products of new features.
+
+    Attributes
+    ----------
+    among : ndarray of shape (2 M', 2 M')
+        Of the new features with each other; symmetric.
+    across : ndarray of shape (2 M', m)
+        Of the new features with the given columns.
+    """
+
+    among: Array
+    across: Array
+
+
+class FeatureProducts:
+    """Sums over rows of [new features]' [new features, old features, H, y].
+
+    This is the one object that touches rows: where they come from (memory, a disk) and who adds
+    them is the business of the caller.
+
+    Parameters
+    ----------
+    new : ndarray of shape (M', d)
+        Frequencies whose products are wanted.
+    old : ndarray of shape (M, d) or None
+        Frequencies whose products with the new ones are wanted too.
+    n_columns : int
+        Number of further columns that are handed over with each block.
+
+    Notes
+    -----
+    Memory: 8 (2 M')(2 M' + 2 M + columns) bytes, times the logarithm of the number of tasks.
+    """
+
+    def __init__(self, new: Array, old: Array | None, n_columns: int) -> None:
+        self._new = new
+        self._old = np.empty((0, new.shape[1])) if old is None else old
+        self._n_columns = n_columns
+        self._sum = PairwiseSum()
+        self._task: Array | None = None
+        self._n_in_task = 0
+        self._n_new = 2 * len(new)
+        self._n_given = 2 * len(self._old) + n_columns
+        self._room = np.empty((self._n_new + self._n_given, _ROWS_AT_ONCE))
+
+    def add(self, X: Array, columns: Array, weights: Array | None = None) -> None:
+        """Add a block of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (b, d)
+        columns : ndarray of shape (n_columns, b)
+            The further columns, as rows.
+        weights : ndarray of shape (b,), optional
+            Non-negative; products are sum_i w_i a_i b_i. One for every row, where not given.
+        """
+        begin = 0
+        while begin < len(X):
+            n = min(_ROWS_AT_ONCE, len(X) - begin, ROWS_PER_TASK - self._n_in_task)
+            rows = slice(begin, begin + n)
+            self._add_rows(X[rows], columns[:, rows], None if weights is None else weights[rows])
+            begin += n
+
+    def total(self) -> Products:
+        """Return the products of all rows that were added."""
+        self._close_task()
+        total = self._sum.total()
+        among = np.ascontiguousarray(total[:, : self._n_new])
+        lower = np.tril(among)
+        return Products(lower + np.tril(lower, -1).T, np.ascontiguousarray(total[:, self._n_new :]))
+
+    def _add_rows(self, X: Array, columns: Array, weights: Array | None) -> None:
+        n, n_new = len(X), self._n_new
+        room = self._room if n == _ROWS_AT_ONCE else np.empty((len(self._room), n))
+        fill_features(self._new, X, room[:n_new])
+        if len(self._old):
+            fill_features(self._old, X, room[n_new : n_new + 2 * len(self._old)])
+        room[n_new + 2 * len(self._old) :] = columns
+        if weights is not None:
+            room *= np.sqrt(weights)
+        if self._task is None:
+            self._task = np.zeros((n_new, n_new + self._n_given), order="F")
+        new, given = room[:n_new].T, room[n_new:].T
+        # Both write into Fortran-ordered columns of the task's sum, in place.
+        blas.dsyrk(1.0, new, beta=1.0, c=self._task[:, :n_new], trans=1, lower=1, overwrite_c=1)
+        blas.dgemm(1.0, new, given, beta=1.0, c=self._task[:, n_new:], trans_a=1, overwrite_c=1)
+        self._n_in_task += n
+        if self._n_in_task == ROWS_PER_TASK:
+            self._close_task()
+
+    def _close_task(self) -> None:
+        if self._task is not None:
+            self._sum.add(self._task)
+        self._task, self._n_in_task = None, 0

@@ -1,0 +1,221 @@
+"""The part of a report that is about kernel learning: the kernel, the inputs, the spectrum."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from mercer.posterior.table import Table
+from mercer.report.figures import kernel_svg, predicted_band_svg
+from mercer.report.section import Cell, Figure, NamedTable, Section
+from mercer.report.spectrum import spectrum_section
+from mercer.report.words import count, listing, number, percent
+from mercer.spectral.inputs import InputScales, input_scales
+
+__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+
+TITLE: Final = "Regression with a learned kernel"
+GLOSSARY: Final = (
+    "log_evidence: logarithm of the probability that the frequencies of a draw give to the "
+    "targets. noise_std: standard deviation of the noise, in those of the target. n_components: "
+    "groups of frequencies. kernel[i]: the kernel at ten fixed differences of inputs, shorter and "
+    "shorter. function[i]: the function at twenty of the training rows; predictions are made of "
+    "it, so these are what to look at where only predictions matter."
+)
+
+_MOST_INPUTS: Final = 30  # in the table
+_FLAT: Final = 0.9  # a kernel that is above this after one standard deviation hardly falls
+_DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
+_APART: Final = 1.05  # R-hat from which chains are said to differ
+
+
+def describe(estimator: Any) -> tuple[str, ...]:
+    """Say in plain words what the model is, and what its file holds."""
+    draws = estimator.posterior_
+    shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
+    noise = estimator.noise_std_
+    share = min(1.0, (noise / estimator.target_scale_) ** 2)
+    return (
+        f"The model is an unknown function of the inputs, {shape}, and noise around it. How alike "
+        "the curve is at two rows depends on how far apart they are in their inputs, and the "
+        "kernel says how. It is not chosen but learned, as a mixture of waves of any frequency. "
+        f"Markov chain Monte Carlo drew {count(draws.n_total)} kernels and functions that are "
+        "plausible given the data, and every prediction is an average over "
+        f"{_used_words(estimator)}.",
+        f"The noise has a standard deviation of {number(noise)}, in units of the target: about "
+        f"{percent(share, 0 if share > 0.02 else 1)} of the target's variance is noise, or due to "
+        "what the inputs do not tell.",
+        "A saved model file contains no training row. This report holds summaries; of held-out "
+        "rows, where there are any, drawings.",
+    )
+
+
+def sections(estimator: Any) -> tuple[Section, ...]:
+    """Return the sections on the kernel and on its spectrum."""
+    scales = input_scales(estimator)
+    if not scales.order:
+        words = ("All inputs are constant: there is no kernel to learn.",)
+        return (Section("kernel", "The kernel that was learned", words),)
+    return _kernel_section(estimator, scales), spectrum_section(estimator, scales)
+
+
+def _used_words(estimator: Any) -> str:
+    n_used = len(estimator._functions.mean)
+    return "them" if n_used == estimator.posterior_.n_total else f"{n_used} of them"
+
+
+def _kernel_section(estimator: Any, scales: InputScales) -> Section:
+    order, names = scales.order, estimator.feature_labels_
+    shown = order[:9]
+    reach = _reach(estimator)
+    text = [
+        "The kernel is 1 for two rows with equal inputs: the curve has the same value at both. "
+        "Near the dashed line at 0, its value at one row says nothing of that at the other; below, "
+        "they tend to opposite sides. A kernel that falls and rises again has found something that "
+        "comes back.",
+        *_matter_words(estimator, scales, reach),
+        *_warp_words(estimator, shown),
+        *_subset_words(estimator),
+        *_chain_words(estimator),
+    ]
+    several = len(shown) > 1
+    first = names[order[0]]
+    figures = [
+        Figure(
+            kernel_svg(estimator, len(shown)),
+            "Kernel against the difference of two rows in "
+            + ("one input, the others being equal" if several else first)
+            + ". Line: mean over the draws. Band: 90 % of them.",
+            f"Learned kernel along {listing([names[j] for j in shown])}.",
+        )
+    ]
+    if estimator.n_features_in_ == 1 and estimator.standardizer_.kind[0] <= _DRAWN_RAW:
+        figures.append(_function_figure(estimator))
+    tables = (_inputs_table(estimator, scales, reach),) if several else ()
+    title = "The kernel that was learned"
+    return Section("kernel", title, tuple(text), figures=tuple(figures), tables=tables)
+
+
+def _function_figure(estimator: Any) -> Figure:
+    standardizer = estimator.standardizer_
+    half = 2.0 * standardizer.units[0]
+    ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])
+    name = estimator.feature_labels_[0]
+    return Figure(
+        predicted_band_svg(estimator, ends),
+        "The prediction, up to two standard deviations from the middle of the input; its ends may "
+        "lie beyond the data. Band: 90 % interval of a new observation.",
+        f"Prediction against {name} with its 90 % interval.",
+    )
+
+
+def _reach(estimator: Any) -> np.ndarray[Any, Any]:
+    """Kernel after one standardised unit of each input: mean, lower, upper, as rows: (3, d)."""
+    return np.stack(estimator.kernel(np.diag(estimator.standardizer_.units)))
+
+
+def _matter_words(
+    estimator: Any, scales: InputScales, reach: np.ndarray[Any, Any]
+) -> tuple[str, ...]:
+    names, units, order = estimator.feature_labels_, estimator.standardizer_.units, scales.order
+    first = order[0]
+    mean, lower, upper = (number(value, 2) for value in reach[:, first])
+    unit = f"one standard deviation ({number(units[first])})"
+    if len(order) == 1:
+        fastest = f"For two rows that are {unit} of {names[first]} apart it is {mean}"
+    else:
+        fastest = (
+            f"It falls fastest along {names[first]}: for two rows that differ in it by {unit}, and "
+            f"in nothing else, it is {mean}"
+        )
+    text = [f"{fastest} (90 % of the draws: {lower} to {upper})."]
+    flat = [j for j in order if reach[0, j] > _FLAT and scales.falls[:, j].mean() < 1.0 - _FLAT]
+    if flat and len(order) > 1:
+        text[0] += f" It hardly falls along {listing([names[j] for j in flat])}."
+    if len(order) > 1:
+        text.append(
+            "Inputs along which it falls fast bend the curve; along the others the curve hardly "
+            "changes"
+            + (", and the straight part may still be steep" if estimator.linear_part else "")
+            + ". A wide band says that the data do not tell. Nothing here says that an input is a "
+            "cause."
+        )
+    return tuple(text)
+
+
+def _warp_words(estimator: Any, shown: tuple[int, ...]) -> tuple[str, ...]:
+    standardizer = estimator.standardizer_
+    warped = [estimator.feature_labels_[j] for j in shown if standardizer.is_warped[j]]
+    if not warped:
+        return ()
+    verb = "is" if len(warped) == 1 else "are"
+    return (
+        f"{listing(warped)} {verb} skewed and {verb} bent before use, so that differences count "
+        "more where values are dense: what is drawn as a difference holds in the middle of the "
+        "data, and is another one far from it.",
+    )
+
+
+def _subset_words(estimator: Any) -> tuple[str, ...]:
+    """What learning the spectrum on some of the rows changed: the last of the notes."""
+    limit = estimator.kernel_rows
+    if limit is None or estimator.n_training_rows_ <= limit:
+        return ()
+    note = estimator.notes_[-1]
+    return (f"{note[0].upper()}{note[1:]}. The bands are of what these rows say of the kernel.",)
+
+
+def _chain_words(estimator: Any) -> tuple[str, ...]:
+    of_kernel, of_function = (_largest_rhat(estimator, name) for name in ("kernel", "function"))
+    if of_kernel is None or of_function is None or of_kernel <= _APART:
+        return ()
+    agree = of_function <= _APART
+    return (
+        f"The chains do not agree on the kernel (R-hat up to {of_kernel:.2f}), so its bands are "
+        "rough, and too narrow if anything. "
+        + (
+            f"They do agree on the function (R-hat up to {of_function:.2f}): different kernels "
+            "explain these data with the same curve, and predictions near the data hardly suffer."
+            if agree
+            else f"Nor do they quite agree on the function (R-hat up to {of_function:.2f}): longer "
+            "chains are worth their time."
+        ),
+    )
+
+
+def _largest_rhat(estimator: Any, name: str) -> float | None:
+    table: Table = estimator.diagnostics_.table
+    pairs = zip(table.column("name"), table.column("rhat"), strict=True)
+    found = [
+        float(rhat)
+        for entry, rhat in pairs
+        if str(entry).startswith(f"{name}[") and isinstance(rhat, (int, float))
+    ]
+    return max(found, default=None)
+
+
+def _inputs_table(estimator: Any, scales: InputScales, reach: np.ndarray[Any, Any]) -> NamedTable:
+    names, units = estimator.feature_labels_, estimator.standardizer_.units
+    shown = scales.order[:_MOST_INPUTS]
+    sizes = scales.frequency_scales.mean(axis=0)
+    rows = []
+    for rank, j in enumerate(shown):
+        values = (units[j], *reach[:, j], sizes[j])
+        texts = (number(units[j]), *(f"{v:.2f}".replace("-", "−") for v in reach[:, j]))
+        cells = zip((*texts, number(sizes[j], 2)), values, strict=True)
+        rows.append((Cell(names[j], names[j]), Cell(str(rank + 1), rank + 1.0),
+                     *(Cell(text, float(value)) for text, value in cells)))  # fmt: skip
+    more = (
+        f" The first {len(shown)} of {len(scales.order)}." if len(scales.order) > len(shown) else ""
+    )
+    caption = (
+        "The kernel for two rows that differ in one input by one standard deviation, which is "
+        "given in units of the input; rank 1: it falls fastest. Frequency scale: the size of the "
+        "frequencies (root mean square) in radians per standard deviation, so that inputs can be "
+        f"compared.{more}"
+    )
+    columns = (
+        "input", "rank", "one std", "kernel", "5 %", "95 %", "frequency scale"
+    )  # fmt: skip
+    return NamedTable(caption, columns, tuple(rows))

@@ -1,0 +1,1 @@
+"""Bayesian nonparametric kernel learning: random Fourier features of a mixture spectrum (BaNK)."""

@@ -1,0 +1,155 @@
+"""What drawn functions and spectra answer: the prediction methods of the estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import UsageError
+from mercer.estimation.base import KernelEstimator
+from mercer.estimation.options import check_count
+from mercer.posterior.predictive import NormalMixture, check_level
+from mercer.random import entropy_of
+from mercer.spectral.predict import FunctionDraws, row_blocks
+from mercer.spectral.spectrum import Band, Spectrum
+
+__all__ = ["FunctionRegressor"]
+
+Array = NDArray[np.float64]
+
+
+class FunctionRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+    """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
+
+    _functions: FunctionDraws
+    _spectrum: Spectrum
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Posterior mean of the target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        return_std : bool, default=False
+
+        Returns
+        -------
+        mean : ndarray of shape (m,)
+            In units of the target.
+        std : ndarray of shape (m,)
+            Of a new observation, noise included; only with ``return_std``.
+        """
+        check_is_fitted(self)
+        Z = self._standardized(X)
+        if return_std:
+            laws = [self._law(Z[rows]) for rows in row_blocks(len(Z))]
+            return (
+                np.concatenate([law.mean for law in laws]),
+                np.concatenate([law.std for law in laws]),
+            )
+        means = [self._functions.expected(Z[rows]) for rows in row_blocks(len(Z))]
+        return np.concatenate(means) * self.target_scale_ + self.target_centre_
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> tuple[Array, Array]:
+        """Central interval of a new observation, averaged over draws.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        level : float, default=0.9
+            Its probability, in (0, 1).
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+            In units of the target.
+        """
+        check_is_fitted(self)
+        check_level(level)
+        Z = self._standardized(X)
+        ends = [self._law(Z[rows]).interval(level) for rows in row_blocks(len(Z))]
+        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
+        return lower, upper
+
+    def predictive(self, X: ArrayLike) -> NormalMixture:
+        """Predictive law of the target of each row: a mixture of normals, several a draw.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+            A thousand rows or so at a time: each takes several normals for each draw.
+        """
+        check_is_fitted(self)
+        return self._law(self._standardized(X))
+
+    def sample_y(
+        self,
+        X: ArrayLike,
+        n_draws: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> Array:
+        """Draw new targets of each row, independent of each other given the draw: (n_draws, m)."""
+        check_is_fitted(self)
+        check_count("n_draws", n_draws, 1)
+        rng = np.random.default_rng(entropy_of(random_state))
+        Z = self._standardized(X)
+        parts = [self._law(Z[rows]).sample(rng, n_draws) for rows in row_blocks(len(Z))]
+        return np.concatenate(parts, axis=1)
+
+    def kernel(self, lags: ArrayLike) -> Band:
+        """Kernel that was learned, as a function of the difference of two inputs.
+
+        Parameters
+        ----------
+        lags : array of shape (n, d), or (n,) for one input
+            In units of the inputs; those of a warped input are measured at its centre.
+
+        Returns
+        -------
+        mean, lower, upper : ndarray of shape (n,)
+            Over draws, the central 90 %; 1 at lag 0.
+        """
+        check_is_fitted(self)
+        return self._spectrum.kernel(self._points(lags, "lags"))
+
+    def spectral_density(self, frequencies: ArrayLike) -> Band:
+        """Density of frequencies, the same for w and -w.
+
+        Parameters
+        ----------
+        frequencies : array of shape (n, d), or (n,) for one input
+            In radians per unit of each input.
+
+        Returns
+        -------
+        mean, lower, upper : ndarray of shape (n,)
+            Over draws, the central 90 %.
+        """
+        check_is_fitted(self)
+        return self._spectrum.density(self._points(frequencies, "frequencies"))
+
+    def marginal_spectral_density(self, frequencies: ArrayLike, column: int) -> Band:
+        """Density of the frequencies of one input, at frequencies of shape (n,)."""
+        check_is_fitted(self)
+        values = np.asarray(frequencies, dtype=np.float64)
+        return self._spectrum.marginal_density(values, column)
+
+    def _law(self, Z: Array) -> NormalMixture:
+        centre, locations = self._functions.locations(Z)
+        scale, shift = self.target_scale_, self.target_centre_
+        return NormalMixture(
+            locations * scale + shift, self._functions.scales * scale, centre * scale + shift
+        )
+
+    def _points(self, values: ArrayLike, name: str) -> Array:
+        points = np.asarray(values, dtype=np.float64)
+        d = self.n_features_in_
+        if points.ndim == 1 and d == 1:
+            points = points[:, np.newaxis]
+        if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
+            raise UsageError(f"{name} must be finite numbers of shape (n, {d}); got {points.shape}")
+        return points

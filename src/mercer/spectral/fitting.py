@@ -1,0 +1,102 @@
+"""From standardised rows and settings to the draws of BaNK."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from mercer.posterior.diagnostics import Diagnostics, diagnose
+from mercer.posterior.draws import Draws
+from mercer.random import stream
+from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.progress import tell
+from mercer.spectral.compilation import compile_loops
+from mercer.spectral.probe import Probe
+from mercer.spectral.proposals import ProposalTuning, StepAdaptation
+from mercer.spectral.rows import TrainingRows
+from mercer.spectral.sampler import SpectralSampler
+from mercer.spectral.settings import SpectralSettings
+from mercer.spectral.start import Scales, find_scales
+
+__all__ = ["FittedSpectral", "fit_spectral", "make_sampler"]
+
+Array = NDArray[np.float64]
+
+_ROWS_OF_START = 2000
+_PROBE_ROWS, _PROBE_LAGS = 20, 10
+_MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
+_FIRST_STEP = 0.5
+
+
+@dataclass(frozen=True)
+class FittedSpectral:
+    """What a fit leaves behind; ``start`` says where chains started."""
+
+    start: Scales
+    draws: Draws
+    diagnostics: Diagnostics
+    notes: tuple[str, ...]
+
+
+def fit_spectral(
+    rows: TrainingRows, settings: SpectralSettings, options: RunOptions
+) -> FittedSpectral:
+    """Draw frequencies and coefficients given standardised rows."""
+    compile_loops(lambda line: tell(line, options.progress))
+    with threadpool_limits(limits=1, user_api="blas"):
+        X, y = _some_rows(rows, stream(options.entropy, "rows"))
+        found = _find_start(X, y, settings, options.entropy)
+    sampler = make_sampler(rows, X, found, settings)
+    adaptation = StepAdaptation() if settings.proposals == "pcn" else None
+    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
+    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
+
+
+def _find_start(X: Array, y: Array, settings: SpectralSettings, entropy: int) -> Scales:
+    d = X.shape[1]
+    first = settings.first_scales(d)
+    if not settings.is_scale_learned:
+        return first
+    precision = settings.start(first).linear_precision
+    rng = stream(entropy, "scales")
+    return find_scales(rng, X, y, settings.model(len(y), d), first, precision)
+
+
+def make_sampler(
+    rows: TrainingRows, some_rows: Array, found: Scales, settings: SpectralSettings
+) -> SpectralSampler:
+    """Put the sampler together; it looks at the function at some of ``some_rows``."""
+    d = rows.n_inputs
+    is_tuned = settings.proposals == "pcn"
+    return SpectralSampler(
+        rows=rows,
+        model=settings.model(rows.n_rows, d),
+        mixture=settings.mixture(found),
+        start=settings.start(found),
+        n_frequencies=settings.n_frequencies,
+        n_deviations=settings.n_deviations,
+        tuning=ProposalTuning(_FIRST_STEP if is_tuned else 1.0),
+        probe=_probe(some_rows, settings.linear_part),
+    )
+
+
+def _some_rows(rows: TrainingRows, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Take rows at random, in the order in which they come."""
+    chosen = np.sort(rng.choice(rows.n_rows, min(rows.n_rows, _ROWS_OF_START), replace=False))
+    return rows.take(chosen)
+
+
+def _probe(X: Array, has_linear_part: bool) -> Probe:
+    """Look at the function at rows, and at the kernel at differences between rows.
+
+    The differences are those of neighbours in the order of the rows, made shorter and shorter: at
+    those of ordinary pairs a kernel of many inputs is all but 0.
+    """
+    n = len(X)
+    first = np.arange(_PROBE_LAGS) % n
+    shrink = 2.0 ** -np.arange(_PROBE_LAGS)
+    lags = (X[first] - X[(first + n // 2) % n]) * shrink[:, np.newaxis]
+    return Probe(lags, X[: min(n, _PROBE_ROWS)], has_linear_part)

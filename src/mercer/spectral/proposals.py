@@ -1,0 +1,99 @@
+"""Proposals of frequencies, all drawn at the start of a sweep, and their tuning.
+
+Each depends on its own frequency at most and leaves its conditional prior N(mu_Zj, Sigma_Zj)
+invariant, so that only the evidence decides:
+
+    "prior"   W* = mu + noise                                   the paper, section 3.3
+    "pcn"     W* = mu + rho (W - mu) + sqrt(1 - rho^2) noise    preconditioned Crank-Nicolson
+
+with noise ~ N(0, Sigma). The step sqrt(1 - rho^2) is tuned in warm-up; 1 is the prior.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.sampling.sampler import Adaptation
+from mercer.spectral.mixture.gibbs import Mixture
+from mercer.spectral.mixture.state import MixtureState
+
+__all__ = ["ProposalTuning", "StepAdaptation", "propose"]
+
+Array = NDArray[np.float64]
+
+_TARGET_ACCEPTANCE = 0.3
+_FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
+
+
+@dataclass(frozen=True)
+class ProposalTuning:
+    """``step``: sqrt(1 - rho^2), in (0, 1]."""
+
+    step: float
+
+
+def propose(
+    rng: np.random.Generator,
+    mixture: Mixture,
+    state: MixtureState,
+    frequencies: Array,
+    tuning: ProposalTuning,
+) -> Array:
+    """Propose a new value for every frequency, shape (M, d)."""
+    centre = mixture.centre(state)
+    rho = math.sqrt(max(1.0 - tuning.step**2, 0.0))
+    return centre + rho * (frequencies - centre) + tuning.step * mixture.draw_noise(rng, state)
+
+
+@dataclass(frozen=True)
+class LearnedStep:
+    """Where the search for the step stands."""
+
+    n_seen: int
+    log_step: float
+    log_average: float
+
+
+@dataclass(frozen=True)
+class StepAdaptation(Adaptation):
+    """Robbins & Monro's search for the step that is accepted 3 times in 10."""
+
+    def init(self, sampler: Any) -> LearnedStep:
+        """Begin at the sampler's own step."""
+        log_step = math.log(sampler.tuning.step)
+        return LearnedStep(0, log_step, log_step)
+
+    def update(
+        self, learned: LearnedStep, sampler: Any, state: Any, info: Any
+    ) -> tuple[LearnedStep, Any]:
+        """Move the step by what the last sweep accepted."""
+        n = learned.n_seen + 1
+        gain = 2.0 / math.sqrt(n)
+        log_step = learned.log_step + gain * (info.acceptance_rate - _TARGET_ACCEPTANCE)
+        log_step = min(max(log_step, math.log(1e-6)), 0.0)
+        share = 1.0 if n <= _FIRST_STEPS else (n - _FIRST_STEPS) ** -0.6
+        average = share * log_step + (1.0 - share) * learned.log_average
+        return LearnedStep(n, log_step, average), _with_step(sampler, math.exp(log_step))
+
+    def finish(self, learned: LearnedStep, sampler: Any) -> Any:
+        """Keep the average of the search."""
+        return _with_step(sampler, math.exp(learned.log_average))
+
+    def tuning(self, sampler: Any) -> ProposalTuning:
+        """The step."""
+        tuning: ProposalTuning = sampler.tuning
+        return tuning
+
+    def with_tuning(self, sampler: Any, tuning: ProposalTuning) -> Any:
+        """Return the sampler with this step."""
+        return dataclasses.replace(sampler, tuning=tuning)
+
+
+def _with_step(sampler: Any, step: float) -> Any:
+    return dataclasses.replace(sampler, tuning=ProposalTuning(step))

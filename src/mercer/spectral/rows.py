@@ -1,0 +1,172 @@
+"""The training rows, standardised, block by block: from memory or from a disk.
+
+The sampler asks them for products of features and for nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.source import RowSource
+from mercer.estimation.standardize import Standardizer
+from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
+
+__all__ = ["MemoryRows", "StoredRows", "TargetScale", "TrainingRows"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """y -> (y - centre) / scale, in units of the target."""
+
+    centre: float
+    scale: float
+
+    def transform(self, y: Array) -> Array:
+        """Standardise targets."""
+        return (y - self.centre) / self.scale
+
+
+class TrainingRows(ABC):
+    """Standardised inputs and targets; frozen, and sent to other processes with the sampler.
+
+    Attributes
+    ----------
+    has_linear_part : bool
+        Whether the columns H that are always in the model are an intercept and the inputs; if
+        not, there are none.
+    """
+
+    has_linear_part: bool
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number n of rows."""
+
+    @property
+    @abstractmethod
+    def n_inputs(self) -> int:
+        """Number d of inputs."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Inputs (b, d) and targets (b,) in the order of the rows; the same blocks each time."""
+
+    @abstractmethod
+    def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Inputs and targets of some rows, by ascending position."""
+
+    @property
+    def n_linear(self) -> int:
+        """Number p of columns that are always in the model."""
+        return 1 + self.n_inputs if self.has_linear_part else 0
+
+    def columns(self, X: Array, y: Array) -> Array:
+        """The linear columns and the targets of some rows, as rows: shape (p + 1, b)."""
+        given = [np.ones((1, len(X))), X.T] if self.has_linear_part else []
+        return np.concatenate([*given, y[np.newaxis]])
+
+    def products(self, new: Array, old: Array | None = None) -> Products:
+        """Products of new features with each other and with [old features, H, y]: one pass."""
+        sums = FeatureProducts(new, old, self.n_linear + 1)
+        for X, y in self.blocks():
+            sums.add(X, self.columns(X, y))
+        return sums.total()
+
+    def gram(self, frequencies: Array) -> Array:
+        """[Phi, H, y]'[Phi, H, y], shape (2 M + p + 1, 2 M + p + 1): one pass."""
+        parts = self.products(frequencies)
+        given = self.products_of_columns()
+        return np.block([[parts.among, parts.across], [parts.across.T, given]])
+
+    def products_of_columns(self) -> Array:
+        """[H, y]'[H, y], shape (p + 1, p + 1)."""
+        total = np.zeros((self.n_linear + 1, self.n_linear + 1))
+        for X, y in self.blocks():
+            columns = self.columns(X, y)
+            total += columns @ columns.T
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows(TrainingRows):
+    """Rows that are in memory.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+    has_linear_part : bool
+    """
+
+    X: Array
+    y: Array
+    has_linear_part: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number n of rows."""
+        return len(self.X)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number d of inputs."""
+        return int(self.X.shape[1])
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Slices of the arrays."""
+        for begin in range(0, len(self.X), ROWS_PER_TASK):
+            rows = slice(begin, begin + ROWS_PER_TASK)
+            yield self.X[rows], self.y[rows]
+
+    def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Index the arrays."""
+        return self.X[chosen], self.y[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows(TrainingRows):
+    """Rows that stay on a disk and are standardised as they are read.
+
+    Attributes
+    ----------
+    source : RowSource
+        The inputs, then the targets.
+    standardizer : Standardizer
+    target : TargetScale
+    has_linear_part : bool
+    """
+
+    source: RowSource
+    standardizer: Standardizer
+    target: TargetScale
+    has_linear_part: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number n of rows."""
+        return self.source.n_rows
+
+    @property
+    def n_inputs(self) -> int:
+        """Number d of inputs."""
+        return self.source.n_columns - 1
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Read the source from its start."""
+        for block in self.source.blocks(ROWS_PER_TASK):
+            yield self._standardized(block)
+
+    def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Read some rows of the source, in one pass."""
+        return self._standardized(self.source.take(chosen))
+
+    def _standardized(self, block: Array) -> tuple[Array, Array]:
+        return self.standardizer.transform(block[:, :-1]), self.target.transform(block[:, -1])

@@ -1,0 +1,117 @@
+"""BNK-13: the updates of the concentration and of the scale against grids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln
+
+from mercer.spectral.mixture.base import BaseMeasure, ScalePrior
+from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral.mixture.partition import ConcentrationPrior, draw_concentration
+from support.mixture_cases import BASES, ShiftedBeta, halve_the_count
+from support.statistics import dkw_distance, dkw_limit
+
+N_DRAWS = 20_000
+
+
+class Grid:
+    """A density on (0, inf), given its log up to a constant, by a fine grid of log x."""
+
+    def __init__(self, log_density) -> None:
+        self.u = np.linspace(-25.0, 8.0, 200_001)
+        logs = log_density(np.exp(self.u)) + self.u
+        mass = np.exp(logs - logs.max())
+        self.total = np.concatenate([[0.0], np.cumsum(0.5 * (mass[1:] + mass[:-1]))])
+        self.total /= self.total[-1]
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        return np.interp(np.log(x), self.u, self.total)
+
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return np.exp(np.interp(rng.random(n), self.total, self.u))
+
+
+# --- concentration -------------------------------------------------------------------------------
+
+PRIORS = {
+    "(K, M) = (1, 5)": (1, 5, 2.0, 1.0),
+    "(4, 6)": (4, 6, 0.3, 0.5),
+    "(7, 384)": (7, 384, 2, 1),
+}
+LIMIT = dkw_limit(N_DRAWS, len(PRIORS))
+
+
+def concentration_distance(case: str) -> float:
+    """From the exact law, after ten updates from exact draws of it."""
+    K, M, a, b = PRIORS[case]
+    grid = Grid(lambda x: (a - 1 + K) * np.log(x) - b * x + gammaln(x) - gammaln(x + M))
+    rng, prior = np.random.default_rng(23), ConcentrationPrior(a, b)
+    draws = grid.draw(rng, N_DRAWS)
+    for _ in range(10):
+        draws = np.array([draw_concentration(rng, x, K, M, prior) for x in draws])
+    return dkw_distance(draws, grid.cdf)
+
+
+@pytest.mark.parametrize("case", PRIORS)
+def test_bnk_13_concentration(case: str) -> None:
+    """False alarm 1e-6 over the cases; detects a distance of 0.04."""
+    assert concentration_distance(case) < LIMIT
+
+
+def test_bnk_13_sees_another_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: x ~ Beta(alpha, M)."""
+    draw = draw_concentration
+    monkeypatch.setitem(
+        globals(), "draw_concentration", lambda rng, *rest: draw(ShiftedBeta(rng), *rest)
+    )
+    assert concentration_distance("(K, M) = (1, 5)") > 2.0 * LIMIT
+
+
+# --- scale ---------------------------------------------------------------------------------------
+
+SHAPE = 1.5
+
+
+def scale_distance(base: BaseMeasure) -> float:
+    """Largest distance of drawn scales given three components from grids, one for each scale."""
+    rng = np.random.default_rng(29)
+    nobody = np.empty((0, base.n_inputs)), np.empty(0, dtype=np.int64)
+    components = base.draw_components(rng, *nobody, 3)
+    mean = 2.0 * base.scale
+    prior = ScalePrior(SHAPE, mean)
+    draws = [base.draw_scale(rng, components, prior).scale for _ in range(N_DRAWS)]
+
+    def log_density(t: np.ndarray, j: int) -> np.ndarray:
+        total = stats.gamma.logpdf(t, SHAPE, scale=mean[j] / SHAPE)
+        if isinstance(base, DiagonalBase):
+            for variance in components.variances[:, j]:
+                total += stats.invgamma.logpdf(variance, 0.5 * base.nu0, scale=0.5 * t)
+            return total
+        for sigma in components.covariances:  # the law of t psi is that of psi, with its Jacobian
+            trace = np.trace(np.linalg.solve(sigma, base.psi))
+            unit = stats.invwishart.logpdf(sigma, base.nu0, base.psi) + 0.5 * trace
+            total += unit + 0.5 * base.nu0 * base.n_inputs * np.log(t) - 0.5 * t * trace
+        return total
+
+    grids = [Grid(lambda t, j=j: log_density(t, j)) for j in range(len(mean))]
+    return max(
+        dkw_distance(own, grid.cdf) for own, grid in zip(np.array(draws).T, grids, strict=True)
+    )
+
+
+SCALE_LIMIT = dkw_limit(N_DRAWS, 6)
+
+
+@pytest.mark.parametrize("case", BASES)
+def test_bnk_13_scale(case: str) -> None:
+    """Six scales in all: false alarm 1e-6; detects a distance of 0.04."""
+    assert scale_distance(BASES[case]) < SCALE_LIMIT
+
+
+@pytest.mark.parametrize("case", ["diagonal, 2 inputs", "full, 2 inputs"])
+def test_bnk_13_sees_half_the_count(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: half of the degrees of freedom of the components are forgotten."""
+    halve_the_count(monkeypatch)
+    assert scale_distance(BASES[case]) > 2.0 * SCALE_LIMIT

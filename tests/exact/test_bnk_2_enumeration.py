@@ -1,0 +1,66 @@
+"""BNK-2: which frequencies share a component, frequencies given, against all partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral.mixture.full import FullBase
+from mercer.spectral.mixture.gibbs import Mixture
+from support.mixture_cases import BASES, CONCENTRATION, canonical, frequencies, partition_posterior
+from support.statistics import largest_z, z_limit
+
+N_BATCHES = 50
+N_SWEEPS = 20_000
+LIMIT = z_limit(N_BATCHES, 4 * 60)  # 240 cells in all: 7.1
+
+
+def cells_z(case: str, n: int) -> float:
+    """Largest z over the partitions of probability over 5e-3."""
+    base = BASES[case]
+    W = frequencies(n, base.n_inputs)
+    posterior = partition_posterior(base, W, CONCENTRATION)
+    cells = {z: i for i, z in enumerate(z for z, p in posterior.items() if p > 5e-3)}
+    assert len(cells) <= 60
+    mixture = Mixture(base, CONCENTRATION, is_symmetric=False)
+    rng = np.random.default_rng(5)
+    state = mixture.init(rng, W, np.zeros(n))
+    seen = np.zeros((N_SWEEPS, len(cells)))
+    for i in range(N_SWEEPS):
+        state, signs = mixture.step(rng, state, W)
+        assert (signs == 1.0).all()
+        cell = cells.get(canonical(state.assignment))
+        if cell is not None:
+            seen[i, cell] = 1.0
+    return largest_z(seen, np.array([posterior[z] for z in cells]), N_BATCHES)
+
+
+@pytest.mark.parametrize(
+    ("case", "n"),
+    [
+        ("diagonal, 1 input", 5),
+        ("diagonal, 2 inputs", 6),
+        ("full, 1 input", 6),
+        ("full, 2 inputs", 5),
+    ],
+)
+def test_bnk_2_partitions(case: str, n: int) -> None:
+    """False alarm 1e-6 over all cells of the four cases; detects 7 standard errors."""
+    assert cells_z(case, n) < LIMIT
+
+
+@pytest.mark.parametrize("case", ["diagonal, 1 input", "full, 2 inputs"])
+def test_bnk_2_sees_new_components_from_the_prior(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutant: the parameters of a new component are drawn as if it had no member."""
+    for kind in (DiagonalBase, FullBase):
+        draw = kind.draw_components
+
+        def from_prior(self, rng, W, assignment, n_components, draw=draw):
+            is_new = len(W) == 1
+            return draw(self, rng, W[is_new:], assignment[is_new:], n_components)
+
+        monkeypatch.setattr(kind, "draw_components", from_prior)
+    assert cells_z(case, 5) > 1.5 * LIMIT

@@ -1,0 +1,154 @@
+"""BNK-3: the evidence of one component against the chain rule, and draws given its members."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mercer.spectral.mixture import full
+from mercer.spectral.mixture.base import BaseMeasure
+from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral.mixture.full import FullBase
+from support.mixture_cases import frequencies
+from support.statistics import dkw_distance, dkw_limit
+
+PSI = np.array([[0.7, 0.2, -0.1], [0.2, 0.5, 0.1], [-0.1, 0.1, 0.9]])
+CASES: dict[str, BaseMeasure] = {
+    "diagonal, 1 input": DiagonalBase(np.array([0.5]), 0.2, 3.0),
+    "diagonal, 3 inputs": DiagonalBase(np.array([0.5, 0.2, 3.0]), 0.1, 2.5),
+    "full, 1 input": FullBase(np.array([[0.4]]), 0.3, 4.0),
+    "full, 3 inputs": FullBase(PSI, 0.3, 5.5, np.array([1.7])),
+}
+
+
+def one_by_one(base: BaseMeasure, W: np.ndarray) -> float:
+    """Sum of the log densities of each given those before: products of t distributions."""
+    if isinstance(base, DiagonalBase):
+        one = zip(base.scale, W.T, strict=True)
+        return sum(chain_rule(np.array([[t]]), base, w[:, None]) for t, w in one)
+    return chain_rule(base.scale[0] * base.psi, base, W)
+
+
+def chain_rule(psi: np.ndarray, base: BaseMeasure, W: np.ndarray) -> float:
+    d, kappa, nu, mean, total = W.shape[1], base.kappa0, base.nu0, np.zeros(W.shape[1]), 0.0
+    for w in W:
+        degrees = nu - d + 1.0
+        shape = psi * (kappa + 1.0) / (kappa * degrees)
+        total += stats.multivariate_t.logpdf(w, mean, shape, degrees)
+        psi = psi + kappa / (kappa + 1.0) * np.outer(w - mean, w - mean)
+        mean = (kappa * mean + w) / (kappa + 1.0)
+        kappa, nu = kappa + 1.0, nu + 1.0
+    return float(total)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+@pytest.mark.parametrize("case", CASES)
+def test_bnk_3_evidence(case: str, n: int) -> None:
+    base = CASES[case]
+    W = frequencies(n, base.n_inputs)
+    assert base.log_marginal(W) == pytest.approx(one_by_one(base, W), abs=1e-10)
+    alone = [one_by_one(base, w[np.newaxis]) for w in W]
+    np.testing.assert_allclose(base.log_predictive(W), alone, atol=1e-10, rtol=0.0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bnk_3_sees_a_spread_without_the_mean(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: kappa0 m / kappa mean mean' left out."""
+    base = CASES[case]
+    W = frequencies(9, base.n_inputs)
+    posterior = type(base)._posterior
+
+    def without_mean(self, W, assignment, n_components):
+        after = posterior(self, W, assignment, n_components)
+        m = np.float64(len(W))
+        outer = self.kappa0 * m / (self.kappa0 + m) * np.outer(W.mean(axis=0), W.mean(axis=0))
+        if isinstance(self, FullBase):
+            return (*after[:3], after[3] - outer)
+        return dataclasses.replace(after, scale=after.scale - np.diag(outer))
+
+    monkeypatch.setattr(type(base), "_posterior", without_mean)
+    assert abs(base.log_marginal(W) - one_by_one(base, W)) > 1e-3
+
+
+N_DRAWS = 20_000
+LIMIT = dkw_limit(N_DRAWS, 12 * 20)
+
+
+def covariances_of(components) -> np.ndarray:
+    if hasattr(components, "covariances"):
+        return components.covariances
+    return components.variances[:, :, np.newaxis] * np.eye(components.variances.shape[1])
+
+
+def largest_distance(base: BaseMeasure, W: np.ndarray) -> float:
+    """Of what is drawn for a component with members W from its exact laws."""
+    m, d = W.shape
+    every = np.tile(W, (N_DRAWS, 1)) if m else W
+    assignment = np.repeat(np.arange(N_DRAWS), m)
+    rng = np.random.default_rng(17)
+    blocks = []
+    for first in range(0, N_DRAWS, 1000):  # a thousand components with the same members
+        own = slice(first * m, (first + 1000) * m)
+        blocks.append(base.draw_components(rng, every[own], assignment[own] - first, 1000))
+    means = np.concatenate([block.means for block in blocks])
+    covariances = np.concatenate([covariances_of(block) for block in blocks])
+    kappa, nu = base.kappa0 + m, base.nu0 + m
+    centre = W.sum(axis=0) / kappa
+    spread = W.T @ W - kappa * np.outer(centre, centre)
+    if isinstance(base, DiagonalBase):
+        psi, degrees = np.diag(base.scale + spread.diagonal()), nu
+        directions = np.eye(d)
+    else:
+        psi, degrees = base.scale[0] * base.psi + spread, nu - d + 1.0
+        directions = np.vstack([np.eye(d), np.random.default_rng(0).standard_normal((2, d))])
+    distances = []
+    for c in directions:
+        square = c @ psi @ c
+        variances = np.einsum("i,nij,j->n", c, covariances, c)
+        law = stats.invgamma(0.5 * degrees, scale=0.5 * square)
+        distances.append(dkw_distance(variances, law.cdf))
+        law = stats.t(degrees, c @ centre, np.sqrt(square / (kappa * degrees)))
+        distances.append(dkw_distance(means @ c, law.cdf))
+        standard = (means @ c - c @ centre) / np.sqrt(variances / kappa)
+        distances.append(dkw_distance(standard, stats.norm.cdf))
+        if isinstance(base, FullBase):
+            precisions = np.einsum("i,nij,j->n", c, np.linalg.inv(covariances), c)
+            law = stats.chi2(nu, scale=c @ np.linalg.inv(psi) @ c)
+            distances.append(dkw_distance(precisions, law.cdf))
+    return max(distances)
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+@pytest.mark.parametrize("case", CASES)
+def test_bnk_3_draws_given_members(case: str, n: int) -> None:
+    """At most 20 distances a test, 12 tests: false alarm 1e-6 over all of them; detects 0.05."""
+    base = CASES[case]
+    assert largest_distance(base, frequencies(n, base.n_inputs)) < LIMIT
+
+
+def test_bnk_3_sees_degrees_in_the_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: the upper triangle of Bartlett's matrix with the degrees of the lower one."""
+
+    class Turned:
+        def __init__(self, rng) -> None:
+            self.standard_normal = rng.standard_normal
+            self.chisquare = lambda degrees: rng.chisquare(degrees[:, ::-1])
+
+    draw = full._draw_factors
+    monkeypatch.setattr(full, "_draw_factors", lambda rng, nu, psi: draw(Turned(rng), nu, psi))
+    assert largest_distance(CASES["full, 3 inputs"], frequencies(6, 3)) > 2.0 * LIMIT
+
+
+def test_bnk_3_sees_a_mean_with_the_spread_of_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: mu_k ~ N(m, Sigma_k / kappa0)."""
+    posterior = DiagonalBase._posterior
+
+    def with_kappa0(self, W, assignment, n_components):
+        after = posterior(self, W, assignment, n_components)
+        return dataclasses.replace(after, kappa=np.full(n_components, self.kappa0))
+
+    monkeypatch.setattr(DiagonalBase, "_posterior", with_kappa0)
+    assert largest_distance(CASES["diagonal, 3 inputs"], frequencies(6, 3)) > 2.0 * LIMIT

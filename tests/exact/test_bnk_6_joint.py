@@ -1,0 +1,84 @@
+"""BNK-6: the whole sweep leaves the joint law of state and targets as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import pytest
+
+from mercer.spectral import sampler as spectral_sampler
+from mercer.spectral.ridge import RidgeDensity
+from mercer.spectral.sampler import SpectralSampler
+from support.spectral_joint import CASES, distances, limit
+
+N_RUNS, N_STEPS = 500, 3
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bnk_6_joint(case: str) -> None:
+    """False alarm 1e-6 over the 48 distances; detects 0.27."""
+    found = distances(case, N_RUNS, N_STEPS)
+    assert max(found.values()) < limit(N_RUNS), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_bnk_6_joint_with_more_runs(case: str) -> None:
+    """False alarm 1e-6 over the 48 distances; detects 0.09."""
+    found = distances(case, 5000, 5, seed=63)
+    assert max(found.values()) < limit(5000), found
+
+
+def forget_the_centre(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proposals mu + rho W + noise: the step back to the centre is forgotten."""
+
+    def propose(rng, mixture, state, frequencies, tuning):
+        rho = math.sqrt(1.0 - tuning.step**2)
+        noise = tuning.step * mixture.draw_noise(rng, state)
+        return mixture.centre(state) + rho * frequencies + noise
+
+    monkeypatch.setattr(spectral_sampler, "propose", propose)
+
+
+def keep_the_sines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coefficient of a sine stays where the frequency changes its sign."""
+    turn = SpectralSampler._turn
+
+    def turned(self, rng, state):
+        return dataclasses.replace(turn(self, rng, state), coef=state.coef)
+
+    monkeypatch.setattr(SpectralSampler, "_turn", turned)
+
+
+def forget_the_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slice is on log ridge, the density that of the ridge."""
+    density = RidgeDensity.__call__
+    monkeypatch.setattr(RidgeDensity, "__call__", lambda self, x: density(self, x) - x)
+
+
+def ignore_the_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All proposals are accepted."""
+    decide = spectral_sampler.decide
+    monkeypatch.setattr(
+        spectral_sampler,
+        "decide",
+        lambda joint, u, *noise: decide(joint, u - 1e9, *noise),
+    )
+
+
+MUTANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
+    (forget_the_centre, "diagonal, pcn, linear part", 6),
+    (keep_the_sines, "full, prior, linear part", 3),
+    (forget_the_jacobian, "diagonal, prior", 3),
+    (ignore_the_targets, "full, prior, linear part", 3),
+]
+
+
+@pytest.mark.parametrize(("mutant", "case", "n_steps"), MUTANTS)
+def test_bnk_6_sees(mutant, case: str, n_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 400
+    mutant(monkeypatch)
+    found = distances(case, n, n_steps)
+    assert max(found.values()) > 1.2 * limit(n), found

@@ -1,0 +1,1 @@
+"""A stand-in for mercer's regressors: Bayesian ridge regression with exact draws."""

@@ -1,0 +1,150 @@
+"""The joint test of a whole sweep: exact draws, sweeps with new targets, and exact laws again.
+
+From an exact draw of state and targets, a few times (step, new targets given the state) and one
+more step leave the joint law as it is. After the last step no targets are drawn: a state that does
+not fit its targets is then seen. Replicates are independent, and each statistic has a law that is
+known: what is compared are values of its distribution function.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from scipy import special, stats
+
+from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral.model import coefficients
+from mercer.spectral.sampler import SpectralSampler, SpectralState
+from support.mixture_cases import BASES, partitions, seating_log_probability
+from support.spectral_cases import (
+    CONCENTRATION,
+    LINEAR_PRIOR,
+    NOISE,
+    RIDGE_PRIOR,
+    draw_joint,
+    drawn_coef,
+    make_spectral,
+    marginal_shape,
+    plain_design,
+    redraw_targets,
+)
+from support.statistics import FALSE_ALARM, dkw_distance
+
+M, N = 4, 10
+# base, linear part, step of the proposals (1 draws them from the prior)
+CASES: dict[str, tuple[str, bool, float]] = {
+    "diagonal, pcn, linear part": ("diagonal, 2 inputs", True, 0.5),
+    "diagonal, prior": ("diagonal, 1 input", False, 1.0),
+    "full, pcn": ("full, 1 input", False, 0.5),
+    "full, prior, linear part": ("full, 2 inputs", True, 1.0),
+}
+N_STATISTICS = 12
+
+
+def make(case: str) -> SpectralSampler:
+    """The sampler of a case; its targets are still to be drawn."""
+    name, has_linear_part, step = CASES[case]
+    base = BASES[name]
+    X = np.random.default_rng(40).standard_normal((N, base.n_inputs))
+    return make_spectral(
+        X, np.zeros(N), base=base, has_linear_part=has_linear_part, step=step, n_frequencies=M
+    )
+
+
+def limit(n: int, n_cases: int = len(CASES)) -> float:
+    """False alarm 1e-6 over all statistics of all cases; the last one compares two samples."""
+    return math.sqrt(math.log(2.0 * N_STATISTICS * n_cases / FALSE_ALARM) / (2.0 * n))
+
+
+def distances(case: str, n: int, n_steps: int, seed: int = 61) -> dict[str, float]:
+    """Largest difference of distribution functions, for each statistic."""
+    rng, sampler, rows = np.random.default_rng(seed), make(case), []
+    for _ in range(n):
+        own, state = draw_joint(rng, sampler)
+        for i in range(n_steps):
+            if i > 0:
+                own, state = redraw_targets(rng, own, state)
+            state, _ = own.step(rng, state)
+        rows.append(statistics(own, state))
+    values = np.array([list(row.values()) for row in rows]).T
+    found = dict(zip(rows[0], values, strict=True))
+    K, evidence = found.pop("components"), found.pop("log evidence")
+    result = {name: dkw_distance(u, stats.uniform.cdf) for name, u in found.items()}
+    law = component_law()
+    shares = np.bincount(K.astype(int), minlength=len(law)) / n
+    result["components"] = float(np.abs(np.cumsum(law - shares)).max())
+    # The reference has its own error; both limits together are the limit of the difference.
+    reference = prior_evidence(case)
+    two_samples = stats.ks_2samp(evidence, reference).statistic
+    share = 1.0 + math.sqrt(n / len(reference))
+    result["log evidence"] = float(two_samples) / share
+    assert len(result) == N_STATISTICS or not CASES[case][1]
+    return result
+
+
+def statistics(sampler: SpectralSampler, state: SpectralState) -> dict[str, float]:
+    """Values of distribution functions at one draw, uniform if the joint law is right."""
+    model, rows, m2 = sampler.model, sampler.rows, 2 * M
+    W, beta, variance = state.frequencies, drawn_coef(state), state.coef.noise_variance
+    F = plain_design(W, rows.X, rows.has_linear_part)
+    residual, slopes = rows.y - F @ beta, beta[m2 + 1 :]
+    precisions = model.prior_precisions(m2, state.ridge, state.linear_precision)
+    shape = marginal_shape(model, F, precisions)
+    fit = float(rows.y @ np.linalg.solve(shape, rows.y)) / N
+    base, Z = sampler.mixture.base, state.mixture.assignment[0]
+    deviation = (W[0, 0] - state.mixture.means[Z, 0]) / state.mixture.components.stds[Z, 0]
+    found = {
+        "frequency": _one_frequency(base, W[0, 0]),
+        "frequency in its component": special.ndtr(deviation),
+        "ridge": special.gammainc(RIDGE_PRIOR.shape, RIDGE_PRIOR.rate * state.ridge),
+        "noise variance": special.gammaincc(NOISE[0], NOISE[1] / variance),
+        "residuals": special.chdtr(N, residual @ residual / variance),
+        "coefficients": special.chdtr(m2, state.ridge * beta[:m2] @ beta[:m2] / variance),
+        "all targets": special.fdtr(N, 2.0 * NOISE[0], fit),
+        "products": _projected(F[:, 1], rows.y, shape),
+        "components": state.mixture.n_components,
+        "log evidence": state.coef.log_evidence,
+    }
+    if len(slopes):
+        found["linear precision"] = special.gammainc(
+            LINEAR_PRIOR.shape, LINEAR_PRIOR.rate * state.linear_precision
+        )
+        square = state.linear_precision * slopes @ slopes / variance
+        found["slopes"] = special.chdtr(len(slopes), square)
+    return {name: float(value) for name, value in found.items()}
+
+
+def _projected(column: np.ndarray, y: np.ndarray, shape: np.ndarray) -> float:
+    """Of one entry of Phi'y given the frequencies: t of 2 a_0 degrees of freedom."""
+    return float(special.stdtr(2.0 * NOISE[0], column @ y / math.sqrt(column @ shape @ column)))
+
+
+def _one_frequency(base, value: float) -> float:
+    """Of the first input of a frequency, all components being unknown."""
+    if isinstance(base, DiagonalBase):
+        degrees, square = base.nu0, base.scale[0]
+    else:
+        degrees, square = base.nu0 - base.n_inputs + 1.0, base.scale[0] * base.psi[0, 0]
+    scale = math.sqrt(square * (1.0 + 1.0 / base.kappa0) / degrees)
+    return float(special.stdtr(degrees, value / scale))
+
+
+def component_law() -> np.ndarray:
+    """p(K) for K = 0, .., M, over all partitions."""
+    law = np.zeros(M + 1)
+    for labels in partitions(M):
+        law[max(labels) + 1] += np.exp(seating_log_probability(labels, CONCENTRATION))
+    return law
+
+
+@functools.cache
+def prior_evidence(case: str) -> np.ndarray:
+    """Log evidence of targets from their joint law with the state."""
+    rng, sampler, found = np.random.default_rng(62), make(case), []
+    for _ in range(2000):
+        own, state = draw_joint(rng, sampler)
+        precisions = own.model.prior_precisions(2 * M, state.ridge, state.linear_precision)
+        found.append(coefficients(own.model, state.gram, precisions).log_evidence)
+    return np.array(found)

@@ -1,0 +1,50 @@
+"""Columns as CSV, JSON and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.cli.work import rows_out
+from mercer.cli.work.rows_out import write_rows
+
+COLUMNS = {
+    "name": np.array(["a,b", 'c"d', "e\nf", "g", "h"], dtype=object),
+    "value": np.array([0.1, 1e-300, -2.0, 3.0, 4.0]),
+    "is_listed": np.array([True, False, True, False, True]),
+}
+
+
+@pytest.mark.parametrize("block", [2, 5, 100])
+def test_csv_is_the_same_in_any_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, block: int
+) -> None:
+    monkeypatch.setattr(rows_out, "_BLOCK", block)
+    path = tmp_path / "rows.csv"
+    write_rows(path, COLUMNS)
+    with open(path, newline="") as stream:
+        header, *rows = list(csv.reader(stream))
+    assert header == list(COLUMNS)
+    assert [row[0] for row in rows] == COLUMNS["name"].tolist()
+    assert [float(row[1]) for row in rows] == COLUMNS["value"].tolist()
+    assert rows[0][2] == "True"
+    write_rows(None, COLUMNS)
+    assert capsys.readouterr().out == path.read_text()
+
+
+def test_json_and_parquet_hold_the_same(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    write_rows(tmp_path / "rows.json", COLUMNS)
+    write_rows(tmp_path / "rows.parquet", COLUMNS)
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert rows == parquet.read_table(tmp_path / "rows.parquet").to_pylist()
+    assert rows[2] == {"name": "e\nf", "value": -2.0, "is_listed": True}
+
+
+def test_no_rows_leave_the_header(tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.csv", {"a": np.zeros(0), "b": np.zeros(0)})
+    assert (tmp_path / "rows.csv").read_text() == "a,b\n"

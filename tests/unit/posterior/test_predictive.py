@@ -1,0 +1,140 @@
+"""Mixtures of normals as predictive laws: against scipy, brute force and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+from mercer.errors import DataError, UsageError
+from mercer.numerics import normal_mixture
+from mercer.posterior.predictive import NormalMixture, Predictive
+from support.statistics import dkw_distance, dkw_limit
+
+
+def some_laws(seed: int = 0, m: int = 40, n_components: int = 7) -> NormalMixture:
+    rng = np.random.default_rng(seed)
+    locations = rng.normal(size=(m, 1)) * 100 + rng.standard_cauchy(size=(m, n_components))
+    return NormalMixture(locations, rng.uniform(0.01, 2.0, size=(m, n_components)))
+
+
+def test_one_component_is_a_normal() -> None:
+    law: Predictive = NormalMixture(np.array([[3.0], [-2.0]]), np.array([0.5]))
+    exact = stats.norm([3.0, -2.0], 0.5)
+    y = np.array([3.4, -4.0])
+    np.testing.assert_array_equal(law.mean, [3.0, -2.0])
+    np.testing.assert_array_equal(law.std, 0.5)
+    np.testing.assert_allclose(law.log_density(y), exact.logpdf(y), rtol=1e-13)
+    np.testing.assert_allclose(law.cdf(y), exact.cdf(y), rtol=1e-13)
+    for level in (1e-6, 0.5, 0.9, 1 - 1e-9):
+        np.testing.assert_allclose(law.interval(level), exact.interval(level), rtol=1e-8)
+
+
+def test_density_distribution_and_moments_are_those_of_the_components() -> None:
+    law = some_laws()
+    y = law.mean + np.linspace(-3, 3, len(law.mean))
+    parts = stats.norm(law.locations, law.scales)
+    logs = special.logsumexp(parts.logpdf(y[:, None]), axis=1) - math.log(7)
+    np.testing.assert_allclose(law.log_density(y), logs)
+    np.testing.assert_allclose(law.cdf(y), parts.cdf(y[:, None]).mean(axis=1))
+    second = (parts.var() + parts.mean() ** 2).mean(axis=1)
+    np.testing.assert_allclose(law.std**2, second - law.mean**2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.01, 0.5, 0.9, 0.999999])
+def test_ends_of_intervals_are_the_roots_that_brent_finds(level: float) -> None:
+    law = some_laws()
+    lower, upper = law.interval(level)
+    for i in range(len(law.mean)):
+        row = NormalMixture(law.locations[i : i + 1], law.scales[i : i + 1])
+        for end, p in ((lower[i], (1 - level) / 2), (upper[i], (1 + level) / 2)):
+            root = optimize.brentq(
+                lambda x, p=p, row=row: float(row.cdf([x])[0]) - p, -1e6, 1e6, xtol=1e-12
+            )
+            assert abs(end - root) < 1e-8 * law.std[i]
+
+
+def test_quantiles_between_far_components_are_found() -> None:
+    """Where the distribution function is flat, Newton leads nowhere: the bracket is halved."""
+    locations = np.array([[0.0, 1e6], [0.0, 1e6], [-1e3, 0.0]])
+    law = NormalMixture(locations, np.array([1.0, 1e-3]))
+    lower, upper = law.interval(0.5)  # quarters: the medians of the two components
+    np.testing.assert_allclose(lower, [0.0, 0.0, -1e3], atol=1e-8 * law.std.max())
+    np.testing.assert_allclose(upper, [1e6, 1e6, 0.0], atol=1e-8 * law.std.max())
+
+
+def test_few_evaluations_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_rows: list[int] = []
+    real = normal_mixture._gap_and_slope
+
+    def counted(x, *others):
+        n_rows.append(len(x))
+        return real(x, *others)
+
+    monkeypatch.setattr(normal_mixture, "_gap_and_slope", counted)
+    rng = np.random.default_rng(3)
+    law = NormalMixture(rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 50)), np.ones(50))
+    law.interval(0.9)
+    assert sum(n_rows) < 2 * 500 * 6
+
+
+def test_units_and_offsets_only_shift_and_scale() -> None:
+    law = some_laws()
+    other = NormalMixture(1e8 + 1e-3 * law.locations, 1e-3 * law.scales)
+    for a, b in zip(law.interval(0.9), other.interval(0.9), strict=True):
+        np.testing.assert_allclose((b - 1e8) / 1e-3, a, atol=1e-4)  # 1e8 keeps 8 digits of these
+    huge = NormalMixture(1e200 * law.locations, 1e200 * law.scales)
+    np.testing.assert_allclose(huge.std, 1e200 * law.std)
+    np.testing.assert_allclose(huge.interval(0.9), 1e200 * np.array(law.interval(0.9)))
+
+
+def test_log_density_is_finite_for_finite_values() -> None:
+    law = NormalMixture(np.array([[0.0, 1.0], [-1.7e308, 1.7e308]]), np.array([1e-300, 1.0]))
+    y = np.array([1.7e308, -1.7e308])
+    assert np.isfinite(law.log_density(y)).all()
+    assert np.isfinite(law.cdf(y)).all()
+
+
+def test_a_centre_is_what_is_reported() -> None:
+    law = some_laws()
+    centre = law.mean + 1.0
+    moved = NormalMixture(law.locations, law.scales, centre)
+    np.testing.assert_array_equal(moved.mean, centre)
+    np.testing.assert_array_equal(moved.std, law.std)
+    np.testing.assert_array_equal(moved.interval(0.9), law.interval(0.9))
+
+
+def test_samples_have_the_law_and_share_their_component() -> None:
+    """False alarm 1e-6 over both rows; the mutant below, noise left out, must fail."""
+    law = NormalMixture(np.array([[-1.0, 2.0], [5.0, 0.0]]), np.array([0.5, 1.5]))
+    n = 20_000
+    draws = law.sample(np.random.default_rng(5), n)
+    assert draws.shape == (n, 2)
+    limit = dkw_limit(n, 2)
+    for i in range(2):
+        row = NormalMixture(np.tile(law.locations[i], (n, 1)), law.scales)
+        assert dkw_distance(draws[:, i], row.cdf) < limit
+        without_noise = law.locations[i][np.random.default_rng(5).integers(2, size=n)]
+        assert dkw_distance(without_noise, row.cdf) > limit
+    assert np.corrcoef(draws.T)[0, 1] < -0.5  # the first component is low here and high there
+
+
+def test_what_is_no_law_is_refused() -> None:
+    one = np.ones((2, 3))
+    for locations, scales in (
+        (np.ones(3), np.ones(3)), (one, np.ones(2)), (one, np.zeros(3)), (one * np.nan, np.ones(3)),
+        (np.ones((2, 0)), np.ones(0)),
+    ):  # fmt: skip
+        with pytest.raises(DataError):
+            NormalMixture(locations, scales)
+    with pytest.raises(DataError, match="centre"):
+        NormalMixture(one, np.ones(3), np.ones(3))
+    law = NormalMixture(one, np.ones(3))
+    for y in ([1.0], [1.0, math.nan], [1.0, math.inf]):
+        with pytest.raises(DataError, match="one finite value"):
+            law.log_density(y)
+    for level in (0.0, 1.0, math.nan, 90):
+        with pytest.raises(UsageError, match="level"):
+            law.interval(level)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.posterior.table import Table
+from mercer.report import build_report, render
+from mercer.report.spectral import describe, sections
+from mercer.spectral.inputs import input_scales
+from support.fake_regression import fake_regression
+from support.learned import learned
+
+_NAMES = ("year", "dose", "site")
+
+
+def _keyed(model):
+    return {section.key: section for section in sections(model)}
+
+
+def test_the_table_is_that_of_the_kernel_after_one_unit():
+    model = learned(names=_NAMES)
+    (table,) = _keyed(model)["kernel"].tables
+    order = input_scales(model).order
+    assert [row[0].text for row in table.rows] == [_NAMES[j] for j in order]
+    units = model.standardizer_.units
+    for rank, (row, j) in enumerate(zip(table.rows, order, strict=True)):
+        lag = np.zeros((1, 3))
+        lag[0, j] = units[j]
+        size = input_scales(model).frequency_scales[:, j].mean()
+        band = [float(value[0]) for value in model.kernel(lag)]
+        assert [cell.sort for cell in row[1:]] == pytest.approx([rank + 1, units[j], *band, size])
+
+
+def test_the_text_says_which_input_matters_and_which_do_not():
+    text = " ".join(_keyed(learned(names=_NAMES))["kernel"].text)
+    assert "It falls fastest along year: for two rows that differ in it by one standard" in text
+    assert "It hardly falls along site and dose." in text
+    assert "the straight part may still be steep" in text
+    bare = learned(names=_NAMES, linear_part=False)
+    text = " ".join(_keyed(bare)["kernel"].text)
+    assert "straight part" not in " ".join(describe(bare)) + text
+
+
+def test_one_input_has_a_drawing_of_the_function_and_no_table():
+    kernel = _keyed(learned(d=1))["kernel"]
+    assert [len(kernel.figures), len(kernel.tables)] == [2, 0]
+    assert "apart it is" in kernel.text[1]
+    assert "cause" not in " ".join(kernel.text)
+    assert len(_keyed(learned(d=1, standardize="arcsinh"))["kernel"].figures) == 1
+    assert len(_keyed(learned())["kernel"].figures) == 1
+
+
+def test_what_warped_inputs_mean_is_said_where_there_are_some():
+    warped = _keyed(learned(names=_NAMES, standardize="yeo-johnson"))
+    (words,) = [t for t in warped["kernel"].text if "skewed" in t]
+    assert words.startswith("year, site and dose are") or "are skewed and are bent" in words
+    assert "around the middle of the data" in warped["spectrum"].figures[0].caption
+    plain = _keyed(learned(names=_NAMES, standardize="std"))
+    assert not [t for t in plain["kernel"].text if "skewed" in t]
+    assert "middle" not in plain["spectrum"].figures[0].caption
+
+
+def test_a_spectrum_of_some_of_the_rows_says_what_that_changed():
+    model = learned(kernel_rows=60)
+    text = _keyed(model)["kernel"].text
+    (words,) = [t for t in text if t.startswith("The spectrum was learned on 60 of 120 rows")]
+    assert "mean squared error" in words
+    assert "average over 4 of them" in describe(model)[0]
+    assert not [t for t in _keyed(learned())["kernel"].text if "learned on" in t]
+    assert "average over them" in describe(learned())[0]
+
+
+@pytest.mark.parametrize(
+    ("of_kernel", "of_function", "phrase"),
+    [
+        (1.62, 1.02, "They do agree on the function (R-hat up to 1.02)"),
+        (1.62, 1.32, "Nor do they quite agree on the function (R-hat up to 1.32)"),
+        (1.03, 1.32, None),
+        (None, None, None),
+    ],
+)
+def test_chains_that_differ_in_the_kernel_may_agree_on_the_function(of_kernel, of_function, phrase):
+    model = learned()
+    rows = (("kernel[0]", 1.0), ("kernel[1]", of_kernel), ("function[0]", of_function))
+    table = Table(("name", "rhat"), rows if of_kernel else (("kernel[0]", None),))
+    diagnostics = replace(model.diagnostics_, table=table)
+    said = _keyed(_with(model, diagnostics_=diagnostics))["kernel"].text
+    found = [t for t in said if "chains" in t]
+    assert bool(found) is (phrase is not None)
+    if phrase:
+        assert phrase in found[0]
+        assert "R-hat up to 1.62" in found[0]
+
+
+def _with(model, **changes):
+    """The same model, some attributes changed."""
+    methods = {"kernel": model.kernel, "marginal_spectral_density": model.marginal_spectral_density}
+    return SimpleNamespace(**{**vars(model), **methods, **changes})
+
+
+def test_noise_is_said_in_units_of_the_target():
+    model = learned()
+    words = describe(model)[1]
+    assert f"standard deviation of {model.noise_std_:.3f}" in words
+    share = 100 * (model.noise_std_ / model.target_scale_) ** 2
+    assert f"about {share:.1f}\u00a0%" in words
+
+
+@pytest.mark.filterwarnings("ignore:.*constant")
+def test_inputs_that_never_change_leave_one_section():
+    settings = {"n_frequencies": 4, "n_draws": 3, "n_warmup": 2, "n_chains": 1, "random_state": 0}
+    model = mercer.BaNKRegressor(**settings, progress=False)
+    model.fit(np.ones((20, 2)), np.arange(20.0))
+    (section,) = sections(model)
+    assert "no kernel to learn" in section.text[0]
+
+
+def test_of_many_inputs_thirty_have_a_row():
+    model = learned(n=60, d=33, n_draws=4, n_warmup=4)
+    found = _keyed(model)
+    (table,) = found["kernel"].tables
+    assert len(table.rows) == 30
+    assert "The first 30 of 33" in table.caption
+    assert len(found["spectrum"].figures) == 2
+
+
+def test_a_report_has_these_sections_and_a_saved_model_the_same(tmp_path):
+    model = learned(names=_NAMES)
+    model.save(tmp_path / "m.mercer")
+    pages = []
+    for each in (model, mercer.load(tmp_path / "m.mercer")):
+        report = build_report(each, evaluation=fake_regression(n_rows=40), provenance=None)
+        pages.append(re.sub(r'id="reproduce".*', "", render(report), flags=re.DOTALL))
+    assert pages[0] == pages[1]
+    keys = [section.key for section in report.sections]
+    assert keys[keys.index("kernel") :] == [
+        "kernel",
+        "spectrum",
+        "chains",
+        "diagnostics",
+        "reproduce",
+    ]
+    assert report.title == "Regression with a learned kernel"
+    assert "ten fixed differences" in pages[0]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mercer.spectral.mixture.gibbs import Mixture
+from mercer.spectral.proposals import ProposalTuning, StepAdaptation, propose
+from mercer.spectral.sampler import SpectralInfo, SpectralSampler
+from support.mixture_cases import BASES, CONCENTRATION
+from support.spectral_cases import make_spectral, problem
+from support.statistics import dkw_distance, dkw_limit
+
+N = 20_000
+LIMIT = dkw_limit(N, 6)
+
+
+def standardised(step: float, base: str, how=propose) -> np.ndarray:
+    """Proposals from exact draws of their law, in units of their component: shape (N,)."""
+    mixture, rng = Mixture(BASES[base], CONCENTRATION), np.random.default_rng(21)
+    state, _ = mixture.draw_prior(rng, N)
+    W = mixture.centre(state) + mixture.draw_noise(rng, state)
+    proposed = how(rng, mixture, state, W, ProposalTuning(step))
+    stds = state.components.stds[state.assignment]
+    return ((proposed - mixture.centre(state)) / stds)[:, 0]
+
+
+@pytest.mark.parametrize("base", ["diagonal, 2 inputs", "full, 2 inputs"])
+@pytest.mark.parametrize("step", [1.0, 0.5, 1e-3])
+def test_the_law_of_the_components_is_kept(step: float, base: str) -> None:
+    """False alarm 1e-6; detects 0.04."""
+    assert dkw_distance(standardised(step, base), stats.norm.cdf) < LIMIT
+
+
+def test_proposals_without_their_centre_are_seen() -> None:
+    """Mutant: mu + rho W + noise."""
+
+    def mutant(rng, mixture, state, W, tuning):
+        shift = math.sqrt(1.0 - tuning.step**2) * mixture.centre(state)
+        return propose(rng, mixture, state, W, tuning) + shift
+
+    assert dkw_distance(standardised(0.5, "diagonal, 2 inputs", mutant), stats.norm.cdf) > LIMIT
+
+
+def test_a_step_of_one_forgets_and_a_small_one_stays() -> None:
+    mixture = Mixture(BASES["diagonal, 2 inputs"], CONCENTRATION)
+    state, W = mixture.draw_prior(np.random.default_rng(1), 50)
+    for step in (1.0, 0.3, 1e-6):
+        here, there = (
+            propose(np.random.default_rng(2), mixture, state, V, ProposalTuning(step))
+            for V in (W, W + 1.0)
+        )
+        rho = math.sqrt(1.0 - step**2)
+        np.testing.assert_allclose(there - here, rho, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(here, W, atol=1e-3)
+
+
+def adapted(acceptance, n: int, first: float = 0.5) -> tuple[list[float], SpectralSampler]:
+    """Steps of a warm-up of n sweeps that accept a share that depends on the step."""
+    X, y = problem(5, 1)
+    sampler = make_spectral(X, y, step=first)
+    adaptation, steps = StepAdaptation(), []
+    learned = adaptation.init(sampler)
+    for _ in range(n):
+        steps.append(sampler.tuning.step)
+        info = SpectralInfo(acceptance(steps[-1]), steps[-1], 0.0)
+        learned, sampler = adaptation.update(learned, sampler, None, info)
+    return steps, adaptation.finish(learned, sampler)
+
+
+@pytest.mark.parametrize("wanted", [0.02, 0.2, 0.7])
+def test_the_step_that_is_accepted_three_times_in_ten_is_found(wanted: float) -> None:
+    """With acceptance exp(-c step), c such that it is 0.3 at the step that is wanted."""
+    c = -math.log(0.3) / wanted
+    _, sampler = adapted(lambda step: math.exp(-c * step), 60)
+    assert sampler.tuning.step == pytest.approx(wanted, rel=0.15)
+
+
+def test_steps_stay_in_their_range() -> None:
+    steps, sampler = adapted(lambda step: 1.0, 60)
+    assert max(steps) <= 1.0
+    assert sampler.tuning.step <= 1.0
+    steps, sampler = adapted(lambda step: 0.0, 300)
+    assert min(steps) >= 0.99e-6
+    assert 0.0 < sampler.tuning.step < 1e-3
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 6])
+def test_a_short_warm_up(n: int) -> None:
+    _, sampler = adapted(lambda step: 0.3, n)
+    assert sampler.tuning.step == pytest.approx(0.5)
+
+
+def test_nothing_else_of_the_sampler_changes() -> None:
+    X, y = problem(5, 1)
+    sampler = make_spectral(X, y)
+    new = StepAdaptation().with_tuning(sampler, ProposalTuning(0.1))
+    assert sampler.tuning.step == 0.5
+    for field in dataclasses.fields(sampler):
+        if field.name != "tuning":
+            assert getattr(new, field.name) is getattr(sampler, field.name)

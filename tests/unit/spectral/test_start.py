@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mercer.errors import NumericalError
+from mercer.spectral import start
+from mercer.spectral.model import GammaPrior, RegressionModel
+from mercer.spectral.start import BOUND, EvidenceOfScales, Scales, find_scales
+from support.spectral_cases import marginal_law, plain_design, problem
+
+PRIOR = GammaPrior(1.0, 1e-3)
+FIRST = Scales(np.full(3, 3.0**-0.5), 0.02)
+
+
+def model(n: int, n_linear: int) -> RegressionModel:
+    return RegressionModel(n, n_linear, 1.0, 1e-4, PRIOR, GammaPrior(1.0, 1e-2))
+
+
+def evidence(n: int, m: int, has_linear_part: bool) -> EvidenceOfScales:
+    X, y = problem(n, 3)
+    W = np.random.default_rng(1).standard_normal((m, 3))
+    return EvidenceOfScales(X, y, W, model(n, 4 if has_linear_part else 0), 1.3)
+
+
+@pytest.mark.parametrize("has_linear_part", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(40, 5), (12, 20)])
+def test_gradient_against_differences(n: int, m: int, has_linear_part: bool) -> None:
+    """Five points, of step 1e-3: error of the order of 1e-12 times a fifth derivative."""
+    function = evidence(n, m, has_linear_part)
+    for theta in (np.zeros(4), np.array([0.4, -0.7, 0.1, -2.0])):
+        _, gradient = function.value_and_gradient(theta)
+        h = 1e-3
+        for i, step in enumerate(h * np.eye(4)):
+            values = [function.value_and_gradient(theta + k * step)[0] for k in (-2, -1, 1, 2)]
+            difference = (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * h)
+            assert gradient[i] == pytest.approx(difference, rel=1e-7, abs=1e-6)
+
+
+@pytest.mark.parametrize("has_linear_part", [False, True])
+def test_value_is_the_evidence(has_linear_part: bool) -> None:
+    function = evidence(15, 4, has_linear_part)
+    theta = np.array([0.4, -0.7, 0.1, -2.0])
+    W = function.frequencies * np.exp(theta[:3])
+    precisions = function.model.prior_precisions(8, math.exp(-2.0), 1.3)
+    law = marginal_law(function.model, plain_design(W, function.X, has_linear_part), precisions)
+    expected = law.logpdf(function.y)
+    assert function.value_and_gradient(theta)[0] == pytest.approx(expected, rel=1e-10)
+
+
+def find(X: np.ndarray, y: np.ndarray, first: Scales = FIRST) -> Scales:
+    return find_scales(np.random.default_rng(0), X, y, model(len(y), 4), first, 1.0)
+
+
+def test_inputs_that_matter_get_larger_scales() -> None:
+    X = np.random.default_rng(4).standard_normal((300, 3))
+    found = find(X, np.sin(4.0 * X[:, 0]) + 0.2 * X[:, 1])
+    assert found.scales[0] > 2.0 * found.scales[2]
+    assert found.scales[0] > FIRST.scales[0]
+
+
+def test_the_bound_is_kept() -> None:
+    """Also by the fastest wave and by pure noise."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 3))
+    for y in (np.sin(30.0 * X[:, 0]), rng.standard_normal(200), 0.1 * X[:, 0]):
+        ratio = find(X, y).scales / FIRST.scales
+        assert (ratio <= BOUND * (1.0 + 1e-12)).all()
+        assert (ratio >= (1.0 - 1e-12) / BOUND).all()
+
+
+def test_the_evidence_rises_and_is_that_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(150, 3)
+    found = find(X, y)
+    monkeypatch.setattr(start, "_MOST_STEPS", 0)
+    assert found.log_evidence > find(X, y).log_evidence
+    W0 = np.random.default_rng(0).standard_normal((128, 3)) * FIRST.scales
+    function = EvidenceOfScales(X, y, W0, model(150, 4), 1.0)
+    theta = np.append(np.log(found.scales / FIRST.scales), np.log(found.ridge))
+    value, _ = function.value_and_gradient(theta)
+    assert found.log_evidence == pytest.approx(value, abs=1e-8)
+
+
+def test_same_generator_same_result() -> None:
+    X, y = problem(60, 3)
+    first, second = find(X, y), find(X, y)
+    np.testing.assert_array_equal(first.scales, second.scales)
+    assert (first.ridge, first.log_evidence) == (second.ridge, second.log_evidence)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_few_rows(n: int) -> None:
+    X, y = problem(n, 3)
+    found = find(X, y)
+    assert np.isfinite([*found.scales, found.ridge, found.log_evidence]).all()
+
+
+def test_constant_inputs_and_targets() -> None:
+    found = find(np.zeros((30, 3)), np.zeros(30))
+    assert np.isfinite([*found.scales, found.ridge]).all()
+    np.testing.assert_allclose(found.scales, FIRST.scales, rtol=1e-6)
+
+
+def test_a_search_that_meets_singular_matrices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all is singular, the first scales stay."""
+
+    def fail(self, theta):
+        raise NumericalError("singular")
+
+    monkeypatch.setattr(EvidenceOfScales, "value_and_gradient", fail)
+    X, y = problem(20, 3)
+    found = find(X, y)
+    np.testing.assert_array_equal(found.scales, FIRST.scales)
+    assert found.ridge == pytest.approx(FIRST.ridge)

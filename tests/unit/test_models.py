@@ -1,0 +1,54 @@
+"""The table of models: which one is chosen for a task, and what is said when none is."""
+
+from __future__ import annotations
+
+import pytest
+
+from mercer import models
+from mercer.errors import DataError, UsageError
+from support.ridge_model.estimator import ENTRY, RidgeRegressor
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    classifiers = [entry for entry in models.MODELS if entry.task == "classification"]
+    monkeypatch.setattr(models, "MODELS", (*classifiers, ENTRY))
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "n_classes", "found"),
+    [
+        ("auto", "classification", 2, "gp"),
+        ("auto", "classification", 3, "sphere"),
+        ("sphere", "classification", 2, "sphere"),
+        ("auto", "regression", 0, "ridge-draws"),
+        ("ridge-draws", "regression", 0, "ridge-draws"),
+    ],
+)
+def test_the_first_that_fits_is_chosen(name: str, task: str, n_classes: int, found: str) -> None:
+    assert models.choose_model(name, task, n_classes).name == found
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "n_classes", "kind", "words"),
+    [
+        ("spere", "classification", 2, UsageError, "did you mean 'sphere'"),
+        ("gp", "regression", 0, UsageError, "model gp is not for regression"),
+        ("ridge-draws", "classification", 2, UsageError, "is not for classification"),
+        ("gp", "classification", 3, DataError, "3 classes"),
+        ("auto", "ranking", 0, UsageError, "no model here does ranking"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    name: str, task: str, n_classes: int, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        models.choose_model(name, task, n_classes)
+
+
+def test_names_are_those_of_the_table() -> None:
+    assert models.model_names()[-1] == "ridge-draws"
+    assert models.name_of(RidgeRegressor()) == "ridge-draws"
+    assert models.name_of(object()) == "object"
+    assert [entry.name for entry in models.able_models("classification", 50)] == ["sphere"]
+    assert models.able_models("regression", 10**6) == [ENTRY]
