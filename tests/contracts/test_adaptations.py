@@ -14,9 +14,12 @@ from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.codec import pack, unpack
 from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.spectral.proposals import StepAdaptation
+from mercer.spectral.rows import MemoryRows
 from mercer.sphere.adaptation import SphereAdaptation
 from mercer.sphere.model import SphereModel
 from support.lift_cases import make_sphere
+from support.spectral_cases import make_spectral, problem
 from support.sphere_cases import noisy_rows
 from support.targets import make_hmc, make_nuts
 from support.toy_sampler import ToyAdaptation, ToySampler
@@ -26,12 +29,21 @@ def sphere_sampler() -> Sampler[Any, Any]:
     return make_sphere(SphereModel(noisy_rows(30, 2), fixed_rate(0.1, 30)), "hmc", "lines")
 
 
+def spectral_sampler(n_few: int = 0) -> Sampler[Any, Any]:
+    """With parts of the rows that warm-up looks at first."""
+    sampler = make_spectral(*problem(40, 2))
+    few = [MemoryRows(*problem(n, 2), True) for n in (5, 10, 20)[:n_few]]
+    return dataclasses.replace(sampler, few=tuple(few))
+
+
 ADAPTATIONS = [
     pytest.param(ToyAdaptation(), ToySampler, id="toy"),
     pytest.param(HamiltonianAdaptation(80), lambda: make_hmc(0.3), id="hmc"),
     pytest.param(HamiltonianAdaptation(80), lambda: make_nuts(0.3), id="nuts"),
     pytest.param(HamiltonianAdaptation(10), lambda: make_hmc(0.3), id="hmc, short"),
     pytest.param(SphereAdaptation(80), sphere_sampler, id="sphere"),
+    pytest.param(StepAdaptation(), spectral_sampler, id="spectral"),
+    pytest.param(StepAdaptation((15, 30, 45)), lambda: spectral_sampler(3), id="spectral, few"),
 ]
 
 pytestmark = pytest.mark.parametrize(("adaptation", "make"), ADAPTATIONS)

@@ -14,6 +14,8 @@ from mercer.estimation import run as estimation_run
 from mercer.gp.estimator import GPClassifier
 from mercer.gp.model import HyperparameterPosterior
 from mercer.sampling.driver import SamplingStoppedError
+from mercer.spectral.estimator import BaNKRegressor
+from mercer.spectral.sampler import SpectralSampler
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.sampler import SphereSampler
 from support.gp_cases import problem
@@ -35,13 +37,25 @@ def sphere(folder: Path | None = None, **arguments) -> KernelGibbsClassifier:
     return KernelGibbsClassifier(checkpoint=folder, **{**plan, **arguments})
 
 
-each_model = pytest.mark.parametrize("model", [gp, sphere])
+def spectral(folder: Path | None = None, **arguments) -> BaNKRegressor:
+    return BaNKRegressor(checkpoint=folder, **{**PLAN, "n_frequencies": 6, **arguments})
+
+
+each_model = pytest.mark.parametrize("model", [gp, sphere, spectral])
+
+
+def predictions(model) -> np.ndarray:
+    """Probabilities, or means and standard deviations."""
+    if isinstance(model, BaNKRegressor):
+        return np.stack(model.predict(_X, return_std=True))
+    return model.predict_proba(_X)
 
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch):
     """Do something at one of the evaluations, or steps, from now on."""
-    evaluate, step = HyperparameterPosterior.evaluate, SphereSampler.step
+    evaluate = HyperparameterPosterior.evaluate
+    steps = {kind: kind.step for kind in (SphereSampler, SpectralSampler)}
 
     def start(count: int, action) -> AtCall:
         counter = AtCall(count, action)
@@ -50,12 +64,14 @@ def watch(monkeypatch: pytest.MonkeyPatch):
             counter(None)
             return evaluate(self, theta)
 
-        def watched_step(self, rng, state):
-            counter(None)
-            return step(self, rng, state)
-
         monkeypatch.setattr(HyperparameterPosterior, "evaluate", watched)
-        monkeypatch.setattr(SphereSampler, "step", watched_step)
+        for kind, step in steps.items():
+
+            def watched_step(self, rng, state, step=step):
+                counter(None)
+                return step(self, rng, state)
+
+            monkeypatch.setattr(kind, "step", watched_step)
         return counter
 
     return start
@@ -69,6 +85,8 @@ RUNS = [
     (sphere, {"sampler": "great_circle"}),
     # Two models that are averaged, one chain after the other.
     (sphere, {"nugget": "learn", "lengthscale": 0.5, "n_draws": 30}),
+    (spectral, {}),
+    (spectral, {"proposals": "prior", "base_measure": "full", "concentration": "learn"}),
 ]
 
 
@@ -83,7 +101,7 @@ def test_p2_stopped_and_resumed(model, arguments: dict, tmp_path: Path, watch) -
     watch(-1, None)
     resumed = model(tmp_path, **arguments).fit(_X, _Y)
     assert digest(resumed.posterior_) == digest(undisturbed.posterior_)
-    np.testing.assert_array_equal(resumed.predict_proba(_X), undisturbed.predict_proba(_X))
+    np.testing.assert_array_equal(predictions(resumed), predictions(undisturbed))
     assert "resumed" in resumed.notes_[0]
     assert str(resumed.posterior_.summary()) == str(undisturbed.posterior_.summary())
 
@@ -115,6 +133,11 @@ CHANGES = {
         {"noise_rate": 0.1}, {"noise_rate": "learn per class"}, {"noise_prior": (1.0, 5.0)},
         {"rank": 4}, {"rank": 4, "approximation": "fourier"}, {"sampler": "lines"},
         {"fit_intercept": False}, {"standardize": "std"},
+    ],
+    spectral: [
+        *COMMON, {"n_frequencies": 7}, {"concentration": 1.0}, {"concentration": "learn"},
+        {"proposals": "prior"}, {"base_measure": "full"}, {"frequency_scale": 1.0},
+        {"ridge_precision": 0.5}, {"linear_part": False}, {"standardize": "std"},
     ],
 }  # fmt: skip
 
@@ -150,6 +173,11 @@ def test_decision_is_no_option_of_the_run(tmp_path: Path) -> None:
     """It only says how to predict from the draws."""
     sphere(tmp_path).fit(_X, _Y)
     assert "finished run" in sphere(tmp_path, decision="bayes_point").fit(_X, _Y).notes_[0]
+
+
+def test_what_is_done_with_the_draws_is_no_option_of_the_run(tmp_path: Path) -> None:
+    spectral(tmp_path).fit(_X, _Y)
+    assert "finished run" in spectral(tmp_path, full_draws=2).fit(_X, _Y).notes_[0]
 
 
 @each_model

@@ -8,9 +8,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer.baselines.mkl import MKLRegressor
 from mercer.baselines.rks import RKSRegressor
 from mercer.gp.estimator import GPClassifier
+from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.ladder import Ladder
+from support.spectral_fits import PAPER
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
 
@@ -30,6 +32,8 @@ ESTIMATORS = [
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
     KernelGibbsClassifier(kernel="linear", **TINY),
     KernelGibbsClassifier(lengthscale="median", noise_rate=0.1, rank=8, **TINY),
+    BaNKRegressor(n_frequencies=6, **TINY),
+    BaNKRegressor(n_frequencies=6, **PAPER, **TINY),
     RKSRegressor(n_features=48, random_state=0),
     MKLRegressor(n_features=48, random_state=0),
 ]

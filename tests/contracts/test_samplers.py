@@ -20,6 +20,8 @@ from mercer.sphere.model import SphereModel
 from support.gp_cases import posterior
 from support.lift_cases import make_sphere, make_tempered
 from support.several_cases import make_model, make_several
+from support.spectral_cases import make_spectral
+from support.spectral_cases import problem as regression_problem
 from support.sphere_cases import noisy_rows
 from support.targets import At, make_hmc, make_nuts, uneven_mass
 from support.toy_sampler import ToySampler
@@ -37,6 +39,10 @@ def sphere_sampler(*names: str) -> Sampler[Any, Any]:
     return make_sphere(SphereModel(noisy_rows(12, 3), learned_rate((1.0, 3.0), 12)), *names)
 
 
+def spectral_sampler(**own: Any) -> Sampler[Any, Any]:
+    return make_spectral(*regression_problem(12, 2), **own)
+
+
 ON_TARGETS = [  # those with fields ``target``, ``start`` and ``tuning``
     pytest.param(lambda: make_hmc(0.4), id="hmc, jittered"),
     pytest.param(lambda: make_hmc(0.4, 3, uneven_mass()), id="hmc, fixed"),
@@ -52,6 +58,8 @@ SAMPLERS = [
     pytest.param(lambda: sphere_sampler("great_circle"), id="sphere great circle"),
     pytest.param(lambda: make_tempered(noisy_rows(12, 3)), id="sphere tempered"),
     pytest.param(lambda: make_several(make_model(12, 3, 3)), id="sphere several"),
+    pytest.param(lambda: spectral_sampler(has_linear_part=True, step=0.5), id="spectral"),
+    pytest.param(lambda: spectral_sampler(has_linear_part=False, step=1.0), id="spectral, prior"),
 ]
 
 every_sampler = pytest.mark.parametrize("make", SAMPLERS)

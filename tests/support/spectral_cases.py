@@ -106,7 +106,8 @@ def draw_joint(
     beta = rng.standard_normal(len(precisions)) * np.sqrt(noise_variance / precisions)
     coef = CoefDraw(beta, np.zeros((1, len(beta))), noise_variance, math.nan)
     unset = np.empty((0, 0))
-    state = SpectralState(W, unset, float(ridge), float(linear_precision), mixture, coef)
+    n_rows = sampler.rows.n_rows
+    state = SpectralState(W, unset, float(ridge), float(linear_precision), mixture, coef, n_rows)
     return redraw_targets(rng, sampler, state)
 
 

@@ -18,6 +18,7 @@ __all__ = ["learned_kernel", "position"]
 
 _MOST_INPUTS: Final = 9
 _POINTS: Final = 81
+_LETTERS: Final = {2: 26, 3: 16}  # that fit above one of so many panels in a row
 
 
 def learned_kernel(
@@ -61,7 +62,7 @@ def learned_kernel(
     scales = input_scales(model)
     shown = (position(model, column),) if column is not None else scales.order[:_MOST_INPUTS]
     shown = shown or (0,)  # all inputs are constant: the kernel is 1 wherever it is looked at
-    n_columns = min(3, len(shown))
+    n_columns = 2 if len(shown) == 4 else min(3, len(shown))
     n_rows = -(-len(shown) // n_columns)
     size = (5.4, 3.6) if len(shown) == 1 else (1.2 + 2.0 * n_columns, 0.5 + 1.75 * n_rows)
     fig = new_figure(fig, *size)
@@ -74,14 +75,15 @@ def learned_kernel(
     panels[0].set_ylim(min(-0.1, 1.08 * min(lowest)), 1.05)
     for ax in panels[len(shown) :]:
         ax.remove()
-    names = [plain(model.feature_labels_[j]) for j in shown]
+    names = [model.feature_labels_[j] for j in shown]
     if len(shown) == 1:
-        panels[0].set_xlabel(f"difference in {names[0]}", labelpad=8)
+        panels[0].set_xlabel(f"difference in {plain(names[0])}", labelpad=8)
         panels[0].set_ylabel("kernel", labelpad=8)
         return fig
     for ax, name in zip(panels, names, strict=False):
         ax.xaxis.set_major_locator(MaxNLocator(3))
-        ax.set_title(name, loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3)
+        title = plain(name, _LETTERS[n_columns])
+        ax.set_title(title, loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3)
     d = model.n_features_in_
     note = f" — {len(shown)} of {d}, the fastest first" if len(shown) < d else ""
     fig.supxlabel(

@@ -90,16 +90,17 @@ def mark(artist: Artist, name: str) -> None:
     artist.set_gid(f"mark-{name}")
 
 
-def plain(text: str) -> str:
+def plain(text: str, longest: int = _LONGEST_NAME) -> str:
     """Make a name from a data file safe to draw: one line, not long, no mathematics.
 
     Control characters (which are not allowed in SVG) and line ends become spaces; a long name
-    loses its middle, as names that begin alike often differ at the end.
+    loses its middle, as names that begin alike often differ at the end; ``longest`` is how many
+    characters may stay.
     """
     visible = "".join(" " if unicodedata.category(c).startswith("C") else c for c in text)
     short = " ".join(visible.split())
-    if len(short) > _LONGEST_NAME:
-        half = _LONGEST_NAME // 2
+    if len(short) > longest:
+        half = longest // 2
         short = f"{short[:half].rstrip()}…{short[1 - half :].lstrip()}"
     return short.replace("$", r"\$")
 

@@ -129,8 +129,9 @@ def relevance_svg(
 
 
 def kernel_svg(model: Any, n_panels: int) -> str:
-    """Draw the learned kernel along so many inputs, three in a row."""
-    fig = bare_figure(_WIDTH, 3.6 if n_panels == 1 else 0.5 + 1.6 * -(-n_panels // 3))
+    """Draw the learned kernel along so many inputs; two panels in a row if they are four."""
+    n_rows = -(-n_panels // (2 if n_panels == 4 else 3))
+    fig = bare_figure(_WIDTH, 3.6 if n_panels == 1 else 0.5 + 1.6 * n_rows)
     return to_svg(learned_kernel(model, fig=fig))
 
 

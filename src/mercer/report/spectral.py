@@ -25,7 +25,7 @@ GLOSSARY: Final = (
 )
 
 _MOST_INPUTS: Final = 30  # in the table
-_FLAT: Final = 0.9  # a kernel that is above this after one standard deviation hardly falls
+_FLAT: Final = 0.97  # a kernel that is above this on average up to one std hardly falls
 _DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
 _APART: Final = 1.05  # R-hat from which chains are said to differ
 
@@ -68,13 +68,12 @@ def _used_words(estimator: Any) -> str:
 def _kernel_section(estimator: Any, scales: InputScales) -> Section:
     order, names = scales.order, estimator.feature_labels_
     shown = order[:9]
-    reach = _reach(estimator)
     text = [
         "The kernel is 1 for two rows with equal inputs: the curve has the same value at both. "
         "Near the dashed line at 0, its value at one row says nothing of that at the other; below, "
         "they tend to opposite sides. A kernel that falls and rises again has found something that "
         "comes back.",
-        *_matter_words(estimator, scales, reach),
+        *_matter_words(estimator, scales),
         *_warp_words(estimator, shown),
         *_subset_words(estimator),
         *_chain_words(estimator),
@@ -92,7 +91,7 @@ def _kernel_section(estimator: Any, scales: InputScales) -> Section:
     ]
     if estimator.n_features_in_ == 1 and estimator.standardizer_.kind[0] <= _DRAWN_RAW:
         figures.append(_function_figure(estimator))
-    tables = (_inputs_table(estimator, scales, reach),) if several else ()
+    tables = (_inputs_table(estimator, scales),) if several else ()
     title = "The kernel that was learned"
     return Section("kernel", title, tuple(text), figures=tuple(figures), tables=tables)
 
@@ -110,27 +109,20 @@ def _function_figure(estimator: Any) -> Figure:
     )
 
 
-def _reach(estimator: Any) -> np.ndarray[Any, Any]:
-    """Kernel after one standardised unit of each input: mean, lower, upper, as rows: (3, d)."""
-    return np.stack(estimator.kernel(np.diag(estimator.standardizer_.units)))
-
-
-def _matter_words(
-    estimator: Any, scales: InputScales, reach: np.ndarray[Any, Any]
-) -> tuple[str, ...]:
+def _matter_words(estimator: Any, scales: InputScales) -> tuple[str, ...]:
     names, units, order = estimator.feature_labels_, estimator.standardizer_.units, scales.order
     first = order[0]
-    mean, lower, upper = (number(value, 2) for value in reach[:, first])
+    mean, lower, upper = (number(value, 2) for value in _levels(scales)[:, first])
     unit = f"one standard deviation ({number(units[first])})"
     if len(order) == 1:
-        fastest = f"For two rows that are {unit} of {names[first]} apart it is {mean}"
+        fastest = f"For two rows that are up to {unit} of {names[first]} apart"
     else:
         fastest = (
-            f"It falls fastest along {names[first]}: for two rows that differ in it by {unit}, and "
-            f"in nothing else, it is {mean}"
+            f"It falls fastest along {names[first]}: for two rows that differ in it by up to "
+            f"{unit}, and in nothing else,"
         )
-    text = [f"{fastest} (90 % of the draws: {lower} to {upper})."]
-    flat = [j for j in order if reach[0, j] > _FLAT and scales.falls[:, j].mean() < 1.0 - _FLAT]
+    text = [f"{fastest} it is {mean} on average (90 % of the draws: {lower} to {upper})."]
+    flat = [j for j in order if _levels(scales)[0, j] > _FLAT]
     if flat and len(order) > 1:
         text[0] += f" It hardly falls along {listing([names[j] for j in flat])}."
     if len(order) > 1:
@@ -144,15 +136,20 @@ def _matter_words(
     return tuple(text)
 
 
+def _levels(scales: InputScales) -> np.ndarray[Any, Any]:
+    """Kernel up to one standard deviation along each input: mean, 5 %, 95 %, as rows: (3, d)."""
+    levels = 1.0 - scales.falls
+    return np.stack([levels.mean(axis=0), *np.quantile(levels, (0.05, 0.95), axis=0)])
+
+
 def _warp_words(estimator: Any, shown: tuple[int, ...]) -> tuple[str, ...]:
     standardizer = estimator.standardizer_
     warped = [estimator.feature_labels_[j] for j in shown if standardizer.is_warped[j]]
     if not warped:
         return ()
-    verb = "is" if len(warped) == 1 else "are"
     return (
-        f"{listing(warped)} {verb} skewed and {verb} bent before use, so that differences count "
-        "more where values are dense: what is drawn as a difference holds in the middle of the "
+        f"Skewed inputs, here {listing(warped)}, are bent before use, so that differences count "
+        "more where values are dense: a difference as it is given here holds in the middle of the "
         "data, and is another one far from it.",
     )
 
@@ -163,7 +160,10 @@ def _subset_words(estimator: Any) -> tuple[str, ...]:
     if limit is None or estimator.n_training_rows_ <= limit:
         return ()
     note = estimator.notes_[-1]
-    return (f"{note[0].upper()}{note[1:]}. The bands are of what these rows say of the kernel.",)
+    return (
+        f"{note[0].upper()}{note[1:]}. The bands say what the {count(limit)} rows tell of the "
+        "kernel.",
+    )
 
 
 def _chain_words(estimator: Any) -> tuple[str, ...]:
@@ -195,27 +195,25 @@ def _largest_rhat(estimator: Any, name: str) -> float | None:
     return max(found, default=None)
 
 
-def _inputs_table(estimator: Any, scales: InputScales, reach: np.ndarray[Any, Any]) -> NamedTable:
+def _inputs_table(estimator: Any, scales: InputScales) -> NamedTable:
     names, units = estimator.feature_labels_, estimator.standardizer_.units
     shown = scales.order[:_MOST_INPUTS]
-    sizes = scales.frequency_scales.mean(axis=0)
-    rows = []
-    for rank, j in enumerate(shown):
-        values = (units[j], *reach[:, j], sizes[j])
-        texts = (number(units[j]), *(f"{v:.2f}".replace("-", "−") for v in reach[:, j]))
-        cells = zip((*texts, number(sizes[j], 2)), values, strict=True)
-        rows.append((Cell(names[j], names[j]), Cell(str(rank + 1), rank + 1.0),
-                     *(Cell(text, float(value)) for text, value in cells)))  # fmt: skip
-    more = (
-        f" The first {len(shown)} of {len(scales.order)}." if len(scales.order) > len(shown) else ""
-    )
+    levels, sizes = _levels(scales), scales.frequency_scales.mean(axis=0)
+    rows = [
+        (
+            Cell(names[j], names[j]),
+            Cell(number(units[j]), float(units[j])),
+            *(Cell(f"{level:.2f}".replace("-", "−"), float(level)) for level in levels[:, j]),
+            Cell(number(sizes[j], 2), float(sizes[j])),
+        )
+        for j in shown
+    ]
+    is_part = len(shown) < len(scales.order)
     caption = (
-        "The kernel for two rows that differ in one input by one standard deviation, which is "
-        "given in units of the input; rank 1: it falls fastest. Frequency scale: the size of the "
-        "frequencies (root mean square) in radians per standard deviation, so that inputs can be "
-        f"compared.{more}"
+        "The kernel for two rows that differ in one input by up to one standard deviation, on "
+        "average; the standard deviation is in units of the input. Frequency scale: the size of "
+        "the frequencies (root mean square) in radians per standard deviation, so that inputs can "
+        "be compared." + f" The first {len(shown)} of {len(scales.order)}." * is_part
     )
-    columns = (
-        "input", "rank", "one std", "kernel", "5 %", "95 %", "frequency scale"
-    )  # fmt: skip
+    columns = ("input", "one std", "kernel", "5 %", "95 %", "frequency scale")
     return NamedTable(caption, columns, tuple(rows))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final, cast
 
+import numpy as np
+
 from mercer.report.figures import spectral_density_svg
 from mercer.report.section import Cell, Figure, NamedTable, Section
 from mercer.report.words import count, number, ordinal, percent
@@ -16,7 +18,7 @@ _MOST_DENSITIES: Final = 2
 _MOST_COMPONENTS: Final = 5
 _MOST_INPUTS: Final = 3
 _SMALLEST_SHARE: Final = 0.02
-_LONGEST_PERIOD: Final = 4.0  # standard deviations: what is longer, the data hardly saw come back
+_LONGEST_PERIOD: Final = 4.0  # standard deviations
 _NO_PERIOD: Final = 1e300  # sorts behind all periods
 
 
@@ -51,16 +53,20 @@ def spectrum_section(estimator: Any, scales: InputScales) -> Section:
 
 
 def _components_table(estimator: Any, shown: tuple[int, ...]) -> NamedTable:
-    units = {estimator.feature_labels_[j]: estimator.standardizer_.units[j] for j in shown}
+    standardizer, names = estimator.standardizer_, estimator.feature_labels_
+    # Of each input the longest period that the data could have seen come back; a warped one has
+    # none in its own units.
+    longest = _LONGEST_PERIOD * np.where(standardizer.is_warped, 0.0, standardizer.units)
+    limits = {names[j]: float(longest[j]) for j in shown}
     rows = []
     for row in estimator.components_.rows:
         group, share, name, frequency, spread = cast(tuple[int, float, str, float, float], row)
         is_large = group == 1 or (group <= _MOST_COMPONENTS and share >= _SMALLEST_SHARE)
-        if not is_large or name not in units:
+        if not is_large or name not in limits:
             continue
         size = abs(frequency)
         period = 2.0 * math.pi / size if size > spread else math.inf
-        is_seen = period <= _LONGEST_PERIOD * units[name]
+        is_seen = period <= limits[name]
         rows.append(
             (
                 Cell(str(group), float(group)),
@@ -71,7 +77,7 @@ def _components_table(estimator: Any, shown: tuple[int, ...]) -> NamedTable:
                 Cell(number(spread, 2), spread),
             )
         )
-    is_part = len(units) < estimator.n_features_in_
+    is_part = len(limits) < estimator.n_features_in_
     caption = (
         "Groups of waves, the largest first. Share: of all frequencies. Frequency and its spread "
         "(standard deviation): radians per unit of the input; the period, in its units."

@@ -106,10 +106,18 @@ def _spread(n_total: int, n: int) -> Positions:
 
 
 def _check_rows(n_rows: int, subset: Positions, entropy: int) -> Positions:
-    """Rows outside the subset, at most a tenth of all, ascending."""
-    outside = np.setdiff1d(np.arange(n_rows), subset, assume_unique=True)
-    n = min(_CHECK_ROWS, len(outside), -(-n_rows // 10))
-    return np.sort(stream(entropy, "rows", 2).choice(outside, n, replace=False))
+    """Rows outside the subset, at most a tenth of all, ascending.
+
+    Drawn by rejection: no array as long as there are rows.
+    """
+    n = min(_CHECK_ROWS, n_rows - len(subset), -(-n_rows // 10))
+    rng = stream(entropy, "rows", 2)
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < n:
+        drawn = rng.integers(n_rows, size=4 * n)
+        at = np.minimum(np.searchsorted(subset, drawn), len(subset) - 1)
+        found = np.unique(np.concatenate([found, drawn[subset[at] != drawn]]))
+    return np.sort(rng.permutation(found)[:n])
 
 
 def _grams(

@@ -16,7 +16,7 @@ from mercer.sampling.progress import tell
 from mercer.spectral.compilation import compile_loops
 from mercer.spectral.probe import Probe
 from mercer.spectral.proposals import ProposalTuning, StepAdaptation
-from mercer.spectral.rows import TrainingRows
+from mercer.spectral.rows import MemoryRows, TrainingRows
 from mercer.spectral.sampler import SpectralSampler
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.start import Scales, find_scales
@@ -29,6 +29,11 @@ _ROWS_OF_START = 2000
 _PROBE_ROWS, _PROBE_LAGS = 20, 10
 _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
 _FIRST_STEP = 0.5
+# Warm-up first looks at an eighth of the rows, then a quarter, then a half, for this share of its
+# sweeps in equal parts; not at fewer rows than these, nor at more than fit into memory easily.
+_PARTS, _SHARE_OF_FEW = (8, 4, 2), 0.7
+_FEWEST_ROWS, _MOST_ROWS_IN_MEMORY = 1500, 200_000
+_SHORTEST_WARMUP = 20
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,9 @@ def fit_spectral(
     with threadpool_limits(limits=1, user_api="blas"):
         X, y = _some_rows(rows, stream(options.entropy, "rows"))
         found = _find_start(X, y, settings, options.entropy)
-    sampler = make_sampler(rows, X, found, settings)
-    adaptation = StepAdaptation() if settings.proposals == "pcn" else None
+    few, more_rows_after = _few_rows(rows, settings, options)
+    sampler = make_sampler(rows, X, found, settings, few)
+    adaptation = StepAdaptation(more_rows_after) if settings.proposals == "pcn" else None
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
 
@@ -65,8 +71,29 @@ def _find_start(X: Array, y: Array, settings: SpectralSettings, entropy: int) ->
     return find_scales(rng, X, y, settings.model(len(y), d), first, precision)
 
 
+def _few_rows(
+    rows: TrainingRows, settings: SpectralSettings, options: RunOptions
+) -> tuple[tuple[TrainingRows, ...], tuple[int, ...]]:
+    """Take the parts of the rows that warm-up looks at first, and say until which sweep."""
+    sizes = [rows.n_rows // part for part in _PARTS]
+    sizes = [n for n in sizes if _FEWEST_ROWS <= n <= _MOST_ROWS_IN_MEMORY]
+    if settings.proposals != "pcn" or options.n_warmup < _SHORTEST_WARMUP:
+        sizes = []
+    few: list[TrainingRows] = []
+    for k, n in enumerate(sizes):
+        rng = stream(options.entropy, "rows", 10 + k)
+        chosen = np.sort(rng.choice(rows.n_rows, n, replace=False))
+        few.append(MemoryRows(*rows.take(chosen), rows.has_linear_part))
+    each = int(_SHARE_OF_FEW * options.n_warmup / max(len(few), 1))
+    return tuple(few), tuple(each * (k + 1) for k in range(len(few)))
+
+
 def make_sampler(
-    rows: TrainingRows, some_rows: Array, found: Scales, settings: SpectralSettings
+    rows: TrainingRows,
+    some_rows: Array,
+    found: Scales,
+    settings: SpectralSettings,
+    few: tuple[TrainingRows, ...] = (),
 ) -> SpectralSampler:
     """Put the sampler together; it looks at the function at some of ``some_rows``."""
     d = rows.n_inputs
@@ -80,6 +107,7 @@ def make_sampler(
         n_deviations=settings.n_deviations,
         tuning=ProposalTuning(_FIRST_STEP if is_tuned else 1.0),
         probe=_probe(some_rows, settings.linear_part),
+        few=few,
     )
 
 
@@ -97,6 +125,6 @@ def _probe(X: Array, has_linear_part: bool) -> Probe:
     """
     n = len(X)
     first = np.arange(_PROBE_LAGS) % n
-    shrink = 2.0 ** -np.arange(_PROBE_LAGS)
+    shrink = 2.0 ** (-0.4 * np.arange(_PROBE_LAGS))
     lags = (X[first] - X[(first + n // 2) % n]) * shrink[:, np.newaxis]
     return Probe(lags, X[: min(n, _PROBE_ROWS)], has_linear_part)

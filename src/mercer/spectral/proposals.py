@@ -7,6 +7,9 @@ invariant, so that only the evidence decides:
     "pcn"     W* = mu + rho (W - mu) + sqrt(1 - rho^2) noise    preconditioned Crank-Nicolson
 
 with noise ~ N(0, Sigma). The step sqrt(1 - rho^2) is tuned in warm-up; 1 is the prior.
+
+With many rows the first part of the warm-up looks at few of them: sweeps are cheap there, the
+posterior is wide, and most of the way to where it concentrates is covered.
 """
 
 from __future__ import annotations
@@ -33,9 +36,18 @@ _FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
 
 @dataclass(frozen=True)
 class ProposalTuning:
-    """``step``: sqrt(1 - rho^2), in (0, 1]."""
+    """What warm-up changes.
+
+    Attributes
+    ----------
+    step : float
+        sqrt(1 - rho^2), in (0, 1].
+    level : int
+        Which rows are looked at: that of the sampler's ``few``, or all of them.
+    """
 
     step: float
+    level: int = 0
 
 
 def propose(
@@ -62,7 +74,15 @@ class LearnedStep:
 
 @dataclass(frozen=True)
 class StepAdaptation(Adaptation):
-    """Robbins & Monro's search for the step that is accepted 3 times in 10."""
+    """Robbins & Monro's search for the step that is accepted 3 times in 10.
+
+    Attributes
+    ----------
+    more_rows_after : tuple of int
+        Numbers of warm-up sweeps after which more rows are looked at: one for each of ``few``.
+    """
+
+    more_rows_after: tuple[int, ...] = ()
 
     def init(self, sampler: Any) -> LearnedStep:
         """Begin at the sampler's own step."""
@@ -79,11 +99,14 @@ class StepAdaptation(Adaptation):
         log_step = min(max(log_step, math.log(1e-6)), 0.0)
         share = 1.0 if n <= _FIRST_STEPS else (n - _FIRST_STEPS) ** -0.6
         average = share * log_step + (1.0 - share) * learned.log_average
-        return LearnedStep(n, log_step, average), _with_step(sampler, math.exp(log_step))
+        level = sum(n >= end for end in self.more_rows_after)
+        tuning = ProposalTuning(math.exp(log_step), level)
+        return LearnedStep(n, log_step, average), self.with_tuning(sampler, tuning)
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
-        """Keep the average of the search."""
-        return _with_step(sampler, math.exp(learned.log_average))
+        """Keep the average of the search, and look at all rows."""
+        tuning = ProposalTuning(math.exp(learned.log_average), len(self.more_rows_after))
+        return self.with_tuning(sampler, tuning)
 
     def tuning(self, sampler: Any) -> ProposalTuning:
         """The step."""
@@ -91,9 +114,5 @@ class StepAdaptation(Adaptation):
         return tuning
 
     def with_tuning(self, sampler: Any, tuning: ProposalTuning) -> Any:
-        """Return the sampler with this step."""
+        """Return the sampler with this step and these rows."""
         return dataclasses.replace(sampler, tuning=tuning)
-
-
-def _with_step(sampler: Any, step: float) -> Any:
-    return dataclasses.replace(sampler, tuning=ProposalTuning(step))

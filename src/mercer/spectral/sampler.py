@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,8 @@ class SpectralState:
     ridge, linear_precision : float
     mixture : MixtureState
     coef : CoefDraw
+    n_rows : int
+        Rows that ``gram`` is a sum over.
     """
 
     frequencies: Array
@@ -100,6 +102,7 @@ class SpectralState:
     linear_precision: float
     mixture: MixtureState
     coef: CoefDraw
+    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     tuning : ProposalTuning
     probe : Probe
         Where kernel and function are recorded for the diagnostics.
+    few : tuple of TrainingRows
+        Parts of the rows, larger and larger, that warm-up looks at first.
     """
 
     rows: TrainingRows
@@ -157,6 +162,17 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     n_deviations: int
     tuning: ProposalTuning
     probe: Probe
+    few: tuple[TrainingRows, ...] = ()
+
+    @property
+    def rows_now(self) -> TrainingRows:
+        """The rows that a step looks at: all of them once warm-up is over."""
+        return (*self.few, self.rows)[self.tuning.level]
+
+    @property
+    def model_now(self) -> RegressionModel:
+        """The regression on those rows."""
+        return replace(self.model, n_rows=self.rows_now.n_rows)
 
     def init(self, rng: np.random.Generator) -> SpectralState:
         """Draw frequencies at the scales of the start, one component for each of its factors."""
@@ -167,17 +183,20 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         W = normal * sizes[:, np.newaxis] * start.scales
         mixture = self.mixture.init(rng, W, Z)
         return self._complete(
-            rng, W, self.rows.gram(W), start.ridge, start.linear_precision, mixture
+            rng, W, self.rows_now.gram(W), start.ridge, start.linear_precision, mixture
         )
 
     def step(
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
         """Take one sweep."""
+        if state.n_rows != self.rows_now.n_rows:
+            gram = self.rows_now.gram(state.frequencies)
+            state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
         decisions, W, gram = self._sweep(rng, state)
         ridge = state.ridge
         if self.model.ridge_prior is not None:
-            density = ridge_density(self.model, gram, state.linear_precision)
+            density = ridge_density(self.model_now, gram, state.linear_precision)
             ridge = draw_ridge(rng, density, ridge)
         new = self._complete(rng, W, gram, ridge, state.linear_precision, state.mixture)
         new = self._turn(rng, new)
@@ -210,9 +229,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         W = state.frequencies
         proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        products = self.rows.products(proposed, W)
+        products = self.rows_now.products(proposed, W)
         joint = self._joint(state, products.among, products.across)
-        decisions = decide(joint, log_uniform, self.model.posterior_shape, self.model.noise_rate)
+        model = self.model_now
+        decisions = decide(joint, log_uniform, model.posterior_shape, model.noise_rate)
         is_accepted = decisions.is_accepted
         gram = select(state.gram, products.among, products.across, is_accepted)
         return decisions, np.where(is_accepted[:, np.newaxis], proposed, W), gram
@@ -243,7 +263,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         mixture: MixtureState,
     ) -> SpectralState:
         """Steps 5 and 6: draw noise, coefficients and the precision of the linear part."""
-        model, n_features = self.model, 2 * len(W)
+        model, n_features = self.model_now, 2 * len(W)
         law = coefficients(model, gram, model.prior_precisions(n_features, ridge, linear_precision))
         noise_variance = law.rate / rng.gamma(model.posterior_shape)
         z = rng.standard_normal((len(law.mean), self.n_deviations))
@@ -254,7 +274,9 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             prior = model.linear_prior
             rate = prior.rate + 0.5 * float(slopes @ slopes) / noise_variance
             linear_precision = rng.gamma(prior.shape + 0.5 * len(slopes)) / rate
-        return SpectralState(W, gram, ridge, float(linear_precision), mixture, draw)
+        return SpectralState(
+            W, gram, ridge, float(linear_precision), mixture, draw, self.rows_now.n_rows
+        )
 
     def _turn(self, rng: np.random.Generator, state: SpectralState) -> SpectralState:
         """Step 7; a frequency that changes its sign takes the sign of its sine with it."""
@@ -268,11 +290,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             coef.noise_variance,
             coef.log_evidence,
         )
-        return SpectralState(
-            signs[:, np.newaxis] * state.frequencies,
-            state.gram * np.outer(factors, factors),
-            state.ridge,
-            state.linear_precision,
-            mixture,
-            turned,
+        return replace(
+            state,
+            frequencies=signs[:, np.newaxis] * state.frequencies,
+            gram=state.gram * np.outer(factors, factors),
+            mixture=mixture,
+            coef=turned,
         )

@@ -1,8 +1,9 @@
 """Where chains start: a scale for each input from a few steps up the evidence.
 
 With frequencies W0_jl c_l, W0 drawn once, the evidence of some rows is a smooth function of
-(log c, log ridge). A few steps of L-BFGS-B from c = 1, kept within a factor of `BOUND`, give
-scales that chains start around: unbounded and to convergence they would overfit.
+(log c, log ridge). A few steps of L-BFGS-B from c = 1, kept within `BOUNDS`, give scales that
+chains start around. To convergence they would overfit; an input that is dropped altogether would
+not come back; but a periodic one may need frequencies far above those of the start.
 
 **Gradient.** With F = [Phi, H], r = y - F mu_n and D = (a_n / b_n) r mu_n' - F Lambda_n^-1,
 
@@ -27,12 +28,11 @@ from mercer.errors import NumericalError
 from mercer.spectral.model import RegressionModel, coefficients
 from mercer.spectral.probe import design
 
-__all__ = ["BOUND", "EvidenceOfScales", "Scales", "find_scales"]
+__all__ = ["BOUNDS", "EvidenceOfScales", "Scales", "find_scales"]
 
 Array = NDArray[np.float64]
 
-BOUND = 4.0
-BOUND_UP = 4.0
+BOUNDS = (1.0 / 4.0, 16.0)
 _N_FREQUENCIES = 128
 _MOST_STEPS = 15
 _PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
@@ -121,7 +121,7 @@ def find_scales(
         return _PENALTY * float(pull @ pull) - value, 2.0 * _PENALTY * pull - gradient
 
     start = np.append(np.zeros(d), np.log(first.ridge))
-    bounds = [(-np.log(BOUND), np.log(BOUND_UP))] * d + [(np.log(1e-8), np.log(1e2))]
+    bounds = [(np.log(BOUNDS[0]), np.log(BOUNDS[1]))] * d + [(np.log(1e-8), np.log(1e2))]
     found = minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS}
     )

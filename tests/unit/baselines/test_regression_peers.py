@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from mercer.baselines import mkl, rks
+from mercer.baselines import mkl, residual_spread, rks
 from mercer.baselines.ard_process import ArdProcess
 from mercer.baselines.by_task import peers_of
 from mercer.baselines.regression_peers import REGRESSION_PEERS
@@ -76,6 +77,14 @@ def test_the_spread_is_that_of_rows_left_out() -> None:
     model = ResidualSpread(DecisionTreeRegressor(random_state=0)).fit(rows, noise)
     assert np.abs(model.predict(rows) - noise).max() < 1e-9
     assert model.std_ > 3.0
+
+
+def test_many_rows_leave_out_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residual_spread, "ENOUGH", 15)
+    model = ResidualSpread(LinearRegression(), seed=3).fit(X, Y)
+    train, test = next(KFold(5, shuffle=True, random_state=3).split(X))
+    left_out = Y[test] - LinearRegression().fit(X[train], Y[train]).predict(X[test])
+    assert model.std_ == pytest.approx(np.sqrt(np.mean(left_out**2)))
 
 
 def test_the_spread_of_one_that_cross_validates_is_that_of_its_folds() -> None:

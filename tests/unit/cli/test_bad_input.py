@@ -75,7 +75,17 @@ FIT_ROWS = {
     "D13-model": (with_options("--model", "gpp"), 2, "did you mean 'gp'"),
     "D13-drop-target": (with_options("--drop", "label"), 2, "target"),
     "D13-drop-unknown": (with_options("--drop", "bb"), 3, "did you mean 'b'"),
-    "D13-regression": (fit_text("a,label\n1,0.5\n2,1.5\n3,7.1\n"), 2, "regression"),
+    "D13-regression": (
+        lambda folder: [*fit_text("a,label\n1,0.5\n2,1.5\n3,7.1\n")(folder), "--model", "gp"],
+        2,
+        "model gp is not for regression",
+    ),
+    "D2-constant": (
+        lambda folder: [*fit_text("a,label\n1,5\n2,5\n3,5\n")(folder), "--task", "regression"],
+        3,
+        "the target is constant",
+    ),
+    "D8-huge-target": (fit_text("a,label\n1,0.5\n2,1e200\n3,7.1\n"), 3, "row 2"),
     "D13-three-classes": (
         lambda folder: [*fit_text("a,label\n1,x\n2,y\n3,z\n")(folder), "--model", "gp"],
         3,

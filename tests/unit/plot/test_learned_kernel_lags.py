@@ -55,6 +55,15 @@ def test_several_inputs_come_as_panels_in_order_of_how_fast_the_kernel_falls():
     assert fig.get_supxlabel() == "difference in the input, the others equal"
 
 
+def test_four_inputs_make_a_square_and_of_long_names_stays_what_fits():
+    names = ("a", "temperature of cement", "c", "d")
+    cases = ((4, {0, 1}, "temperature of cement"), (3, {0, 1, 2}, "temperat…cement"))
+    for d, columns, title in cases:
+        axes = _draw(learned(d=d, names=names[:d])).axes
+        assert {ax.get_subplotspec().colspan.start for ax in axes} == columns
+        assert {ax.get_title(loc="left") for ax in axes} == {"a", title, *names[2:d]}
+
+
 def test_a_column_is_named_or_counted_and_lags_end_where_asked():
     model = learned(names=("a", "b", "c"))
     for column in (1, "b", np.int64(1)):

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.report import build_report
+from mercer.report import build, build_report
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
+from support.fake_regression import fake_regression
+from support.ridge_model.estimator import RidgeRegressor
 
 _ORDER = [
     "fit", "scores", "reliability", "coverage", "relevance", "chains", "diagnostics", "reproduce"
@@ -54,3 +57,22 @@ def test_an_estimator_of_another_kind_is_refused():
 
     with pytest.raises(UsageError, match=r"no report for Pipeline, only for GPClassifier"):
         build_report(Pipeline(), evaluation=None, provenance=None)
+
+
+def test_a_regressor_has_sections_and_tiles_of_its_own(monkeypatch):
+    method = build._Method("Lines", "", lambda model: ("A line.",), lambda model, audit: ())
+    monkeypatch.setitem(build._METHODS, "RidgeRegressor", method)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    model = RidgeRegressor(random_state=0, n_draws=300).fit(X, X[:, 0] + rng.normal(size=40))
+    full = build_report(model, evaluation=fake_regression(), provenance=provenance())
+    bare = build_report(model, evaluation=None, provenance=None)
+    order = ["fit", "scores", "predictions", "intervals", "chains", "diagnostics", "reproduce"]
+    assert [section.key for section in full.sections] == order
+    assert [section.key for section in bare.sections] == order
+    assert [tile.label for tile in full.tiles] == [
+        "Root mean squared error", "Log score", "Inside 90 % intervals", "Sampling"
+    ]  # fmt: skip
+    facts = [row[0].text for row in full.sections[0].tables[0].rows]
+    assert "Target" in facts
+    assert "Classes" not in facts

@@ -6,22 +6,28 @@ import numpy as np
 import pytest
 
 from mercer.posterior.coverage import error_coverage_curve
+from mercer.posterior.interval_coverage import interval_coverage, pit_histogram
 from mercer.posterior.scores import reliability_curve
 from mercer.report.figures import (
     boundaries_svg,
     coverage_svg,
     evidence_svg,
+    interval_coverage_svg,
     kernel_svg,
     label_errors_svg,
+    pit_svg,
     predicted_band_svg,
+    predictions_svg,
     ranks_svg,
     relevance_svg,
     reliability_svg,
+    residuals_svg,
     spectral_density_svg,
     trace_svg,
 )
 from support.audited import audited, two_clusters
 from support.fake_estimator import fake_draws
+from support.fake_regression import held_rows
 from support.learned import learned
 
 _NAMES = ("log_density", "log_weight[glu]")
@@ -41,6 +47,10 @@ _NAMES = ("log_density", "log_weight[glu]")
         lambda: kernel_svg(learned(), 3),
         lambda: spectral_density_svg(learned(), 1),
         lambda: predicted_band_svg(learned(d=1), [-1.0, 1.0]),
+        lambda: predictions_svg(held_rows(), np.arange(5)),
+        lambda: residuals_svg(held_rows(), 50),
+        lambda: pit_svg(pit_histogram(held_rows().pit)),
+        lambda: interval_coverage_svg(interval_coverage(held_rows().pit)),
         lambda: trace_svg(fake_draws(n_draws=20), _NAMES),
         lambda: ranks_svg(fake_draws(n_draws=20), _NAMES),
     ],

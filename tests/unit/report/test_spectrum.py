@@ -40,8 +40,13 @@ def test_a_period_is_that_of_a_frequency_apart_from_zero_and_not_too_long():
         else:
             assert (row[3].text, row[3].sort) == ("–", 1e300)
     assert len(periods) < len(table.rows)
-    assert min(abs(np.array(periods) - PERIOD)) < 0.4
+    assert min(abs(np.array(periods) - PERIOD)) < 1.0
     assert "matter most" not in table.caption
+
+
+def test_a_warped_input_has_no_period():
+    (table,) = _section(learned(d=1, standardize="yeo-johnson")).tables
+    assert {row[3].text for row in table.rows} == {"–"}
 
 
 def test_densities_are_of_the_inputs_along_which_the_kernel_falls_fastest():

@@ -8,7 +8,7 @@ import pytest
 from mercer.errors import NumericalError
 from mercer.spectral import start
 from mercer.spectral.model import GammaPrior, RegressionModel
-from mercer.spectral.start import BOUND, EvidenceOfScales, Scales, find_scales
+from mercer.spectral.start import BOUNDS, EvidenceOfScales, Scales, find_scales
 from support.spectral_cases import marginal_law, plain_design, problem
 
 PRIOR = GammaPrior(1.0, 1e-3)
@@ -67,8 +67,8 @@ def test_the_bound_is_kept() -> None:
     X = rng.standard_normal((200, 3))
     for y in (np.sin(30.0 * X[:, 0]), rng.standard_normal(200), 0.1 * X[:, 0]):
         ratio = find(X, y).scales / FIRST.scales
-        assert (ratio <= BOUND * (1.0 + 1e-12)).all()
-        assert (ratio >= (1.0 - 1e-12) / BOUND).all()
+        assert (ratio <= BOUNDS[1] * (1.0 + 1e-12)).all()
+        assert (ratio >= BOUNDS[0] * (1.0 - 1e-12)).all()
 
 
 def test_the_evidence_rises_and_is_that_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,410 @@
+"""What every regressor promises of its data; a new one joins by one line in ``REGRESSORS``.
+
+The same data in any form give the same fit (D6, D8, D9, D11, D14); bad data and bad arguments are
+refused by name (D1 to D4, D13); what is saved comes back.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import mercer
+from mercer.errors import MercerWarning, UsageError
+from mercer.spectral.sampler import SpectralSampler
+from support.spectral_fits import PAPER, tiny, waves
+
+REGRESSORS: dict[str, Callable[..., Any]] = {
+    "spectral": lambda **own: tiny(**own),
+    "spectral, as in the paper": lambda **own: tiny(**{**PAPER, **own}),
+}
+_X, _Y = waves(40)
+_X = np.round(8.0 * _X)  # whole numbers: exact in every type
+_Z = np.round(8.0 * waves(9, seed=4)[0])
+
+
+@pytest.fixture(scope="module", params=REGRESSORS)
+def make(request: pytest.FixtureRequest):
+    """Makes a regressor with tiny settings."""
+    return REGRESSORS[request.param]
+
+
+@pytest.fixture(scope="module")
+def fitted(make):
+    return make().fit(_X, _Y)
+
+
+@pytest.fixture(scope="module")
+def expected(fitted) -> tuple[np.ndarray, np.ndarray]:
+    return fitted.predict(_Z, return_std=True)
+
+
+def assert_close(seen, expected, tolerance: float = 1e-6) -> None:
+    for one, other in zip(seen, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def assert_same(seen, expected) -> None:
+    for one, other in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+FORMS = {
+    "fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "float16": lambda X: X.astype(np.float16),
+    "int": lambda X: X.astype(np.int64),
+    "int8": lambda X: X.astype(np.int8),
+    "list": lambda X: X.tolist(),
+    "object": lambda X: X.astype(object),
+    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "backwards in memory": lambda X: X[::-1].copy()[::-1],
+    "big endian": lambda X: X.astype(">f8"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_d14_same_result_in_any_form(make, form, expected) -> None:
+    assert_same(make().fit(form(_X), _Y).predict(form(_Z), return_std=True), expected)
+
+
+def test_d14_read_only_memmap(make, tmp_path: Path, expected) -> None:
+    np.save(tmp_path / "X.npy", _X)
+    np.save(tmp_path / "y.npy", _Y)
+    X, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("X.npy", "y.npy"))
+    assert_same(make().fit(X, y).predict(_Z, return_std=True), expected)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_d14_frames(make, frame, expected) -> None:
+    names = ("age", "mass", "dose")
+    X, Z = (frame({n: V[:, j] for j, n in enumerate(names)}) for V in (_X, _Z))
+    model = make().fit(X, _Y)
+    assert_same(model.predict(Z, return_std=True), expected)
+    assert model.feature_labels_ == names
+    assert list(model.feature_names_in_) == list(names)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(Z[["mass", "age", "dose"]])  # D6
+
+
+@pytest.mark.parametrize("form", [list, np.asarray, pd.Series, lambda y: y.astype(np.longdouble)])
+def test_d14_targets_in_any_form(make, form, expected) -> None:
+    assert_same(make().fit(_X, form(_Y)).predict(_Z, return_std=True), expected)
+
+
+def test_targets_of_whole_numbers(make) -> None:
+    y = np.round(4.0 * _Y)
+    seen = [make().fit(_X, y.astype(kind)).predict(_Z) for kind in (float, np.int8, bool)]
+    np.testing.assert_array_equal(seen[1], seen[0])
+    assert seen[2].dtype == np.float64
+
+
+def test_copies_agree(fitted, expected) -> None:
+    again = clone(fitted)
+    assert not hasattr(again, "posterior_")
+    assert again.get_params() == fitted.get_params()
+    assert_same(again.fit(_X, _Y).predict(_Z, return_std=True), expected)
+    assert_same(pickle.loads(pickle.dumps(fitted)).predict(_Z, return_std=True), expected)
+
+
+def test_data_are_left_alone(make) -> None:
+    X, y = _X.copy(), _Y.copy()
+    make().fit(X, y).predict(X)
+    np.testing.assert_array_equal(X, _X)
+    np.testing.assert_array_equal(y, _Y)
+
+
+def test_units(make, expected) -> None:
+    """Other units and origins of inputs and target: the same predictions in these units."""
+    model = make().fit(1000.0 * _X - 4e4, 7.0 * _Y + 30.0)
+    mean, std = model.predict(1000.0 * _Z - 4e4, return_std=True)
+    assert_close(((mean - 30.0) / 7.0, std / 7.0), expected)
+
+
+def test_units_of_intervals_draws_and_kernel(make, fitted) -> None:
+    """By powers of two, so that the fits are the same to the bit."""
+    model = make().fit(1024.0 * _X, 8.0 * _Y)
+    intervals = fitted.predict_interval(_Z)
+    assert_close(model.predict_interval(1024.0 * _Z), [8.0 * end for end in intervals])
+    assert_close([model.sample_y(1024.0 * _Z, 5, 1)], [8.0 * fitted.sample_y(_Z, 5, 1)])
+    assert model.noise_std_ == pytest.approx(8.0 * fitted.noise_std_)
+    assert_close(model.kernel(1024.0 * _Z), fitted.kernel(_Z))
+    densities = fitted.spectral_density(_Z / 20.0)
+    scaled = [1024.0**3 * band for band in model.spectral_density(_Z / 1024.0 / 20.0)]
+    assert_close([band / 1024.0**6 for band in scaled], densities)
+
+
+TOO_WIDE = pytest.mark.xfail(
+    raises=RuntimeWarning, strict=True, reason="spreads of components overflow in the input's unit"
+)
+SCALES = [
+    *(pytest.param(scale, marks=TOO_WIDE) for scale in (1e-300, 1e-200)),
+    *(1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300),
+]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("columns", [slice(None), slice(0, 1)], ids=["all", "one"])
+def test_d8_scale(make, scale: float, columns: slice, expected) -> None:
+    """The result of the rescaled problem, or an error that names the column."""
+    X, Z = _X.copy(), _Z.copy()
+    X[:, columns] *= scale
+    Z[:, columns] *= scale
+    model = make()
+    try:
+        model.fit(X, _Y)
+    except ValueError as error:
+        assert "'x0'" in str(error)  # noqa: PT017
+        return
+    assert_close(model.predict(Z, return_std=True), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1e-30, 1e30, 1e100, 1e300])
+def test_d8_scale_of_the_target(make, scale: float, expected) -> None:
+    model = make()
+    try:
+        model.fit(_X, _Y * scale)
+    except ValueError as error:
+        assert "target" in str(error)  # noqa: PT017
+        return
+    mean, std = model.predict(_Z, return_std=True)
+    assert_close((mean / scale, std / scale), expected)
+
+
+def test_d8_offset(make, expected) -> None:
+    mean, std = make().fit(_X + 1e8, _Y + 1e6).predict(_Z + 1e8, return_std=True)
+    assert_close((mean - 1e6, std), expected)
+
+
+def test_d9_constant_column(make) -> None:
+    with pytest.warns(MercerWarning, match="'x1'"):
+        model = make().fit(np.insert(_X, 1, 5.0, axis=1), _Y)
+    seen = model.predict(np.insert(_Z, 1, 5.0, axis=1), return_std=True)
+    assert_same(model.predict(np.insert(_Z, 1, -70.0, axis=1), return_std=True), seen)
+    assert np.isfinite(seen).all()
+
+
+def test_d9_all_columns_constant(make) -> None:
+    with pytest.warns(MercerWarning, match="all columns are constant"):
+        model = make(n_draws=200).fit(np.ones((40, 2)), _Y)
+    mean = model.predict(np.random.default_rng(0).standard_normal((5, 2)))
+    assert np.ptp(mean) < 1e-12
+    assert mean[0] == pytest.approx(_Y.mean(), abs=0.3 * _Y.std())
+
+
+def test_constant_target(make) -> None:
+    with pytest.warns(MercerWarning, match="the target is constant"):
+        model = make().fit(_X, np.full(40, 2.5))
+    np.testing.assert_allclose(model.predict(_Z), 2.5)
+    lower, upper = model.predict_interval(_Z)
+    assert (lower <= 2.5).all()
+    assert (upper >= 2.5).all()
+
+
+def test_duplicated_columns(make) -> None:
+    seen = make().fit(np.hstack([_X, _X]), _Y).predict(np.hstack([_X, _X]), return_std=True)
+    assert np.isfinite(seen).all()
+    assert np.mean((seen[0] - _Y) ** 2) < _Y.var()
+
+
+def test_d10_duplicate_rows_with_other_targets(make) -> None:
+    """The mean of both, and a noise of the size of their difference."""
+    X, y = np.vstack([_X, _X]), np.concatenate([_Y + 1.0, _Y - 1.0])
+    model = make().fit(X, y)
+    assert model.noise_std_ > 0.5
+    assert np.isfinite(model.predict(_Z)).all()
+
+
+def test_d11_many_equal_rows(make) -> None:
+    X = np.vstack([np.zeros((150, 3)), _X])
+    mean, std = make().fit(X, np.concatenate([np.zeros(150), _Y])).predict(_Z, return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0.0).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_fewer_rows_than_features(make, n: int) -> None:
+    mean, std = make(n_frequencies=50).fit(_X[:n], _Y[:n]).predict(_Z, return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0.0).all()
+
+
+def test_an_outlier_among_the_inputs(make) -> None:
+    """One value of 1e12: the other rows are still told from each other, where "auto" may."""
+    X = np.random.default_rng(3).standard_normal((100, 2))
+    y = 3.0 * X[:, 0]
+    X[7, 0] = 1e12
+    model = make(standardize="auto").fit(X, y)
+    rest = np.delete(np.arange(100), 7)
+    error = model.predict(X)[rest] - y[rest]
+    assert np.mean(error**2) < 0.3 * y[rest].var()
+
+
+def test_an_outlier_among_the_targets(make) -> None:
+    y = _Y.copy()
+    y[3] = 1e12
+    assert np.isfinite(make().fit(_X, y).predict(_Z, return_std=True)).all()
+
+
+def test_p5_far_away_is_finite(fitted) -> None:
+    for far in (_Z * 1e12, _Z * 1e300):
+        assert np.isfinite(fitted.predict(far, return_std=True)).all()
+        assert np.isfinite(fitted.predict_interval(far)).all()
+
+
+def test_not_fitted(make) -> None:
+    for call in ("predict", "predict_interval", "predictive", "sample_y", "kernel",
+                 "spectral_density", "score"):  # fmt: skip
+        arguments = (_Z, _Y[:9]) if call == "score" else (_Z,)
+        with pytest.raises(NotFittedError):
+            getattr(make(), call)(*arguments)
+    with pytest.raises(NotFittedError):
+        make().marginal_spectral_density(_Z[:, 0], 0)
+    with pytest.raises(NotFittedError):
+        make().save("never.mercer")
+
+
+def with_value(value: float) -> np.ndarray:
+    X = _X.copy()
+    X[3, 1] = value
+    return X
+
+
+DATA = [
+    pytest.param(np.empty((0, 2)), np.empty(0), "0 sample", id="D1 no rows"),
+    pytest.param(np.empty((40, 0)), _Y, "0 feature", id="D1 no columns"),
+    pytest.param(_X[:1], _Y[:1], "1 sample", id="D1 one row"),
+    pytest.param(with_value(np.nan), _Y, "NaN", id="D3 NaN"),
+    pytest.param(with_value(np.inf), _Y, "infinity", id="D3 inf"),
+    pytest.param(_X, np.where(_Y > 0.0, np.nan, _Y), "NaN", id="D3 NaN target"),
+    pytest.param(_X, np.where(_Y > 0.0, np.inf, _Y), "infinity", id="D3 inf target"),
+    pytest.param(_X + 1j, _Y, "Complex data not supported", id="D4 complex"),
+    pytest.param(_X, _Y + 1j, "Complex data not supported", id="D4 complex target"),
+    pytest.param(np.full((40, 2), "a"), _Y, "could not convert string", id="D4 text"),
+    pytest.param(_X, np.full(40, "a"), "could not convert string", id="D4 text target"),
+    pytest.param(_X[:, 0], _Y, "Expected 2D array", id="one-dimensional"),
+    pytest.param(_X, np.column_stack([_Y, _Y]), "1d array", id="two targets"),
+    pytest.param(_X, _Y[:5], "inconsistent numbers of samples", id="lengths"),
+    pytest.param(_X, None, "requires y to be passed", id="no target"),
+    pytest.param([[1.0, 2.0], [3.0]], [0, 1], "inhomogeneous|array element", id="D4 ragged"),
+]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), DATA)
+def test_bad_data(make, X, y, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_d14_sparse(make, fitted, kind) -> None:
+    with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
+        make().fit(kind(_X), _Y)
+    with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
+        fitted.predict(kind(_X))
+
+
+def test_d6_wrong_number_of_columns(fitted) -> None:
+    with pytest.raises(ValueError, match=r"X has 1 features, but \w+ is expecting 3"):
+        fitted.predict(_X[:, :1])
+    with pytest.raises(ValueError, match="0 sample"):
+        fitted.predict(_X[:0])
+
+
+ARGUMENTS = [
+    ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
+    ("n_warmup", (-1, 1.0, None), "at least 0"),
+    ("n_chains", (0, 1.5), "at least 1"),
+    ("thin", (0, -3, "1"), "at least 1"),
+    ("n_jobs", (0, 1.5, "2"), "whole number"),
+    ("max_seconds", (0, -1.0, np.nan, np.inf, "1"), "above 0"),
+    ("standardize", ("z", True, None, 0), "'auto', 'std'"),
+    ("progress", ("yes", None, 3), "'auto', True, False"),
+    ("random_state", (-1, 1.5, "a"), "non-negative integer"),
+    ("checkpoint", (3, True), "a path or None"),
+    ("n_frequencies", (0, -1, 2.5, "many", None, True), "at least 1"),
+    ("concentration", (0.0, -1.0, np.nan, np.inf, "auto", None, True), "above 0"),
+    ("frequency_scale", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
+    ("ridge_precision", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
+    ("proposals", ("PCN", None, 1), "'pcn', 'prior'"),
+    ("base_measure", ("Full", None), "'diagonal', 'full'"),
+    ("linear_part", ("yes", None), "True, False"),
+    ("kernel_rows", (1, 0, -5, 2.5, "all", True), "at least 2"),
+    ("full_draws", (0, -1, 1.5, None), "at least 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [(name, value, message) for name, values, message in ARGUMENTS for value in values],
+)
+def test_d13_bad_argument(make, name: str, value: object, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
+        make(**{name: value}).fit(_X, _Y)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, np.nan])
+def test_bad_level(fitted, level: float) -> None:
+    with pytest.raises(UsageError, match="level"):
+        fitted.predict_interval(_Z, level)
+
+
+@pytest.mark.parametrize("points", [np.ones(3), np.ones((4, 2)), np.full((1, 3), np.nan)])
+def test_bad_lags_and_frequencies(fitted, points: np.ndarray) -> None:
+    with pytest.raises(UsageError, match=r"lags must be finite numbers of shape \(n, 3\)"):
+        fitted.kernel(points)
+    with pytest.raises(UsageError, match=r"frequencies must be finite"):
+        fitted.spectral_density(points)
+
+
+def test_arguments_are_checked_at_fit_and_kept_as_they_are(make) -> None:
+    model = make(n_draws=-5)
+    assert model.n_draws == -5
+    with pytest.raises(UsageError):
+        model.fit(_X, _Y)
+    assert not hasattr(model, "posterior_")
+
+
+def test_unknown_arguments_are_refused(make) -> None:
+    with pytest.raises(TypeError, match="n_draw"):
+        make(n_draw=5)
+    with pytest.raises(TypeError):
+        type(make())("pcn")
+
+
+def interrupt(self: object, *arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_refit_that_fails_leaves_no_mixture(make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either the first fit is still whole, or the estimator is not fitted any more."""
+    model = make().fit(_X, _Y)
+    first = model.predict(_X)
+    monkeypatch.setattr(SpectralSampler, "init", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(5.0 - 3.0 * _X, 1e6 * _Y)
+    try:
+        seen = model.predict(_X)
+    except NotFittedError:
+        return
+    np.testing.assert_array_equal(seen, first)
+
+
+def test_saved_and_loaded(make, fitted, tmp_path: Path, expected) -> None:
+    """The same bits, and it can be fitted again."""
+    fitted.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    assert type(again) is type(fitted)
+    assert_same(again.predict(_Z, return_std=True), expected)
+    assert_same(again.predict_interval(_Z, 0.8), fitted.predict_interval(_Z, 0.8))
+    assert_same(again.set_params(progress=False).fit(_X, _Y).predict(_Z, return_std=True), expected)

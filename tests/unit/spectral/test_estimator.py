@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import trapezoid
+
+from mercer.errors import MercerWarning
+from mercer.spectral.estimator import BaNKRegressor
+from mercer.spectral.predict import ROWS_AT_ONCE
+from support.spectral_fits import PAPER, tiny, waves
+from support.statistics import FALSE_ALARM
+
+X, Y = waves()
+Z = waves(25, seed=31)[0]
+KINDS = {"default": {}, "paper": PAPER, "full": {"base_measure": "full", "concentration": "learn"}}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest) -> BaNKRegressor:
+    return tiny(**KINDS[request.param]).fit(X, Y)
+
+
+def test_paper_settings() -> None:
+    paper = BaNKRegressor.paper()
+    assert (paper.n_frequencies, paper.ridge_precision, paper.n_chains) == (384, 0.5, 1)
+    assert (paper.proposals, paper.base_measure, paper.standardize) == ("prior", "full", "std")
+    assert not paper.linear_part
+
+
+@pytest.mark.parametrize(("n", "expected"), [(4999, 160), (5000, 384)])
+def test_frequencies_by_the_number_of_rows(n: int, expected: int) -> None:
+    assert BaNKRegressor()._settings(n).n_frequencies == expected
+
+
+def test_it_learns() -> None:
+    """On rows it has not seen: little more than the noise, and far below the spread."""
+    rows, targets = waves(400)
+    fitted = tiny(n_frequencies=30).fit(rows[:200], targets[:200])
+    mean, std = fitted.predict(rows[200:], return_std=True)
+    error = np.sqrt(np.mean((mean - targets[200:]) ** 2))
+    assert error < 0.2 < 0.3 * targets.std()
+    assert 0.07 < fitted.noise_std_ < 0.15
+    assert fitted.score(rows[200:], targets[200:]) > 0.9
+    lower, upper = fitted.predict_interval(rows[200:], 0.9)
+    assert 0.8 < np.mean((lower < targets[200:]) & (targets[200:] < upper)) < 0.99
+    assert std.min() > fitted.noise_std_ * 0.9
+
+
+def test_attributes(model: BaNKRegressor) -> None:
+    assert model.n_frequencies_ == 6
+    assert model.feature_labels_ == ("x0", "x1", "x2")
+    assert model.posterior_.n_total == 20
+    assert (model.posterior_.n_chains, model.n_features_in_) == (1, 3)
+    assert any("too short to judge" in line for line in model.diagnostics_.warnings)
+    assert "log_evidence" in str(model.posterior_.summary())
+    table = model.components_
+    shares = {row[0]: row[table.columns.index("share")] for row in table.rows}
+    assert sum(shares.values()) == pytest.approx(1.0)
+
+
+def test_several_chains_share_the_draws_of_the_coefficients() -> None:
+    """128 draws of the function in all, however few frequencies are kept."""
+    for n_draws, n_chains, expected in ((20, 1, 7), (3, 2, 22), (200, 1, 1)):
+        fitted = tiny(n_draws=n_draws, n_chains=n_chains, n_warmup=2).fit(X, Y)
+        assert fitted.posterior_.flat("coef_deviation").shape[1] == expected
+
+
+def test_intervals(model: BaNKRegressor) -> None:
+    """Nested, around the mean, and of the width that the standard deviation says."""
+    mean, std = model.predict(Z, return_std=True)
+    last = mean, mean
+    for level in (0.1, 0.5, 0.9, 0.99):
+        lower, upper = model.predict_interval(Z, level)
+        assert ((lower < last[0]) & (last[1] < upper)).all() or level == 0.1
+        last = lower, upper
+    law = model.predictive(Z)
+    np.testing.assert_array_equal(law.mean, mean)
+    np.testing.assert_array_equal(law.std, std)
+    np.testing.assert_allclose(law.cdf(last[1]) - law.cdf(last[0]), 0.99, atol=1e-6)
+    width = np.subtract(*model.predict_interval(Z, 0.6827)[::-1]) / 2.0
+    np.testing.assert_allclose(width, std, rtol=0.2)  # a mixture is not quite a normal
+
+
+def test_draws_of_new_targets(model: BaNKRegressor) -> None:
+    """Moments as predicted; false alarm 1e-6 over 50 statistics; detects a tenth of a std."""
+    n = 20_000
+    drawn = model.sample_y(Z, n, random_state=1)
+    assert drawn.shape == (n, len(Z))
+    law = model.predictive(Z)
+    limit = stats.norm.isf(FALSE_ALARM / (4.0 * len(Z)))
+    error = (drawn.mean(axis=0) - law.locations.mean(axis=1)) / (law.std / math.sqrt(n))
+    assert np.abs(error).max() < limit
+    squares = (drawn - law.locations.mean(axis=1)) ** 2
+    error = (squares.mean(axis=0) - law.std**2) / (squares.std(axis=0) / math.sqrt(n))
+    assert np.abs(error).max() < limit
+    np.testing.assert_array_equal(model.sample_y(Z, 3, 5), model.sample_y(Z, 3, 5))
+    assert (model.sample_y(Z, 3, 5) != model.sample_y(Z, 3, 6)).any()
+    assert model.sample_y(Z).shape == (1, len(Z))
+
+
+BLOCKS = pytest.mark.xfail(strict=True, reason="each block of rows draws its own functions")
+
+
+@pytest.mark.parametrize("n", [2, pytest.param(ROWS_AT_ONCE + 1, marks=BLOCKS)])
+def test_draws_of_new_targets_share_their_function(n: int) -> None:
+    """Equal rows of one draw differ by noise only, also where they are many."""
+    rows, targets = waves(12)
+    fitted = tiny(n_frequencies=40).fit(rows, targets)
+    far = np.repeat(6.0 * rows[:1], n, axis=0)
+    drawn = fitted.sample_y(far, 2000, random_state=0)
+    assert np.corrcoef(drawn[:, 0], drawn[:, -1])[0, 1] > 0.5
+
+
+def test_blocks_of_rows_do_not_matter(model: BaNKRegressor) -> None:
+    rows = np.tile(Z, (ROWS_AT_ONCE // len(Z) + 2, 1))
+    mean, std = model.predict(rows, return_std=True)
+    lower, _ = model.predict_interval(rows)
+    expected = model.predict(Z, return_std=True)
+    np.testing.assert_allclose(mean, np.tile(expected[0], len(rows) // len(Z)), rtol=1e-10)
+    np.testing.assert_allclose(std, np.tile(expected[1], len(rows) // len(Z)), rtol=1e-10)
+    expected_lower = model.predict_interval(Z)[0]
+    np.testing.assert_allclose(lower, np.tile(expected_lower, len(rows) // len(Z)), rtol=1e-7)
+    np.testing.assert_allclose(model.predict(rows), mean, rtol=1e-10)
+
+
+def test_kernel_and_density(model: BaNKRegressor) -> None:
+    lags = np.vstack([np.zeros((1, 3)), Z])
+    mean, lower, upper = model.kernel(lags)
+    np.testing.assert_array_equal([mean[0], lower[0], upper[0]], 1.0)
+    assert ((lower <= mean) & (mean <= upper)).all()
+    for values in (*model.spectral_density(lags), *model.marginal_spectral_density(Z[:, 0], 1)):
+        assert (values >= 0.0).all()
+        assert np.isfinite(values).all()
+
+
+def test_kernel_is_that_which_predicts() -> None:
+    """The products of the features of two rows, mean over draws."""
+    fitted = tiny(linear_part=False).fit(X, Y)
+    rows, origin = fitted.standardizer_.transform(Z), fitted.standardizer_.transform(X[:1])
+    products = []
+    for W in fitted.posterior_.flat("frequencies"):
+        both = [np.concatenate([np.cos(V @ W.T), np.sin(V @ W.T)], 1) for V in (rows, origin)]
+        products.append((both[0] @ both[1].T)[:, 0] / len(W))
+    np.testing.assert_allclose(fitted.kernel(Z - X[:1])[0], np.mean(products, axis=0), atol=1e-12)
+
+
+def test_the_density_of_one_input_integrates_to_1() -> None:
+    """In radians per unit of the input, which here is a thousandth."""
+    fitted = tiny().fit(1e-3 * X[:, :1], Y)
+    w = 1e3 * np.tan(np.linspace(-1.5707, 1.5707, 20_001))
+    found = trapezoid(fitted.spectral_density(w)[0], w)
+    assert found == pytest.approx(1.0, abs=2e-3)
+    np.testing.assert_allclose(
+        fitted.marginal_spectral_density(w, 0)[0], fitted.spectral_density(w)[0], rtol=1e-9
+    )
+
+
+def test_a_constant_target() -> None:
+    with pytest.warns(MercerWarning, match="the target is constant"):
+        fitted = tiny().fit(X, np.full(len(X), 1e8 / 3.0))
+    mean, std = fitted.predict(Z, return_std=True)
+    np.testing.assert_allclose(mean, 1e8 / 3.0, rtol=1e-12)
+    assert (std < 0.1).all()
+
+
+def test_max_seconds() -> None:
+    fitted = tiny(n_draws=10**7, max_seconds=1.0).fit(X, Y)
+    assert any("stopped by max_seconds" in note for note in fitted.notes_)
+    assert 0 < fitted.posterior_.n_draws < 10**7
+    assert np.isfinite(fitted.predict(Z)).all()

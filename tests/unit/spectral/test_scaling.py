@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer.errors import DataError, MercerWarning
+from mercer.spectral.scaling import choose_standardizer, scale_target
+from mercer.spectral.settings import SpectralSettings
+
+SETTINGS = SpectralSettings(8, 2.0, "pcn", "diagonal", "learn", "learn", True, 1)
+NAMES = ("x0", "x1", "x2")
+RNG = np.random.default_rng(8)
+PLAIN = RNG.standard_normal((300, 3))
+NOISE = 0.05 * RNG.standard_normal(300)
+
+
+def choose(X: np.ndarray, y: np.ndarray, method: object = "auto", entropy: int = 1):
+    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    scaled = scale_target(y).transform(y)
+    return choose_standardizer(X, scaled, method, names, SETTINGS, entropy)
+
+
+def skewed(column: np.ndarray) -> np.ndarray:
+    return np.column_stack([column, PLAIN[:, 1:]])
+
+
+def test_columns_that_are_not_skewed_need_no_choice() -> None:
+    standardizer, notes = choose(PLAIN, PLAIN[:, 0])
+    assert notes == ()
+    assert not standardizer.is_warped.any()
+
+
+def test_a_function_of_the_logarithm_is_warped() -> None:
+    X = skewed(np.exp(1.5 * PLAIN[:, 0]))
+    standardizer, notes = choose(X, np.sin(2.0 * PLAIN[:, 0]) + NOISE)
+    np.testing.assert_array_equal(standardizer.is_warped, [True, False, False])
+    assert len(notes) == 1
+    assert "warped" in notes[0]
+    assert "'x0'" in notes[0]
+
+
+def test_a_function_of_the_values_is_not() -> None:
+    values = np.exp(PLAIN[:, 0])
+    standardizer, notes = choose(skewed(values), np.sin(values) + NOISE)
+    assert not standardizer.is_warped.any()
+    assert "as they are" in notes[0]
+
+
+def test_artefacts_do_not_squeeze_the_rest() -> None:
+    """One value of 1e12: what is chosen tells the other rows from each other."""
+    column = PLAIN[:, 0].copy()
+    column[7] = 1e12
+    X = skewed(column)
+    standardizer, notes = choose(X, np.sin(2.0 * PLAIN[:, 0]) + NOISE)
+    Z = standardizer.transform(X)[:, 0]
+    assert np.delete(Z, 7).std() > 0.1
+    assert np.isfinite(Z).all()
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize("n", [5, 19])
+def test_few_rows_need_no_choice(n: int) -> None:
+    X = skewed(np.exp(2.0 * PLAIN[:, 0]))[:n]
+    assert choose(X, PLAIN[:n, 0])[1] == ()
+
+
+@pytest.mark.parametrize("method", ["std", "robust", "yeo-johnson", "arcsinh", False])
+def test_a_method_that_is_given_is_taken(method: object) -> None:
+    X = skewed(np.exp(2.0 * PLAIN[:, 0]))
+    standardizer, notes = choose(X, PLAIN[:, 0], method)
+    assert notes == ()
+    assert standardizer.is_warped.all() == (method in ("yeo-johnson", "arcsinh"))
+
+
+def test_the_choice_is_that_of_the_seed() -> None:
+    X = skewed(np.exp(2.0 * PLAIN[:, 0]))
+    first, second = (choose(X, PLAIN[:, 0], entropy=5) for _ in range(2))
+    assert first[1] == second[1]
+    np.testing.assert_array_equal(first[0].transform(X), second[0].transform(X))
+
+
+def test_many_columns_are_not_all_listed() -> None:
+    X = np.exp(RNG.standard_normal((100, 9)) * 1.5)
+    _, notes = choose(X, X[:, 0])
+    assert "and 4 more" in notes[0]
+
+
+def test_constant_columns_are_named_once() -> None:
+    X = skewed(np.exp(2.0 * PLAIN[:, 0]))
+    X[:, 1] = 3.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        choose(X, PLAIN[:, 0])
+    assert [str(one.message) for one in caught] == [
+        "constant columns say nothing and are ignored: 'x1'"
+    ]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-100, 1e100])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_target(unit: float, offset: float) -> None:
+    y = unit * (PLAIN[:, 0] + offset)
+    target = scale_target(y)
+    z = target.transform(y)
+    assert abs(z.mean()) < 1e-6
+    assert z.std() == pytest.approx(1.0, rel=1e-6)
+    assert target.centre == pytest.approx(unit * (PLAIN[:, 0].mean() + offset), rel=1e-12)
+    assert target.scale == pytest.approx(unit * PLAIN[:, 0].std(), rel=1e-6)
+
+
+def test_a_constant_target() -> None:
+    with pytest.warns(MercerWarning, match="the target is constant"):
+        target = scale_target(np.full(10, 3.3))
+    np.testing.assert_array_equal(target.transform(np.full(10, 3.3)), 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
+def test_targets_that_cannot_be_computed_with(unit: float) -> None:
+    with pytest.raises(DataError, match="target"):
+        scale_target(unit * PLAIN[:, 0])
