@@ -65,8 +65,9 @@ class BaNKRegressor(FunctionRegressor):
         times the interquartile range, the inverse hyperbolic sine. Constant columns become 0.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
-    n_warmup : int, default=60
-        Sweeps of each chain that tune the step and are dropped.
+    n_warmup : int, default=100
+        Sweeps of each chain that tune the step and are dropped. With many rows most of them look
+        at an eighth, a quarter and a half of the rows only.
     n_chains : int, default=4
         Independent chains.
     thin : int, default=1
@@ -146,7 +147,7 @@ class BaNKRegressor(FunctionRegressor):
         full_draws: int = 4,
         standardize: str | bool = "auto",
         n_draws: int = 100,
-        n_warmup: int = 60,
+        n_warmup: int = 100,
         n_chains: int = 4,
         thin: int = 1,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
