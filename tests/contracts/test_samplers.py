@@ -16,6 +16,8 @@ from mercer.sampling.codec import pack, unpack
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Sampler
+from mercer.spectral.mixture.base import ScalePrior
+from mercer.spectral.mixture.partition import ConcentrationPrior
 from mercer.sphere.model import SphereModel
 from support.gp_cases import posterior
 from support.lift_cases import make_sphere, make_tempered
@@ -40,7 +42,13 @@ def sphere_sampler(*names: str) -> Sampler[Any, Any]:
 
 
 def spectral_sampler(**own: Any) -> Sampler[Any, Any]:
-    return make_spectral(*regression_problem(12, 2), **own)
+    """With all that a mixture can learn."""
+    sampler = make_spectral(*regression_problem(12, 2), **own)
+    learned = {
+        "concentration_prior": ConcentrationPrior(1.0, 1.0),
+        "scale_prior": ScalePrior(1.0, sampler.mixture.base.scale),
+    }
+    return dataclasses.replace(sampler, mixture=dataclasses.replace(sampler.mixture, **learned))
 
 
 ON_TARGETS = [  # those with fields ``target``, ``start`` and ``tuning``

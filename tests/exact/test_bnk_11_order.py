@@ -10,7 +10,7 @@ from mercer.spectral.sampler import SpectralSampler
 from support.spectral_cases import drawn_coef
 from support.spectral_joint import distances, limit
 
-N_RUNS, N_STEPS = 400, 3
+N_RUNS, N_STEPS = 800, 3
 
 
 def stale_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,20 +57,20 @@ def coefficients_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS = [
-    (stale_coefficients, "diagonal, pcn, linear part"),
-    (frequencies_last, "diagonal, prior"),
-    (coefficients_first, "full, pcn"),
+    (stale_coefficients, "diagonal, pcn, linear part", N_RUNS),
+    (frequencies_last, "diagonal, prior", 200),
+    (coefficients_first, "full, pcn", 200),
 ]
 
 
 def test_bnk_11_order() -> None:
-    """The order as it is; false alarm 1e-6; detects 0.31. More runs: BNK-6."""
+    """The order as it is; false alarm 1e-6; detects 0.21. More runs: BNK-6."""
     found = distances("diagonal, pcn, linear part", N_RUNS, N_STEPS)
     assert max(found.values()) < limit(N_RUNS), found
 
 
-@pytest.mark.parametrize(("mutant", "case"), MUTANTS)
-def test_bnk_11_sees(mutant, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("mutant", "case", "n"), MUTANTS)
+def test_bnk_11_sees(mutant, case: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
-    found = distances(case, N_RUNS, N_STEPS)
-    assert max(found.values()) > 1.2 * limit(N_RUNS), found
+    found = distances(case, n, N_STEPS)
+    assert max(found.values()) > 1.2 * limit(n), found

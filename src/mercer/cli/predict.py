@@ -10,7 +10,9 @@ import click
 from mercer.cli.options import debug_option, json_option, out_path
 
 if TYPE_CHECKING:
+    from mercer.cli.terminal.session import Session
     from mercer.cli.work.prediction import Predictions
+    from mercer.cli.work.streaming import TableStream
 
 __all__ = ["command"]
 
@@ -31,12 +33,16 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     of the latent function (in logits of the second class); from sphere also the probability of
     each class before its label is recorded, without label noise, and the margin of votes. Where
     the target is there, scores are said on standard error.
+
+    Files above 200 MB are predicted block by block, in little memory, where the model takes
+    numbers only and the result is CSV or Parquet; so are .npy files of any size.
     """
     from mercer.cli.terminal.session import Session
     from mercer.cli.terminal.words import evaluation_json, score_words
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.prediction import predict_frame
     from mercer.cli.work.rows_out import check_format, records, write_rows
+    from mercer.cli.work.streaming import open_stream
     from mercer.data.tables import read_frame
     from mercer.models import read_model
 
@@ -44,6 +50,10 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     check_format(out)
     session = Session(is_json)
     saved = read_model(model)
+    stream = None if is_json else open_stream(saved, data, out, id_column)
+    if stream is not None:
+        _predict_blocks(session, stream, out)
+        return
     frame = read_frame(data, as_text=() if id_column is None else (id_column,))
     predictions = predict_frame(saved, frame, id_column)
     for note in predictions.notes:
@@ -59,6 +69,29 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
         session.give({"predictions": records(predictions.columns), "evaluation": scores})
     elif out is None:
         write_rows(None, predictions.columns)
+
+
+def _predict_blocks(session: Session, stream: TableStream, out: Path | None) -> None:
+    """Predict a table that is not read whole, and say the same as of another."""
+    from mercer.cli.terminal.words import listed_scores
+    from mercer.cli.work.rows_out import appending_rows
+
+    for note in stream.notes:
+        session.note("note", note)
+    if out is None:
+        stream.check()
+        with appending_rows(None) as writer:
+            result = stream.predict(writer, lambda n: None)
+    else:
+        with session.progress() as bar, appending_rows(out) as writer:
+            task = bar.add_task("rows", total=stream.n_rows, detail="")
+            result = stream.predict(writer, lambda n: bar.update(task, advance=n))
+    for note in result.notes:
+        session.note("note", note)
+    if result.scores is not None:
+        session.note("scores", listed_scores(result.scores, stream.answerer.task.metrics))
+    if out is not None:
+        session.note("written", f"{out}, {result.n_rows} rows")
 
 
 def _n_rows(predictions: Predictions) -> int:

@@ -14,7 +14,15 @@ from mercer.data.frame import Column, Frame, Kind, Origin
 from mercer.data.wording import printable
 from mercer.errors import DataError
 
-__all__ = ["PARQUET", "decoding", "is_arrow", "kind_of", "need_pyarrow", "read_arrow"]
+__all__ = [
+    "PARQUET",
+    "as_column",
+    "decoding",
+    "is_arrow",
+    "kind_of",
+    "need_pyarrow",
+    "read_arrow",
+]
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
@@ -57,7 +65,7 @@ def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
         table = _read_table(path)
         table.validate(full=True)  # or damaged offsets would be followed
         columns = tuple(
-            _convert(name, values, is_text=name in as_text)
+            as_column(name, values, is_text=name in as_text)
             for name, values in zip(table.column_names, table.columns, strict=True)
         )
     if not columns:
@@ -146,7 +154,8 @@ def _read_table(path: Path) -> Any:
             return batches.read_all()
 
 
-def _convert(name: str, values: Any, *, is_text: bool) -> Column:
+def as_column(name: str, values: Any, *, is_text: bool) -> Column:
+    """Make a column of an Arrow array; with ``is_text``, of its cells as text."""
     import pyarrow as pa
     from pyarrow import types
 

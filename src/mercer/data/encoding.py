@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -14,7 +15,7 @@ from mercer.data.infer import stray_text
 from mercer.data.wording import nearest, printable, quoted
 from mercer.errors import DataError, ModelFileError, UsageError
 
-__all__ = ["Encoded", "Encoder", "fit_encoder"]
+__all__ = ["Encoded", "Encoder", "fit_encoder", "no_column"]
 
 Missing = Literal["error", "drop", "impute"]
 
@@ -138,10 +139,7 @@ class Encoder:
     def _find(self, frame: Frame, code: ColumnCode) -> Column:
         """Find the column of a code, its cells of the kind that the code takes."""
         if code.name not in frame.names:
-            raise DataError(
-                f"{printable(frame.source)}: column {quoted(code.name)} is missing, and the model "
-                f"needs it{nearest(code.name, frame.names) or '; add it'}"
-            )
+            raise no_column(frame.source, code.name, frame.names)
         column = frame.column(code.name)
         if code.kind in ("levels", "frequency"):
             return Column(code.name, as_levels(column), "text")
@@ -205,6 +203,14 @@ def fit_encoder(frame: Frame, *, missing: Missing = "error") -> Encoder:
             )
         codes.append(fit_code(column.take(rows), has_fill=missing == "impute"))
     return Encoder(tuple(codes), missing)
+
+
+def no_column(source: str, name: str, names: Iterable[str]) -> DataError:
+    """Make the error for a table without a column that a model needs; the nearest is named."""
+    return DataError(
+        f"{printable(source)}: column {quoted(name)} is missing, and the model "
+        f"needs it{nearest(name, names) or '; add it'}"
+    )
 
 
 def _refuse_unusable(frame: Frame, column: Column) -> None:

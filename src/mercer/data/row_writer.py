@@ -137,12 +137,15 @@ class ParquetWriter(RowWriter):
 def _as_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     import pyarrow as pa
 
-    return pa.table(
-        {
-            name: pa.array(values.tolist() if values.dtype == object else values)
-            for name, values in columns.items()
-        }
-    )
+    return pa.table({name: _as_array(values) for name, values in columns.items()})
+
+
+def _as_array(values: NDArray[Any]) -> Any:
+    """Make an Arrow array; what is missing in a whole block may be text in the next one."""
+    import pyarrow as pa
+
+    array = pa.array(values.tolist() if values.dtype == object else values)
+    return array.cast(pa.string()) if pa.types.is_null(array.type) else array
 
 
 @contextmanager

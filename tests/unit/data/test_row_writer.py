@@ -61,6 +61,14 @@ def test_rows_are_collected_into_groups(tmp_path: Path, monkeypatch: pytest.Monk
     assert sizes == [15, 15, 5]
 
 
+def test_texts_of_which_the_first_block_has_none(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with writing_rows(tmp_path / "out.parquet") as writer:
+        writer.append({"id": np.array([None, None], dtype=object)})
+        writer.append({"id": np.array(["a"], dtype=object)})
+    assert parquet.read_table(tmp_path / "out.parquet")["id"].to_pylist() == [None, None, "a"]
+
+
 def test_csv_as_it_is() -> None:
     stream = io.StringIO()
     writer = CsvWriter(stream)

@@ -17,7 +17,8 @@ NEW, OLD = RNG.standard_normal((M_NEW, D)), RNG.standard_normal((M_OLD, D))
 def data(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and two further columns, as rows; one of them is far from 0."""
     rng = np.random.default_rng(6)
-    return rng.standard_normal((n, D)), rng.standard_normal((2, n)) + [[0.0], [3.0]]
+    X, offset = rng.standard_normal((n, D)), np.array([[0.0], [3.0]])
+    return X, rng.standard_normal((2, n)) + offset
 
 
 def summed(X, columns, cuts=(), weights=None, old=OLD):

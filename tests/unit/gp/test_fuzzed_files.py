@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +10,7 @@ import pytest
 import mercer
 from mercer import GPClassifier
 from mercer.errors import ModelFileError
-
-
-def mutate(data: bytes, rng: np.random.Generator) -> bytes:
-    """Flip, cut, repeat or insert bytes; every other time mend the sum, so that parsing is met."""
-    changed = bytearray(data)
-    kind = rng.integers(4)
-    at = int(rng.integers(len(changed)))
-    if kind == 0:
-        changed[at] ^= 1 << int(rng.integers(8))
-    elif kind == 1:
-        del changed[at : at + int(rng.integers(1, 50))]
-    elif kind == 2:
-        changed[at:at] = changed[at : at + int(rng.integers(1, 50))]
-    else:
-        changed[at : at + 4] = rng.bytes(4)
-    if rng.random() < 0.5 and len(changed) > 40:
-        changed[8:40] = hashlib.sha256(changed[40:]).digest()
-    return bytes(changed)
+from support.mangled import mutate
 
 
 @pytest.mark.slow

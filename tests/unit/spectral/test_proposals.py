@@ -102,3 +102,17 @@ def test_nothing_else_of_the_sampler_changes() -> None:
     for field in dataclasses.fields(sampler):
         if field.name != "tuning":
             assert getattr(new, field.name) is getattr(sampler, field.name)
+
+
+def test_more_rows_as_warm_up_goes_on() -> None:
+    """One level more after each of the numbers of sweeps; in the end all, however short it was."""
+    sampler = make_spectral(*problem(5, 1))
+    adaptation = StepAdaptation((2, 3))
+    learned, levels = adaptation.init(sampler), []
+    for _ in range(5):
+        levels.append(sampler.tuning.level)
+        info = SpectralInfo(0.3, sampler.tuning.step, 0.0)
+        learned, sampler = adaptation.update(learned, sampler, None, info)
+    assert levels == [0, 0, 1, 2, 2]
+    fresh = make_spectral(*problem(5, 1))
+    assert adaptation.finish(adaptation.init(fresh), fresh).tuning.level == 2

@@ -9,9 +9,17 @@ import pytest
 from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.model import coefficients
 from mercer.spectral.probe import feature_kernel
+from mercer.spectral.proposals import ProposalTuning
+from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import SpectralSampler, SpectralState
 from support.mixture_cases import BASES, CONCENTRATION
-from support.spectral_cases import drawn_coef, make_spectral, plain_design, problem
+from support.spectral_cases import (
+    drawn_coef,
+    make_spectral,
+    marginal_law,
+    plain_design,
+    problem,
+)
 
 X, Y = problem(30, 2)
 
@@ -127,3 +135,39 @@ def test_every_base_measure(case: str) -> None:
     sampler = make_spectral(own, Y, base=base, n_frequencies=8)
     sampler = dataclasses.replace(sampler, mixture=Mixture(base, CONCENTRATION))
     assert np.isfinite(after(sampler, 10).coef.log_evidence)
+
+
+def with_few(level: int) -> SpectralSampler:
+    """A sampler whose warm-up looks at 8, then 15, then all 30 rows."""
+    sampler = make_spectral(X, Y, n_frequencies=8)
+    few = tuple(MemoryRows(X[:n], Y[:n], True) for n in (8, 15))
+    return dataclasses.replace(sampler, few=few, tuning=ProposalTuning(0.5, level))
+
+
+def test_fewer_rows_in_warm_up() -> None:
+    """Products and evidence are those of the rows that are looked at, also when these change."""
+    rng = np.random.default_rng(3)
+    state = with_few(0).init(rng)
+    for level, n in ((0, 8), (0, 8), (1, 15), (2, 30), (2, 30)):
+        sampler = with_few(level)
+        before = state
+        state, info = sampler.step(rng, state)
+        assert state.n_rows == n
+        F = plain_design(state.frequencies, X[:n], True)
+        C = np.column_stack([F, Y[:n]])
+        np.testing.assert_allclose(state.gram, C.T @ C, atol=1e-12)
+        model = dataclasses.replace(sampler.model, n_rows=n)
+        prior = model.prior_precisions(16, state.ridge, before.linear_precision)
+        expected = marginal_law(model, F, prior).logpdf(Y[:n])
+        assert info.log_density == pytest.approx(expected, rel=1e-9)
+
+
+def test_all_rows_are_looked_at_in_the_end() -> None:
+    """A step at the last level is that of a sampler without others."""
+    plain = make_spectral(X, Y, n_frequencies=8)
+    state = plain.init(np.random.default_rng(3))
+    first, second = (
+        sampler.step(np.random.default_rng(4), state)[0] for sampler in (plain, with_few(2))
+    )
+    np.testing.assert_array_equal(first.frequencies, second.frequencies)
+    np.testing.assert_array_equal(first.coef.mean, second.coef.mean)

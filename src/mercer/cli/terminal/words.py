@@ -10,8 +10,11 @@ from mercer.cli.terminal.score_table import digits3
 from mercer.posterior.comparison import verdict
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation
+from mercer.posterior.metrics import Metric
+from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.scores import Scores
 
-__all__ = ["diagnosed", "evaluation_json", "score_words"]
+__all__ = ["diagnosed", "evaluation_json", "listed_scores", "score_words"]
 
 
 def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
@@ -28,8 +31,12 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
 
 def score_words(evaluation: AnyEvaluation) -> str:
     """Say the scores of the model on one line."""
-    scores = evaluation.entries[0].scores
-    named = [(metric.brief, metric.of(scores)) for metric in evaluation.metrics if metric.brief]
+    return listed_scores(evaluation.entries[0].scores, evaluation.metrics)
+
+
+def listed_scores(scores: Scores | RegressionScores, metrics: tuple[Metric, ...]) -> str:
+    """List scores on one line, those that are known."""
+    named = [(metric.brief, metric.of(scores)) for metric in metrics if metric.brief]
     listed = ", ".join(f"{name} {digits3(value)}" for name, value in named if not isnan(value))
     return f"{scores.n_rows} rows: {listed}"
 

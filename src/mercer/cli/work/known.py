@@ -16,7 +16,14 @@ from mercer.data.wording import quoted
 from mercer.errors import DataError
 from mercer.estimation.tasks import Task
 
-__all__ = ["Known", "ScoredRows", "known_rows", "read_known", "read_scored"]
+__all__ = [
+    "Known",
+    "ScoredRows",
+    "known_rows",
+    "read_known",
+    "read_scored",
+    "unknown_words",
+]
 
 Rows = NDArray[np.int64]
 
@@ -72,11 +79,16 @@ def known_rows(values: NDArray[Any], task: Task, classes: Sequence[Any]) -> Know
     if len(positions) < len(values):
         is_known = np.isin(np.arange(len(values)), positions)
         first = values[int(np.argmin(is_known))]
-        notes = (
-            f"{len(values) - len(positions)} of {len(values)} rows have a label that was not in "
-            f"training ({quoted(first)}) and are not scored",
-        )
+        notes = (unknown_words(len(values) - len(positions), len(values), first),)
     return Known(positions, y, notes)
+
+
+def unknown_words(n_unknown: int, n_rows: int, first: Any) -> str:
+    """Say that some rows are not scored, and the label of the first of them."""
+    return (
+        f"{n_unknown} of {n_rows} rows have a label that was not in training ({quoted(first)}) "
+        "and are not scored"
+    )
 
 
 def read_scored(

@@ -24,7 +24,9 @@ from mercer.posterior.held_out import HeldOut
 
 __all__ = [
     "Predictions",
+    "check_id",
     "encoder_of",
+    "find_answerer",
     "ignored_words",
     "predict_frame",
     "row_names",
@@ -67,7 +69,7 @@ def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Pre
         If a column that the model needs is missing, or a cell cannot be used.
     """
     encoded = encoder_of(model).transform(frame)
-    answerer = _answerer(model)
+    answerer = find_answerer(model)
     names = row_names(frame, encoded.rows, id_column, answerer.names)
     known = _known(model, frame, encoded.rows, answerer)
     columns, held = _answer(answerer, encoded.X, known)
@@ -77,7 +79,8 @@ def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Pre
     return Predictions(named | columns, notes, evaluation)
 
 
-def _answerer(model: SavedModel) -> Answerer:
+def find_answerer(model: SavedModel) -> Answerer:
+    """Return who answers for a model."""
     variance = None if model.table is None else model.table.target_variance
     return answerer_of(model.estimator, math.nan if variance is None else variance)
 
@@ -120,9 +123,20 @@ def row_names(
     """
     if id_column is None:
         return rows + 1
+    check_id(id_column, own)
+    return as_levels(frame.column(id_column))[rows]
+
+
+def check_id(id_column: str | None, own: Collection[str]) -> None:
+    """Refuse a column of names that is called like one of the result's ``own``.
+
+    Raises
+    ------
+    UsageError
+        It is.
+    """
     if id_column in own:
         raise UsageError(f"--id {quoted(id_column)} is also a column of the result; rename it")
-    return as_levels(frame.column(id_column))[rows]
 
 
 def ignored_words(
@@ -146,7 +160,7 @@ def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[AnyEvaluatio
     DataError
         If the target is missing, or no row has a label that the model knows.
     """
-    answerer = _answerer(model)
+    answerer = find_answerer(model)
     target = "target" if model.table is None else model.table.target
     rows = read_scored(frame, target, encoder_of(model), answerer.task, answerer.classes)
     known = Known(np.arange(len(rows.y)), rows.y, ())

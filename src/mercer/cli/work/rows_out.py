@@ -7,16 +7,18 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
 from mercer.data.wording import printable
 from mercer.errors import UsageError
 from mercer.posterior.atomic import write_atomically
 
-__all__ = ["check_format", "records", "write_rows"]
+__all__ = ["appending_rows", "check_format", "records", "write_rows"]
 
 _BLOCK = 10_000  # rows written at a time
 _SUFFIXES = (".csv", ".parquet", ".json")
@@ -51,7 +53,7 @@ def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
     if path is None:
         for text in _csv(columns):
             if sys.stdout.isatty():  # a label must not steer the terminal
-                text = "".join(f"{printable(line)}\n" for line in text.splitlines())
+                text = _for_screen(text)
             sys.stdout.write(text)
         return
     suffix = path.suffix.lower()
@@ -61,6 +63,35 @@ def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
         write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
     else:
         write_atomically(path, (text.encode("utf-8", errors="replace") for text in _csv(columns)))
+
+
+@contextmanager
+def appending_rows(path: Path | None) -> Iterator[RowWriter]:
+    """Open a file, or CSV on standard output, to append blocks of rows to.
+
+    Parameters
+    ----------
+    path : Path or None
+        Ends in .csv or .parquet; the file is there when the block has ended well.
+    """
+    if path is None:
+        writer = CsvWriter(_Screen() if sys.stdout.isatty() else sys.stdout)
+        yield writer
+        writer.close()
+    else:
+        with writing_rows(path) as file:
+            yield file
+
+
+class _Screen(io.StringIO):
+    """Standard output where it is a terminal, which a label must not steer."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(_for_screen(text))
+
+
+def _for_screen(text: str) -> str:
+    return "".join(f"{printable(line)}\n" for line in text.splitlines())
 
 
 def _csv(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:

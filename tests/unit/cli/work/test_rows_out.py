@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mercer.cli.work import rows_out
-from mercer.cli.work.rows_out import write_rows
+from mercer.cli.work.rows_out import appending_rows, write_rows
 
 COLUMNS = {
     "name": np.array(["a,b", 'c"d', "e\nf", "g", "h"], dtype=object),
@@ -48,3 +49,17 @@ def test_json_and_parquet_hold_the_same(tmp_path: Path) -> None:
 def test_no_rows_leave_the_header(tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.csv", {"a": np.zeros(0), "b": np.zeros(0)})
     assert (tmp_path / "rows.csv").read_text() == "a,b\n"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_blocks_on_standard_output(capsys, monkeypatch: pytest.MonkeyPatch, is_terminal) -> None:
+    """As `write_rows` shows them; a label does not steer a terminal."""
+    columns = {"label": np.array(["a", "\x1b[31m", "\u202e"], dtype=object), "x": np.arange(3.0)}
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
+    write_rows(None, columns)
+    whole = capsys.readouterr().out
+    with appending_rows(None) as writer:
+        for rows in (slice(0, 2), slice(2, 3)):
+            writer.append({name: values[rows] for name, values in columns.items()})
+    assert capsys.readouterr().out == whole
+    assert ("\x1b" in whole) is not is_terminal

@@ -1,0 +1,252 @@
+"""Predictions of tables that need not fit into memory: from file to file, block by block.
+
+The blocks are those of `prediction`, so the numbers are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.work.answers import Answerer
+from mercer.cli.work.block_scores import BlockScores
+from mercer.cli.work.prediction import check_id, encoder_of, find_answerer, ignored_words
+from mercer.data.arrow_reader import PARQUET, is_arrow
+from mercer.data.column_code import as_levels
+from mercer.data.encoding import no_column
+from mercer.data.file_rows import NPY
+from mercer.data.files import check_path, reading
+from mercer.data.frame import Column
+from mercer.data.opening import open_rows
+from mercer.data.row_writer import RowWriter
+from mercer.data.source import REMEDY, RowSource
+from mercer.data.stamps import changed
+from mercer.data.tables import list_folder
+from mercer.data.target import LARGEST
+from mercer.data.text_cells import read_texts
+from mercer.errors import DataError
+from mercer.models import SavedModel
+from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.scores import Scores
+
+__all__ = ["LARGE_BYTES", "Streamed", "TableStream", "open_stream"]
+
+#: Files that take more than this in all are read block by block.
+LARGE_BYTES = 200_000_000
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What is left to say once the predictions are written.
+
+    Attributes
+    ----------
+    n_rows : int
+    notes : tuple of str
+    scores : Scores, RegressionScores or None
+        Of the rows whose target is known; without what needs all rows at once.
+    """
+
+    n_rows: int
+    notes: tuple[str, ...]
+    scores: Scores | RegressionScores | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableStream:
+    """A table, opened, and who predicts its rows.
+
+    Attributes
+    ----------
+    answerer : Answerer
+    table : RowSource
+        All columns.
+    inputs : RowSource
+        Those that the model takes, in its order.
+    texts : tuple of Path
+        Files whose cells can be read as text; none of an array.
+    target : str or None
+        The column to score by.
+    id_column : str or None
+        The column that names the rows.
+    notes : tuple of str
+        About the table.
+    """
+
+    answerer: Answerer
+    table: RowSource
+    inputs: RowSource
+    texts: tuple[Path, ...]
+    target: str | None
+    id_column: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.inputs.n_rows
+
+    def check(self) -> None:
+        """Read all inputs once: before output that cannot be taken back.
+
+        Raises
+        ------
+        DataError
+            A cell is missing or infinite, or a file is damaged.
+        """
+        for _ in self.inputs.blocks(self.answerer.n_rows):
+            pass
+
+    def predict(self, writer: RowWriter, advance: Callable[[int], None]) -> Streamed:
+        """Predict and write all rows.
+
+        Parameters
+        ----------
+        writer : RowWriter
+        advance : callable
+            Is given the number of rows of each block that is done.
+
+        Raises
+        ------
+        DataError
+            A cell is missing or infinite, or a file is damaged, or changed meanwhile.
+        """
+        label = "row" if self.id_column is None else self.id_column
+        marks = BlockScores(self.answerer, self._targets())
+        names = self._names()
+        for X in self.inputs.blocks(self.answerer.n_rows):
+            called = next(names, ())
+            if len(called) != len(X):
+                raise changed(self.table.name)
+            columns, held = self.answerer.block(X, *marks.next_known())
+            marks.add(held)
+            writer.append({label: np.asarray(called)} | columns)
+            advance(len(X))
+        return Streamed(self.n_rows, marks.notes, marks.scores())
+
+    def _names(self) -> Iterator[NDArray[Any]]:
+        """Yield what the rows of each block are called."""
+        n = self.answerer.n_rows
+        if self.id_column is None:
+            for start in range(0, self.n_rows, n):
+                yield np.arange(start, min(start + n, self.n_rows)) + 1
+        elif self.texts:
+            yield from read_texts(self.texts, self.id_column, n)
+        else:
+            for block in self.table.select([self.id_column]).blocks(n):
+                yield as_levels(Column(self.id_column, block[:, 0], "number"))
+
+    def _targets(self) -> Iterator[NDArray[Any]]:
+        """Yield the target of each block; numbers, or words where the classes are words."""
+        if self.target is None:
+            return
+        n = self.answerer.n_rows
+        if self.texts and any(isinstance(label, str) for label in self.answerer.classes):
+            blocks: Iterator[NDArray[Any]] = read_texts(self.texts, self.target, n)
+        else:
+            _refuse_words(self.table, self.target)
+            blocks = (block[:, 0] for block in self.table.select([self.target]).blocks(n))
+        position = 0
+        for values in blocks:
+            self._refuse_targets(values, position)
+            yield values
+            position += len(values)
+
+    def _refuse_targets(self, values: NDArray[Any], position: int) -> None:
+        """Refuse a missing label, and a number that cannot be computed with."""
+        if values.dtype == object:
+            is_bad = np.array([value is None for value in values])
+            reason = "the target is missing"
+        else:
+            is_bad = np.abs(values) > LARGEST
+            reason = "the target is too large to compute with"
+        if is_bad.any():
+            place = self.table.place(position + int(np.argmax(is_bad)), self.target)
+            raise DataError(f"{place}: {reason}; correct it")
+
+
+def open_stream(
+    model: SavedModel, data: str, out: Path | None, id_column: str | None
+) -> TableStream | None:
+    """Open a table to be predicted block by block, if it is large and that can be done.
+
+    Parameters
+    ----------
+    model : SavedModel
+        Takes numbers only, and neither fills in nor drops what is missing.
+    data : str
+        A file or folder that `mercer.data.open` reads. One of more than `LARGE_BYTES`, or an array
+        in a .npy file, is not read whole.
+    out : Path or None
+        .csv or .parquet; None is standard output.
+    id_column : str or None
+        Column that names the rows.
+
+    Returns
+    -------
+    TableStream or None
+        None where the table is to be read whole.
+
+    Raises
+    ------
+    DataError
+        A column that the model needs is missing or is not numbers, or a file is damaged.
+    UsageError
+        The column of names is called like a column of the result.
+    """
+    encoder = encoder_of(model)
+    is_plain = encoder.missing == "error" and all(code.kind == "number" for code in encoder.codes)
+    is_written = out is None or out.suffix.lower() in (".csv", ".parquet")
+    paths = _large_files(data) if is_plain and is_written else ()
+    if not paths:
+        return None
+    answerer = find_answerer(model)
+    check_id(id_column, answerer.names)
+    table = open_rows(data)
+    for name in encoder.input_names:
+        if name not in table.names:
+            raise no_column(table.name, name, table.names)
+        _refuse_words(table, name)
+    if id_column is not None and id_column not in table.names:
+        table.select([id_column])  # says what there is
+    target = None if model.table is None else model.table.target
+    others = tuple(name for name in table.names if name not in encoder.input_names)
+    return TableStream(
+        answerer=answerer,
+        table=table,
+        inputs=table.select(encoder.input_names),
+        texts=() if _start(paths[0]).startswith(NPY) else paths,
+        target=target if target in table.names else None,
+        id_column=id_column,
+        notes=ignored_words(model, others, id_column),
+    )
+
+
+def _large_files(data: str) -> tuple[Path, ...]:
+    """List the files of a table that is too large to be read whole; else none."""
+    if not os.path.lexists(data):
+        return ()
+    path = Path(data)
+    paths = tuple(list_folder(path)) if check_path(path) else (path,)
+    starts = [_start(part) for part in paths]
+    if any(is_arrow(start) and not start.startswith(PARQUET) for start in starts):
+        return ()
+    n_bytes = sum(os.path.getsize(part) for part in paths)
+    return paths if n_bytes > LARGE_BYTES or starts[0].startswith(NPY) else ()
+
+
+def _start(path: Path) -> bytes:
+    with reading(path), open(path, "rb") as stream:
+        return stream.read(16)
+
+
+def _refuse_words(table: RowSource, name: str) -> None:
+    """Refuse a column that is not numbers, with the place of the first cell that is none."""
+    if name in table.refusals:
+        raise DataError(table.refusals[name].replace(REMEDY, "the model needs numbers there"))

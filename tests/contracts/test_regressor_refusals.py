@@ -1,0 +1,132 @@
+"""Bad data and bad arguments of regressors: errors that name the trouble (D1 to D4, D13)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from mercer.errors import UsageError
+from support.regressors import NEW_X as _Z
+from support.regressors import REGRESSORS
+from support.regressors import TRAIN_X as _X
+from support.regressors import TRAIN_Y as _Y
+
+
+@pytest.fixture(scope="module", params=REGRESSORS)
+def make(request: pytest.FixtureRequest):
+    """Makes a regressor with tiny settings."""
+    return REGRESSORS[request.param]
+
+
+@pytest.fixture(scope="module")
+def fitted(make):
+    return make().fit(_X, _Y)
+
+
+def with_value(value: float) -> np.ndarray:
+    X = _X.copy()
+    X[3, 1] = value
+    return X
+
+
+DATA = [
+    pytest.param(np.empty((0, 2)), np.empty(0), "0 sample", id="D1 no rows"),
+    pytest.param(np.empty((40, 0)), _Y, "0 feature", id="D1 no columns"),
+    pytest.param(_X[:1], _Y[:1], "1 sample", id="D1 one row"),
+    pytest.param(with_value(np.nan), _Y, "NaN", id="D3 NaN"),
+    pytest.param(with_value(np.inf), _Y, "infinity", id="D3 inf"),
+    pytest.param(_X, np.where(_Y > 0.0, np.nan, _Y), "NaN", id="D3 NaN target"),
+    pytest.param(_X, np.where(_Y > 0.0, np.inf, _Y), "infinity", id="D3 inf target"),
+    pytest.param(_X + 1j, _Y, "Complex data not supported", id="D4 complex"),
+    pytest.param(_X, _Y + 1j, "Complex data not supported", id="D4 complex target"),
+    pytest.param(np.full((40, 2), "a"), _Y, "could not convert string", id="D4 text"),
+    pytest.param(_X, np.full(40, "a"), "could not convert string", id="D4 text target"),
+    pytest.param(_X[:, 0], _Y, "Expected 2D array", id="one-dimensional"),
+    pytest.param(_X, np.column_stack([_Y, _Y]), "1d array", id="two targets"),
+    pytest.param(_X, _Y[:5], "inconsistent numbers of samples", id="lengths"),
+    pytest.param(_X, None, "requires y to be passed", id="no target"),
+    pytest.param([[1.0, 2.0], [3.0]], [0, 1], "inhomogeneous|array element", id="D4 ragged"),
+]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), DATA)
+def test_bad_data(make, X, y, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_d14_sparse(make, fitted, kind) -> None:
+    with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
+        make().fit(kind(_X), _Y)
+    with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
+        fitted.predict(kind(_X))
+
+
+def test_d6_wrong_number_of_columns(fitted) -> None:
+    with pytest.raises(ValueError, match=r"X has 1 features, but \w+ is expecting 3"):
+        fitted.predict(_X[:, :1])
+    with pytest.raises(ValueError, match="0 sample"):
+        fitted.predict(_X[:0])
+
+
+ARGUMENTS = [
+    ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
+    ("n_warmup", (-1, 1.0, None), "at least 0"),
+    ("n_chains", (0, 1.5), "at least 1"),
+    ("thin", (0, -3, "1"), "at least 1"),
+    ("n_jobs", (0, 1.5, "2"), "whole number"),
+    ("max_seconds", (0, -1.0, np.nan, np.inf, "1"), "above 0"),
+    ("standardize", ("z", True, None, 0), "'auto', 'std'"),
+    ("progress", ("yes", None, 3), "'auto', True, False"),
+    ("random_state", (-1, 1.5, "a"), "non-negative integer"),
+    ("checkpoint", (3, True), "a path or None"),
+    ("n_frequencies", (0, -1, 2.5, "many", None, True), "at least 1"),
+    ("concentration", (0.0, -1.0, np.nan, np.inf, "auto", None, True), "above 0"),
+    ("frequency_scale", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
+    ("ridge_precision", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
+    ("proposals", ("PCN", None, 1), "'pcn', 'prior'"),
+    ("base_measure", ("Full", None), "'diagonal', 'full'"),
+    ("linear_part", ("yes", None), "True, False"),
+    ("kernel_rows", (1, 0, -5, 2.5, "all", True), "at least 2"),
+    ("full_draws", (0, -1, 1.5, None), "at least 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [(name, value, message) for name, values, message in ARGUMENTS for value in values],
+)
+def test_d13_bad_argument(make, name: str, value: object, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
+        make(**{name: value}).fit(_X, _Y)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, np.nan])
+def test_bad_level(fitted, level: float) -> None:
+    with pytest.raises(UsageError, match="level"):
+        fitted.predict_interval(_Z, level)
+
+
+@pytest.mark.parametrize("points", [np.ones(3), np.ones((4, 2)), np.full((1, 3), np.nan)])
+def test_bad_lags_and_frequencies(fitted, points: np.ndarray) -> None:
+    with pytest.raises(UsageError, match=r"lags must be finite numbers of shape \(n, 3\)"):
+        fitted.kernel(points)
+    with pytest.raises(UsageError, match=r"frequencies must be finite"):
+        fitted.spectral_density(points)
+
+
+def test_arguments_are_checked_at_fit_and_kept_as_they_are(make) -> None:
+    model = make(n_draws=-5)
+    assert model.n_draws == -5
+    with pytest.raises(UsageError):
+        model.fit(_X, _Y)
+    assert not hasattr(model, "posterior_")
+
+
+def test_unknown_arguments_are_refused(make) -> None:
+    with pytest.raises(TypeError, match="n_draw"):
+        make(n_draw=5)
+    with pytest.raises(TypeError):
+        type(make())("pcn")

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer.spectral.fitting import fit_spectral, make_sampler
+from mercer.spectral.rows import MemoryRows
+from mercer.spectral.settings import SpectralSettings
+from mercer.spectral.start import Scales
+from support.runs import digest, options
+from support.spectral_fits import waves
+
+
+def settings(**own: Any) -> SpectralSettings:
+    plan = {
+        "n_frequencies": 6, "concentration": 2.0, "proposals": "pcn", "base_measure": "diagonal",
+        "frequency_scale": "learn", "ridge_precision": "learn", "linear_part": True,
+        "n_deviations": 2,
+    }  # fmt: skip
+    return SpectralSettings(**{**plan, **own})
+
+
+def rows(n: int) -> MemoryRows:
+    X, y = waves(n)
+    return MemoryRows(X, (y - y.mean()) / y.std(), True)
+
+
+RUN = {"n_draws": 5, "n_warmup": 4, "n_chains": 2}
+
+
+def test_draws_and_what_is_monitored() -> None:
+    fitted = fit_spectral(rows(50), settings(), options(**RUN))
+    draws = fitted.draws
+    assert (draws.n_chains, draws.n_draws) == (2, 5)
+    assert draws.variables["kernel"].shape == (2, 5, 10)
+    assert draws.variables["function"].shape == (2, 5, 20)
+    monitored = {"log_evidence", "noise_std", "n_components", "kernel", "function"}
+    assert set(draws.monitored) == monitored
+    assert fitted.start.scales.shape == (3,)
+
+
+def test_p1_same_entropy_same_bits() -> None:
+    seen = [fit_spectral(rows(50), settings(), options(**RUN)) for _ in range(2)]
+    assert digest(seen[0].draws) == digest(seen[1].draws)
+
+
+@pytest.mark.parametrize("n", [2, 3, 9, 10, 11, 25])
+def test_the_probe_fits_any_number_of_rows(n: int) -> None:
+    own = rows(n)
+    sampler = make_sampler(own, own.X, Scales(np.ones(3), 0.1), settings())
+    assert sampler.probe.lags.shape == (10, 3)
+    assert sampler.probe.rows.shape == (min(n, 20), 3)
+    assert np.isfinite(sampler.probe.lags).all()
+    assert np.abs(sampler.probe.lags).max() > 0.0
+
+
+@pytest.mark.parametrize(("proposals", "step"), [("pcn", 0.5), ("prior", 1.0)])
+def test_proposals(proposals: str, step: float) -> None:
+    own = settings(proposals=proposals)
+    sampler = make_sampler(rows(20), rows(20).X, Scales(np.ones(3), 0.1), own)
+    assert sampler.tuning.step == step
+    draws = fit_spectral(rows(50), own, options(**RUN)).draws
+    is_tuned = draws.stats["step_size"][0, 0] != step
+    assert is_tuned == (proposals == "pcn")
+
+
+def test_a_scale_that_is_given_is_not_searched_for() -> None:
+    fitted = fit_spectral(rows(30), settings(frequency_scale=2.0), options(**RUN))
+    np.testing.assert_allclose(fitted.start.scales, 2.0 / np.sqrt(3.0))
+
+
+def test_draws_from_all_rows_after_a_warm_up_on_few() -> None:
+    """With many rows warm-up begins with few of them; what is kept knows all of them."""
+    own = rows(13_000)
+    fitted = fit_spectral(own, settings(), options(n_draws=10, n_warmup=40, n_chains=1))
+    noise = fitted.draws.flat("noise_std")
+    assert noise.std() < 0.05 * noise.mean()  # of 13 000 rows: 0.006
+    assert noise.mean() * waves(13_000)[1].std() == pytest.approx(0.1, rel=0.5)
