@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.markdown import table
 from benchmarks.record import read_record
+from benchmarks.spectral_tables import SPECTRAL_TABLES
 
 __all__ = ["PAGES", "filled", "main"]
 
@@ -19,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
     "docs/papers/gp.md",
+    "docs/papers/spectral.md",
     "docs/performance.md",
     "docs/how-to/find-wrong-labels.md",
 )
@@ -51,18 +54,13 @@ def _block(name: str) -> str:
     return "\n".join([f"<!-- table: {name} -->", *lines, "", source, "<!-- end of table -->"])
 
 
-def _rows(header: list[str], rows: list[list[Any]]) -> list[str]:
-    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    return lines + [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]
-
-
 def _peers(metrics: dict[str, Any]) -> list[str]:
     names = {
         "make_classification_300_v1": "simulated, 300 x 8",
         "breast_cancer_300_v1": "breast cancer, 300 x 30",
     }
     header = ["data", "method", "log score", "error", "fit, s", "predict, s"]
-    return _rows(
+    return table(
         header,
         [
             [
@@ -81,13 +79,13 @@ def _peers(metrics: dict[str, Any]) -> list[str]:
 def _gradient(metrics: dict[str, Any]) -> list[str]:
     header = ["n", "d", "log v0", "dpotrf, ms", "gradient, ms", "ratio"]
     keys = ["n", "d", "log_signal_variance", "dpotrf_ms", "gradient_ms", "ratio"]
-    return _rows(header, [[row[key] for key in keys] for row in metrics["rows"]])
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
 
 
 def _ess(metrics: dict[str, Any]) -> list[str]:
     header = ["data", "sampler", "smallest ESS a CPU second", "smallest ESS", "CPU s", "draws"]
     keys = ["data", "sampler", "ess_per_second", "min_ess", "cpu_seconds", "n_draws_in_all"]
-    return _rows(header, [[row[key] for key in keys] for row in metrics["rows"]])
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
 
 
 def _claims(name: str) -> Callable[[dict[str, Any]], list[str]]:
@@ -101,13 +99,13 @@ def _claims(name: str) -> Callable[[dict[str, Any]], list[str]]:
             ]
             for claim in metrics[name]["claims"]
         ]
-        return [*_rows(["claim", "paper", "ours", "verdict"], rows), "", *metrics[name]["notes"]]
+        return [*table(["claim", "paper", "ours", "verdict"], rows), "", *metrics[name]["notes"]]
 
     return make
 
 
 def _size(metrics: dict[str, Any]) -> list[str]:
-    return _rows(
+    return table(
         ["n", "peak of fit, n x n arrays", "of fit and predict"],
         [[metrics["n"], metrics["peak_arrays_fit"], metrics["peak_arrays_fit_and_predict"]]],
     )
@@ -121,12 +119,12 @@ def _startup(metrics: dict[str, Any]) -> list[str]:
         "first_fit_with_compilation_seconds": "first fit, loops compiled",
         "first_fit_from_cache_seconds": "first fit, loops cached",
     }
-    return _rows(["process", "seconds"], [[text, metrics[key]] for key, text in names.items()])
+    return table(["process", "seconds"], [[text, metrics[key]] for key, text in names.items()])
 
 
 def _cone(metrics: dict[str, Any]) -> list[str]:
     header = ["m, d", "sampler", "law", "smallest ESS a CPU second", "smallest ESS", "CPU s"]
-    return _rows(
+    return table(
         header,
         [
             [
@@ -146,7 +144,7 @@ def _cone(metrics: dict[str, Any]) -> list[str]:
 def _audit(metrics: dict[str, Any]) -> list[str]:
     methods = ["mercer", "logistic", "forest", "gp"]
     header = ["data", "flipped", *methods, "best rival", "best less mercer", "learned rate"]
-    return _rows(
+    return table(
         header,
         [
             [
@@ -164,7 +162,7 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
 
 def _active(metrics: dict[str, Any]) -> list[str]:
     header = ["data", "learner", "queries", "mean error", "last error", "above mercer's query"]
-    return _rows(
+    return table(
         header,
         [
             [
@@ -183,7 +181,7 @@ def _active(metrics: dict[str, Any]) -> list[str]:
 def _noise(metrics: dict[str, Any]) -> list[str]:
     header = ["n", "q", "trajectories: smallest ESS a CPU second", "smallest ESS", "of the errors"]
     header += ["line moves: smallest ESS a CPU second", "smallest ESS", "ratio"]
-    return _rows(
+    return table(
         header,
         [
             [
@@ -204,13 +202,13 @@ def _noise(metrics: dict[str, Any]) -> list[str]:
 def _events(metrics: dict[str, Any]) -> list[str]:
     header = ["n", "r", "an event, us", "its memory traffic, us", "ratio"]
     keys = ["n", "r", "event_us", "traffic_us", "ratio"]
-    return _rows(header, [[row[key] for key in keys] for row in metrics["events"]])
+    return table(header, [[row[key] for key in keys] for row in metrics["events"]])
 
 
 def _circle(metrics: dict[str, Any]) -> list[str]:
     header = ["n = r", "product, us a direction", "whole step, us", "speed of the product"]
     keys = ["n", "product_us_a_direction", "step_us", "speed_of_the_product"]
-    return _rows(header, [[metrics[key] for key in keys]])
+    return table(header, [[metrics[key] for key in keys]])
 
 
 def _evidence(metrics: dict[str, Any]) -> list[str]:
@@ -225,7 +223,7 @@ def _evidence(metrics: dict[str, Any]) -> list[str]:
         ]
         for row in metrics["rows"]
     ]
-    return _rows(header, rows)
+    return table(header, rows)
 
 
 def _misspecified(metrics: dict[str, Any]) -> list[str]:
@@ -237,14 +235,14 @@ def _misspecified(metrics: dict[str, Any]) -> list[str]:
         "ESS a CPU second, errors",
     ]
     keys = ["n", "sampler", "ess_per_second", "min_ess", "ess_per_second_of_errors"]
-    return _rows(header, [[row[key] for key in keys] for row in metrics["rows"]])
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
 
 
 def _many(metrics: dict[str, Any]) -> list[str]:
     logistic = metrics["logistic"]
     header = ["n, r", "method", "minutes", "peak GiB", "R-hat", "error", "average precision"]
     size = f"{metrics['n']}, {metrics['r']}"
-    return _rows(
+    return table(
         header,
         [
             [size, "mercer", metrics["minutes"], metrics["peak_gib"],
@@ -270,6 +268,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v1", _audit),
     "sphere-active": ("sphere-active-v1", _active),
+    **SPECTRAL_TABLES,
     "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
     "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),
 }

@@ -13,9 +13,11 @@ from mercer.kernels.squared_exponential import SquaredExponentialARD
 __all__ = [
     "AUDIT_DATA_V1",
     "ConeV1",
+    "arm_v1",
     "audit_data_v1",
     "cone_v1",
     "flipped_moons_v1",
+    "friedman_rows_v1",
     "gp_draw_v1",
     "noisy_rows_v1",
 ]
@@ -148,3 +150,61 @@ def smooth_boundary_v1(n: int, r: int, q: float) -> NDArray[np.float64]:
     f = np.sin(1.5 * Z[:, 0]) + Z[:, 1] * Z[:, 2] - 0.3 * Z[:, 3] ** 2 + 0.3
     y = np.sign(f) * np.where(rng.random(n) < q, -1.0, 1.0)
     return np.asarray(Phi * y[:, np.newaxis])
+
+
+def friedman_rows_v1(
+    n: int, part: int = 0
+) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of Friedman's first function: 20 inputs, of which five matter, and noise.
+
+    10 sin(pi x_1 x_2) + 20 (x_3 - 1/2)^2 + 10 x_4 + 5 x_5, inputs uniform on [0, 1], the noise
+    standard normal: 4 % of the variance of the targets.
+
+    Parameters
+    ----------
+    n : int
+    part : int
+        Each part is other rows: a set too large for memory is made part by part.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 20), float32
+    y : ndarray of shape (n,)
+    f : ndarray of shape (n,)
+        y without the noise.
+    """
+    rng = np.random.default_rng([n, 20, part])
+    X = rng.random((n, 20), dtype=np.float32)
+    x = X[:, :5].astype(np.float64).T
+    f = 10.0 * np.sin(np.pi * x[0] * x[1]) + 20.0 * (x[2] - 0.5) ** 2 + 10.0 * x[3] + 5.0 * x[4]
+    return X, f + rng.standard_normal(n), f
+
+
+def arm_v1(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Joint angles of an arm of eight links, and the distance of its hand from a point.
+
+    In the manner of the set kin40k. Angles are uniform on [-pi, pi]; joint i turns about its own
+    axis by the angle, then the axis is turned by a right angle, to either side in turn; the links
+    are from 0.45 to 0.1 long. Noise: 5 % of the standard deviation.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 8)
+        Angles in radians.
+    y : ndarray of shape (n,)
+    """
+    rng = np.random.default_rng([n, 8])
+    angles = rng.uniform(-np.pi, np.pi, (n, 8))
+    lengths = np.linspace(0.45, 0.1, 8)
+    frame, hand = np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3))
+    for i, length in enumerate(lengths):
+        c, s = np.cos(angles[:, i]), np.sin(angles[:, i])
+        side = 1.0 if i % 2 == 0 else -1.0
+        nothing = np.zeros(n)
+        turn = np.array(
+            [[c, nothing, side * s], [s, nothing, -side * c], [nothing, nothing + side, nothing]]
+        )
+        frame = frame @ turn.transpose(2, 0, 1)
+        hand = hand + length * frame[:, :, 0]
+    distance = np.linalg.norm(hand - 0.1, axis=1)
+    return angles, distance + 0.05 * distance.std() * rng.standard_normal(n)

@@ -21,10 +21,10 @@ def test_a_record_says_where_it_comes_from(path: Path) -> None:
     assert "+changes" not in record["commit"]
 
 
-def test_every_scenario_has_a_record() -> None:
+def test_every_scenario_has_a_record_or_says_that_it_has_none_yet() -> None:
     scenarios = {
-        path.stem.replace("_", "-")
+        path.stem.replace("_", "-"): "HAS_NO_RECORD_YET = True" in path.read_text()
         for path in (ROOT / "benchmarks" / "scenarios").glob("*.py")
         if path.stem != "__init__"
     }
-    assert scenarios == {path.stem for path in RECORDS}
+    assert {name for name, waits in scenarios.items() if not waits} == {p.stem for p in RECORDS}
