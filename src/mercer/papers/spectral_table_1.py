@@ -212,8 +212,8 @@ def _notes(is_quick: bool) -> tuple[str, ...]:
         "RKS and MKL: 768 features, inputs standardised or as they are, whichever cross-validates "
         "better. Gradient boosting: scikit-learn's on histograms, up to 500 trees; their number, "
         "learning rate and leaves by three-fold cross-validation. Each on 10,000 training rows at "
-        "most, coefficients and trees from all. BaNK: defaults, but three chains of 60 draws from "
-        "5000 training rows on, one from 20,000.",
+        "most, coefficients and trees from all. BaNK: defaults, but one chain of 60 draws from "
+        "5000 training rows on.",
         seconds,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -141,7 +142,9 @@ class NormalMixture:
         upper = -mixture_quantiles(tail, -locations, scales)
         return self._average + self.std * lower, self._average + self.std * upper
 
-    def sample(self, rng: np.random.Generator, n: int) -> Array:
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
         """Draw new targets.
 
         Parameters
@@ -149,6 +152,8 @@ class NormalMixture:
         rng : numpy.random.Generator
         n : int
             Number of draws.
+        chosen : ndarray of shape (n,), int, optional
+            The component of each draw, where other rows are to share it.
 
         Returns
         -------
@@ -156,7 +161,8 @@ class NormalMixture:
             The rows of one draw share their component, as they share the posterior draw that it
             stands for, and have noise of their own.
         """
-        chosen = rng.integers(self.locations.shape[1], size=n)
+        if chosen is None:
+            chosen = rng.integers(self.locations.shape[1], size=n)
         scales = np.broadcast_to(self.scales, self.locations.shape)
         noise = rng.standard_normal((n, len(self.locations)))
         return np.asarray(self.locations[:, chosen].T + scales[:, chosen].T * noise)
@@ -179,5 +185,6 @@ def check_level(level: float) -> None:
     UsageError
         Naming it.
     """
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must be between 0 and 1, and is {level}")
+    is_real = isinstance(level, numbers.Real)
+    if not (is_real and 0.0 < level < 1.0):
+        raise UsageError(f"level must be between 0 and 1, and is {level!r}")

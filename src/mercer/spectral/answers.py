@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator
-from mercer.estimation.options import check_count
+from mercer.estimation.options import check_choice, check_count
 from mercer.posterior.predictive import NormalMixture, check_level
 from mercer.random import entropy_of
 from mercer.spectral.predict import FunctionDraws, row_blocks
@@ -97,7 +97,9 @@ class FunctionRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         check_count("n_draws", n_draws, 1)
         rng = np.random.default_rng(entropy_of(random_state))
         Z = self._standardized(X)
-        parts = [self._law(Z[rows]).sample(rng, n_draws) for rows in row_blocks(len(Z))]
+        # All rows of a draw come from the same function, in whatever block they are.
+        drawn = rng.integers(len(self._functions.scales), size=n_draws)
+        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in row_blocks(len(Z))]
         return np.concatenate(parts, axis=1)
 
     def kernel(self, lags: ArrayLike) -> Band:
@@ -133,10 +135,23 @@ class FunctionRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         return self._spectrum.density(self._points(frequencies, "frequencies"))
 
     def marginal_spectral_density(self, frequencies: ArrayLike, column: int) -> Band:
-        """Density of the frequencies of one input, at frequencies of shape (n,)."""
+        """Density of the frequencies of one input, at frequencies of shape (n,).
+
+        Parameters
+        ----------
+        frequencies : array of shape (n,)
+            In radians per unit of the input.
+        column : int
+            Position of the input, from 0.
+        """
         check_is_fitted(self)
+        check_choice("column", column, range(self.n_features_in_))
         values = np.asarray(frequencies, dtype=np.float64)
-        return self._spectrum.marginal_density(values, column)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise UsageError(
+                f"frequencies must be finite numbers of shape (n,); got {values.shape}"
+            )
+        return self._spectrum.marginal_density(values, int(column))
 
     def _law(self, Z: Array) -> NormalMixture:
         centre, locations = self._functions.locations(Z)

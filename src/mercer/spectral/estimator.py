@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from mercer.errors import UsageError
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.estimation.run import CommonArguments
@@ -17,6 +18,7 @@ from mercer.estimation.standardize import METHODS
 from mercer.posterior.table import Table
 from mercer.spectral.answers import FunctionRegressor
 from mercer.spectral.results import Result
+from mercer.spectral.ridge import RIDGE_LIMITS
 from mercer.spectral.saved import parts_of, restore
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.spectrum import Spectrum
@@ -25,6 +27,14 @@ from mercer.spectral.training import fit_result
 __all__ = ["BaNKRegressor"]
 
 Array = NDArray[np.float64]
+
+
+# Beyond these, nothing is left of the digits of a double.
+_RANGES = {
+    "concentration": (1e-6, 1e6),
+    "frequency_scale": (1e-6, 1e6),
+    "ridge_precision": RIDGE_LIMITS,
+}
 
 
 class BaNKRegressor(FunctionRegressor):
@@ -243,6 +253,12 @@ class BaNKRegressor(FunctionRegressor):
         for name in ("concentration", "frequency_scale", "ridge_precision"):
             if getattr(self, name) != "learn":
                 check_positive(name, getattr(self, name))
+        for name, (lowest, highest) in _RANGES.items():
+            value = getattr(self, name)
+            if value != "learn" and not lowest <= value <= highest:
+                raise UsageError(
+                    f"{name} must lie between {lowest:g} and {highest:g}; got {value!r}"
+                )
         check_choice("proposals", self.proposals, ("pcn", "prior"))
         check_choice("base_measure", self.base_measure, ("diagonal", "full"))
         check_choice("linear_part", self.linear_part, (True, False))

@@ -18,6 +18,7 @@ from mercer.spectral.start import Scales
 
 __all__ = ["parts_of", "restore"]
 
+_LARGEST_FREQUENCY = 1e50  # radians per standardised unit
 _DRAWS = (
     "log_evidence",
     "noise_std",
@@ -61,7 +62,8 @@ def restore(parts: ModelParts, model: Any) -> Result:
     centre, scale = float(values["target_centre"]), float(values["target_scale"])
     require(math.isfinite(centre) and 0.0 < scale < math.inf and n_rows > 0, "target")
     settings = model._settings(n_rows)
-    _check_draws(common.draws, d, d + 1 if settings.linear_part else 0)
+    n_scales = d if settings.base_measure == "diagonal" else 1
+    _check_draws(common.draws, d, d + 1 if settings.linear_part else 0, n_scales)
     common.put_into(model)
     return Result(
         feature_labels=common.feature_labels,
@@ -97,7 +99,7 @@ def _functions(parts: ModelParts, draws: Draws) -> FunctionDraws:
     return stored
 
 
-def _check_draws(draws: Draws, d: int, p: int) -> None:
+def _check_draws(draws: Draws, d: int, p: int, n_scales: int) -> None:
     missing = [name for name in (*_DRAWS, "assignment") if name not in draws.variables]
     require(not missing, f"draws of {', '.join(missing)}")
     for name in _DRAWS:
@@ -113,6 +115,10 @@ def _check_draws(draws: Draws, d: int, p: int) -> None:
     require(is_right, "draws of coef_deviation")
     for name in ("noise_std", "concentration", "base_scale"):
         require(bool((draws.variables[name] > 0.0).all()), f"draws of {name}")
+    for name in ("log_evidence", "noise_std", "concentration"):
+        require(draws.variables[name].ndim == 2, f"draws of {name}")
+    require(draws.variables["base_scale"].shape[2:] == (n_scales,), "draws of base_scale")
+    require(bool((np.abs(W) <= _LARGEST_FREQUENCY).all()), "draws of frequencies")
     _check_assignment(draws.variables["assignment"], m)
 
 

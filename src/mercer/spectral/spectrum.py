@@ -25,6 +25,8 @@ __all__ = ["Band", "Spectrum"]
 Array = NDArray[np.float64]
 
 _LEVEL = 0.9
+_FARTHEST = 1e100  # lag, in standardised units
+_LARGEST_LOG = 700.0  # of a density: beyond, a double overflows
 # Draws whose mixture is looked at: a density of each costs more than the band gains from all.
 _MOST_DRAWS = 200
 
@@ -50,16 +52,17 @@ class Spectrum:
 
     def kernel(self, lags: Array) -> Band:
         """Mean and 90 % band of the features' kernel at lags (n, d)."""
-        lags = lags / self.units
+        # Beyond this a phase says nothing, and its cosine is any number.
+        lags = np.clip(lags / self.units, -_FARTHEST, _FARTHEST)
         W = self.draws.flat("frequencies")
         return _band(np.stack([feature_kernel(each, lags) for each in W]))
 
     def density(self, frequencies: Array) -> Band:
         """Mean and 90 % band of the spectral density at frequencies (n, d)."""
         W = frequencies * self.units
-        factor = float(np.prod(self.units))
-        rows = [self.mixture.density(state, W) * factor for state in self._states()]
-        return _band(np.stack(rows))
+        factor = float(np.log(self.units).sum())
+        logs = [self.mixture.log_spectral_density(state, W) for state in self._states()]
+        return _band(np.exp(np.clip(np.stack(logs) + factor, None, _LARGEST_LOG)))
 
     def marginal_density(self, values: Array, j: int) -> Band:
         """Mean and 90 % band of the spectral density of input j alone, at values (n,)."""
@@ -73,7 +76,7 @@ class Spectrum:
     def components(self, names: tuple[str, ...]) -> Table:
         """List the components of the draw with the highest evidence, the largest first."""
         best = int(np.argmax(self.draws.flat("log_evidence")))
-        W = self.draws.flat("frequencies")[best] / self.units
+        W = self.draws.flat("frequencies")[best]
         Z = self.draws.flat("assignment")[best]
         labels, counts = np.unique(Z, return_counts=True)
         rows: list[tuple[Any, ...]] = []
@@ -82,8 +85,8 @@ class Spectrum:
             share = len(members) / len(W)
             # The sign of a whole component means nothing: that of its largest mean is made +.
             centre = members.mean(axis=0)
-            sign = np.sign(centre[np.argmax(np.abs(centre) * self.units)]) or 1.0
-            numbers = np.stack([sign * centre, members.std(axis=0)]).T
+            sign = np.sign(centre[np.argmax(np.abs(centre))]) or 1.0
+            numbers = (np.stack([sign * centre, members.std(axis=0)]) / self.units).T
             rows += [
                 (rank + 1, share, name, *map(float, pair))
                 for name, pair in zip(names, numbers, strict=True)

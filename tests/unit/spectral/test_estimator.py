@@ -114,15 +114,12 @@ def test_draws_without_noise_are_seen(
     monkeypatch.setattr(
         NormalMixture,
         "sample",
-        lambda self, rng, n: self.locations[:, rng.integers(self.locations.shape[1], size=n)].T,
+        lambda self, rng, n, drawn=None: self.locations[:, rng.integers(self.locations.shape[1], size=n)].T,
     )
     assert moments_z(model) > 1.5 * MOMENTS_LIMIT
 
 
-BLOCKS = pytest.mark.xfail(strict=True, reason="each block of rows draws its own functions")
-
-
-@pytest.mark.parametrize("n", [2, pytest.param(ROWS_AT_ONCE + 1, marks=BLOCKS)])
+@pytest.mark.parametrize("n", [2, ROWS_AT_ONCE + 1])
 def test_draws_of_new_targets_share_their_function(n: int) -> None:
     """Equal rows of one draw differ by noise only, also where they are many."""
     rows, targets = waves(12)

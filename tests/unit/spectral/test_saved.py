@@ -176,7 +176,6 @@ SHAPES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="shapes of these draws are not looked at")
 @pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
 def test_f8_shapes(model_file: Path, tmp_path: Path, change: Change) -> None:
     check_refused(model_file, tmp_path, change)

@@ -111,7 +111,7 @@ class Mixture:
         labels, Z = np.unique(assignment, return_inverse=True)
         Z = Z.astype(np.int64)
         components = self.base.draw_components(rng, W, Z, len(labels))
-        return MixtureState(Z, components, self.base.scale, self.concentration)
+        return MixtureState(Z, components, self.base.scale.copy(), self.concentration)
 
     def draw_prior(
         self, rng: np.random.Generator, n_frequencies: int
