@@ -99,6 +99,12 @@ class OneAtATime:
         return True, log_ratio
 
     def _log_evidence(self, S: Array, v: Array, rest: float) -> float:
-        """Up to a constant, from the Schur complement of two columns and of the targets."""
+        """Up to a constant, from the Schur complement of two columns and of the targets.
+
+        NaN, which is never accepted, where the updates of the inverse have lost all digits.
+        """
         rate = self._rate + 0.5 * (rest - float(v @ np.linalg.solve(S, v)))
-        return -self._shape * math.log(rate) - 0.5 * math.log(np.linalg.det(S))
+        determinant = float(np.linalg.det(S))
+        if not (rate > 0.0 and determinant > 0.0):
+            return math.nan
+        return -self._shape * math.log(rate) - 0.5 * math.log(determinant)
