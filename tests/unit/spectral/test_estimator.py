@@ -114,7 +114,9 @@ def test_draws_without_noise_are_seen(
     monkeypatch.setattr(
         NormalMixture,
         "sample",
-        lambda self, rng, n, drawn=None: self.locations[:, rng.integers(self.locations.shape[1], size=n)].T,
+        lambda self, rng, n, drawn=None: (
+            self.locations[:, rng.integers(self.locations.shape[1], size=n)].T
+        ),
     )
     assert moments_z(model) > 1.5 * MOMENTS_LIMIT
 
