@@ -18,12 +18,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from mercer.features.products import FeatureProducts
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.spectral.model import RegressionModel, coefficients
 from mercer.spectral.predict import FunctionDraws, function_draws
-from mercer.spectral.rows import TrainingRows
+from mercer.spectral.rows import GramSum, TrainingRows
 from mercer.spectral.settings import SpectralSettings
 
 __all__ = ["complete"]
@@ -141,8 +140,7 @@ def _grams(
 
 def _one_pass(rows: TrainingRows, check: Positions, tasks: list[_Task]) -> list[Array]:
     """Read the rows once for several draws; the order of the sums does not depend on the others."""
-    sums = [FeatureProducts(task.frequencies, None, rows.n_linear + 1) for task in tasks]
-    given = np.zeros((rows.n_linear + 1, rows.n_linear + 1))
+    sums = [GramSum(task.frequencies, rows.n_linear + 1) for task in tasks]
     position = 0
     with threadpool_limits(limits=1, user_api="blas"):
         for X, y in rows.blocks():
@@ -151,19 +149,15 @@ def _one_pass(rows: TrainingRows, check: Positions, tasks: list[_Task]) -> list[
             position += len(X)
             X, y = np.delete(X, left_out, axis=0), np.delete(y, left_out)
             columns = rows.columns(X, y)
-            given += columns @ columns.T
             for each in sums:
                 each.add(X, columns)
-    totals = [each.total() for each in sums]
-    return [np.block([[t.among, t.across], [t.across.T, given]]) for t in totals]
+    return [each.total() for each in sums]
 
 
 def _gram_of(rows: TrainingRows, task: _Task, X: Array, y: Array) -> Array:
-    sums = FeatureProducts(task.frequencies, None, rows.n_linear + 1)
-    columns = rows.columns(X, y)
-    sums.add(X, columns)
-    total = sums.total()
-    return np.block([[total.among, total.across], [total.across.T, columns @ columns.T]])
+    sums = GramSum(task.frequencies, rows.n_linear + 1)
+    sums.add(X, rows.columns(X, y))
+    return sums.total()
 
 
 def _functions(
@@ -176,10 +170,9 @@ def _functions(
         n_features = 2 * len(task.frequencies)
         prior = model.prior_precisions(n_features, task.ridge, task.linear_precision)
         law = coefficients(model, gram, prior)
-        variance = law.rate / rng.gamma(model.posterior_shape)
-        z = rng.standard_normal((len(law.mean), _N_DEVIATIONS))
+        variance, drawn = law.draw(rng, model.posterior_shape, _N_DEVIATIONS)
         means.append(law.mean)
-        deviations.append(math.sqrt(variance) * law.deviations(z).T)
+        deviations.append(drawn)
         noise.append(math.sqrt(variance))
     frequencies = np.stack([task.frequencies for task in tasks])
     return FunctionDraws(frequencies, np.stack(means), np.stack(deviations), np.array(noise))

@@ -250,12 +250,11 @@ class BaNKRegressor(FunctionRegressor):
     def _check_arguments(self) -> CommonArguments:
         if self.n_frequencies != "auto":
             check_count("n_frequencies", self.n_frequencies, 1)
-        for name in ("concentration", "frequency_scale", "ridge_precision"):
-            if getattr(self, name) != "learn":
-                check_positive(name, getattr(self, name))
         for name, (lowest, highest) in _RANGES.items():
             value = getattr(self, name)
-            if value != "learn" and not lowest <= value <= highest:
+            if value == "learn":
+                continue
+            if not lowest <= check_positive(name, value) <= highest:
                 raise UsageError(
                     f"{name} must lie between {lowest:g} and {highest:g}; got {value!r}"
                 )

@@ -16,10 +16,10 @@ from mercer.sampling.progress import tell
 from mercer.spectral.compilation import compile_loops
 from mercer.spectral.probe import Probe
 from mercer.spectral.proposals import ProposalTuning, StepAdaptation
-from mercer.spectral.rows import MemoryRows, TrainingRows
+from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
 from mercer.spectral.sampler import SpectralSampler
 from mercer.spectral.settings import SpectralSettings
-from mercer.spectral.start import Scales, find_scales
+from mercer.spectral.start import Scales
 
 __all__ = ["FittedSpectral", "fit_spectral", "make_sampler"]
 
@@ -52,23 +52,16 @@ def fit_spectral(
     """Draw frequencies and coefficients given standardised rows."""
     compile_loops(lambda line: tell(line, options.progress))
     with threadpool_limits(limits=1, user_api="blas"):
-        X, y = _some_rows(rows, stream(options.entropy, "rows"))
-        found = _find_start(X, y, settings, options.entropy)
+        rng = stream(options.entropy, "rows")
+        X, y = rows.take(some_positions(rng, rows.n_rows, _ROWS_OF_START))
+        found = settings.first_scales(rows.n_inputs)
+        if settings.is_scale_learned:
+            found = settings.climb(stream(options.entropy, "scales"), X, y)
     few, more_rows_after = _few_rows(rows, settings, options)
     sampler = make_sampler(rows, X, found, settings, few)
     adaptation = StepAdaptation(more_rows_after) if settings.proposals == "pcn" else None
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
-
-
-def _find_start(X: Array, y: Array, settings: SpectralSettings, entropy: int) -> Scales:
-    d = X.shape[1]
-    first = settings.first_scales(d)
-    if not settings.is_scale_learned:
-        return first
-    precision = settings.start(first).linear_precision
-    rng = stream(entropy, "scales")
-    return find_scales(rng, X, y, settings.model(len(y), d), first, precision)
 
 
 def _few_rows(
@@ -82,7 +75,7 @@ def _few_rows(
     few: list[TrainingRows] = []
     for k, n in enumerate(sizes):
         rng = stream(options.entropy, "rows", 10 + k)
-        chosen = np.sort(rng.choice(rows.n_rows, n, replace=False))
+        chosen = some_positions(rng, rows.n_rows, n)
         few.append(MemoryRows(*rows.take(chosen), rows.has_linear_part))
     each = int(_SHARE_OF_FEW * options.n_warmup / max(len(few), 1))
     return tuple(few), tuple(each * (k + 1) for k in range(len(few)))
@@ -109,12 +102,6 @@ def make_sampler(
         probe=_probe(some_rows, settings.linear_part),
         few=few,
     )
-
-
-def _some_rows(rows: TrainingRows, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Take rows at random, in the order in which they come."""
-    chosen = np.sort(rng.choice(rows.n_rows, min(rows.n_rows, _ROWS_OF_START), replace=False))
-    return rows.take(chosen)
 
 
 def _probe(X: Array, has_linear_part: bool) -> Probe:

@@ -126,6 +126,12 @@ class Coefficients:
     rate: float
     log_evidence: float
 
+    def draw(self, rng: np.random.Generator, posterior_shape: float, n: int) -> tuple[float, Array]:
+        """Draw the noise variance and, given it, n deviations beta - mu_n, shape (n, 2 M + p)."""
+        noise_variance = self.rate / rng.gamma(posterior_shape)
+        z = rng.standard_normal((len(self.mean), n))
+        return noise_variance, math.sqrt(noise_variance) * self.deviations(z).T
+
     def deviations(self, z: Array) -> Array:
         """Turn standard normals (2 M + p, k) into draws of beta - mu_n for s2 = 1."""
         deviations, _ = lapack.dtrtrs(self.factor, z, lower=1, trans=1)

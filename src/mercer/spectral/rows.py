@@ -16,7 +16,7 @@ from mercer.data.source import RowSource
 from mercer.estimation.standardize import Standardizer
 from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
 
-__all__ = ["MemoryRows", "StoredRows", "TargetScale", "TrainingRows"]
+__all__ = ["GramSum", "MemoryRows", "StoredRows", "TargetScale", "TrainingRows", "some_positions"]
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,31 @@ class TargetScale:
     def transform(self, y: Array) -> Array:
         """Standardise targets."""
         return (y - self.centre) / self.scale
+
+
+def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray[np.int64]:
+    """Draw positions of at most so many rows, ascending; all of them where they are not more."""
+    if n_rows <= limit:
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, limit, replace=False))
+
+
+class GramSum:
+    """[Phi, H, y]'[Phi, H, y], summed over blocks of rows."""
+
+    def __init__(self, frequencies: Array, n_columns: int) -> None:
+        self._features = FeatureProducts(frequencies, None, n_columns)
+        self._given = np.zeros((n_columns, n_columns))
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add rows: inputs (b, d), and linear columns and targets as rows, shape (p + 1, b)."""
+        self._features.add(X, columns)
+        self._given += columns @ columns.T
+
+    def total(self) -> Array:
+        """The products of all rows that were added, shape (2 M + p + 1, 2 M + p + 1)."""
+        parts = self._features.total()
+        return np.block([[parts.among, parts.across], [parts.across.T, self._given]])
 
 
 class TrainingRows(ABC):
@@ -82,17 +107,10 @@ class TrainingRows(ABC):
 
     def gram(self, frequencies: Array) -> Array:
         """[Phi, H, y]'[Phi, H, y], shape (2 M + p + 1, 2 M + p + 1): one pass."""
-        parts = self.products(frequencies)
-        given = self.products_of_columns()
-        return np.block([[parts.among, parts.across], [parts.across.T, given]])
-
-    def products_of_columns(self) -> Array:
-        """[H, y]'[H, y], shape (p + 1, p + 1)."""
-        total = np.zeros((self.n_linear + 1, self.n_linear + 1))
+        sums = GramSum(frequencies, self.n_linear + 1)
         for X, y in self.blocks():
-            columns = self.columns(X, y)
-            total += columns @ columns.T
-        return total
+            sums.add(X, self.columns(X, y))
+        return sums.total()
 
 
 @dataclass(frozen=True, eq=False)

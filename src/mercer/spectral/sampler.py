@@ -265,9 +265,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         """Steps 5 and 6: draw noise, coefficients and the precision of the linear part."""
         model, n_features = self.model_now, 2 * len(W)
         law = coefficients(model, gram, model.prior_precisions(n_features, ridge, linear_precision))
-        noise_variance = law.rate / rng.gamma(model.posterior_shape)
-        z = rng.standard_normal((len(law.mean), self.n_deviations))
-        deviations = math.sqrt(noise_variance) * law.deviations(z).T
+        noise_variance, deviations = law.draw(rng, model.posterior_shape, self.n_deviations)
         draw = CoefDraw(law.mean, deviations, noise_variance, law.log_evidence)
         if model.n_linear > 1:
             slopes = (law.mean + deviations[0])[n_features + 1 :]

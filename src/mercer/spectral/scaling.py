@@ -2,9 +2,9 @@
 
 Where a column is skewed there are several ways to take it: as it is, clipped (if it holds
 artefacts), by Yeo-Johnson's warp, or by the inverse hyperbolic sine of its robustly scaled values.
-Each is tried on all skewed columns at once,
-with a few steps up the evidence on some rows (`mercer.spectral.start`), and the highest evidence of
-the targets is taken. The target is centred and scaled.
+Each is tried on all skewed columns at once, with a few steps up the evidence on some rows
+(`mercer.spectral.start`), and the highest evidence of the targets is taken. The target is centred
+and scaled.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from mercer.errors import DataError, MercerWarning
 from mercer.estimation.standardize import WARPS, Standardizer, fit_standardizer
 from mercer.random import stream
-from mercer.spectral.rows import TargetScale
+from mercer.spectral.rows import TargetScale, some_positions
 from mercer.spectral.settings import SpectralSettings
-from mercer.spectral.start import find_scales
 
 __all__ = ["choose_standardizer", "scale_target"]
 
@@ -90,9 +89,11 @@ def choose_standardizer(
     candidates = {"as they are": plain} | {warp: plain.warped(X, warp, which) for warp in WARPS}
     if first.is_clipped.any():
         candidates["clipped"] = first
-    chosen = np.sort(stream(entropy, "rows", 1).choice(len(X), min(len(X), _ROWS), replace=False))
+    chosen = some_positions(stream(entropy, "rows", 1), len(X), _ROWS)
     evidence = {
-        warp: _evidence(each.transform(X[chosen]), y[chosen], settings, entropy)
+        warp: settings.climb(
+            stream(entropy, "scales", 1), each.transform(X[chosen]), y[chosen]
+        ).log_evidence
         for warp, each in candidates.items()
     }
     best = max(evidence, key=lambda warp: evidence[warp])
@@ -100,12 +101,3 @@ def choose_standardizer(
     more = int(which.sum()) - 5
     listed += f" and {more} more" if more > 0 else ""
     return candidates[best], (f"skewed columns, {_HOW[best]} by evidence: {listed}",)
-
-
-def _evidence(Z: Array, y: Array, settings: SpectralSettings, entropy: int) -> float:
-    """Log evidence where chains would start, in nats."""
-    d = Z.shape[1]
-    model, first = settings.model(len(y), d), settings.first_scales(d)
-    precision = settings.start(first).linear_precision
-    rng = stream(entropy, "scales", 1)
-    return find_scales(rng, Z, y, model, first, precision).log_evidence

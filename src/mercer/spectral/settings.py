@@ -15,7 +15,7 @@ from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.mixture.partition import ConcentrationPrior
 from mercer.spectral.model import GammaPrior, RegressionModel
 from mercer.spectral.sampler import Start
-from mercer.spectral.start import Scales
+from mercer.spectral.start import Scales, find_scales
 
 __all__ = ["SpectralSettings", "default_scale"]
 
@@ -73,6 +73,13 @@ class SpectralSettings:
         unit = 1.0 if isinstance(self.frequency_scale, str) else float(self.frequency_scale)
         ridge = _FIRST_RIDGE if isinstance(self.ridge_precision, str) else self.ridge_precision
         return Scales(unit * default_scale(n_inputs), float(ridge))
+
+    def climb(self, rng: np.random.Generator, X: Array, y: Array) -> Scales:
+        """Search for the start on standardised rows X (n, d), y (n,)."""
+        n, d = X.shape
+        first = self.first_scales(d)
+        precision = self.start(first).linear_precision
+        return find_scales(rng, X, y, self.model(n, d), first, precision)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""

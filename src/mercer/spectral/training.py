@@ -5,9 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions
@@ -15,7 +12,7 @@ from mercer.spectral.completion import complete
 from mercer.spectral.fitting import fit_spectral
 from mercer.spectral.predict import function_draws
 from mercer.spectral.results import Result
-from mercer.spectral.rows import MemoryRows, TrainingRows
+from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
 from mercer.spectral.scaling import choose_standardizer, scale_target
 from mercer.spectral.table import check_table
 
@@ -35,7 +32,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     identity["kernel_rows"] = model.kernel_rows
     options = run_options(common, table.digest(), identity, started)
     limit = model.kernel_rows or _ROWS_OF_SCALES
-    subset = _some_rows(table.n_rows, limit, options.entropy)
+    subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
     X_some, y_some = table.take(subset)
     target = scale_target(y_some)
     y_some = target.transform(y_some)
@@ -76,13 +73,6 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         mixture=settings.mixture(fitted.start),
         functions=functions,
     )
-
-
-def _some_rows(n_rows: int, limit: int, entropy: int) -> NDArray[np.int64]:
-    """Positions of at most so many rows, ascending; all of them where they are not more."""
-    if n_rows <= limit:
-        return np.arange(n_rows)
-    return np.sort(stream(entropy, "rows", 3).choice(n_rows, limit, replace=False))
 
 
 def _is_late(options: RunOptions) -> bool:
