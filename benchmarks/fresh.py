@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["in_fresh_process"]
+__all__ = ["in_fresh_process", "largest_gib", "resident_gib"]
 
 _ROOT = Path(__file__).parent.parent
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -72,6 +72,16 @@ def in_fresh_process(
     return {**result, "peak_gib": float(f"{max(peak, result['peak_gib']):.4g}")}
 
 
+def resident_gib() -> float:
+    """Resident memory of this process now (Linux only)."""
+    return _gib("/proc/self/status", "VmRSS:")
+
+
+def largest_gib() -> float:
+    """Largest resident memory of this process until now (Linux only)."""
+    return _gib("/proc/self/status", "VmHWM:")
+
+
 def _family(pid: int) -> list[int]:
     """Number of the process, and of all that it started, directly or not."""
     parents = {}
@@ -104,7 +114,7 @@ def _gib(path: str, name: str) -> float:
 def _main(module: str, function: str, arguments: str) -> None:
     result = getattr(importlib.import_module(module), function)(*json.loads(arguments))
     # Looks from outside miss a peak between them: what the kernel noted of this process does not.
-    print(json.dumps({**result, "peak_gib": _gib("/proc/self/status", "VmHWM:")}))
+    print(json.dumps({**result, "peak_gib": largest_gib()}))
 
 
 if __name__ == "__main__":

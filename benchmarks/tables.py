@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.basis_tables import BASIS_TABLES
 from benchmarks.markdown import table
 from benchmarks.record import read_record
 from benchmarks.spectral_tables import SPECTRAL_TABLES
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
     "docs/papers/gp.md",
+    "docs/papers/basis.md",
     "docs/papers/spectral.md",
     "docs/performance.md",
     "docs/how-to/find-wrong-labels.md",
@@ -268,6 +270,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v1", _audit),
     "sphere-active": ("sphere-active-v1", _active),
+    **BASIS_TABLES,
     **SPECTRAL_TABLES,
     "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
     "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),

@@ -16,10 +16,13 @@ __all__ = [
     "arm_v1",
     "audit_data_v1",
     "cone_v1",
+    "drifting_rows_v1",
     "flipped_moons_v1",
     "friedman_rows_v1",
     "gp_draw_v1",
     "noisy_rows_v1",
+    "sinc_rows_v1",
+    "steady_rows_v1",
 ]
 
 #: Names of the data of `audit_data_v1`.
@@ -208,3 +211,77 @@ def arm_v1(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         hand = hand + length * frame[:, :, 0]
     distance = np.linalg.norm(hand - 0.1, axis=1)
     return angles, distance + 0.05 * distance.std() * rng.standard_normal(n)
+
+
+def sinc_rows_v1(
+    n: int, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of sin(x) / x, the inputs uniform on [-10, 10], noise of standard deviation 0.1.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 1)
+    y : ndarray of shape (n,)
+    f : ndarray of shape (n,)
+        y without the noise.
+    """
+    rng = np.random.default_rng([n, 1, seed])
+    x = rng.uniform(-10.0, 10.0, n)
+    f = np.sinc(x / np.pi)
+    return x[:, np.newaxis], f + 0.1 * rng.standard_normal(n), f
+
+
+def steady_rows_v1(n: int, part: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of a wave in three inputs that never changes.
+
+    sin(x_1 + 0.6 x_2 - 0.3 x_3), inputs uniform on [-2, 2], noise of standard deviation 0.5.
+
+    Parameters
+    ----------
+    n : int
+    part : int
+        Each part is other rows, so that a stream of any length is made part by part.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 3)
+    y : ndarray of shape (n,)
+    """
+    rng = np.random.default_rng([n, 3, part])
+    X = rng.uniform(-2.0, 2.0, (n, 3))
+    return X, np.sin(X @ np.array([1.0, 0.6, -0.3])) + 0.5 * rng.standard_normal(n)
+
+
+def drifting_rows_v1(
+    n: int, d: int, change: str, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of a function of two projections of the inputs that may turn into another one.
+
+    f_1 = sin(1.5 u) cos(v), f_2 = cos(1.5 u + 0.8) cos(v) - 0.5; inputs are uniform on [-3, 3] in
+    one dimension, u = x, v = 0; otherwise standard normal, u and v their products with two fixed
+    directions of length 1, orthogonal where d is even. Noise of standard deviation 0.2.
+
+    Parameters
+    ----------
+    n, d : int
+    change : {"none", "slow", "abrupt"}
+        How f_2 takes over: never; in proportion to time, until the last row; after n / 2 rows.
+    seed : int
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+    """
+    rng, time = np.random.default_rng([n, d, seed]), np.arange(n) / n
+    if d == 1:
+        X = rng.uniform(-3.0, 3.0, (n, 1))
+        u, v = X[:, 0], np.zeros(n)
+    else:
+        X = rng.standard_normal((n, d))
+        sums = np.ones(d) / np.sqrt(d)
+        signs = np.where(np.arange(d) % 2 == 0, 1.0, -1.0) / np.sqrt(d)
+        u, v = X @ sums, X @ signs
+    share = {"none": np.zeros(n), "slow": time, "abrupt": np.where(time < 0.5, 0.0, 1.0)}[change]
+    before, after = np.sin(1.5 * u) * np.cos(v), np.cos(1.5 * u + 0.8) * np.cos(v) - 0.5
+    return X, (1.0 - share) * before + share * after + 0.2 * rng.standard_normal(n)

@@ -10,7 +10,8 @@ from scipy.linalg import lapack
 
 from benchmarks.timing import interleaved
 from benchmarks.workloads import gp_draw_v1
-from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.gp.hyperparameters import default_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 
 SEED = 0

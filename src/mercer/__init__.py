@@ -9,17 +9,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.basis.classes.estimator import (
+        SequentialKernelClassifier as SequentialKernelClassifier,
+    )
+    from mercer.basis.estimator import SequentialKernelRegressor as SequentialKernelRegressor
     from mercer.gp.estimator import GPClassifier as GPClassifier
+    from mercer.gp.regressor import GPRegressor as GPRegressor
     from mercer.models import load as load
     from mercer.spectral.estimator import BaNKRegressor as BaNKRegressor
     from mercer.sphere.estimator import KernelGibbsClassifier as KernelGibbsClassifier
 
-__all__ = ["BaNKRegressor", "GPClassifier", "KernelGibbsClassifier", "load"]
+__all__ = [
+    "BaNKRegressor",
+    "GPClassifier",
+    "GPRegressor",
+    "KernelGibbsClassifier",
+    "SequentialKernelClassifier",
+    "SequentialKernelRegressor",
+    "load",
+]
 
 _HOMES = {
     "BaNKRegressor": "mercer.spectral.estimator",
     "GPClassifier": "mercer.gp.estimator",
+    "GPRegressor": "mercer.gp.regressor",
     "KernelGibbsClassifier": "mercer.sphere.estimator",
+    "SequentialKernelClassifier": "mercer.basis.classes.estimator",
+    "SequentialKernelRegressor": "mercer.basis.estimator",
     "load": "mercer.models",
 }
 

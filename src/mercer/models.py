@@ -47,6 +47,8 @@ class ModelEntry:
         One line for people.
     max_classes : int
         The most classes that a classifier can tell apart.
+    auto_rows : int or None
+        The most rows for which "auto" takes it; None for any number.
     """
 
     name: str
@@ -55,6 +57,7 @@ class ModelEntry:
     home: str
     summary: str
     max_classes: int = 0
+    auto_rows: int | None = None
 
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
@@ -84,11 +87,34 @@ MODELS = (
         max_classes=50,
     ),
     ModelEntry(
+        name="gp",
+        task="regression",
+        estimator="GPRegressor",
+        home="mercer.gp.regressor",
+        summary="Gaussian process regression, hybrid Monte Carlo over hyperparameters",
+        auto_rows=2000,
+    ),
+    ModelEntry(
         name="spectral",
         task="regression",
         estimator="BaNKRegressor",
         home="mercer.spectral.estimator",
         summary="BaNK: random Fourier features whose spectral density is learned",
+    ),
+    ModelEntry(
+        name="basis",
+        task="regression",
+        estimator="SequentialKernelRegressor",
+        home="mercer.basis.estimator",
+        summary="sequential Bayesian kernel regression: one pass, for streams",
+    ),
+    ModelEntry(
+        name="basis",
+        task="classification",
+        estimator="SequentialKernelClassifier",
+        home="mercer.basis.classes.estimator",
+        summary="sequential Bayesian kernel classification: one pass, for streams",
+        max_classes=50,
     ),
 )
 
@@ -137,7 +163,7 @@ def able_models(task: str, n_classes: int) -> list[ModelEntry]:
     ]
 
 
-def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
+def choose_model(name: str, task: str, n_classes: int, n_rows: int) -> ModelEntry:
     """Return the entry for ``--model NAME``, "auto" included, that fits the task.
 
     Parameters
@@ -146,6 +172,8 @@ def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
     task : {"classification", "regression"}
     n_classes : int
         Of the target; does not matter for regression.
+    n_rows : int
+        Of the table: "auto" leaves out models that it would keep busy for hours.
 
     Raises
     ------
@@ -168,6 +196,8 @@ def choose_model(name: str, task: str, n_classes: int) -> ModelEntry:
         raise DataError(
             f"the target has {n_classes} classes, and no model here tells more than {most} apart"
         )
+    if name == "auto":
+        able = [entry for entry in able if (entry.auto_rows or n_rows) >= n_rows] or able
     return able[0]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from mercer.errors import UsageError
 
-__all__ = ["entropy_of", "stream"]
+__all__ = ["entropy_of", "generator_from_json", "generator_to_json", "stream"]
 
 # A new purpose is appended; the numbers are part of what "the same seed" means.
 _PURPOSES = ("start", "chain", "rows", "folds", "evidence", "rates", "scales", "coefficients")
@@ -36,3 +39,32 @@ def stream(entropy: int, purpose: str, index: int = 0) -> np.random.Generator:
     """Return the generator of one (purpose, index), for instance ("chain", 2)."""
     key = (_PURPOSES.index(purpose), index)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy, spawn_key=key)))
+
+
+def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
+    """Return where a generator of `stream` stands, as JSON can hold it."""
+    state = rng.bit_generator.state
+    return {
+        "state": str(state["state"]["state"]),
+        "inc": str(state["state"]["inc"]),
+        "has_uint32": int(state["has_uint32"]),
+        "uinteger": int(state["uinteger"]),
+    }
+
+
+def generator_from_json(values: Mapping[str, Any]) -> np.random.Generator:
+    """Return the generator that `generator_to_json` described.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If that is no description of one.
+    """
+    rng = np.random.Generator(np.random.PCG64(0))
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": int(values["state"]), "inc": int(values["inc"])},
+        "has_uint32": int(values["has_uint32"]),
+        "uinteger": int(values["uinteger"]),
+    }
+    return rng

@@ -81,7 +81,7 @@ def test_optional_packages_are_loaded_on_demand(module: str) -> None:
 def _may_import_sklearn(path: str) -> bool:
     return (
         path.startswith(("estimation/", "baselines/", "papers/"))
-        or path.endswith(("/estimator.py", "/answers.py"))
+        or path.endswith(("estimator.py", "/regressor.py", "/answers.py"))
         or path in ("kernels/translate.py", "data/named.py")
     )
 

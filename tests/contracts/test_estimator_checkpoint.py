@@ -8,16 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import RegressorMixin
 
+from mercer.basis.classes.estimator import SequentialKernelClassifier
 from mercer.errors import ModelFileError
 from mercer.estimation import run as estimation_run
 from mercer.gp.estimator import GPClassifier
 from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.regression.model import RegressionPosterior
+from mercer.gp.regressor import GPRegressor
 from mercer.sampling.driver import SamplingStoppedError
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.sampler import SpectralSampler
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.sampler import SphereSampler
+from support import class_fits
 from support.gp_cases import problem
 from support.runs import digest
 from support.toy_sampler import AtCall
@@ -32,6 +37,10 @@ def gp(folder: Path | None = None, **arguments) -> GPClassifier:
     return GPClassifier(checkpoint=folder, **{**PLAN, **arguments})
 
 
+def process(folder: Path | None = None, **arguments) -> GPRegressor:
+    return GPRegressor(checkpoint=folder, **{**PLAN, **arguments})
+
+
 def sphere(folder: Path | None = None, **arguments) -> KernelGibbsClassifier:
     plan = {**PLAN, "lengthscale": "median", "nugget": 0.0}
     return KernelGibbsClassifier(checkpoint=folder, **{**plan, **arguments})
@@ -41,12 +50,16 @@ def spectral(folder: Path | None = None, **arguments) -> BaNKRegressor:
     return BaNKRegressor(checkpoint=folder, **{**PLAN, "n_frequencies": 6, **arguments})
 
 
-each_model = pytest.mark.parametrize("model", [gp, sphere, spectral])
+def classes(folder: Path | None = None, **arguments) -> SequentialKernelClassifier:
+    return class_fits.tiny(checkpoint=folder, **arguments)
+
+
+each_model = pytest.mark.parametrize("model", [gp, process, sphere, spectral, classes])
 
 
 def predictions(model) -> np.ndarray:
     """Probabilities, or means and standard deviations."""
-    if isinstance(model, BaNKRegressor):
+    if isinstance(model, RegressorMixin):
         return np.stack(model.predict(_X, return_std=True))
     return model.predict_proba(_X)
 
@@ -54,17 +67,19 @@ def predictions(model) -> np.ndarray:
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch):
     """Do something at one of the evaluations, or steps, from now on."""
-    evaluate = HyperparameterPosterior.evaluate
+    posteriors = (HyperparameterPosterior, RegressionPosterior)
+    evaluations = {kind: kind.evaluate for kind in posteriors}
     steps = {kind: kind.step for kind in (SphereSampler, SpectralSampler)}
 
     def start(count: int, action) -> AtCall:
         counter = AtCall(count, action)
+        for kind, evaluate in evaluations.items():
 
-        def watched(self, theta):
-            counter(None)
-            return evaluate(self, theta)
+            def watched(self, theta, evaluate=evaluate):
+                counter(None)
+                return evaluate(self, theta)
 
-        monkeypatch.setattr(HyperparameterPosterior, "evaluate", watched)
+            monkeypatch.setattr(kind, "evaluate", watched)
         for kind, step in steps.items():
 
             def watched_step(self, rng, state, step=step):
@@ -80,6 +95,8 @@ def watch(monkeypatch: pytest.MonkeyPatch):
 RUNS = [
     (gp, {"inference": "hmc"}),
     (gp, {"inference": "nuts"}),
+    (process, {}),
+    (process, {"inference": "nuts", "kernel": "matern32"}),
     (sphere, {}),
     (sphere, {"sampler": "lines"}),
     (sphere, {"sampler": "great_circle"}),
@@ -106,7 +123,7 @@ def test_p2_stopped_and_resumed(model, arguments: dict, tmp_path: Path, watch) -
     assert str(resumed.posterior_.summary()) == str(undisturbed.posterior_.summary())
 
 
-@each_model
+@pytest.mark.parametrize("model", [gp, process, sphere, spectral])
 def test_p1_same_draws_for_any_number_of_jobs(model) -> None:
     one, two = (model(n_jobs=n).fit(_X, _Y) for n in (1, 2))
     assert digest(one.posterior_) == digest(two.posterior_)
@@ -128,6 +145,10 @@ def test_without_a_seed_a_run_still_resumes(model, tmp_path: Path) -> None:
 COMMON = [{"n_draws": 16}, {"n_warmup": 66}, {"thin": 2}, {"random_state": 3}, {"n_chains": 1}]
 CHANGES = {
     gp: [*COMMON, {"prior": "paper"}, {"inference": "nuts"}],
+    process: [
+        *COMMON, {"prior": "paper"}, {"inference": "nuts"}, {"kernel": "matern52"},
+        {"noise_std": 0.2},
+    ],
     sphere: [
         *COMMON, {"kernel": "matern32"}, {"lengthscale": 1.0}, {"nugget": 0.1},
         {"noise_rate": 0.1}, {"noise_rate": "learn per class"}, {"noise_prior": (1.0, 5.0)},
@@ -138,6 +159,12 @@ CHANGES = {
         *COMMON, {"n_frequencies": 7}, {"concentration": 1.0}, {"concentration": "learn"},
         {"proposals": "prior"}, {"base_measure": "full"}, {"frequency_scale": 1.0},
         {"ridge_precision": 0.5}, {"linear_part": False}, {"standardize": "std"},
+    ],
+    classes: [
+        {"random_state": 3}, {"kernel": "matern32"}, {"lengthscale": 1.0}, {"n_particles": 29},
+        {"expected_centres": 2.0}, {"max_centres": 7}, {"max_candidates": 5},
+        {"centres_prior": "poisson"}, {"linear_part": False}, {"resampling": "multinomial"},
+        {"standardize": "std"}, {"input_scale": 2.0},
     ],
 }  # fmt: skip
 

@@ -7,11 +7,14 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
+from mercer.basis.classes.estimator import SequentialKernelClassifier
+from mercer.basis.sampler import BatchSampler
 from mercer.errors import DataError, UsageError
 from mercer.gp.estimator import GPClassifier
 from mercer.gp.model import HyperparameterPosterior
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.sampler import SphereSampler
+from support import class_fits
 from support.gp_cases import problem
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
@@ -21,13 +24,15 @@ _X, _Y = problem(20, 2)
 QUICK = {
     GPClassifier: {"inference": "map"},
     KernelGibbsClassifier: {"lengthscale": 1.0, "nugget": 0.0},
+    SequentialKernelClassifier: {},
 }
 
 each_kind = pytest.mark.parametrize("kind", QUICK)
 
 
 def fit(kind: type, X=_X, y=_Y, **arguments):
-    return kind(**{**TINY, **arguments}).fit(X, y)
+    tiny = class_fits.TINY if kind is SequentialKernelClassifier else TINY
+    return kind(**{**tiny, **arguments}).fit(X, y)
 
 
 def with_value(value: float) -> np.ndarray:
@@ -87,11 +92,13 @@ def test_d6_wrong_number_of_columns(kind: type) -> None:
         fit(kind, **QUICK[kind]).predict(_X[:, :1])
 
 
-COMMON_ARGUMENTS = [
+OF_CHAINS = [
     ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
     ("n_warmup", (-1, 1.0, None), "at least 0"),
     ("n_chains", (0, 1.5), "at least 1"),
     ("thin", (0, -3, "1"), "at least 1"),
+]
+COMMON_ARGUMENTS = [
     ("max_seconds", (0, -1.0, np.nan, np.inf, "1"), "above 0"),
     ("standardize", ("z", True, None, 0), "'auto', 'std'"),
     ("progress", ("yes", None, 3), "'auto', True, False"),
@@ -99,11 +106,13 @@ COMMON_ARGUMENTS = [
 ]
 ARGUMENTS = {
     GPClassifier: [
+        *OF_CHAINS,
         ("inference", ("HMC", "gibbs", None, 1), "'hmc', 'nuts', 'map'"),
         ("prior", ("Paper", None), "'wide', 'paper'"),
         ("predictive_mean", ("mean", None), "'corrected', 'mode'"),
     ],
     KernelGibbsClassifier: [
+        *OF_CHAINS,
         ("kernel", ("gauss", "RBF"), "'auto'.*'rbf'"),
         ("kernel", (None, 3), "a name, a kernel or a callable"),
         ("lengthscale", ("auto", None, 0.0, -1.0, np.nan, np.inf, True), "'learn', 'median'"),
@@ -119,6 +128,24 @@ ARGUMENTS = {
         ("decision", ("majority", None), "'vote', 'bayes_point'"),
         ("sampler", ("HMC", "gibbs", None), "'auto'.*'hmc', 'lines', 'great_circle'"),
         ("fit_intercept", ("yes", None), "True, False"),
+    ],
+    SequentialKernelClassifier: [
+        ("kernel", ("ball", "RBF", None, 3), "'rbf'"),
+        (
+            "lengthscale",
+            ("auto", None, 0.0, -1.0, np.nan, True, (1.0, -1.0), ()),
+            "'learn', 'median'",
+        ),
+        ("n_particles", (1, 0, 2.5, "9", None, True), "at least 2"),
+        ("expected_centres", (0.0, -1.0, np.nan, np.inf, "1", None), "above 0"),
+        ("max_centres", (0, 2.5, None), "at least 1"),
+        ("max_candidates", (0, 2.5, "9"), "at least 1"),
+        ("centres_prior", ("uniform", None), "'negative_binomial', 'poisson'"),
+        ("linear_part", ("yes", None), "True, False"),
+        ("n_buffered", (0, 2.5, None), "at least 1"),
+        ("resampling", ("residual", None), "'systematic'"),
+        ("scale_rows", (0, 2.5, None), "at least 1"),
+        ("input_scale", (0.0, -1.0, np.nan, "1", (1.0, 0.0), (1.0, 2.0, 3.0)), ""),
     ],
 }
 
@@ -203,8 +230,9 @@ def test_a_kernel_that_returns_another_shape() -> None:
 
 @each_kind
 def test_arguments_are_checked_at_fit_and_kept_as_they_are(kind: type) -> None:
-    model = kind(n_draws=-5)
-    assert model.n_draws == -5
+    name = "n_particles" if kind is SequentialKernelClassifier else "n_draws"
+    model = kind(**{name: -5})
+    assert getattr(model, name) == -5
     with pytest.raises(UsageError):
         model.fit(_X, _Y)
     assert not hasattr(model, "classes_")
@@ -212,8 +240,8 @@ def test_arguments_are_checked_at_fit_and_kept_as_they_are(kind: type) -> None:
 
 @each_kind
 def test_unknown_arguments_are_refused(kind: type) -> None:
-    with pytest.raises(TypeError, match="n_draw"):
-        kind(n_draw=5)
+    with pytest.raises(TypeError, match="n_drew"):
+        kind(n_drew=5)
     with pytest.raises(TypeError):
         kind("hmc")
 
@@ -230,6 +258,7 @@ def test_a_refit_that_fails_leaves_no_mixture(kind, monkeypatch: pytest.MonkeyPa
     expected = model.predict_proba(_X)
     monkeypatch.setattr(HyperparameterPosterior, "evaluate", interrupt)
     monkeypatch.setattr(SphereSampler, "init", interrupt)
+    monkeypatch.setattr(BatchSampler, "init", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(5.0 - 3.0 * _X, np.where(_Y == 1.0, "a", "b"))
     try:

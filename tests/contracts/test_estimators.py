@@ -12,6 +12,7 @@ from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.ladder import Ladder
+from support import basis_fits, class_fits, process_fits
 from support.spectral_fits import PAPER
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
@@ -32,8 +33,19 @@ ESTIMATORS = [
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
     KernelGibbsClassifier(kernel="linear", **TINY),
     KernelGibbsClassifier(lengthscale="median", noise_rate=0.1, rank=8, **TINY),
+    process_fits.tiny(),
+    process_fits.tiny(inference="nuts", kernel="matern32"),
+    process_fits.tiny(inference="map", noise_std=0.1),
+    process_fits.tiny(**process_fits.PAPER),
     BaNKRegressor(n_frequencies=6, **TINY),
     BaNKRegressor(n_frequencies=6, **PAPER, **TINY),
+    basis_fits.tiny(),
+    # The paper's one length scale, for the ten inputs of a check: wider.
+    basis_fits.tiny(**{**basis_fits.PAPER, "lengthscale": 3.0}),
+    basis_fits.tiny(max_candidates=6, forgetting=(1.0, 0.9), kernel="matern32"),
+    class_fits.tiny(),
+    class_fits.tiny(**class_fits.PAPER),
+    class_fits.tiny(n_buffered=16, max_candidates=6, kernel="matern32", lengthscale="median"),
     RKSRegressor(n_features=48, random_state=0),
     MKLRegressor(n_features=48, random_state=0),
 ]

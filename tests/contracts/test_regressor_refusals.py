@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse
 
 from mercer.errors import UsageError
+from support.regressors import KERNEL_LEARNERS, PROCESSES, REGRESSORS, STREAMERS, WITH_CHAINS
 from support.regressors import NEW_X as _Z
-from support.regressors import REGRESSORS
 from support.regressors import TRAIN_X as _X
 from support.regressors import TRAIN_Y as _Y
 
@@ -17,6 +17,30 @@ from support.regressors import TRAIN_Y as _Y
 def make(request: pytest.FixtureRequest):
     """Makes a regressor with tiny settings."""
     return REGRESSORS[request.param]
+
+
+@pytest.fixture(params=KERNEL_LEARNERS)
+def make_learner(request: pytest.FixtureRequest):
+    """Makes one of those that learn a kernel, with chains."""
+    return KERNEL_LEARNERS[request.param]
+
+
+@pytest.fixture(params=WITH_CHAINS)
+def make_chained(request: pytest.FixtureRequest):
+    """Makes one of those with chains."""
+    return WITH_CHAINS[request.param]
+
+
+@pytest.fixture(params=PROCESSES)
+def make_process(request: pytest.FixtureRequest):
+    """Makes a Gaussian process."""
+    return PROCESSES[request.param]
+
+
+@pytest.fixture(params=STREAMERS)
+def make_streamer(request: pytest.FixtureRequest):
+    """Makes one of those that learn row after row."""
+    return STREAMERS[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -72,35 +96,99 @@ def test_d6_wrong_number_of_columns(fitted) -> None:
 
 
 ARGUMENTS = [
-    ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
-    ("n_warmup", (-1, 1.0, None), "at least 0"),
-    ("n_chains", (0, 1.5), "at least 1"),
-    ("thin", (0, -3, "1"), "at least 1"),
-    ("n_jobs", (0, 1.5, "2"), "whole number"),
     ("max_seconds", (0, -1.0, np.nan, np.inf, "1"), "above 0"),
     ("standardize", ("z", True, None, 0), "'auto', 'std'"),
     ("progress", ("yes", None, 3), "'auto', True, False"),
     ("random_state", (-1, 1.5, "a"), "non-negative integer"),
     ("checkpoint", (3, True), "a path or None"),
+]
+OF_CHAINS = [
+    ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
+    ("n_warmup", (-1, 1.0, None), "at least 0"),
+    ("n_chains", (0, 1.5), "at least 1"),
+    ("thin", (0, -3, "1"), "at least 1"),
+    ("n_jobs", (0, 1.5, "2"), "whole number"),
+]
+OF_LEARNERS = [
+    ("linear_part", ("yes", None), "True, False"),
     ("n_frequencies", (0, -1, 2.5, "many", None, True), "at least 1"),
     ("concentration", (0.0, -1.0, np.nan, np.inf, "auto", None, True), "above 0"),
     ("frequency_scale", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
     ("ridge_precision", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
     ("proposals", ("PCN", None, 1), "'pcn', 'prior'"),
     ("base_measure", ("Full", None), "'diagonal', 'full'"),
-    ("linear_part", ("yes", None), "True, False"),
     ("kernel_rows", (1, 0, -5, 2.5, "all", True), "at least 2"),
     ("full_draws", (0, -1, 1.5, None), "at least 1"),
 ]
+OF_PROCESSES = [
+    ("kernel", ("gauss", "linear", None, 3), "'rbf', 'matern12'"),
+    ("noise_std", (0.0, -1.0, np.nan, np.inf, "auto", None, True), "above 0"),
+    ("noise_std", (1e-30, 1e30), "out of proportion"),
+    ("inference", ("HMC", None, "metropolis"), "'hmc', 'nuts', 'map'"),
+    ("prior", ("flat", None), "'wide', 'paper'"),
+]
+OF_STREAMERS = [
+    ("linear_part", ("yes", None), "True, False"),
+    ("kernel", ("gauss", None, 3), "'rbf', 'matern12'"),
+    ("lengthscale", ("auto", None, 0.0, -1.0, np.nan, np.inf, (), (1.0, "a"), True), "'learn'"),
+    ("n_particles", (1, 0, 2.5, "9", None), "at least 2"),
+    ("expected_centres", (0.0, -1.0, np.nan, np.inf, "auto", None), "above 0"),
+    ("max_centres", (0, -1, 2.5, None), "at least 1"),
+    ("max_candidates", (0, -1, 2.5, "all"), "at least 1"),
+    ("forgetting", (0.0, 0.4, 1.1, np.nan, "auto", None, (), (1.0, 2.0)), r"\[0.5, 1\]"),
+    ("centres_prior", ("Poisson", None), "'negative_binomial', 'poisson'"),
+    ("variances", ("fixed", None), "'integrated', 'sampled'"),
+    ("resampling", ("residual", None), "'systematic', 'stratified'"),
+    ("scale_rows", (0, -1, 2.5, None), "at least 1"),
+    ("input_scale", (0.0, -1.0, np.nan, "a", (1.0, 0.0), [[1.0]], (1.0, 1.0)), "number"),
+    ("target_scale", (0.0, -1.0, np.nan, "a", (0.0, 0.0), ("a", 1.0), (1.0, 2.0, 3.0)), "number"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [(name, value, message) for name, values, message in ARGUMENTS for value in values],
-)
+def each_of(arguments: list) -> pytest.MarkDecorator:
+    cases = [(name, value, text) for name, values, text in arguments for value in values]
+    return pytest.mark.parametrize(("name", "value", "message"), cases)
+
+
+@each_of(ARGUMENTS)
 def test_d13_bad_argument(make, name: str, value: object, message: str) -> None:
     with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
         make(**{name: value}).fit(_X, _Y)
+
+
+@each_of(OF_CHAINS)
+def test_d13_bad_argument_of_chains(make_chained, name: str, value, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
+        make_chained(**{name: value}).fit(_X, _Y)
+
+
+@each_of(OF_PROCESSES)
+def test_d13_bad_argument_of_a_process(make_process, name: str, value, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
+        make_process(**{name: value}).fit(_X, _Y)
+
+
+@pytest.mark.parametrize("own", [{"n_leapfrog": 3}, {"step_size": 0.1}])
+def test_d13_trajectories_are_given_whole(own: dict) -> None:
+    with pytest.raises(UsageError, match="together"):
+        PROCESSES["gp"](**own).fit(_X, _Y)
+
+
+@each_of(OF_LEARNERS)
+def test_d13_bad_argument_of_a_learner(make_learner, name: str, value, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
+        make_learner(**{name: value}).fit(_X, _Y)
+
+
+@each_of(OF_STREAMERS)
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "prequential"])
+def test_d13_bad_argument_of_a_streamer(
+    make_streamer, call: str, name: str, value, message: str
+) -> None:
+    model = make_streamer(**{name: value})
+    with pytest.raises(UsageError, match=rf"(?s){name}.*{message}"):
+        getattr(model, call)(_X, _Y)
+    assert not hasattr(model, "posterior_")
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, np.nan])
@@ -110,7 +198,8 @@ def test_bad_level(fitted, level: float) -> None:
 
 
 @pytest.mark.parametrize("points", [np.ones(3), np.ones((4, 2)), np.full((1, 3), np.nan)])
-def test_bad_lags_and_frequencies(fitted, points: np.ndarray) -> None:
+def test_bad_lags_and_frequencies(make_learner, points: np.ndarray) -> None:
+    fitted = make_learner().fit(_X, _Y)
     with pytest.raises(UsageError, match=r"lags must be finite numbers of shape \(n, 3\)"):
         fitted.kernel(points)
     with pytest.raises(UsageError, match=r"frequencies must be finite"):
@@ -118,8 +207,8 @@ def test_bad_lags_and_frequencies(fitted, points: np.ndarray) -> None:
 
 
 def test_arguments_are_checked_at_fit_and_kept_as_they_are(make) -> None:
-    model = make(n_draws=-5)
-    assert model.n_draws == -5
+    model = make(max_seconds=-5)
+    assert model.max_seconds == -5
     with pytest.raises(UsageError):
         model.fit(_X, _Y)
     assert not hasattr(model, "posterior_")

@@ -16,10 +16,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import mercer
+from mercer.basis.sampler import BatchSampler
 from mercer.errors import MercerWarning
+from mercer.sampling.hmc import HMC
 from mercer.spectral.sampler import SpectralSampler
+from support.regressors import KERNEL_LEARNERS, REGRESSORS
 from support.regressors import NEW_X as _Z
-from support.regressors import REGRESSORS
 from support.regressors import TRAIN_X as _X
 from support.regressors import TRAIN_Y as _Y
 
@@ -28,6 +30,12 @@ from support.regressors import TRAIN_Y as _Y
 def make(request: pytest.FixtureRequest):
     """Makes a regressor with tiny settings."""
     return REGRESSORS[request.param]
+
+
+@pytest.fixture(scope="module", params=KERNEL_LEARNERS)
+def make_learner(request: pytest.FixtureRequest):
+    """Makes one of those that learn a kernel."""
+    return KERNEL_LEARNERS[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +130,17 @@ def test_units(make, expected) -> None:
     assert_close(((mean - 30.0) / 7.0, std / 7.0), expected)
 
 
-def test_units_of_intervals_draws_and_kernel(make, fitted) -> None:
+def test_units_of_intervals_and_draws(make, fitted) -> None:
     """By powers of two, so that the fits are the same to the bit."""
     model = make().fit(1024.0 * _X, 8.0 * _Y)
     intervals = fitted.predict_interval(_Z)
     assert_close(model.predict_interval(1024.0 * _Z), [8.0 * end for end in intervals])
     assert_close([model.sample_y(1024.0 * _Z, 5, 1)], [8.0 * fitted.sample_y(_Z, 5, 1)])
     assert model.noise_std_ == pytest.approx(8.0 * fitted.noise_std_)
+
+
+def test_units_of_the_kernel(make_learner) -> None:
+    fitted, model = make_learner().fit(_X, _Y), make_learner().fit(1024.0 * _X, 8.0 * _Y)
     assert_close(model.kernel(1024.0 * _Z), fitted.kernel(_Z))
     densities = fitted.spectral_density(_Z / 20.0)
     scaled = [1024.0**3 * band for band in model.spectral_density(_Z / 1024.0 / 20.0)]
@@ -181,7 +193,7 @@ def test_d9_constant_column(make) -> None:
 
 def test_d9_all_columns_constant(make) -> None:
     with pytest.warns(MercerWarning, match="all columns are constant"):
-        model = make(n_draws=200).fit(np.ones((40, 2)), _Y)
+        model = make().fit(np.ones((40, 2)), _Y)
     mean = model.predict(np.random.default_rng(0).standard_normal((5, 2)))
     assert np.ptp(mean) < 1e-12
     assert mean[0] == pytest.approx(_Y.mean(), abs=0.3 * _Y.std())
@@ -218,8 +230,16 @@ def test_d11_many_equal_rows(make) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
-def test_fewer_rows_than_features(make, n: int) -> None:
-    mean, std = make(n_frequencies=50).fit(_X[:n], _Y[:n]).predict(_Z, return_std=True)
+def test_few_rows(make, n: int) -> None:
+    mean, std = make().fit(_X[:n], _Y[:n]).predict(_Z, return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0.0).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_fewer_rows_than_features(make_learner, n: int) -> None:
+    model = make_learner(n_frequencies=50).fit(_X[:n], _Y[:n])
+    mean, std = model.predict(_Z, return_std=True)
     assert np.isfinite(mean).all()
     assert (std > 0.0).all()
 
@@ -248,15 +268,20 @@ def test_p5_far_away_is_finite(fitted) -> None:
 
 
 def test_not_fitted(make) -> None:
-    for call in ("predict", "predict_interval", "predictive", "sample_y", "kernel",
-                 "spectral_density", "score"):  # fmt: skip
+    for call in ("predict", "predict_interval", "predictive", "sample_y", "score"):
         arguments = (_Z, _Y[:9]) if call == "score" else (_Z,)
         with pytest.raises(NotFittedError):
             getattr(make(), call)(*arguments)
     with pytest.raises(NotFittedError):
-        make().marginal_spectral_density(_Z[:, 0], 0)
-    with pytest.raises(NotFittedError):
         make().save("never.mercer")
+
+
+def test_no_kernel_before_the_fit(make_learner) -> None:
+    for call in ("kernel", "spectral_density"):
+        with pytest.raises(NotFittedError):
+            getattr(make_learner(), call)(_Z)
+    with pytest.raises(NotFittedError):
+        make_learner().marginal_spectral_density(_Z[:, 0], 0)
 
 
 def interrupt(self: object, *arguments: object) -> None:
@@ -267,7 +292,8 @@ def test_a_refit_that_fails_leaves_no_mixture(make, monkeypatch: pytest.MonkeyPa
     """Either the first fit is still whole, or the estimator is not fitted any more."""
     model = make().fit(_X, _Y)
     first = model.predict(_X)
-    monkeypatch.setattr(SpectralSampler, "init", interrupt)
+    for sampler in (SpectralSampler, HMC, BatchSampler):
+        monkeypatch.setattr(sampler, "init", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(5.0 - 3.0 * _X, 1e6 * _Y)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer.gp.regression.model import RegressionRecorder
 from mercer.gp.sampler import Recorder, find_maximum, make_sampler, paper_hmc
 from mercer.likelihoods.label_noise import learned_rate
 from mercer.sampling.codec import pack, unpack
@@ -19,8 +20,11 @@ from mercer.sampling.sampler import Sampler
 from mercer.spectral.mixture.base import ScalePrior
 from mercer.spectral.mixture.partition import ConcentrationPrior
 from mercer.sphere.model import SphereModel
+from support.basis_batches import make_batches
+from support.class_batches import make_class_batches
 from support.gp_cases import posterior
 from support.lift_cases import make_sphere, make_tempered
+from support.process_fits import process_posterior
 from support.several_cases import make_model, make_several
 from support.spectral_cases import make_spectral
 from support.spectral_cases import problem as regression_problem
@@ -29,9 +33,10 @@ from support.targets import At, make_hmc, make_nuts, uneven_mass
 from support.toy_sampler import ToySampler
 
 
-def gp_sampler(inference: str) -> Sampler[Any, Any]:
-    model = posterior(12, 2)
-    recorder = Recorder(model.y, np.arange(5))
+def gp_sampler(inference: str, *, is_regression: bool = False) -> Sampler[Any, Any]:
+    model = process_posterior(12, 2) if is_regression else posterior(12, 2)
+    rows = np.arange(5)
+    recorder = RegressionRecorder(model, rows) if is_regression else Recorder(model.y, rows)
     if inference == "paper":
         return paper_hmc(model, recorder, n_leapfrog=5, step_size=0.1)
     return make_sampler(inference, model, find_maximum(model, with_covariance=True), recorder)
@@ -58,6 +63,9 @@ ON_TARGETS = [  # those with fields ``target``, ``start`` and ``tuning``
     pytest.param(lambda: gp_sampler("hmc"), id="gp hmc"),
     pytest.param(lambda: gp_sampler("nuts"), id="gp nuts"),
     pytest.param(lambda: gp_sampler("paper"), id="gp paper"),
+    pytest.param(lambda: gp_sampler("hmc", is_regression=True), id="gp regression hmc"),
+    pytest.param(lambda: gp_sampler("nuts", is_regression=True), id="gp regression nuts"),
+    pytest.param(lambda: gp_sampler("paper", is_regression=True), id="gp regression paper"),
 ]
 SAMPLERS = [
     pytest.param(ToySampler, id="toy"),
@@ -68,6 +76,11 @@ SAMPLERS = [
     pytest.param(lambda: make_several(make_model(12, 3, 3)), id="sphere several"),
     pytest.param(lambda: spectral_sampler(has_linear_part=True, step=0.5), id="spectral"),
     pytest.param(lambda: spectral_sampler(has_linear_part=False, step=1.0), id="spectral, prior"),
+    pytest.param(make_batches, id="basis"),
+    pytest.param(lambda: make_batches(variances="sampled"), id="basis, sampled"),
+    pytest.param(lambda: make_batches(forgetting=(1.0, 0.9)), id="basis, two filters"),
+    pytest.param(make_class_batches, id="basis, classes"),
+    pytest.param(lambda: make_class_batches(n_classes=3), id="basis, three classes"),
 ]
 
 every_sampler = pytest.mark.parametrize("make", SAMPLERS)
@@ -162,7 +175,7 @@ def test_info_holds_one_number_a_field(make) -> None:
     _, info = sampler.step(rng, sampler.init(rng))
     values = dataclasses.asdict(info)
     assert all(isinstance(value, (bool, int, float)) for value in values.values())
-    assert 0.0 <= values["acceptance_rate"] <= 1.0
+    assert 0.0 <= values.get("acceptance_rate", 0.5) <= 1.0
 
 
 @every_sampler

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.gp.hyperparameters import default_prior
+from mercer.gp.model import HyperparameterPosterior
 from support.gp_cases import posterior, thetas
 from support.mutants import drop_weight_term, start_newton_warm, stop_newton_early
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mercer.gp.fitting import GPSettings, fit_gp
-from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.gp.hyperparameters import default_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.random import entropy_of
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.hmc import HMC

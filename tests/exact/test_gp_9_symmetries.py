@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.gp import laplace
-from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.gp.hyperparameters import default_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.gp.predict import LatentDraws, success_probability
 from mercer.kernels import squared_exponential
 from mercer.kernels.squared_exponential import SquaredExponentialARD

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import signal
 import time
 
 import numpy as np
@@ -10,9 +12,9 @@ import pytest
 from scipy.special import digamma, polygamma
 
 from mercer.random import stream
-from mercer.sampling.driver import Labels, sample
+from mercer.sampling.driver import Labels, SamplingStoppedError, run_to_end, sample
 from mercer.sampling.sampler import iterate
-from support.runs import ENTROPY, digest, options
+from support.runs import ENTROPY, digest, open_folder, options
 from support.statistics import largest_z, z_limit
 from support.toy_sampler import (
     SHAPE,
@@ -193,3 +195,33 @@ def test_an_error_of_the_sampler_is_not_hidden() -> None:
 
     with pytest.raises(ArithmeticError, match="broken sampler"):
         sample(ToySampler(before_step=fail), options(10, 0, 1))
+
+
+def test_to_the_end_only_the_last_state_is_kept() -> None:
+    end = run_to_end(ToySampler(), options(7, 0, 1))
+    states, _ = by_hand(7, 0, 0)
+    assert end.state.x == states[-1].x
+    assert end.notes == ()
+    rng = stream(ENTROPY, "chain", 0)
+    state = ToySampler().init(stream(ENTROPY, "start", 0))
+    for _ in range(7):
+        state, _ = ToySampler().step(rng, state)
+    assert end.rng.bit_generator.state == rng.bit_generator.state
+
+
+def test_to_the_end_after_stops(tmp_path) -> None:
+    """Also from the file of a run that is over: the same state, the same generator."""
+    whole = run_to_end(ToySampler(), options(40, 0, 1))
+    stopped = ToySampler(before_step=AtCall(15, functools.partial(signal.raise_signal, 15)))
+    with pytest.raises(SamplingStoppedError):
+        run_to_end(stopped, options(40, 0, 1, run=open_folder(tmp_path)))
+    for _ in range(2):
+        end = run_to_end(ToySampler(), options(40, 0, 1, run=open_folder(tmp_path)))
+        assert end.state.x == whole.state.x
+        assert end.rng.bit_generator.state == whole.rng.bit_generator.state
+        assert "resumed from" in end.notes[0]
+
+
+def test_to_the_end_out_of_time() -> None:
+    end = run_to_end(ToySampler(before_step=Pause(0.01)), options(1000, 0, 1, seconds=0.05))
+    assert end.state.n_moves < 1000

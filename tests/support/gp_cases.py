@@ -8,7 +8,8 @@ import itertools
 import numpy as np
 from scipy.special import expit
 
-from mercer.gp.model import HyperparameterPosterior, paper_prior
+from mercer.gp.hyperparameters import paper_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability
 

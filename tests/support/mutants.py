@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from mercer.gp import laplace
+from mercer.gp.regression.model import RegressionPosterior
 from mercer.likelihoods.logistic import success_probability
 from mercer.sampling.hmc import HMC
 from mercer.sampling.mass import Mass
@@ -88,3 +91,16 @@ def draw_momentum_from_the_covariance(monkeypatch) -> None:
 def keep_the_momentum(monkeypatch) -> None:
     """The same momentum at the start of every trajectory."""
     monkeypatch.setattr(Mass, "draw_momentum", lambda self, rng: np.ones(len(self.factor)))
+
+
+def drop_noise_gradient(monkeypatch) -> None:
+    """The gradient of a regressor's evidence without its part along the noise."""
+    evaluate = RegressionPosterior.evaluate
+
+    def dropped(self, theta):
+        point = evaluate(self, theta)
+        gradient = point.gradient.copy()
+        gradient[-1] = self.prior.gradient(theta)[-1]
+        return dataclasses.replace(point, gradient=gradient)
+
+    monkeypatch.setattr(RegressionPosterior, "evaluate", dropped)

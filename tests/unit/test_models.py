@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from mercer import models
@@ -15,6 +17,9 @@ def table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "MODELS", (*classifiers, ENTRY))
 
 
+SLOW = dataclasses.replace(ENTRY, name="slow", auto_rows=2000)
+
+
 @pytest.mark.parametrize(
     ("name", "task", "n_classes", "found"),
     [
@@ -26,7 +31,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_first_that_fits_is_chosen(name: str, task: str, n_classes: int, found: str) -> None:
-    assert models.choose_model(name, task, n_classes).name == found
+    assert models.choose_model(name, task, n_classes, 10**6).name == found
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,17 @@ def test_what_does_not_fit_is_refused(
     name: str, task: str, n_classes: int, kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
-        models.choose_model(name, task, n_classes)
+        models.choose_model(name, task, n_classes, 10)
+
+
+def test_auto_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "MODELS", (SLOW, ENTRY))
+    for name, n_rows, found in (
+        ("auto", 2000, "slow"), ("auto", 2001, "ridge-draws"), ("slow", 2001, "slow"),
+    ):  # fmt: skip
+        assert models.choose_model(name, "regression", 0, n_rows).name == found
+    monkeypatch.setattr(models, "MODELS", (SLOW,))
+    assert models.choose_model("auto", "regression", 0, 2001).name == "slow"
 
 
 def test_names_are_those_of_the_table() -> None:

@@ -98,7 +98,8 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
         session.say("classes", ", ".join(classes))
     else:
         session.say("task", task_of(estimator).name)
-    session.say("draws", f"{draws.n_total}: {draws.n_chains} chains of {draws.n_draws}")
+    size = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
+    session.say("draws", size)
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
     for label, words in diagnosed(estimator.diagnostics_):
         session.say(label, words)

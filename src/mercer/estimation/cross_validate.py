@@ -114,9 +114,11 @@ class Result:
 
 def for_folds(estimator: Any) -> Any:
     """Return the estimator, unfitted, as a fold fits it: one short chain, quiet, no processes."""
-    params = estimator.get_params()
-    short = {"n_chains": 1, "n_draws": min(int(params["n_draws"]), FOLD_DRAWS)}
-    return type(estimator)(**{**params, **short, "n_jobs": None, "progress": False})
+    params = {**estimator.get_params(), "progress": False}
+    if "n_draws" in params:
+        params |= {"n_chains": 1, "n_draws": min(int(params["n_draws"]), FOLD_DRAWS)}
+        params["n_jobs"] = None
+    return type(estimator)(**params)
 
 
 def cross_validate(

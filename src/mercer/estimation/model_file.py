@@ -172,11 +172,16 @@ def decode_labels(fields: Mapping[str, Any]) -> NDArray[Any]:
 
 def json_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the arguments that JSON can hold, without those of the run; others become None."""
-    plain = (str, bool, int, float, type(None))
-    kept = {name: value for name, value in params.items() if isinstance(value, plain)}
-    numbers = {n: v.item() for n, v in params.items() if isinstance(v, np.generic)}
-    names = [name for name in params if name not in _RUN_PARAMS]
-    return {name: kept.get(name, numbers.get(name)) for name in names}
+    return {name: _plain(v) for name, v in params.items() if name not in _RUN_PARAMS}
+
+
+def _plain(value: Any) -> Any:
+    """Return a number or text, or a list of numbers, as plain Python has it; else None."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [each if isinstance(each, (int, float)) else None for each in map(_plain, value)]
+    return value if isinstance(value, (str, bool, int, float, type(None))) else None
 
 
 def draws_to_parts(draws: Draws) -> tuple[dict[str, Any], Arrays]:

@@ -24,7 +24,14 @@ from mercer.estimation.standardize import Standardizer
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 
-__all__ = ["Common", "common_parts", "is_finite", "require", "restore_common"]
+__all__ = [
+    "Common",
+    "check_standardizer",
+    "common_parts",
+    "is_finite",
+    "require",
+    "restore_common",
+]
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ def restore_common(parts: ModelParts) -> Common:
     )
     if common.known_classes is not None:
         _check_classes(common.known_classes)
-    _check_standardizer(common.standardizer, len(common.feature_labels))
+    check_standardizer(common.standardizer, len(common.feature_labels))
     return common
 
 
@@ -112,7 +119,8 @@ def _check_classes(classes: NDArray[Any]) -> None:
     require(is_right, "classes")
 
 
-def _check_standardizer(standardizer: Standardizer, d: int) -> None:
+def check_standardizer(standardizer: Standardizer, d: int) -> None:
+    """Raise ValueError unless a standardiser from a file is one of d columns."""
     for name, values in vars(standardizer).items():
         is_number = values.dtype == (np.int64 if name == "kind" else np.float64)
         require(is_number and values.shape == (d,) and is_finite(values), f"standardizer/{name}")

@@ -107,6 +107,15 @@ class Standardizer:
         """Which columns are bent, not only moved and scaled, shape (d,)."""
         return np.asarray((self.kind == _YEO_JOHNSON) | (self.kind == _ARCSINH))
 
+    def inverse(self, Z: Array) -> Array:
+        """Return rows (m, d) in the units of the inputs; what was clipped stays so."""
+        X = Z * self.after_scale + self.after_centre
+        arcsinh, warped = self.kind == _ARCSINH, self.kind == _YEO_JOHNSON
+        X[:, arcsinh] = np.sinh(X[:, arcsinh])
+        for j in np.flatnonzero(warped):
+            X[:, j] = _unwarped(X[:, j], float(self.shape[j]))
+        return np.asarray(X * self.scale + self.centre)
+
     def _transform(self, X: Array) -> Array:
         is_constant = self.scale == 0.0
         Z = (X - self.centre) / np.where(is_constant, 1.0, self.scale)
@@ -167,6 +176,15 @@ def identity(n_columns: int) -> Standardizer:
     """Keep every column as it is."""
     zeros, ones = np.zeros(n_columns), np.ones(n_columns)
     return Standardizer(np.full(n_columns, _PLAIN), zeros, ones, ones, zeros, ones)
+
+
+def _unwarped(z: Array, shape: float) -> Array:
+    """Invert Yeo-Johnson's warp."""
+    up, down = np.maximum(z, 0.0), np.maximum(-z, 0.0)
+    above = np.expm1(up) if shape == 0.0 else np.expm1(np.log1p(shape * up) / shape)
+    rest = 2.0 - shape
+    below = np.expm1(down) if rest == 0.0 else np.expm1(np.log1p(rest * down) / rest)
+    return np.asarray(np.where(z >= 0.0, above, -below))
 
 
 def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Compiling the loops that GP classification uses, before the user waits for them unawares."""
+"""Compiling the loops that Gaussian processes use, before the user waits for them unawares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer.gp import compiled
-from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.gp.hyperparameters import default_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.kernels import compiled as kernel_loops
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.compilation import compile_first
@@ -28,7 +29,7 @@ def compile_loops(tell: Callable[[str], None]) -> None:
 
 
 def compile_now() -> None:
-    """Solve a tiny problem with every loop that the method uses."""
+    """Solve a tiny problem with every loop of the method."""
     X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
     model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(2))
     model.evaluate(np.zeros(3))

@@ -12,13 +12,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.errors import UsageError
-from mercer.estimation.base import KernelEstimator, encode_classes
+from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice, check_count, check_positive
+from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, run_options
-from mercer.estimation.standardize import METHODS, fit_standardizer
-from mercer.gp.fitting import GPSettings, fit_gp
+from mercer.estimation.standardize import fit_standardizer
+from mercer.gp.base import GPEstimator
+from mercer.gp.fitting import fit_gp
 from mercer.gp.predict import LatentDraws, latent_moments, success_probability
 from mercer.gp.saved import parts_of, restore
 from mercer.kernels.squared_exponential import SquaredExponentialARD
@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 _SMALLEST_PROBA = 1e-12
 
 
-class GPClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     """Binary classification by a Gaussian process, with hybrid Monte Carlo over hyperparameters.
 
     The latent function has a squared exponential covariance with one weight per input (automatic
@@ -212,10 +212,9 @@ class GPClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         Xs = self.standardizer_.transform(X)
-        settings = GPSettings(self.inference, self.prior, self.n_leapfrog, self.step_size)
-        options = run_options(
-            common, digest_arrays(Xs, y01), {**settings.as_options(), **self._counts()}, started
-        )
+        settings = self._settings()
+        identity = {**settings.as_options("GPClassifier"), **self._counts()}
+        options = run_options(common, digest_arrays(Xs, y01), identity, started)
         fitted = fit_gp(Xs, y01, settings, options, self.feature_labels_)
         self._set_fitted(Xs, y01, fitted.draws, fitted.diagnostics, fitted.notes)
         return self
@@ -272,19 +271,8 @@ class GPClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return tags
 
     def _check_arguments(self) -> CommonArguments:
-        check_choice("inference", self.inference, ("hmc", "nuts", "map"))
-        check_choice("prior", self.prior, ("wide", "paper"))
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))
-        check_choice("standardize", self.standardize, METHODS)
-        if (self.n_leapfrog is None) != (self.step_size is None):
-            raise UsageError("n_leapfrog and step_size are given together or not at all")
-        if self.n_leapfrog is not None:
-            check_choice("inference (with n_leapfrog)", self.inference, ("hmc",))
-            check_count("n_leapfrog", self.n_leapfrog, 1)
-            check_positive("step_size", self.step_size)
-        # The maximum is found in no time: there is no state to save.
-        checkpoint = None if self.inference == "map" else self.checkpoint
-        return self._common(checkpoint)
+        return self._check_sampler()
 
     @staticmethod
     def _encode_target(y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
@@ -304,14 +292,8 @@ class GPClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         diagnostics: Diagnostics,
         notes: tuple[str, ...],
     ) -> None:
-        self._X, self._y = X, y
-        self.posterior_ = draws
-        self.diagnostics_ = diagnostics
-        self.notes_ = notes
-        self.relevance_ = np.exp(draws.flat("log_weight"))
-        prior = GPSettings(self.inference, self.prior, None, None).prior_of(X.shape[1])
-        lower, upper = prior.interval(0.9)
-        self.prior_weight_interval_ = (float(np.exp(lower[1])), float(np.exp(upper[1])))
+        self._y = y
+        self._set_posterior(X, draws, diagnostics, notes)
 
     def _latent_draws(self) -> LatentDraws:
         draws = self.posterior_

@@ -1,4 +1,4 @@
-"""From data and settings to the draws of a GP classifier."""
+"""From a posterior of hyperparameters and settings to its draws; for classifiers, from the data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.gp.compilation import compile_loops
-from mercer.gp.model import NO_EVIDENCE, HyperparameterPosterior, default_prior, paper_prior
-from mercer.gp.sampler import Maximum, Recorder, find_maximum, make_sampler, paper_hmc
+from mercer.gp.hyperparameters import (
+    NO_EVIDENCE,
+    HyperparameterTarget,
+    default_prior,
+    paper_prior,
+)
+from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.sampler import Maximum, Record, Recorder, find_maximum, make_sampler, paper_hmc
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.normal_prior import NormalPrior
 from mercer.posterior.diagnostics import Diagnostics, diagnose
@@ -22,7 +28,7 @@ from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
 from mercer.sampling.progress import tell
 
-__all__ = ["FittedGP", "GPSettings", "fit_gp"]
+__all__ = ["FittedGP", "GPSettings", "fit_gp", "fit_posterior", "monitored_rows"]
 
 Array = NDArray[np.float64]
 
@@ -39,12 +45,12 @@ class GPSettings:
     n_leapfrog: int | None
     step_size: float | None
 
-    def as_options(self) -> dict[str, Any]:
+    def as_options(self, estimator: str) -> dict[str, Any]:
         """Return the options that the draws depend on, as JSON can hold them."""
-        return {"estimator": "GPClassifier", **asdict(self)}
+        return {"estimator": estimator, **asdict(self)}
 
     def prior_of(self, n_inputs: int) -> NormalPrior:
-        """Return the prior of the log parameters."""
+        """Return the prior of the log parameters of the kernel."""
         return paper_prior(n_inputs) if self.prior == "paper" else default_prior(n_inputs)
 
 
@@ -60,13 +66,37 @@ class FittedGP:
 def fit_gp(
     X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
 ) -> FittedGP:
-    """Draw hyperparameters for standardised inputs (n, d) and targets in {0, 1}."""
-    compile_loops(lambda line: tell(line, options.progress))
+    """Draw hyperparameters of a classifier for standardised inputs (n, d), targets in {0, 1}."""
     n, d = X.shape
     model = HyperparameterPosterior(X, y, SquaredExponentialARD(), settings.prior_of(d))
-    rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
-    recorder = Recorder(y, np.sort(rows))
+    recorder = Recorder(y, monitored_rows(options, n))
     labels = Labels({"log_weight": names}, _MONITORED)
+    return fit_posterior(model, recorder, settings, options, labels)
+
+
+def monitored_rows(options: RunOptions, n: int) -> NDArray[np.int64]:
+    """Draw the rows, 20 at most, whose latent values are monitored: sorted positions."""
+    rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
+    return np.sort(rows)
+
+
+def fit_posterior(
+    model: HyperparameterTarget,
+    recorder: Record,
+    settings: GPSettings,
+    options: RunOptions,
+    labels: Labels,
+) -> FittedGP:
+    """Draw the hyperparameters of a GP from their posterior, or find its maximum.
+
+    Raises
+    ------
+    NumericalError
+        If the evidence cannot be computed where the chains are.
+    SamplingStoppedError
+        After Ctrl-C or SIGTERM, once checkpoints are written.
+    """
+    compile_loops(lambda line: tell(line, options.progress))
     finished = load_finished(options, labels=labels)
     if finished is not None:
         return _diagnosed(finished)
@@ -80,20 +110,9 @@ def fit_gp(
         maximum = find_maximum(model, with_covariance=not is_map, deadline=options.deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
-    return _diagnosed(_sample(settings, model, maximum, recorder, options, labels))
-
-
-def _sample(
-    settings: GPSettings,
-    model: HyperparameterPosterior,
-    maximum: Maximum,
-    recorder: Recorder,
-    options: RunOptions,
-    labels: Labels,
-) -> Sampled:
-    sampler = make_sampler(settings.inference, model, maximum, recorder)
+    tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup)
-    return sample(sampler, options, adaptation=adaptation, labels=labels)
+    return _diagnosed(sample(tuned, options, adaptation=adaptation, labels=labels))
 
 
 def _diagnosed(sampled: Sampled) -> FittedGP:
@@ -102,7 +121,7 @@ def _diagnosed(sampled: Sampled) -> FittedGP:
     return FittedGP(sampled.draws, diagnose(sampled.draws), sampled.notes)
 
 
-def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> FittedGP:
+def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> FittedGP:
     """Wrap the maximum as one draw; whether it converged is all that there is to diagnose."""
     variables = {
         name: np.asarray(value)[np.newaxis, np.newaxis]

@@ -8,27 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
+from mercer.gp.hyperparameters import is_within_range, no_density, paper_start
 from mercer.gp.laplace import fit_laplace
 from mercer.kernels.base import Kernel
 from mercer.numerics.normal_prior import NormalPrior
 from mercer.numerics.workspace import Workspace
 from mercer.sampling.target import Point
 
-__all__ = [
-    "LARGEST_LOG",
-    "NO_EVIDENCE",
-    "HyperparameterPosterior",
-    "default_prior",
-    "paper_prior",
-    "paper_start",
-]
+__all__ = ["HyperparameterPosterior"]
 
 Array = NDArray[np.float64]
-
-NO_EVIDENCE = "the evidence cannot be computed in double precision; standardise the inputs"
-
-# exp(40) is beyond any scale that data can tell apart, and within double precision.
-LARGEST_LOG = 40.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +48,11 @@ class HyperparameterPosterior:
                 f"a prior of {len(self.prior.mean)} parameters for a kernel of {n_parameters}"
             )
 
+    @property
+    def starts(self) -> tuple[Array, ...]:
+        """The paper's start, whatever the prior."""
+        return (paper_start(self.X.shape[1]),)
+
     def evaluate(self, theta: Array) -> Point:
         """Log density, gradient and dual coefficients at theta.
 
@@ -66,7 +60,7 @@ class HyperparameterPosterior:
         there; that is so only for hyperparameters beyond e^40 or of no meaning in double precision.
         """
         n = len(self.y)
-        if not np.all(np.abs(theta) < LARGEST_LOG):
+        if not is_within_range(theta):
             return _outside(theta, n)
         try:
             K = self.kernel.gram(theta, self.X, out=self.workspace.take("gram", n))
@@ -89,29 +83,4 @@ class HyperparameterPosterior:
 
 
 def _outside(theta: Array, n: int) -> Point:
-    zeros = {name: np.zeros(n) for name in ("a", "q", "f", "gain", "K_q")}
-    return Point(theta, -np.inf, np.zeros_like(theta), zeros)
-
-
-def default_prior(n_inputs: int) -> NormalPrior:
-    """log v0 ~ N(1, 3^2), log w_l ~ N(-1 - log d, 2^2).
-
-    Wide where data speak (separable classes want v0 of e^4 to e^7), and with the weight of an
-    input that says nothing at a size that does not slow the chain down.
-    """
-    mean = np.full(n_inputs + 1, -1.0 - np.log(n_inputs))
-    std = np.full(n_inputs + 1, 2.0)
-    mean[0], std[0] = 1.0, 3.0
-    return NormalPrior(mean, std)
-
-
-def paper_prior(n_inputs: int) -> NormalPrior:
-    """N(-3, 3^2) for every log parameter: section 2.3 of the paper."""
-    return NormalPrior(np.full(n_inputs + 1, -3.0), np.full(n_inputs + 1, 3.0))
-
-
-def paper_start(n_inputs: int) -> Array:
-    """0 for log v0 and -2 for every log w: section 2.3 of the paper."""
-    theta = np.full(n_inputs + 1, -2.0)
-    theta[0] = 0.0
-    return theta
+    return no_density(theta, {name: np.zeros(n) for name in ("a", "q", "f", "gain", "K_q")})

@@ -1,6 +1,6 @@
-"""Samplers over the hyperparameters of a GP classifier, and the point that they start from.
+"""Samplers over the hyperparameters of a GP, and the point that they start from.
 
-**Target.** `mercer.gp.model.HyperparameterPosterior`.
+**Target.** `mercer.gp.hyperparameters.HyperparameterTarget`.
 
 **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by central differences of
 the gradient; jittered HMC from draws of that Gaussian with the inverse Hessian as covariance of
@@ -9,13 +9,13 @@ the mass; in warm-up the mass is estimated anew from the draws.
 **Paper** (`paper_hmc`): theta starts at 0 and -2, unit mass, 20 leapfrog steps of 0.1
 (section 2.3), no tuning.
 
-**Cost.** About 15 gradients for the maximum, 2 (d + 1) for the Hessian.
+**Cost.** About 15 gradients for each search of a maximum, two a parameter for the Hessian.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,16 +24,17 @@ from scipy.optimize import minimize
 
 from mercer.errors import NumericalError
 from mercer.gp.correction import damped_correction, posterior_variance
-from mercer.gp.model import NO_EVIDENCE, HyperparameterPosterior, paper_start
+from mercer.gp.hyperparameters import NO_EVIDENCE, HyperparameterTarget
 from mercer.sampling.hmc import HMC
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.mass import mass_from_covariance, unit_mass
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.target import Point
 
-__all__ = ["Maximum", "Recorder", "find_maximum", "make_sampler", "paper_hmc"]
+__all__ = ["Maximum", "Record", "Recorder", "find_maximum", "make_sampler", "paper_hmc"]
 
 Array = NDArray[np.float64]
+Record = Callable[[Point], Mapping[str, Array]]
 
 _FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
 _HESSIAN_STEP = 0.05  # of log parameters; the error of a central difference is of its square
@@ -50,7 +51,7 @@ class Maximum:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Name the parts of an evaluated point that a draw keeps.
+    """Name the parts of an evaluated point that a draw of a classifier keeps.
 
     Attributes
     ----------
@@ -99,12 +100,29 @@ class _FixedStart:
 
 
 def find_maximum(
-    model: HyperparameterPosterior, *, with_covariance: bool, deadline: float | None = None
+    model: HyperparameterTarget, *, with_covariance: bool, deadline: float | None = None
 ) -> Maximum:
-    """Find the maximum of the posterior from the paper's start, and its Gaussian if wanted.
+    """Find the highest of the maxima next to the model's starts, and its Gaussian if wanted.
 
-    The search, though not the Hessian, ends at ``deadline``, in seconds of `time.monotonic`.
+    The searches, though not the Hessian, end at ``deadline``, in seconds of `time.monotonic`.
+
+    Raises
+    ------
+    NumericalError
+        If the evidence can be computed at none of the places where they end.
     """
+    found = [_search(model, start, deadline) for start in model.starts]
+    point, is_converged = max(found, key=lambda end: end[0].log_density)
+    if not np.isfinite(point.log_density):
+        raise NumericalError(NO_EVIDENCE)
+    covariance = _covariance(model, point) if with_covariance else None
+    return Maximum(point, covariance, is_converged)
+
+
+def _search(
+    model: HyperparameterTarget, start: Array, deadline: float | None
+) -> tuple[Point, bool]:
+    """Climb from a start; where the climb ends, and whether it converged."""
     points: dict[bytes, Point] = {}
 
     def objective(theta: Array) -> tuple[float, Array]:
@@ -121,20 +139,16 @@ def find_maximum(
 
     result = minimize(
         objective,
-        paper_start(model.X.shape[1]),
+        start,
         jac=True,
         method="L-BFGS-B",
         callback=stop_when_late,
         options={"maxiter": 100, "ftol": 1e-9},
     )
-    point = points.get(result.x.tobytes()) or model.evaluate(result.x)
-    if not np.isfinite(point.log_density):
-        raise NumericalError(NO_EVIDENCE)
-    covariance = _covariance(model, point) if with_covariance else None
-    return Maximum(point, covariance, bool(result.success))
+    return points.get(result.x.tobytes()) or model.evaluate(result.x), bool(result.success)
 
 
-def _covariance(model: HyperparameterPosterior, point: Point) -> Array:
+def _covariance(model: HyperparameterTarget, point: Point) -> Array:
     """Inverse of the negative Hessian at the maximum, no wider than the prior in any direction."""
     p = len(point.position)
     hessian = np.empty((p, p))
@@ -151,7 +165,7 @@ def _covariance(model: HyperparameterPosterior, point: Point) -> Array:
 
 
 def make_sampler(
-    inference: str, model: HyperparameterPosterior, maximum: Maximum, recorder: Recorder
+    inference: str, model: HyperparameterTarget, maximum: Maximum, recorder: Record
 ) -> HMC | NUTS:
     """Make the jittered HMC or the NUTS that warm-up then tunes."""
     assert maximum.covariance is not None
@@ -164,10 +178,9 @@ def make_sampler(
 
 
 def paper_hmc(
-    model: HyperparameterPosterior, recorder: Recorder, *, n_leapfrog: int, step_size: float
+    model: HyperparameterTarget, recorder: Record, *, n_leapfrog: int, step_size: float
 ) -> HMC:
     """Make the paper's HMC: fixed steps, unit mass, fixed start."""
-    n_inputs = model.X.shape[1]
-    tuning = HamiltonianTuning(step_size, unit_mass(n_inputs + 1))
-    start = _FixedStart(paper_start(n_inputs))
+    start = _FixedStart(model.starts[0])
+    tuning = HamiltonianTuning(step_size, unit_mass(len(start.position)))
     return HMC(model, start, recorder, tuning, n_leapfrog=n_leapfrog, path_length=None)

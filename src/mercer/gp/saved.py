@@ -1,7 +1,8 @@
-"""A fitted GP classifier as parts of a model file and back."""
+"""A fitted GP as parts of a model file, and a classifier back from them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,40 +10,34 @@ from numpy.typing import NDArray
 
 from mercer.estimation.model_file import ModelParts, json_params
 from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
-from mercer.gp.model import LARGEST_LOG
+from mercer.gp.hyperparameters import LARGEST_LOG
+from mercer.posterior.draws import Draws
 
-__all__ = ["parts_of", "restore"]
+__all__ = ["check_draws", "parts_of", "restore", "restore_rows"]
 
 Array = NDArray[np.float64]
 
+_LARGEST = 1e100  # standardised values are within this: their squares are finite
+
 
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
-    """Split a fitted classifier, with its standardised rows and targets, into parts."""
+    """Split a fitted estimator, with its standardised rows and targets, into parts."""
     values, arrays = common_parts(model)
     return ModelParts(json_params(model.get_params()), values, arrays | {"X": X, "y": y})
 
 
 def restore(parts: ModelParts) -> tuple[Common, Array, Array]:
-    """Put the parts together again: what is common, standardised rows, targets in {0, 1}.
+    """Put a classifier together again: what is common, standardised rows, targets in {0, 1}.
 
     Raises
     ------
     ValueError, KeyError, TypeError
         If something is missing or does not fit; the reader of the file names it.
     """
-    common, X, y = restore_common(parts), parts.arrays["X"], parts.arrays["y"]
-    require(X.ndim == 2 and X.size > 0 and X.dtype == np.float64, "rows")
+    common, X, y = restore_rows(parts)
     n, d = X.shape
-    require(len(common.feature_labels) == d, "names of columns")
-    require(y.shape == (n,) and y.dtype == np.float64, "targets")
-    require(bool(np.isin(y, (0.0, 1.0)).all()) and is_finite(X), "values of rows")
+    require(bool(np.isin(y, (0.0, 1.0)).all()), "targets")
     require(common.classes.shape == (2,), "classes")
-    _check_draws(common, y, d)
-    return common, X, y
-
-
-def _check_draws(common: Common, y: Array, d: int) -> None:
-    draws, n = common.draws, len(y)
     shapes = {
         "log_signal_variance": (),
         "log_weight": (d,),
@@ -50,12 +45,32 @@ def _check_draws(common: Common, y: Array, d: int) -> None:
         "dual_coef": (n,),
         "dual_correction": (n,),
     }
+    check_draws(common.draws, shapes, ("log_signal_variance", "log_weight"))
+    is_right = np.abs(y - common.draws.flat("dual_coef")) <= 1.0
+    require(bool(is_right.all()), "draws of dual_coef")
+    return common, X, y
+
+
+def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
+    """Put together what all GP models have: what is common, standardised rows, targets."""
+    common, X, y = restore_common(parts), parts.arrays["X"], parts.arrays["y"]
+    require(X.ndim == 2 and X.size > 0 and X.dtype == np.float64, "rows")
+    n, d = X.shape
+    require(len(common.feature_labels) == d, "names of columns")
+    require(y.shape == (n,) and y.dtype == np.float64, "targets")
+    require(bool((np.abs(X) <= _LARGEST).all()) and is_finite(y), "values of rows")
+    return common, X, y
+
+
+def check_draws(
+    draws: Draws, shapes: Mapping[str, tuple[int, ...]], log_parameters: tuple[str, ...]
+) -> None:
+    """Raise ValueError unless there are finite draws of these shapes, log parameters in range."""
     for name, shape in shapes.items():
         values = draws.variables.get(name)
         if values is None:
             raise ValueError(f"no draws of {name}")
         is_right = values.shape[2:] == shape and values.dtype == np.float64
         require(is_right and is_finite(values), f"draws of {name}")
-    for name in ("log_signal_variance", "log_weight"):
+    for name in log_parameters:
         require(bool((np.abs(draws.variables[name]) <= LARGEST_LOG).all()), f"draws of {name}")
-    require(bool((np.abs(y - draws.flat("dual_coef")) <= 1.0).all()), "draws of dual_coef")

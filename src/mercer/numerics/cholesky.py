@@ -1,7 +1,7 @@
 """Cholesky factors and what is computed from them: the only home of factorisations and jitter.
 
-No jitter is added anywhere yet: the one matrix that is factorised, I + W^.5 K W^.5, has no
-eigenvalue below one.
+No jitter is added anywhere yet: no eigenvalue of I + W^.5 K W^.5 is below one, and those of a
+regressor's K + s2 I have a floor that is part of its model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from scipy.linalg import blas, lapack
 
 from mercer.errors import NumericalError
 
-__all__ = ["factorise", "invert_factored", "solve_lower", "symmetric_product"]
+__all__ = [
+    "factorise",
+    "invert_factored",
+    "solve_factored",
+    "solve_lower",
+    "solve_positive",
+    "symmetric_product",
+]
 
 # Below this size one LAPACK call inverts a triangle fastest; above, two halves and two products.
 _LEAF = 64
@@ -74,6 +81,28 @@ def solve_lower(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.fl
     x, info = lapack.dtrtrs(L, b, lower=1)
     if info != 0:
         raise NumericalError(f"triangular solve of order {len(L)} failed ({info})")
+    return np.asarray(x)
+
+
+def solve_factored(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve B x = b for a vector, where B = L L'."""
+    x, info = lapack.dpotrs(L, b, lower=1)
+    if info != 0:
+        raise NumericalError(f"solve of order {len(L)} failed ({info})")
+    return np.asarray(x)
+
+
+def solve_positive(B: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve B x = b for a symmetric positive definite B; neither is changed.
+
+    Raises
+    ------
+    NumericalError
+        If B is not positive definite to working precision.
+    """
+    _, x, info = lapack.dposv(B, b, lower=1)
+    if info != 0:
+        raise NumericalError(f"matrix of order {len(B)} is not positive definite (pivot {info})")
     return np.asarray(x)
 
 

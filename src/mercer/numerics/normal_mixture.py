@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
+from mercer.numerics.quantile_search import search_quantiles
+
 __all__ = ["mixture_cdf", "mixture_log_density", "mixture_quantiles"]
 
 Array = NDArray[np.float64]
@@ -15,9 +17,6 @@ Array = NDArray[np.float64]
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Beyond so many standard deviations the square overflows; the log density stays finite instead.
 _FARTHEST = 1e150
-# Every so many steps the bracket is halved, so that it shrinks whatever Newton does.
-_HALVE_EVERY = 4
-_MOST_STEPS = 400
 
 
 def mixture_log_density(y: Array, locations: Array, scales: Array) -> Array:
@@ -79,8 +78,7 @@ def mixture_quantiles(p: float, locations: Array, scales: Array, tolerance: floa
     -----
     The equation solved is Phi^-1(F(x)) = Phi^-1(p), which is straight where the mixture is a
     normal. The quantile lies between the smallest and the largest of its components' quantiles.
-    Near the end Newton's step is lengthened by the tolerance, so that the bracket closes from both
-    sides. Upper quantiles are the lower ones of the reflected mixture: small tails are not lost to
+    Upper quantiles are the lower ones of the reflected mixture: small tails are not lost to
     1 - p. Cost about 5 evaluations of all components.
     """
     if p > 0.5:
@@ -91,18 +89,12 @@ def mixture_quantiles(p: float, locations: Array, scales: Array, tolerance: floa
     low, high = ends.min(axis=1), ends.max(axis=1)
     mean = locations.mean(axis=1)
     spread = np.sqrt(np.mean(scales**2 + (locations - mean[:, np.newaxis]) ** 2, axis=1))
-    x: Array = np.clip(mean + goal * spread, low, high)
-    active = np.flatnonzero(high - low > 2.0 * tolerance)
-    for step in range(1, _MOST_STEPS):
-        if not len(active):
-            break
-        here = x[active]
-        gap, slope = _gap_and_slope(here, goal, locations[active], scales[active])
-        low[active] = np.where(gap < 0.0, here, low[active])
-        high[active] = np.where(gap < 0.0, high[active], here)
-        x[active] = _next(here, gap, slope, low[active], high[active], tolerance, step)
-        active = active[high[active] - low[active] > 2.0 * tolerance]
-    return x
+    x = np.clip(mean + goal * spread, low, high)
+
+    def gap_and_slope(points: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+        return _gap_and_slope(points, goal, locations[rows], scales[rows])
+
+    return search_quantiles(x, low, high, gap_and_slope, tolerance)
 
 
 def _gap_and_slope(x: Array, goal: float, locations: Array, scales: Array) -> tuple[Array, Array]:
@@ -112,18 +104,3 @@ def _gap_and_slope(x: Array, goal: float, locations: Array, scales: Array) -> tu
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         heights = np.exp(0.5 * (score**2)[:, np.newaxis] - 0.5 * z * z) / scales
     return score - goal, heights.mean(axis=1)
-
-
-def _next(
-    x: Array, gap: Array, slope: Array, low: Array, high: Array, tolerance: float, step: int
-) -> Array:
-    """Return Newton's next point, or the middle of the bracket where it leads outside."""
-    middle = 0.5 * (low + high)
-    if step % _HALVE_EVERY == 0:
-        return middle
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        move = -gap / slope
-    move = np.where(np.abs(move) < tolerance, move + np.copysign(tolerance, -gap), move)
-    proposed = x + move
-    is_inside = (proposed > low) & (proposed < high)
-    return np.asarray(np.where(is_inside, proposed, middle))

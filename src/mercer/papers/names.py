@@ -49,6 +49,26 @@ NAMES = (
         "Graepel & Herbrich, sections 4 to 6: what is claimed in words",
     ),
     NamedReproduction(
+        "basis-table-1",
+        "mercer.papers.basis_table_1",
+        "Vermaak et al., Table 1, sinc: errors, kernels and noise of sequential regression",
+    ),
+    NamedReproduction(
+        "basis-table-2",
+        "mercer.papers.basis_table_2",
+        "Vermaak et al., Table 2, Boston housing: errors and kernels",
+    ),
+    NamedReproduction(
+        "basis-figure-1",
+        "mercer.papers.basis_figure_1",
+        "Vermaak et al., Figure 1: error against particles, and a typical fit",
+    ),
+    NamedReproduction(
+        "basis-claims",
+        "mercer.papers.basis_claims",
+        "Vermaak et al., what is claimed in words, and the printed weights",
+    ),
+    NamedReproduction(
         "spectral-table-1",
         "mercer.papers.spectral_table_1",
         "Oliva et al., Table 1: regression errors of BaNK and its rivals",

@@ -89,6 +89,18 @@ class Draws:
         """Number of kept draws over all chains."""
         return self.n_chains * self.n_draws
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether these are populations of weighted particles, not chains."""
+        return self.log_weights is not None
+
+    @property
+    def size_words(self) -> str:
+        """How many there are, such as "4 chains of 500 draws"."""
+        if self.is_weighted:
+            return f"{self.n_total} weighted particles"
+        return f"{self.n_chains} chain{'s' * (self.n_chains > 1)} of {self.n_draws} draws"
+
     def flat(self, name: str) -> NDArray[Any]:
         """Return the draws of one variable, chain after chain.
 

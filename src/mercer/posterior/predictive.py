@@ -10,8 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.errors import DataError, UsageError
+from mercer.errors import UsageError
 from mercer.numerics.normal_mixture import mixture_cdf, mixture_log_density, mixture_quantiles
+from mercer.posterior.mixture_checks import check_components, one_value_per_row
 
 __all__ = ["NormalMixture", "Predictive", "check_level"]
 
@@ -79,17 +80,7 @@ class NormalMixture:
     centre: Array | None = None
 
     def __post_init__(self) -> None:
-        shape = self.locations.shape
-        is_right = len(shape) == 2 and shape[1] > 0 and self.scales.shape in (shape[1:], shape)
-        if not is_right or (self.centre is not None and self.centre.shape != shape[:1]):
-            raise DataError(
-                f"need locations of shape (m, C), scales of (C,) or (m, C) and a centre of (m,), "
-                f"got {shape}, {self.scales.shape} and "
-                f"{None if self.centre is None else self.centre.shape}"
-            )
-        is_finite = np.isfinite(self.locations).all() and np.isfinite(self.scales).all()
-        if not is_finite or np.any(self.scales <= 0):
-            raise DataError("locations must be finite, and scales finite and positive")
+        check_components(self.locations, self.scales, self.centre)
 
     @cached_property
     def _average(self) -> Array:
@@ -113,11 +104,13 @@ class NormalMixture:
 
     def log_density(self, y: ArrayLike) -> Array:
         """Return the log density of one finite value per row, in nats; finite."""
-        return mixture_log_density(self._values(y), self.locations, self.scales)
+        return mixture_log_density(
+            one_value_per_row(y, len(self.locations)), self.locations, self.scales
+        )
 
     def cdf(self, y: ArrayLike) -> Array:
         """Return the probability of values up to y, one per row."""
-        return mixture_cdf(self._values(y), self.locations, self.scales)
+        return mixture_cdf(one_value_per_row(y, len(self.locations)), self.locations, self.scales)
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Return the ends of the central interval, with equal probability on both sides.
@@ -166,15 +159,6 @@ class NormalMixture:
         scales = np.broadcast_to(self.scales, self.locations.shape)
         noise = rng.standard_normal((n, len(self.locations)))
         return np.asarray(self.locations[:, chosen].T + scales[:, chosen].T * noise)
-
-    def _values(self, y: ArrayLike) -> Array:
-        values = np.asarray(y, dtype=np.float64)
-        if values.shape != self.locations.shape[:1] or not np.isfinite(values).all():
-            raise DataError(
-                f"need one finite value for each of {len(self.locations)} rows, got shape "
-                f"{values.shape}"
-            )
-        return values
 
 
 def check_level(level: float) -> None:

@@ -10,11 +10,12 @@ from mercer.errors import UsageError
 from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
-from mercer.report import gp, spectral, sphere
+from mercer.report import basis, gp, gp_numbers, spectral, sphere
 from mercer.report.chains import chains_section, diagnostics_section
 from mercer.report.held_out import class_sections, class_tiles
 from mercer.report.held_out_numbers import number_sections, number_tiles
 from mercer.report.overview import fit_section, reproduce_section
+from mercer.report.particles import particles_section
 from mercer.report.section import Report, Section, Tile
 from mercer.report.words import count, percent
 
@@ -35,8 +36,17 @@ _METHODS: Final = {
     "GPClassifier": _Method(
         gp.TITLE, gp.GLOSSARY, gp.describe, lambda model, _: gp.sections(model)
     ),
+    "GPRegressor": _Method(
+        gp_numbers.TITLE,
+        gp_numbers.GLOSSARY,
+        gp_numbers.describe,
+        lambda model, _: gp_numbers.sections(model),
+    ),
     "KernelGibbsClassifier": _Method(
         sphere.TITLE, sphere.GLOSSARY, sphere.describe, sphere.sections
+    ),
+    "SequentialKernelRegressor": _Method(
+        basis.TITLE, basis.GLOSSARY, basis.describe, lambda model, _: basis.sections(model)
     ),
     "BaNKRegressor": _Method(
         spectral.TITLE,
@@ -94,13 +104,13 @@ def build_report(
     kind = type(estimator).__name__
     if kind not in _METHODS:
         raise UsageError(f"there is no report for {kind}, only for {', '.join(_METHODS)}")
-    method = _METHODS[kind]
+    method, draws = _METHODS[kind], estimator.posterior_
     held_out = _HELD_OUT[task_of(estimator).name]
     sections = (
         fit_section(estimator, method.describe(estimator), provenance),
         *(held_out.sections(evaluation) if audit is None or evaluation is not None else ()),
         *method.sections(estimator, audit),
-        chains_section(estimator),
+        particles_section(estimator) if draws.is_weighted else chains_section(estimator),
         diagnostics_section(estimator, method.glossary),
         reproduce_section(estimator, provenance),
     )
@@ -120,11 +130,11 @@ def _subtitle(provenance: Provenance | None) -> str:
 
 
 def _sampling_tile(estimator: Any) -> Tile:
-    n_warnings = len(estimator.diagnostics_.warnings)
+    n_warnings, draws = len(estimator.diagnostics_.warnings), estimator.posterior_
     return Tile(
         "Sampling",
         "no warnings" if n_warnings == 0 else f"{n_warnings} warning{'s' * (n_warnings > 1)}",
-        f"{count(estimator.posterior_.n_total)} draws, see Diagnostics",
+        f"{count(draws.n_total)} {'particles' if draws.is_weighted else 'draws'}, see Diagnostics",
         needs_attention=n_warnings > 0,
     )
 

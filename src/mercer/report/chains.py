@@ -7,6 +7,7 @@ from typing import Any, Final
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.report.figures import ranks_svg, trace_svg
+from mercer.report.particles import weights_text
 from mercer.report.section import Figure, Section, from_table
 from mercer.report.words import count, percent
 
@@ -80,13 +81,8 @@ def diagnostics_section(estimator: Any, glossary: str) -> Section:
             + ("not converged." if diagnostics.warnings else "converged."),
         )
         return Section("diagnostics", "Diagnostics", point, warnings=diagnostics.warnings)
-    text = (
-        _summary(diagnostics),
-        "R-hat compares the chains with each other: it is 1 when they agree, and below 1.01 is "
-        "wanted. The effective sample size (ESS) is how many independent draws these are worth: "
-        "bulk for means, tail for the ends of intervals; 400 is wanted. The Monte Carlo standard "
-        "error (mcse) is how far a mean may be off because there are finitely many draws.",
-    )
+    is_weighted = estimator.posterior_.is_weighted
+    text = weights_text(diagnostics) if is_weighted else _chains_text(diagnostics)
     table = from_table(
         f"All monitored quantities. {glossary}",
         diagnostics.table,
@@ -98,8 +94,18 @@ def diagnostics_section(estimator: Any, glossary: str) -> Section:
         "Diagnostics",
         text,
         warnings=diagnostics.warnings,
-        points=_points(diagnostics),
+        points=() if is_weighted else _points(diagnostics),
         tables=(table,),
+    )
+
+
+def _chains_text(diagnostics: Diagnostics) -> tuple[str, ...]:
+    return (
+        _summary(diagnostics),
+        "R-hat compares the chains with each other: it is 1 when they agree, and below 1.01 is "
+        "wanted. The effective sample size (ESS) is how many independent draws these are worth: "
+        "bulk for means, tail for the ends of intervals; 400 is wanted. The Monte Carlo standard "
+        "error (mcse) is how far a mean may be off because there are finitely many draws.",
     )
 
 

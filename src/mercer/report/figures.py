@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.plot import (
     boundaries,
+    centres,
     error_coverage,
     evidence_curve,
     interval_coverage,
     label_errors,
     learned_kernel,
+    particles,
     pit,
     predicted_band,
     predictions,
+    prequential,
     ranks,
     relevance,
     reliability,
@@ -35,14 +38,17 @@ from mercer.sphere.evidence import EvidenceCurve
 
 __all__ = [
     "boundaries_svg",
+    "centres_svg",
     "coverage_svg",
     "evidence_svg",
     "interval_coverage_svg",
     "kernel_svg",
     "label_errors_svg",
+    "particles_svg",
     "pit_svg",
     "predicted_band_svg",
     "predictions_svg",
+    "prequential_svg",
     "ranks_svg",
     "relevance_svg",
     "reliability_svg",
@@ -147,6 +153,26 @@ def spectral_density_svg(model: Any, column: int) -> str:
     fig = bare_figure(_WIDTH, 3.6)
     spectral_density(model, column, ax=fig.subplots())
     return to_svg(fig)
+
+
+def centres_svg(model: Any, n_centres: int) -> str:
+    """Draw the centres of a sum of few kernels, in one or two inputs."""
+    fig = bare_figure(_WIDTH, 3.6 if model.n_features_in_ == 1 else 4.4)
+    centres(model, n_centres, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def prequential_svg(log_density: ArrayLike) -> str:
+    """Draw how well rows were predicted, along the stream."""
+    fig = bare_figure(_WIDTH, 3.4)
+    prequential(log_density, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def particles_svg(draws: Draws, names: Sequence[str]) -> str:
+    """Draw the posterior of the named scalars as the weights have it."""
+    fig = bare_figure(_WIDTH, 0.4 + 1.9 * -(-len(names) // 3))
+    return to_svg(particles(draws, names, fig=fig))
 
 
 def trace_svg(draws: Draws, names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The part of a report that is about Gaussian process classification."""
+"""The part of a report that is about Gaussian processes; what it says of classifiers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from mercer.report.figures import relevance_svg
 from mercer.report.section import Figure, Section, from_table
 from mercer.report.words import count, percent
 
-__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+__all__ = ["AVERAGED", "GLOSSARY", "HOLDS_ROWS", "TITLE", "describe", "sections"]
 
 TITLE: Final = "Gaussian process classifier"
 GLOSSARY: Final = (
     "log_weight: logarithm of an input's weight. log_signal_variance: of how far the function may "
     "rise and fall, squared. log_density: of the posterior density, up to a constant. latent: the "
     "function itself at some of the training rows."
+)
+AVERAGED: Final = (
+    "is not fixed at one best guess: Markov chain Monte Carlo drew {} plausible settings, and "
+    "every prediction is an average over them."
+)
+HOLDS_ROWS: Final = (
+    "A Gaussian process predicts from its training rows, so a saved model file contains all "
+    "of them: share it as you would share the data."
 )
 
 
@@ -28,11 +36,8 @@ def describe(estimator: Any) -> tuple[str, ...]:
     return (
         f"The model is a smooth unknown function of the inputs; its logistic transform is the "
         f"probability of “{label}”. How fast the function may change along each input, and how "
-        "far it may rise and fall, is not fixed at one best guess: Markov chain Monte Carlo drew "
-        f"{count(draws.n_total)} plausible settings, and every prediction is an average over "
-        "them.",
-        "A Gaussian process predicts from its training rows, so a saved model file contains all "
-        "of them: share it as you would share the data. This report holds summaries only.",
+        f"far it may rise and fall, {AVERAGED.format(count(draws.n_total))}",
+        f"{HOLDS_ROWS} This report holds summaries only.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import Provenance
 from mercer.report.section import Cell, NamedTable, Section
 from mercer.report.words import count, duration, listing
@@ -18,11 +19,7 @@ def fit_section(
 ) -> Section:
     """Build the section that says what was fitted on what."""
     draws = estimator.posterior_
-    sampled = (
-        f"{count(draws.n_total)} draws: {draws.n_chains} chains of {count(draws.n_draws)}"
-        if draws.n_chains > 1
-        else f"{count(draws.n_total)} draws of 1 chain"
-    )
+    sampled = draws.size_words if draws.is_weighted else _chains_words(draws)
     classes = [str(label) for label in getattr(estimator, "classes_", ())]
     told = [("Classes", listing(classes))] if classes else []
     posterior = ("Posterior", sampled)
@@ -44,6 +41,12 @@ def fit_section(
         facts += [("Notes" if i == 0 else "", note) for i, note in enumerate(provenance.notes)]
     table = _pairs("The fit at a glance.", facts)
     return Section("fit", "What was fitted on what", text, tables=(table,))
+
+
+def _chains_words(draws: Draws) -> str:
+    if draws.n_chains == 1:
+        return f"{count(draws.n_total)} draws of 1 chain"
+    return f"{count(draws.n_total)} draws: {draws.n_chains} chains of {count(draws.n_draws)}"
 
 
 def reproduce_section(estimator: Any, provenance: Provenance | None) -> Section:

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.posterior.table import Table
-from mercer.report.figures import kernel_svg, predicted_band_svg
+from mercer.report.figures import kernel_svg
+from mercer.report.regressors import curve_figures, noise_words
 from mercer.report.section import Cell, Figure, NamedTable, Section
 from mercer.report.spectrum import spectrum_section
-from mercer.report.words import count, listing, number, percent
+from mercer.report.words import count, listing, number
 from mercer.spectral.inputs import InputScales, input_scales
 
 __all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
@@ -26,7 +27,6 @@ GLOSSARY: Final = (
 
 _MOST_INPUTS: Final = 30  # in the table
 _FLAT: Final = 0.97  # a kernel that is above this on average up to one std hardly falls
-_DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
 _APART: Final = 1.05  # R-hat from which chains are said to differ
 
 
@@ -34,8 +34,6 @@ def describe(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
     draws = estimator.posterior_
     shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
-    noise = estimator.noise_std_
-    share = min(1.0, (noise / estimator.target_scale_) ** 2)
     return (
         f"The model is an unknown function of the inputs, {shape}, and noise around it. How alike "
         "the curve is at two rows depends on how far apart they are in their inputs, and the "
@@ -43,9 +41,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         f"Markov chain Monte Carlo drew {count(draws.n_total)} kernels and functions that are "
         "plausible given the data, and every prediction is an average over "
         f"{_used_words(estimator)}.",
-        f"The noise has a standard deviation of {number(noise)}, in units of the target: about "
-        f"{percent(share, 0 if share > 0.02 else 1)} of the target's variance is noise, or due to "
-        "what the inputs do not tell.",
+        noise_words(estimator),
         "A saved model file contains no training row. This report holds summaries; of held-out "
         "rows, where there are any, drawings.",
     )
@@ -89,24 +85,10 @@ def _kernel_section(estimator: Any, scales: InputScales) -> Section:
             f"Learned kernel along {listing([names[j] for j in shown])}.",
         )
     ]
-    if estimator.n_features_in_ == 1 and estimator.standardizer_.kind[0] <= _DRAWN_RAW:
-        figures.append(_function_figure(estimator))
+    figures += curve_figures(estimator)
     tables = (_inputs_table(estimator, scales),) if several else ()
     title = "The kernel that was learned"
     return Section("kernel", title, tuple(text), figures=tuple(figures), tables=tables)
-
-
-def _function_figure(estimator: Any) -> Figure:
-    standardizer = estimator.standardizer_
-    half = 2.0 * standardizer.units[0]
-    ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])
-    name = estimator.feature_labels_[0]
-    return Figure(
-        predicted_band_svg(estimator, ends),
-        "The prediction, up to two standard deviations from the middle of the input; its ends may "
-        "lie beyond the data. Band: 90 % interval of a new observation.",
-        f"Prediction against {name} with its 90 % interval.",
-    )
 
 
 def _matter_words(estimator: Any, scales: InputScales) -> tuple[str, ...]:

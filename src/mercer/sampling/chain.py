@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ModelFileError
+from mercer.random import generator_from_json, generator_to_json
 from mercer.sampling.board import Board
 from mercer.sampling.checkpoint import ChainFile
 from mercer.sampling.codec import pack, unpack
@@ -31,6 +32,7 @@ class ChainPlan:
     n_draws: int
     thin: int
     deadline: float | None  # in seconds of time.monotonic
+    is_last_kept: bool = False  # only the last state is a result: `sample(keep="last")`
 
     @property
     def n_steps(self) -> int:
@@ -90,12 +92,12 @@ def run_chain(
     n_start = chain.n_done
     info = None
     while chain.n_done < plan.n_steps and not _is_time_up(plan, board, info is not None):
-        before = steps.bit_generator.state
+        before = chain.rng.bit_generator.state
         try:
             with signals.interruptible():
-                outcome = chain.sampler.step(steps, chain.state)
+                outcome = chain.sampler.step(chain.rng, chain.state)
         except StepInterruptedError:
-            steps.bit_generator.state = before
+            chain.rng.bit_generator.state = before
             break
         info = outcome[1]
         _advance(chain, adaptation, plan, *outcome)
@@ -104,7 +106,7 @@ def run_chain(
             _save(chain, adaptation, file)
     if file is not None and chain.n_done > n_start:
         _save(chain, adaptation, file)
-    if not chain.variables and info is not None:
+    if not chain.variables and info is not None and not plan.is_last_kept:
         chain.keep(info)  # out of time in warm-up: better than nothing, and said by the driver
     return chain
 
@@ -126,7 +128,7 @@ def _advance(
         chain.learned, chain.sampler = adaptation.update(chain.learned, chain.sampler, state, info)
         if n_kept_steps == 0:
             chain.sampler = adaptation.finish(chain.learned, chain.sampler)
-    if n_kept_steps > 0 and n_kept_steps % plan.thin == 0:
+    if n_kept_steps > 0 and n_kept_steps % plan.thin == 0 and not plan.is_last_kept:
         chain.keep(info)
 
 
@@ -138,16 +140,10 @@ def _save(chain: Chain, adaptation: Adaptation | None, file: ChainFile) -> None:
         arrays |= pack(adaptation.tuning(chain.sampler), "tuning")
     arrays |= {f"draws/{name}": value for name, value in variables.items()}
     arrays |= {f"stats/{name}": value for name, value in stats.items()}
-    numbers = chain.rng.bit_generator.state
     manifest = {
         "n_done": chain.n_done,
         "variables": list(variables),
-        "rng": {
-            "state": str(numbers["state"]["state"]),
-            "inc": str(numbers["state"]["inc"]),
-            "has_uint32": int(numbers["has_uint32"]),
-            "uinteger": int(numbers["uinteger"]),
-        },
+        "rng": generator_to_json(chain.rng),
     }
     file.save(manifest, arrays)
 
@@ -162,14 +158,8 @@ def _restore(
         tuning = unpack(adaptation.tuning(chain.sampler), arrays, "tuning")
         chain.sampler = adaptation.with_tuning(chain.sampler, tuning)
     try:
-        rng = manifest["rng"]
         chain.n_done = int(manifest["n_done"])
-        chain.rng.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {"state": int(rng["state"]), "inc": int(rng["inc"])},
-            "has_uint32": int(rng["has_uint32"]),
-            "uinteger": int(rng["uinteger"]),
-        }
+        chain.rng = generator_from_json(manifest["rng"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("inconsistent checkpoint: no state of the random numbers") from error
     _restore_draws(chain, manifest, arrays)

@@ -15,11 +15,13 @@ __all__ = ["pack", "unpack"]
 
 
 def pack(value: Any, name: str) -> dict[str, NDArray[Any]]:
-    """Flatten a dataclass, mapping, array or number into arrays named ``name/field/...``."""
+    """Flatten dataclass, named tuple, mapping, array or number into arrays ``name/field/...``."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         items = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     elif isinstance(value, Mapping):
         items = dict(value)
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        items = value._asdict()
     elif isinstance(value, (np.ndarray, np.generic, float, int)):
         return {name: np.asarray(value)}
     else:
@@ -44,6 +46,9 @@ def unpack(template: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
             for f in dataclasses.fields(template)
         }
         return dataclasses.replace(template, **fields)
+    if isinstance(template, tuple) and hasattr(template, "_asdict"):
+        items = template._asdict().items()
+        return type(template)(*(unpack(item, arrays, f"{name}/{key}") for key, item in items))
     if isinstance(template, Mapping):
         return {key: unpack(item, arrays, f"{name}/{key}") for key, item in template.items()}
     if name not in arrays:

@@ -28,7 +28,16 @@ from mercer.sampling.progress import ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import StepInterruptedError, StopSignals
 
-__all__ = ["Labels", "RunOptions", "Sampled", "SamplingStoppedError", "load_finished", "sample"]
+__all__ = [
+    "End",
+    "Labels",
+    "RunOptions",
+    "Sampled",
+    "SamplingStoppedError",
+    "load_finished",
+    "run_to_end",
+    "sample",
+]
 
 
 class SamplingStoppedError(KeyboardInterrupt):
@@ -69,6 +78,25 @@ class Labels:
     monitored: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class End:
+    """Where a run of one chain ended.
+
+    Attributes
+    ----------
+    state : object
+        After the last step.
+    rng : numpy.random.Generator
+        As that step left it.
+    notes : tuple of str
+        What a user should be told, a line each.
+    """
+
+    state: Any
+    rng: np.random.Generator
+    notes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Sampled:
     """Draws of a run, with what a user should be told about it, a line each."""
@@ -102,9 +130,41 @@ def sample(
     finished = load_finished(options, labels=labels)
     if finished is not None:
         return finished
+    return _gather(_run(sampler, options, adaptation), options, labels or Labels())
+
+
+def run_to_end(sampler: Sampler[Any, Any], options: RunOptions) -> End:
+    """Run one chain of which only the last state is wanted: a population that learns row by row.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Its ``record`` is not used.
+    options : RunOptions
+        Of one chain without warm-up; ``n_draws`` is the number of steps.
+
+    Raises
+    ------
+    SamplingStoppedError
+        As `sample`.
+    """
+    run = options.run
+    notes = (f"resumed from {run.path}",) if run is not None and run.is_resumed else ()
+    chain = _run(sampler, options, None, is_last_kept=True)[0]
+    return End(chain.state, chain.rng, notes)
+
+
+def _run(
+    sampler: Sampler[Any, Any],
+    options: RunOptions,
+    adaptation: Adaptation | None,
+    *,
+    is_last_kept: bool = False,
+) -> list[Chain]:
+    """Run all chains, with progress, signals and checkpoints."""
     n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
     with _board(options.n_chains, n_jobs) as board:
-        plans = _plans(options, n_jobs)
+        plans = [replace(p, is_last_kept=is_last_kept) for p in _plans(options, n_jobs)]
         n_steps = options.n_warmup + options.n_draws * options.thin
         bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_wanted(options.progress))
         with StopSignals(board) as signals, bar:
@@ -115,7 +175,7 @@ def sample(
         raise SamplingStoppedError(
             signals.received, None if options.run is None else options.run.path
         )
-    return _gather(chains, options, labels or Labels())
+    return chains
 
 
 @contextmanager

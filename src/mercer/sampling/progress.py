@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from typing import Any
@@ -71,7 +72,8 @@ class ProgressBar:
         n_done = self._board.n_done
         begun = n_done[(n_done > 0) & (n_done < self._n_steps)]
         is_warming = len(begun) > 0 and bool((begun < self._n_warmup).any())
-        detail = f"acceptance {self._board.acceptance_rate:.2f}"
+        acceptance = self._board.acceptance_rate  # not a number where steps have none
+        detail = "" if math.isnan(acceptance) else f"acceptance {acceptance:.2f}"
         if self._board.n_divergent:
             detail += f", {self._board.n_divergent} divergent"
         return {

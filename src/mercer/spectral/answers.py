@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
-from mercer.estimation.base import KernelEstimator
+from mercer.estimation.number_answers import NumberAnswers
 from mercer.estimation.options import check_choice, check_count
-from mercer.posterior.predictive import NormalMixture, check_level
+from mercer.posterior.predictive import NormalMixture
 from mercer.random import entropy_of
-from mercer.spectral.predict import FunctionDraws, row_blocks
+from mercer.spectral.predict import FunctionDraws
 from mercer.spectral.spectrum import Band, Spectrum
 
 __all__ = ["FunctionRegressor"]
@@ -22,69 +19,11 @@ __all__ = ["FunctionRegressor"]
 Array = NDArray[np.float64]
 
 
-class FunctionRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+class FunctionRegressor(NumberAnswers):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws
     _spectrum: Spectrum
-
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Posterior mean of the target.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        return_std : bool, default=False
-
-        Returns
-        -------
-        mean : ndarray of shape (m,)
-            In units of the target.
-        std : ndarray of shape (m,)
-            Of a new observation, noise included; only with ``return_std``.
-        """
-        check_is_fitted(self)
-        Z = self._standardized(X)
-        if return_std:
-            laws = [self._law(Z[rows]) for rows in row_blocks(len(Z))]
-            return (
-                np.concatenate([law.mean for law in laws]),
-                np.concatenate([law.std for law in laws]),
-            )
-        means = [self._functions.expected(Z[rows]) for rows in row_blocks(len(Z))]
-        return np.concatenate(means) * self.target_scale_ + self.target_centre_
-
-    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> tuple[Array, Array]:
-        """Central interval of a new observation, averaged over draws.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        level : float, default=0.9
-            Its probability, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            In units of the target.
-        """
-        check_is_fitted(self)
-        check_level(level)
-        Z = self._standardized(X)
-        ends = [self._law(Z[rows]).interval(level) for rows in row_blocks(len(Z))]
-        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        return lower, upper
-
-    def predictive(self, X: ArrayLike) -> NormalMixture:
-        """Predictive law of the target of each row: a mixture of normals, several a draw.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-            A thousand rows or so at a time: each takes several normals for each draw.
-        """
-        check_is_fitted(self)
-        return self._law(self._standardized(X))
 
     def sample_y(
         self,
@@ -99,7 +38,7 @@ class FunctionRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         Z = self._standardized(X)
         # All rows of a draw come from the same function, in whatever block they are.
         drawn = rng.integers(len(self._functions.scales), size=n_draws)
-        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in row_blocks(len(Z))]
+        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
     def kernel(self, lags: ArrayLike) -> Band:
@@ -159,6 +98,10 @@ class FunctionRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         return NormalMixture(
             locations * scale + shift, self._functions.scales * scale, centre * scale + shift
         )
+
+    def _expected(self, Z: Array) -> Array:
+        mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_
+        return np.asarray(mean)
 
     def _points(self, values: ArrayLike, name: str) -> Array:
         points = np.asarray(values, dtype=np.float64)

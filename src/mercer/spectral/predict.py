@@ -11,7 +11,6 @@ phi(x)'mu_n, with the coefficients integrated out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +19,9 @@ from numpy.typing import NDArray
 from mercer.posterior.draws import Draws
 from mercer.spectral.probe import design
 
-__all__ = ["ROWS_AT_ONCE", "FunctionDraws", "function_draws", "row_blocks"]
+__all__ = ["FunctionDraws", "function_draws"]
 
 Array = NDArray[np.float64]
-
-ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +83,3 @@ def function_draws(draws: Draws) -> FunctionDraws:
         draws.flat("coef_deviation"),
         draws.flat("noise_std"),
     )
-
-
-def row_blocks(n: int) -> Iterator[slice]:
-    """Yield slices of `ROWS_AT_ONCE` rows."""
-    for begin in range(0, n, ROWS_AT_ONCE):
-        yield slice(begin, begin + ROWS_AT_ONCE)

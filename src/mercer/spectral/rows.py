@@ -14,23 +14,12 @@ from numpy.typing import NDArray
 
 from mercer.data.source import RowSource
 from mercer.estimation.standardize import Standardizer
+from mercer.estimation.target_scale import TargetScale
 from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
 
-__all__ = ["GramSum", "MemoryRows", "StoredRows", "TargetScale", "TrainingRows", "some_positions"]
+__all__ = ["GramSum", "MemoryRows", "StoredRows", "TrainingRows", "some_positions"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class TargetScale:
-    """y -> (y - centre) / scale, in units of the target."""
-
-    centre: float
-    scale: float
-
-    def transform(self, y: Array) -> Array:
-        """Standardise targets."""
-        return (y - self.centre) / self.scale
 
 
 def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray[np.int64]:

@@ -3,8 +3,7 @@
 Where a column is skewed there are several ways to take it: as it is, clipped (if it holds
 artefacts), by Yeo-Johnson's warp, or by the inverse hyperbolic sine of its robustly scaled values.
 Each is tried on all skewed columns at once, with a few steps up the evidence on some rows
-(`mercer.spectral.start`), and the highest evidence of the targets is taken. The target is centred
-and scaled.
+(`mercer.spectral.start`), and the highest evidence of the targets is taken.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, MercerWarning
+from mercer.errors import MercerWarning
 from mercer.estimation.standardize import WARPS, Standardizer, fit_standardizer
 from mercer.random import stream
-from mercer.spectral.rows import TargetScale, some_positions
+from mercer.spectral.rows import some_positions
 from mercer.spectral.settings import SpectralSettings
 
-__all__ = ["choose_standardizer", "scale_target"]
+__all__ = ["choose_standardizer"]
 
 Array = NDArray[np.float64]
 
@@ -32,33 +31,6 @@ _HOW = {
     "yeo-johnson": "warped (Yeo-Johnson)",
     "arcsinh": "warped (inverse hyperbolic sine)",
 }
-
-
-def scale_target(y: Array) -> TargetScale:
-    """Learn mean and standard deviation of finite targets.
-
-    Warns
-    -----
-    MercerWarning
-        If all targets are the same.
-
-    Raises
-    ------
-    DataError
-        If the targets are too large to compute with.
-    """
-    if np.ptp(y) == 0.0:
-        warnings.warn(
-            "the target is constant, and so is the prediction", MercerWarning, stacklevel=4
-        )
-        return TargetScale(float(y[0]), 1.0)
-    largest = float(np.abs(y).max())
-    centre = float((y / largest).mean()) * largest
-    deviations = y / largest - centre / largest
-    scale = float(deviations.std()) * largest
-    if not (np.isfinite(scale) and scale > 1e-150) or largest > 1e150:
-        raise DataError("the target's values are too large or too small; rescale them")
-    return TargetScale(centre, scale)
 
 
 def choose_standardizer(

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from mercer.data.source import RowSource
 from mercer.errors import DataError, UsageError
 from mercer.estimation.standardize import Standardizer
+from mercer.estimation.target_scale import TargetScale
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.spectral.rows import MemoryRows, StoredRows, TargetScale, TrainingRows
+from mercer.spectral.rows import MemoryRows, StoredRows, TrainingRows
 
 __all__ = ["Table", "check_table"]
 

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.target_scale import scale_target
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions
 from mercer.spectral.completion import complete
@@ -13,7 +14,7 @@ from mercer.spectral.fitting import fit_spectral
 from mercer.spectral.predict import function_draws
 from mercer.spectral.results import Result
 from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
-from mercer.spectral.scaling import choose_standardizer, scale_target
+from mercer.spectral.scaling import choose_standardizer
 from mercer.spectral.table import check_table
 
 __all__ = ["fit_result"]

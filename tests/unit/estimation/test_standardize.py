@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,33 @@ def test_same_bits_for_any_memory_order() -> None:
     Z = [fit_standardizer(V, "std", NAMES).transform(V) for V in (X, np.asfortranarray(X))]
     np.testing.assert_allclose(Z[0], Z[1], rtol=0, atol=1e-12)
     assert Z[1].flags.c_contiguous
+
+
+@pytest.mark.parametrize("method", ["auto", "std", "robust", "yeo-johnson", "arcsinh", False])
+def test_inverse(method: object) -> None:
+    """Back in the units of the inputs, but for values that were clipped."""
+    X = np.random.default_rng(3).gamma(2.0, 1.0, (60, 3)) * [1.0, 1e5, 1e-4] + [0.0, 1e6, 0.0]
+    standardizer = fit_standardizer(X, method, NAMES)
+    Z = standardizer.transform(X)
+    before = Z.copy()
+    np.testing.assert_allclose(standardizer.inverse(Z), X, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(Z, before)
+
+
+@pytest.mark.parametrize("shape", [-1.0, 0.0, 0.7, 1.0, 2.0, 3.5])
+def test_the_inverse_of_the_warp(shape: float) -> None:
+    """At each shape, the two with a logarithm included, on both sides of 0."""
+    x = np.linspace(-3.0, 3.0, 21)
+    standardizer = dataclasses.replace(
+        fit_standardizer(x[:, np.newaxis] ** 3, "yeo-johnson", ("a",)), shape=np.array([shape])
+    )
+    X = standardizer.scale * x[:, np.newaxis] + standardizer.centre
+    np.testing.assert_allclose(standardizer.inverse(standardizer.transform(X)), X, atol=1e-9)
+
+
+def test_the_inverse_of_a_constant_column_is_the_constant() -> None:
+    X = inputs()
+    X[:, 1] = 7.0
+    with pytest.warns(MercerWarning):
+        standardizer = fit_standardizer(X, "std", NAMES)
+    np.testing.assert_array_equal(standardizer.inverse(standardizer.transform(X))[:, 1], 7.0)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.gp.fitting import GPSettings, fit_gp
-from mercer.gp.model import HyperparameterPosterior, default_prior, paper_prior
+from mercer.gp.hyperparameters import default_prior, paper_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.sampling.driver import RunOptions
 from support.gp_cases import problem

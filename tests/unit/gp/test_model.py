@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.gp.model import HyperparameterPosterior, default_prior
+from mercer.gp.hyperparameters import default_prior
+from mercer.gp.model import HyperparameterPosterior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from support.gp_cases import problem
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.model import HyperparameterPosterior, default_prior, paper_start
+from mercer.gp.hyperparameters import default_prior, paper_start
+from mercer.gp.model import HyperparameterPosterior
 from mercer.gp.sampler import Recorder, find_maximum, make_sampler, paper_hmc
 from mercer.sampling.hmc import HMC
 from mercer.sampling.nuts import NUTS

@@ -7,7 +7,9 @@ from mercer.errors import NumericalError
 from mercer.numerics.cholesky import (
     factorise,
     invert_factored,
+    solve_factored,
     solve_lower,
+    solve_positive,
     symmetric_product,
 )
 
@@ -53,6 +55,14 @@ def test_solve_lower(columns: int | None) -> None:
     np.testing.assert_allclose(np.tril(L) @ solve_lower(L, b), b, rtol=1e-10, atol=1e-11)
 
 
+def test_solve_factored() -> None:
+    B, b = positive(20), np.random.default_rng(0).standard_normal(20)
+    before = b.copy()
+    x = solve_factored(factorise(with_junk_above(B)), b)
+    np.testing.assert_allclose(B @ x, b, rtol=1e-9, atol=1e-11)
+    np.testing.assert_array_equal(b, before)
+
+
 def test_solve_lower_refuses_a_singular_factor() -> None:
     with pytest.raises(NumericalError, match="triangular solve"):
         solve_lower(np.zeros((2, 2), order="F"), np.ones(2))
@@ -62,3 +72,19 @@ def test_symmetric_product() -> None:
     B = positive(9)
     x = np.arange(9.0)
     np.testing.assert_allclose(symmetric_product(with_junk_above(B), x), B @ x, rtol=1e-13)
+
+
+@pytest.mark.parametrize("columns", [None, 3])
+def test_solve_positive(columns: int | None) -> None:
+    for n in (1, 5, 64):
+        B, b = positive(n), np.random.default_rng(0).standard_normal((n, columns or 1))
+        b = b if columns else b[:, 0]
+        before = B.copy(), b.copy()
+        np.testing.assert_allclose(B @ solve_positive(B, b), b, atol=1e-9)
+        np.testing.assert_array_equal(B, before[0])
+        np.testing.assert_array_equal(b, before[1])
+
+
+def test_solve_positive_refuses_what_is_not_positive_definite() -> None:
+    with pytest.raises(NumericalError, match="not positive definite"):
+        solve_positive(np.diag([1.0, -1.0]), np.ones(2))

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -98,3 +99,21 @@ def test_a_missing_array_is_refused(name: str) -> None:
 def test_an_array_of_another_kind_is_refused(name: str, array: np.ndarray) -> None:
     with pytest.raises(ModelFileError, match=name):
         unpack(TEMPLATE, {**pack(VALUE, "s"), name: array}, "s")
+
+
+class Pair(NamedTuple):
+    values: np.ndarray
+    count: int
+
+
+def test_named_tuples() -> None:
+    value = {"a": Pair(np.arange(3.0), 2)}
+    arrays = pack(value, "s")
+    assert list(arrays) == ["s/a/values", "s/a/count"]
+    back = unpack({"a": Pair(np.zeros(1), 0)}, arrays, "s")["a"]
+    assert type(back) is Pair
+    assert (back.values.tolist(), back.count) == ([0.0, 1.0, 2.0], 2)
+    with pytest.raises(ModelFileError, match="s/a/count is missing"):
+        unpack({"a": Pair(np.zeros(1), 0)}, {"s/a/values": np.zeros(1)}, "s")
+    with pytest.raises(TypeError, match="a state cannot hold a tuple"):
+        pack((1, 2), "s")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import sys
 
@@ -41,3 +42,19 @@ def test_a_hidden_bar_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar(Board.in_memory(1), 10, 5, is_shown=False):
         pass
     assert capsys.readouterr() == ("", "")
+
+
+@dataclasses.dataclass
+class WithoutAcceptance:
+    log_density: float
+
+
+def test_where_nothing_is_accepted_or_not_nothing_is_said_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    board = Board.in_memory(1)
+    with ProgressBar(board, 30, 0, is_shown=True):
+        board.report(0, 30, WithoutAcceptance(-1.0))
+    seen = capsys.readouterr().err
+    assert "30/30" in seen
+    assert "acceptance" not in seen

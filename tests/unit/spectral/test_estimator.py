@@ -10,7 +10,6 @@ from scipy.integrate import trapezoid
 from mercer.errors import MercerWarning
 from mercer.posterior.predictive import NormalMixture
 from mercer.spectral.estimator import BaNKRegressor
-from mercer.spectral.predict import ROWS_AT_ONCE
 from support.spectral_fits import PAPER, tiny, waves
 from support.statistics import FALSE_ALARM
 
@@ -121,7 +120,7 @@ def test_draws_without_noise_are_seen(
     assert moments_z(model) > 1.5 * MOMENTS_LIMIT
 
 
-@pytest.mark.parametrize("n", [2, ROWS_AT_ONCE + 1])
+@pytest.mark.parametrize("n", [2, BaNKRegressor._rows_at_once + 1])
 def test_draws_of_new_targets_share_their_function(n: int) -> None:
     """Equal rows of one draw differ by noise only, also where they are many."""
     rows, targets = waves(12)
@@ -132,7 +131,7 @@ def test_draws_of_new_targets_share_their_function(n: int) -> None:
 
 
 def test_blocks_of_rows_do_not_matter(model: BaNKRegressor) -> None:
-    rows = np.tile(Z, (ROWS_AT_ONCE // len(Z) + 2, 1))
+    rows = np.tile(Z, (BaNKRegressor._rows_at_once // len(Z) + 2, 1))
     mean, std = model.predict(rows, return_std=True)
     lower, _ = model.predict_interval(rows)
     expected = model.predict(Z, return_std=True)

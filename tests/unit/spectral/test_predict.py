@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.posterior.draws import Draws
-from mercer.spectral.predict import ROWS_AT_ONCE, FunctionDraws, function_draws, row_blocks
+from mercer.spectral.predict import FunctionDraws, function_draws
 from support.spectral_cases import plain_design
 
 RNG = np.random.default_rng(3)
@@ -62,9 +62,3 @@ def test_rows_do_not_depend_on_each_other() -> None:
     own = functions(True)
     one_by_one = np.concatenate([own.expected(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_allclose(one_by_one, own.expected(X), rtol=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 3 * ROWS_AT_ONCE])
-def test_row_blocks(n: int) -> None:
-    rows = np.concatenate([np.arange(n)[block] for block in row_blocks(n)])
-    np.testing.assert_array_equal(rows, np.arange(n))

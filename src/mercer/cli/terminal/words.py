@@ -21,8 +21,10 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     """Say what the diagnostics say, as pairs of a label and words."""
     if diagnostics.warnings:
         return [("warning", words) for words in diagnostics.warnings]
-    if diagnostics.max_rhat is None or diagnostics.min_ess is None:
+    if diagnostics.min_ess is None:
         return [("sampling", "no warnings, and no draws to judge")]
+    if diagnostics.max_rhat is None:  # weighted particles
+        return [("sampling", f"no warnings: ESS {diagnostics.min_ess:.0f}")]
     words = f"R-hat at most {diagnostics.max_rhat:.3f}, ESS at least {diagnostics.min_ess:.0f}"
     if diagnostics.acceptance_rate is not None:
         words += f", acceptance {diagnostics.acceptance_rate:.2f}"

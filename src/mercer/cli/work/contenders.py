@@ -34,15 +34,15 @@ def make_contenders(
         If a name is unknown or not of this task, or an argument of ``--set``, or nothing is left.
     """
     arguments = parse_settings(settings)
-    task, n_classes = table.task.name, len(table.classes)
+    task, n_classes, n_rows = table.task.name, len(table.classes), len(table.labels)
     if not able_models(task, 0):
-        choose_model("auto", task, n_classes)
+        choose_model("auto", task, n_classes, n_rows)
     able = {entry.name: entry for entry in able_models(task, n_classes)}
     peers = {peer.name: peer for peer in peers_of(task)}
     chosen = _chosen(names, [*peers, *model_names()])
     baselines = {name: peer for name, peer in peers.items() if name in chosen}
     for name, peer in list(baselines.items()):
-        if peer.most_rows is not None and len(table.labels) > peer.most_rows:
+        if peer.most_rows is not None and n_rows > peer.most_rows:
             tell(f"{peer.label} is left out: it is for {peer.most_rows} rows at most")
             del baselines[name]
     contenders = [
@@ -62,7 +62,7 @@ def make_contenders(
     if names is not None:
         for name in chosen:
             if name not in able and name not in peers:
-                choose_model(name, task, n_classes)
+                choose_model(name, task, n_classes, n_rows)
     if not contenders:
         raise UsageError("--models leaves nothing to compare")
     return contenders

@@ -74,7 +74,9 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
         raise DataError(f"{printable(table.source)}: {error}") from error
     seconds = time.perf_counter() - started
     # How it was run is no part of the model: the file is the same for any number of processes.
-    estimator.set_params(n_jobs=None, progress="auto", checkpoint=None)
+    estimator.set_params(progress="auto", checkpoint=None)
+    if "n_jobs" in estimator.get_params():
+        estimator.set_params(n_jobs=None)
     variance = table.task.variance(table.y[rows])
     return Fitted(estimator, len(rows), seconds, None if math.isnan(variance) else variance)
 

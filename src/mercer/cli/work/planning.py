@@ -51,7 +51,8 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     describe_table(table, session)
     if options.scoring is None:
         refuse_numbers(table)
-    entry = choose_model(options.model, table.task.name, len(table.classes))
+    n_rows = len(table.labels)
+    entry = choose_model(options.model, table.task.name, len(table.classes), n_rows)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
     common: dict[str, Any] = {**always(options.seed), "n_jobs": n_jobs}
@@ -62,7 +63,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     estimator = make_estimator(entry.estimator_class(), settings, common)
     refuse_conflicts(table, estimator)
     _describe_model(options, entry, table, session)
-    _warn_of_size(entry, estimator, len(table.labels), session)
+    _warn_of_size(entry, estimator, n_rows, session)
     entry.compile_loops(functools.partial(session.note, ""))
     split = UNSCORED
     if options.scoring is not None:
@@ -114,8 +115,10 @@ def _describe_model(
     if options.model == "auto":
         first = able_models(table.task.name, 0)[0]
         why = "auto"
-        if entry is not first:
+        if entry is not first and table.classes:
             why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
+        elif entry is not first:
+            why = f"auto: above {first.auto_rows} rows {first.name} takes too long"
     session.say("model", f"{entry.name}, {entry.summary} ({why})")
 
 
@@ -135,7 +138,8 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
 
 def _describe_split(split: Split, estimator: Any, session: Session) -> None:
     words = split.how
-    if split.train is None and estimator.get_params().get("inference") != "map":
+    params = estimator.get_params()
+    if split.train is None and "n_chains" in params and params.get("inference") != "map":
         n_chains, n_draws = estimator.n_chains, estimator.n_draws
         short = for_folds(estimator)
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"

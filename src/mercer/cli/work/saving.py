@@ -17,12 +17,8 @@ __all__ = ["as_json", "say_fitted", "write_files"]
 def say_fitted(fitted: Fitted, session: Session) -> None:
     """Say what was fitted and what its diagnostics say."""
     estimator = fitted.estimator
-    draws = estimator.posterior_
-    session.say(
-        "fitted",
-        f"on {fitted.n_rows} rows in {duration(fitted.seconds)} s: {draws.n_chains} "
-        f"chain{'s' * (draws.n_chains > 1)} of {draws.n_draws} draws",
-    )
+    size, seconds = estimator.posterior_.size_words, duration(fitted.seconds)
+    session.say("fitted", f"on {fitted.n_rows} rows in {seconds} s: {size}")
     for note in estimator.notes_:
         session.say("", note)
     for label, words in diagnosed(estimator.diagnostics_):

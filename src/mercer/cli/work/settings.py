@@ -68,7 +68,7 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
     settings : dict
         From ``--set``; goes before ``common``.
     common : dict
-        What the command line decides.
+        What the command line decides; what the model does not know is left out.
 
     Raises
     ------
@@ -86,7 +86,8 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
             raise UsageError(
                 f"--set {quoted(name)}: {estimator_class.__name__} has no such argument{hint}"
             )
-    estimator.set_params(**{**common, **settings})
+    taken = {name: value for name, value in common.items() if name in known}
+    estimator.set_params(**{**taken, **settings})
     try:
         estimator._check_arguments()
     except (ValueError, TypeError) as error:

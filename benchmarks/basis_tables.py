@@ -1,0 +1,105 @@
+"""Tables of the scenarios of sequential kernel regression, for `benchmarks.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.markdown import table
+
+__all__ = ["BASIS_TABLES"]
+
+Metrics = dict[str, Any]
+
+
+def _stream(metrics: Metrics) -> list[str]:
+    header = ["method", "length scale", "forgetting", "centres", "rows a second"]
+    header += ["one row, ms", "99 % under, ms", "its sums alone, ms"]
+    keys = ["method", "lengthscale", "forgetting", "n_centres", "rows_per_second"]
+    keys += ["median_ms", "percentile_99_ms", "sums_alone_ms"]
+    rows = [["" if row[key] is None else row[key] for key in keys] for row in metrics["rates"]]
+    return table(header, rows)
+
+
+def _growth(metrics: Metrics) -> list[str]:
+    growth = metrics["growth"]
+    lines = table(
+        ["rows before", "a row, us", "centres", "memory, GiB"],
+        [
+            [growth[f"n_{when}"], *(growth[f"{when}_{what}"] for what in ("us", "centres", "gib"))]
+            for when in ("early", "late")
+        ],
+    )
+    return [*lines, "", f"A row costs {growth['ratio']} times what it did."]
+
+
+def _candidates(metrics: Metrics) -> list[str]:
+    header = ["data", "rows", "candidates", "error", "coverage", "centres", "seconds"]
+    header += ["memory, GiB"]
+    keys = ["n_candidates", "rmse_of_function", "coverage", "n_centres", "seconds", "peak_gib"]
+    return table(
+        header,
+        [
+            [each["data"], each["n"], *(each[which][key] for key in keys)]
+            for each in metrics["means"]
+            for which in ("few", "all")
+        ],
+    )
+
+
+def _peers(metrics: Metrics) -> list[str]:
+    header = ["rows", "method", "seconds", "error", "centres", "memory, GiB", "of the fit, GiB"]
+    keys = ["n", "method", "seconds", "rmse", "n_centres", "peak_gib", "fit_gib"]
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _drift(metrics: Metrics) -> list[str]:
+    header = ["inputs", "change", "method", "setting", "error", "log score", "ms a row"]
+    return table(
+        header,
+        [
+            [
+                row["d"],
+                row["change"],
+                row["family"],
+                row["setting"],
+                f"{row['rmse']:.3f}",
+                f"{row['log_score']:.3f} ± {row['log_score_standard_error']:.3f}",
+                row["ms_a_row"],
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _page(name: str) -> Callable[[Metrics], list[str]]:
+    """Claims, then the further tables and the notes of a reproduction."""
+
+    def make(metrics: Metrics) -> list[str]:
+        page = metrics[name]
+        rows = []
+        for claim in page["claims"]:
+            verdict = claim["verdict"] + (f" ({claim['note']})" if claim["note"] else "")
+            rows.append([claim["claim"], claim["paper"], claim["ours"], verdict])
+        lines = table(["claim", "paper", "ours", "verdict"], rows)
+        for further in page["tables"]:
+            lines += ["", *further]
+        for note in page["notes"]:
+            lines += ["", note]
+        return lines
+
+    return make
+
+
+#: Name of the table -> scenario, and what makes its lines from the metrics.
+BASIS_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
+    "basis-stream": ("basis-stream-v1", _stream),
+    "basis-growth": ("basis-stream-v1", _growth),
+    "basis-candidates": ("basis-candidates-v1", _candidates),
+    "basis-peers": ("basis-peers-v1", _peers),
+    "basis-drift": ("basis-drift-v1", _drift),
+    "basis-table-1": ("basis-papers-v1", _page("basis-table-1")),
+    "basis-figure-1": ("basis-papers-v1", _page("basis-figure-1")),
+    "basis-table-2": ("basis-papers-v1", _page("basis-table-2")),
+    "basis-claims": ("basis-papers-v1", _page("basis-claims")),
+}

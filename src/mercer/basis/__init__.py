@@ -1,0 +1,1 @@
+"""`basis`: sequential Bayesian kernel regression (Vermaak, Godsill and Doucet)."""

@@ -1,0 +1,1 @@
+"""Classification: the same sets of centres, with a logistic likelihood."""

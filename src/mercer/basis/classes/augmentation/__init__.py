@@ -1,0 +1,1 @@
+"""One particle given Polya-Gamma variables: a regression with weights."""

@@ -1,0 +1,1 @@
+"""What new candidates, and retired ones, do to particles."""

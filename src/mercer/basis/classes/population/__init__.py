@@ -1,0 +1,1 @@
+"""What one row does to all particles."""

@@ -1,0 +1,62 @@
+"""Compiling the loops of the filter, before the user waits for them unawares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.basis.levels import compiled as level_loops
+from mercer.basis.moves import compiled as move_loops
+from mercer.basis.particle import compiled as particle_loops
+from mercer.basis.population import compiled as population_loops
+from mercer.basis.predict import filter_law, mean_function
+from mercer.basis.settings import FilterSettings
+from mercer.numerics.compilation import compile_first
+
+__all__ = ["compile_loops", "compile_now"]
+
+_LOOPS = (
+    level_loops.kernel_levels,
+    level_loops.squared_distances,
+    level_loops.sums_of_squarings,
+    move_loops.move_particles,
+    particle_loops.draw_scale,
+    particle_loops.draw_variance,
+    population_loops.coefficients,
+    population_loops.discount,
+    population_loops.drop_candidate,
+    population_loops.effective_size,
+    population_loops.extend,
+    population_loops.learn_row,
+    population_loops.predict_rows,
+)
+
+
+def compile_loops(tell: Callable[[str], None]) -> None:
+    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
+    compile_first(_LOOPS, __name__, tell)
+
+
+def compile_now() -> None:
+    """Learn a few rows with so few candidates that one retires, and predict one."""
+    settings = FilterSettings(
+        kernel="rbf",
+        lengthscale=(1.0,),
+        n_particles=4,
+        expected_centres=1.0,
+        max_centres=2,
+        max_candidates=2,
+        centres_prior="poisson",
+        variances="sampled",
+        linear_part=False,
+        resampling="systematic",
+        forgetting=(0.9,),
+    )
+    bank = settings.bank(settings.levels_of(np.ones(1), np.ones((1, 1))), 0)
+    rng = np.random.default_rng(0)
+    state = bank.init(rng)
+    for t in range(20):
+        state, _ = bank.learn(rng, state, np.array([float(t)]), 0.0)
+    filter_law(bank.filters[0], state.states[0], np.ones((1, 1)))
+    mean_function(bank.filters[0], state.states[0], np.ones((1, 1)))

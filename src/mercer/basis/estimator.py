@@ -1,0 +1,376 @@
+"""`SequentialKernelRegressor`: the scikit-learn estimator of the method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.basis.answers import Prequential, StreamRegressor
+from mercer.basis.arguments import (
+    checked_common,
+    checked_forgetting,
+    checked_given,
+    checked_lengthscale,
+)
+from mercer.basis.arrays import Array
+from mercer.basis.learner import Learner
+from mercer.basis.prequential import predict_then_learn
+from mercer.basis.saved import parts_of, restore
+from mercer.basis.settings import MOST_CANDIDATES, FilterSettings
+from mercer.basis.summarise import SparseSummary, summarise
+from mercer.basis.training import fit_learner
+from mercer.estimation.model_file import ModelParts
+from mercer.estimation.options import check_choice, check_count
+from mercer.estimation.run import CommonArguments
+from mercer.random import entropy_of
+
+__all__ = ["SequentialKernelRegressor"]
+
+
+class SequentialKernelRegressor(StreamRegressor):
+    """Sparse Bayesian kernel regression that learns row after row, in one pass.
+
+    A population of particles follows the posterior of the set of kernel centres, their length
+    scale and variances; coefficients and noise are integrated out. ``fit`` learns a table in one
+    pass, ``partial_fit`` goes on with a stream: memory and time of a row do not grow.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
+    lengthscale : "learn", "median", float or sequence of float, default="learn"
+        "learn": each particle carries one of nine, from an eighth of the median distance of the
+        first rows to twice that. Numbers are in standardised units; of several, each particle
+        carries one.
+    input_scalings : int, default=1
+        Scalings of the inputs to choose among: 1 takes all inputs alike, more lie between that and
+        the relevance of each input to a Gaussian process fitted to the first rows. Three are worth
+        their time where inputs are several and differ.
+    n_particles : int, default=250
+    expected_centres : float, default=20
+        Prior mean of the number of centres.
+    max_centres : int, default=50
+        The most centres of a particle.
+    max_candidates : int or None, default=None
+        Inputs that may be centres: the first so many, of which later ones take the place at
+        random, without a look at the targets. None: 512.
+    forgetting : float or sequence of float, default=1.0
+        Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
+        rows or so. Several are run side by side, and weighted by how well they predicted.
+    centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
+        Of the number of centres. The first spreads wide: accurate with more centres.
+    variances : {"integrated", "sampled"}, default="integrated"
+        "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
+    linear_part : bool, default=False
+        Whether the mean is linear in the inputs beside a constant.
+    weighting : {"exact", "printed"}, default="exact"
+        "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.printed`); for
+        study, with sampled variances and without forgetting.
+    resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        Of the inputs.
+    scale_rows : int, default=200
+        With ``partial_fit``: rows from which scales and length scales are learned. They are held
+        back, then learned in order; sooner if somebody predicts.
+    input_scale : float, array of shape (d,) or None, default=None
+        Standard deviations of the inputs, if they are known beforehand.
+    target_scale : float, (centre, scale) or None, default=None
+        Standard deviation of the target, or its centre and that, if known beforehand.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer gives the same results each time.
+    progress : bool or "auto", default="auto"
+        A progress bar of ``fit``; "auto" shows it on a terminal or in a notebook.
+    checkpoint : path or None, default=None
+        Folder where ``fit`` saves its state as it goes, and from which it goes on.
+    max_seconds : float or None, default=None
+        ``fit`` stops after so much time, with the rows learned so far; ``notes_`` says so.
+
+    Attributes
+    ----------
+    posterior_ : Draws
+        Particles with their weights: "n_centres", "noise_std", "lengthscale", "coef_std".
+    diagnostics_ : Diagnostics
+    centres_ : ndarray of shape (k, d)
+        Of the particle with the highest target, in units of the inputs.
+    n_centres_, noise_std_ : float
+        Posterior means; the noise in units of the target.
+    log_predictive_ : ndarray
+        Of the rows of the last call: log density of each, predicted before it was learned (nats).
+    mean_log_predictive_ : float
+        Of all rows learned.
+    n_rows_seen_ : int
+    log_evidence_, log_evidence_se_ : float
+        Where nothing is forgotten; nats.
+    notes_ : tuple of str
+        What else a user should know of this fit, a line each.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+
+    See Also
+    --------
+    SequentialKernelClassifier : the same for classes.
+
+    Notes
+    -----
+    Implements Algorithm 1 of [1]_ with exact weights; deviations are listed in
+    `mercer.basis.filter`. A row costs O(N k^2) and O(R^2) for R candidates and each length scale.
+
+    References
+    ----------
+    .. [1] J. Vermaak, S. J. Godsill and A. Doucet, Sequential Bayesian Kernel Regression,
+       NIPS 2003.
+
+    Examples
+    --------
+    >>> X = np.linspace(-3.0, 3.0, 60)[:, np.newaxis]
+    >>> y = np.sin(2.0 * X[:, 0])
+    >>> model = SequentialKernelRegressor(n_particles=50, random_state=0).fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.0)) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "rbf",
+        lengthscale: Any = "learn",
+        input_scalings: int = 1,
+        n_particles: int = 250,
+        expected_centres: float = 20.0,
+        max_centres: int = 50,
+        max_candidates: int | None = None,
+        forgetting: Any = 1.0,
+        centres_prior: str = "negative_binomial",
+        variances: str = "integrated",
+        linear_part: bool = False,
+        weighting: str = "exact",
+        resampling: str = "systematic",
+        standardize: str | bool = "auto",
+        scale_rows: int = 200,
+        input_scale: Any = None,
+        target_scale: Any = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        progress: bool | str = "auto",
+        checkpoint: str | Path | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.lengthscale = lengthscale
+        self.input_scalings = input_scalings
+        self.n_particles = n_particles
+        self.expected_centres = expected_centres
+        self.max_centres = max_centres
+        self.max_candidates = max_candidates
+        self.forgetting = forgetting
+        self.centres_prior = centres_prior
+        self.variances = variances
+        self.linear_part = linear_part
+        self.weighting = weighting
+        self.resampling = resampling
+        self.standardize = standardize
+        self.scale_rows = scale_rows
+        self.input_scale = input_scale
+        self.target_scale = target_scale
+        self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.max_seconds = max_seconds
+
+    @classmethod
+    def paper(cls) -> SequentialKernelRegressor:
+        """Return an unfitted regressor with the paper's settings for its sinc data.
+
+        Poisson with mean 1, one kernel width of 1.6 in exp(-r^2 / w^2) in the units of the
+        inputs, both variances sampled, one for all coefficients. The paper's improper priors of the
+        variances are made proper, and its weights exact.
+        """
+        return cls(
+            lengthscale=1.6 / np.sqrt(2.0),
+            expected_centres=1.0,
+            centres_prior="poisson",
+            variances="sampled",
+            standardize=False,
+        )
+
+    def fit(self, X: Any, y: Any) -> SequentialKernelRegressor:
+        """Learn a table in one pass, row after row.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Inputs: finite numbers.
+        y : array of shape (n,)
+            Targets: finite numbers.
+
+        Returns
+        -------
+        SequentialKernelRegressor
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the data cannot be used, in the words of scikit-learn.
+        SamplingStoppedError
+            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
+        """
+        started = time.monotonic()
+        common = self._check_arguments()
+        self._forget()
+        X, y = self._numbers(X, y, is_first=True, n_least=2)
+        fitted = fit_learner(self._new_learner(common), X, y, common, started, self._identity())
+        self._put(fitted.learner, fitted.notes)
+        self._last_densities = list(fitted.log_density)
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> SequentialKernelRegressor:
+        """Learn further rows of a stream, in their order.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        y : array of shape (m,)
+
+        Returns
+        -------
+        SequentialKernelRegressor
+            Itself. A call that fails, for a row that is not finite for instance, changes nothing.
+        """
+        X, y = self._numbers(X, y, is_first=not self._is_begun)
+        with self._begun():
+            self._learner.learn(X, y, self._keep_density)
+        self._warn_of_leaving(X, y)
+        return self
+
+    def prequential(self, X: Any, y: Any, level: float | None = None) -> Prequential:
+        """Predict each row, then learn it: the score of a stream.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        y : array of shape (m,)
+            NaN where there is no target: such a row is predicted and not learned.
+        level : float, optional
+            Probability of the intervals, in (0, 1); without it there are none.
+
+        Returns
+        -------
+        Prequential
+            In units of the target. Rows that were held back until now are learned first.
+        """
+        return predict_then_learn(self, X, y, level)
+
+    def summarise(self, n_centres: int) -> SparseSummary:
+        """Project the posterior mean on so many kernels, chosen one after the other.
+
+        Parameters
+        ----------
+        n_centres : int
+            At most the number of candidates.
+
+        Returns
+        -------
+        SparseSummary
+            Has ``predict``, ``centres``, ``coef`` and ``table()``.
+        """
+        check_count("n_centres", n_centres, 1)
+        return summarise(self._ready(), self.feature_labels_, int(n_centres))
+
+    def to_river(self) -> Any:
+        """Return a River regressor that learns and predicts dicts, one row at a time.
+
+        It goes on with a copy of what was learned.
+
+        Raises
+        ------
+        ImportError
+            When River is missing.
+        """
+        try:
+            from mercer.basis.river import RiverKernelRegressor
+        except ImportError as error:
+            raise ImportError(
+                "River is missing; install it with: pip install 'mercer[river]'"
+            ) from error
+        return RiverKernelRegressor(self)
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        """Make a learner, unless there is one; what fails inside leaves everything as it was."""
+        with self._guarded():
+            if not self._is_begun:
+                self._put(self._new_learner(self._check_arguments()), ())
+            yield
+
+    def _to_parts(self) -> ModelParts:
+        return parts_of(self)
+
+    @classmethod
+    def _from_parts(cls, parts: ModelParts) -> SequentialKernelRegressor:
+        model = cls(**parts.params)
+        common = model._check_arguments()
+        restore(parts, model, common)
+        return model
+
+    def _check_arguments(self) -> CommonArguments:
+        check_count("input_scalings", self.input_scalings, 1)
+        check_choice("variances", self.variances, ("integrated", "sampled"))
+        common = checked_common(self)
+        self._settings()
+        checked_given(self.standardize, self.input_scale, self.target_scale)
+        return common
+
+    def _numbers(self, X: Any, y: Any, *, is_first: bool, n_least: int = 1) -> tuple[Array, Array]:
+        X, y = self._checked(X, y, is_first=is_first, is_numeric=True, n_least=n_least)
+        return X, y.astype(np.float64, copy=False)
+
+    def _settings(self) -> FilterSettings:
+        return FilterSettings(
+            kernel=self.kernel,
+            lengthscale=checked_lengthscale(self.lengthscale),
+            input_scalings=int(self.input_scalings),
+            n_particles=int(self.n_particles),
+            expected_centres=float(self.expected_centres),
+            max_centres=int(self.max_centres),
+            max_candidates=int(self.max_candidates or MOST_CANDIDATES),
+            centres_prior=self.centres_prior,
+            variances=self.variances,
+            linear_part=bool(self.linear_part),
+            resampling=self.resampling,
+            forgetting=checked_forgetting(self.forgetting),
+            weighting=self.weighting,
+        )
+
+    def _identity(self) -> dict[str, Any]:
+        """What the result of ``fit`` depends on beside the data."""
+        given = [self.input_scale, self.target_scale]
+        scales = [None if each is None else np.asarray(each).tolist() for each in given]
+        options = {"standardize": self.standardize, "scales": scales}
+        return {**self._settings().as_options(), **options}
+
+    def _new_learner(self, common: CommonArguments) -> Learner:
+        given = checked_given(self.standardize, self.input_scale, self.target_scale)
+        given.check_width(self.n_features_in_)
+        return Learner(
+            settings=self._settings(),
+            given=given,
+            scale_rows=int(self.scale_rows),
+            entropy=entropy_of(common.random_state),
+            names=self._labels(),
+        )
+
+    def _check_has_evidence(self) -> None:
+        settings = self._learner.settings
+        if settings.forgetting != (1.0,) or settings.weighting != "exact":
+            raise AttributeError(
+                "there is no evidence where rows are forgotten or weighed as printed"
+            )

@@ -1,0 +1,337 @@
+"""The filter: a row after the other, each predicted before it is learned.
+
+**Target** after t rows: p(U, length scale, variances | y_1 .. y_t, candidates), see
+`mercer.basis.model`.
+
+**One row** (`Filter.learn`):
+
+1. *Resample* if the effective sample size has fallen below N / 2 (so the population that a user
+   sees is the one before resampling, as the estimate of least mean squared error wants it).
+2. *Discount* the sums at the start of a block, where there is forgetting; weigh by the ratio of
+   the targets. The prior part is never discounted.
+3. *Weigh* each particle by its predictive density of the target, and take the row in by rotations.
+4. *Candidates*: an old one may retire (weight pi'(V) / (pi(V) + pi(V + c)), V = U - c), the new
+   input comes in (weight (pi'(U) + pi'(U + c)) / pi(U), one of both drawn in proportion). A subset
+   of the new candidates holds the new one or does not: it has one parent.
+5. *Move* the particles on a schedule that depends on the row's number alone.
+
+The product of the mean weights is the evidence, unbiased for any N.
+
+**Symbols** (paper -> code): K candidate columns of the design, U ``members``, k ``size``,
+delta^2 / sigma^2 ``scale``, W ``log_weight``.
+
+**Deviations**: the printed weight, eq. (9), leaves out the ways back and is wrong (see
+`mercer.basis.printed`); the length scale is learned; one noise variance is integrated out.
+
+**Cost** of a row: O(N k^2 + L R^2), and O(N (R k + k^2)) times the share of particles moved.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.basis.arrays import Array, Particles, Prior, Statistics, taken
+from mercer.basis.candidates import admit
+from mercer.basis.levels.levels import Levels
+from mercer.basis.model import SetPrior
+from mercer.basis.moves.compiled import move_particles
+from mercer.basis.particle.compiled import draw_scale, draw_variance
+from mercer.basis.population.compiled import (
+    discount,
+    drop_candidate,
+    effective_size,
+    extend,
+    learn_row,
+)
+from mercer.basis.reservoir import Reservoir
+from mercer.basis.schedule import Schedule
+from mercer.basis.state import RowBuffer, State, Sums, with_room
+from mercer.basis.sums import add_rows
+from mercer.sampling.resampling import resample
+
+__all__ = ["Filter", "Seen"]
+
+_FIRST_ROOM = 64
+_ANCESTRY_ROWS = 50
+
+
+class Seen(NamedTuple):
+    """What the filter said of a row before learning it: a mixture, one component a particle.
+
+    Attributes
+    ----------
+    means, variances : ndarray of shape (N,)
+        Locations and squared scales.
+    log_weights : ndarray of shape (N,)
+    degrees : float
+        Of freedom of Student's t; inf where variances are sampled.
+    log_density : float
+        Of the target, in nats.
+    n_centres : float
+        Mean over particles.
+    """
+
+    means: Array
+    variances: Array
+    log_weights: Array
+    degrees: float
+    log_density: float
+    n_centres: float
+
+    @property
+    def weights(self) -> Array:
+        """Of the particles (N,)."""
+        return np.asarray(np.exp(self.log_weights))
+
+    def second_moment(self, centre: float) -> float:
+        """Mean squared distance of the target from a number."""
+        inflation = 1.0 / (1.0 - 2.0 / self.degrees)
+        return float(self.weights @ (inflation * self.variances + (self.means - centre) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """Settings of a filter over rows of standardised inputs and targets.
+
+    Attributes
+    ----------
+    n_particles : int
+    prior : Prior
+    sets : SetPrior
+    levels : Levels
+    reservoir : Reservoir
+    schedule : Schedule
+    scheme : str
+        Of resampling.
+    retention : float
+        Weight of a row after the next, in (0, 1]; 1 forgets nothing. Applied once a block.
+    """
+
+    n_particles: int
+    prior: Prior
+    sets: SetPrior
+    levels: Levels
+    reservoir: Reservoir
+    schedule: Schedule
+    scheme: str
+    retention: float
+
+    def init(self, rng: np.random.Generator) -> State:
+        """Draw particles without centres, their variances from the prior."""
+        L, m = self.levels.n_levels, self.levels.n_mean
+        A, d = self.levels.scalings.shape
+        room = min(_FIRST_ROOM, self.reservoir.n_slots)
+        C, block = m + room, self.schedule.block
+        ring = min(_FIRST_ROOM, self.schedule.n_buffered)
+        state = State(
+            particles=self._first_particles(rng),
+            statistics=Statistics(np.zeros((L, C, C)), np.zeros((L, C)), 0.0, 0.0, 0),
+            old=Sums(np.zeros((L, 0, 0)), np.zeros((L, 0))),
+            rows=RowBuffer(
+                np.zeros((ring, d)), np.zeros(ring), np.zeros((A, ring, room)),
+                np.zeros(ring, np.int64),
+            ),
+            centres=np.zeros((room, d)),
+            pending=np.zeros((block, L, C)),
+            pending_y=np.zeros(block),
+            leaving=np.zeros((block, L, C)),
+            leaving_y=np.zeros(block),
+            n_pending=0,
+            n_leaving=0,
+            n_seen=0,
+            n_discounts=0,
+            log_evidence=0.0,
+            evidence_variance=0.0,
+            n_ancestors=self.n_particles,
+            least_ess=float(self.n_particles),
+        )  # fmt: skip
+        discount(state.statistics, self.prior, self.sets.log_size(0), state.particles)
+        return state
+
+    def learn(
+        self, rng: np.random.Generator, state: State, x: Array, y: float
+    ) -> tuple[State, Seen]:
+        """Learn a row x (d,), y; the arrays of ``state`` are used up."""
+        state = self._resampled(rng, state)
+        if self.retention < 1.0 and self.schedule.begins_block(state.n_seen):
+            state = self._discounted(state)
+        state, seen = self._weighed(state, x, y)
+        slot = self.reservoir.slot(state.n_seen - 1)
+        if slot is not None:
+            state = self._offered(rng, state, slot, x)
+        return self._moved(rng, state), seen
+
+    def _first_particles(self, rng: np.random.Generator) -> Particles:
+        N, k_max = self.n_particles, self.sets.largest
+        P, prior = self.levels.n_mean + k_max, self.prior
+        noise, scale = np.ones(N), np.ones(N)
+        for i in range(N):
+            if prior.is_sampled:
+                noise[i] = draw_variance(rng, prior.noise_shape, prior.noise_rate)
+            rate = prior.scale_rate / noise[i]
+            scale[i] = draw_scale(rng, prior.scale_shape, rate, 1.0)
+        return Particles(
+            size=np.zeros(N, np.int64),
+            members=np.zeros((N, k_max), np.int64),
+            level=rng.integers(0, self.levels.n_levels, N),
+            scale=scale,
+            noise=noise,
+            factor=np.zeros((N, P, P)),
+            whitened=np.zeros((N, P)),
+            rss=np.zeros(N),
+            half_logdet=np.zeros(N),
+            log_target=np.zeros(N),
+            log_weight=np.full(N, -math.log(N)),
+            ancestor=np.arange(N),
+        )
+
+    def _resampled(self, rng: np.random.Generator, state: State) -> State:
+        particles = state.particles
+        ess = effective_size(particles.log_weight)
+        if ess >= 0.5 * self.n_particles:
+            return state
+        chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
+        particles = taken(particles, chosen)
+        particles.log_weight[:] = -math.log(self.n_particles)
+        variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
+        return replace(
+            state,
+            particles=particles,
+            evidence_variance=variance,
+            least_ess=min(state.least_ess, ess),
+        )
+
+    def _discounted(self, state: State) -> State:
+        """Multiply the sums by the retention of a block, and weigh by the ratio of targets."""
+        state = self._flushed(state)
+        factor = self.retention ** self.schedule.rows_in_block(state.n_seen)
+        sums, old = state.statistics, state.old
+        for array in (sums.gram, sums.moment, old.gram, old.moment):
+            array *= factor
+        sums = sums._replace(square=sums.square * factor, n_rows=sums.n_rows * factor)
+        log_size = self.sets.log_size(sums.n_candidates)
+        gain = discount(sums, self.prior, log_size, state.particles)
+        n_discounts = state.n_discounts + self.schedule.rows_in_block(state.n_seen)
+        return replace(
+            state,
+            statistics=sums,
+            n_discounts=n_discounts,
+            log_evidence=state.log_evidence + gain,
+        )
+
+    def _weighed(self, state: State, x: Array, y: float) -> tuple[State, Seen]:
+        """Weigh by the density of a row, take it into the factors, and keep it in the buffer."""
+        state = self._with_space_for_a_row(state)
+        sums, N = state.statistics, self.n_particles
+        position = state.n_seen % len(state.rows.y)
+        distances = self.levels.distances(x, state.centres, sums.n_candidates)
+        rows = state.pending[state.n_pending]
+        self.levels.fill_row(x, distances, sums.n_candidates, rows)
+        means, variances = np.empty(N), np.empty(N)
+        before, n_before = state.particles.log_weight.copy(), sums.n_rows + state.n_pending
+        sizes = state.particles.size
+        n_centres = float(np.exp(before) @ sizes)
+        gain = learn_row(rows, y, n_before, self.prior, state.particles, means, variances)
+        state.rows.X[position], state.rows.y[position] = x, y
+        state.rows.distances[:, position, : sums.n_candidates] = distances
+        state.rows.age[position] = state.n_discounts
+        state.pending_y[state.n_pending] = y
+        degrees = math.inf
+        if not self.prior.is_sampled:
+            degrees = 2.0 * self.prior.noise_shape + n_before
+        new = replace(
+            state,
+            n_pending=state.n_pending + 1,
+            n_seen=state.n_seen + 1,
+            log_evidence=state.log_evidence + gain,
+        )
+        return new, Seen(means, variances, before, degrees, gain, n_centres)
+
+    def _with_space_for_a_row(self, state: State) -> State:
+        """Empty what is full: the pending rows, and the place in the ring."""
+        if state.n_pending == len(state.pending_y):
+            state = self._flushed(state)
+        n_rows, n_ring = state.n_seen, len(state.rows.y)
+        if n_rows == n_ring and n_ring < self.schedule.n_buffered:
+            longer = min(2 * n_ring, self.schedule.n_buffered)
+            return with_room(state, longer, 0, self.levels.n_mean)
+        return self._without_oldest(state) if n_rows >= n_ring else state
+
+    def _without_oldest(self, state: State) -> State:
+        """Add the row that the next one overwrites to those that have left."""
+        if state.old.gram.shape[1] == 0:
+            gram = np.zeros_like(state.statistics.gram)
+            state = replace(state, old=Sums(gram, np.zeros_like(state.statistics.moment)))
+        if state.n_leaving == len(state.leaving_y):
+            state = _flushed_old(state)
+        rows, n = state.rows, state.statistics.n_candidates
+        position = state.n_seen % len(rows.y)
+        row = state.leaving[state.n_leaving]
+        distances = np.ascontiguousarray(rows.distances[:, position, :n])
+        self.levels.fill_row(rows.X[position], distances, n, row)
+        root = self.retention ** (0.5 * float(state.n_discounts - rows.age[position]))
+        row *= root
+        state.leaving_y[state.n_leaving] = root * rows.y[position]
+        return replace(state, n_leaving=state.n_leaving + 1)
+
+    def _flushed(self, state: State) -> State:
+        """Add the pending rows to the sums."""
+        n, sums = state.n_pending, state.statistics
+        state = _flushed_old(state)
+        if n == 0:
+            return state
+        add_rows(sums.gram, sums.moment, state.pending[:n], state.pending_y[:n])
+        square = sums.square + float(state.pending_y[:n] @ state.pending_y[:n])
+        sums = sums._replace(square=square, n_rows=sums.n_rows + n)
+        return replace(state, statistics=sums, n_pending=0)
+
+    def _offered(self, rng: np.random.Generator, state: State, slot: int, x: Array) -> State:
+        """Let the last row's input be a candidate, in the place of another if there is none."""
+        state = self._flushed(state)
+        sums, column = state.statistics, self.levels.n_mean + slot
+        log_evidence, r = state.log_evidence, sums.n_candidates
+        if slot < r:
+            log_evidence += drop_candidate(
+                sums, self.prior, self.sets.log_size(r), self.sets.log_size(r - 1), column,
+                state.particles,
+            )  # fmt: skip
+            r -= 1
+        elif slot >= len(state.centres):
+            room = min(2 * len(state.centres), self.reservoir.n_slots)
+            state = with_room(state, 0, room, self.levels.n_mean)
+        n_kept = min(state.n_seen, len(state.rows.y))
+        ages = state.n_discounts - state.rows.age[:n_kept]
+        state = admit(state, self.levels, slot, x, self.retention ** ages.astype(np.float64))
+        log_evidence += extend(
+            rng, state.statistics, self.prior, self.sets.log_size(r), self.sets.log_size(r + 1),
+            column, state.particles,
+        )  # fmt: skip
+        return replace(state, log_evidence=log_evidence)
+
+    def _moved(self, rng: np.random.Generator, state: State) -> State:
+        fraction = self.schedule.fraction(state.n_seen)
+        if fraction > 0.0:
+            state = self._flushed(state)
+            move_particles(
+                rng, state.statistics, self.prior,
+                self.sets.log_size(state.statistics.n_candidates), self.levels.n_widths,
+                state.particles, fraction, self.schedule.n_redraws, self.schedule.n_changes,
+            )  # fmt: skip
+        if state.n_seen % _ANCESTRY_ROWS:
+            return state
+        n_ancestors = len(np.unique(state.particles.ancestor))
+        state.particles.ancestor[:] = np.arange(self.n_particles)
+        return replace(state, n_ancestors=n_ancestors)
+
+
+def _flushed_old(state: State) -> State:
+    """Add the rows that have left the buffer to their sums."""
+    n = state.n_leaving
+    if n == 0:
+        return state
+    add_rows(state.old.gram, state.old.moment, state.leaving[:n], state.leaving_y[:n])
+    return replace(state, n_leaving=0)

@@ -1,0 +1,1 @@
+"""Kernel rows at every length scale that particles may have."""

@@ -1,0 +1,193 @@
+"""The length scales, and scalings of the inputs, that particles choose among."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.spatial.distance import cdist, pdist
+
+from mercer.basis.arrays import Array
+from mercer.basis.levels.compiled import kernel_levels, squared_distances, sums_of_squarings
+
+__all__ = ["KINDS", "Levels", "chosen_lengthscales", "n_lengthscales", "widths_around"]
+
+#: Kernels of the distance, in the order of the compiled loop's numbers.
+KINDS = ("rbf", "matern12", "matern32", "matern52")
+# From twice the median distance down to an eighth of it, each square half of the one before.
+_N_WIDTHS = 9
+_WIDEST = 2.0
+_ROOTS = {"matern12": 1.0, "matern32": math.sqrt(3.0), "matern52": math.sqrt(5.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A scalings times W length scales: level a W + j.
+
+    Attributes
+    ----------
+    lengthscales : ndarray of shape (W,)
+        In standardised units; falling.
+    scalings : ndarray of shape (A, d)
+        Factors of the inputs.
+    kind : str
+        One of `KINDS`.
+    has_linear_part : bool
+        Whether the mean holds the inputs beside a constant.
+    is_halving : bool
+        Whether each square of a length scale is half of the one before; see the loop.
+    """
+
+    lengthscales: Array
+    scalings: Array
+    kind: str
+    has_linear_part: bool
+    is_halving: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        squares = self.lengthscales**2
+        ratios = squares[1:] / squares[:-1]
+        is_halving = self.kind == "rbf" and bool(np.all(np.abs(ratios - 0.5) < 1e-12))
+        object.__setattr__(self, "is_halving", is_halving)
+
+    @property
+    def n_widths(self) -> int:
+        """Number W of length scales."""
+        return len(self.lengthscales)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.scalings) * self.n_widths
+
+    @property
+    def n_mean(self) -> int:
+        """Columns of the mean."""
+        return 1 + (self.scalings.shape[1] if self.has_linear_part else 0)
+
+    def distances(self, x: Array, Z: Array, n: int) -> Array:
+        """Squared distances of one input x (d,) to the first n rows of Z: shape (A, n)."""
+        out = np.empty((len(self.scalings), n))
+        squared_distances(x, Z, n, self.scalings, out)
+        return out
+
+    def fill_row(self, x: Array, distances: Array, n: int, rows: Array) -> None:
+        """Write the row of the design of one input at each level.
+
+        Parameters
+        ----------
+        x : ndarray of shape (d,)
+        distances : ndarray of shape (A, n)
+            To the candidates, squared.
+        n : int
+            Number of candidates.
+        rows : ndarray of shape (L, C)
+            Written: the first ``n_mean + n`` columns.
+        """
+        rows[:, 0] = 1.0
+        if self.has_linear_part:
+            rows[:, 1 : self.n_mean] = x
+        self._fill(distances, n, self.n_mean, rows)
+
+    def fill_kernel(self, distances: Array, n: int, rows: Array) -> None:
+        """Write the kernel of n squared distances (A, n) at each level, into rows (L, n)."""
+        self._fill(distances, n, 0, rows)
+
+    def _fill(self, distances: Array, n: int, first: int, rows: Array) -> None:
+        kernel_levels(
+            distances, n, self.lengthscales, KINDS.index(self.kind), self.is_halving, first, rows
+        )
+
+    def cross_sums(self, distances: Array, features: Array) -> Array:
+        """Sums over rows of a feature times the kernel to each candidate, at each level.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (A, n, r)
+            Squared, of the rows to the candidates.
+        features : ndarray of shape (L, n)
+
+        Returns
+        -------
+        ndarray of shape (L, r)
+        """
+        sums = np.zeros((self.n_levels, distances.shape[2]))
+        W = self.n_widths
+        for a in range(len(distances)):
+            own = slice(a * W, (a + 1) * W)
+            if self.is_halving:
+                K = _kernel(distances[a], float(self.lengthscales[0]), self.kind)
+                sums_of_squarings(K, features[own], sums[own])
+                continue
+            for level in range(own.start, own.stop):
+                width = float(self.lengthscales[level % W])
+                sums[level] = features[level] @ _kernel(distances[a], width, self.kind)
+        return sums
+
+    def design(self, X: Array, Z: Array, level: int) -> Array:
+        """Design of rows X (m, d) with candidates Z (r, d) at one level: shape (m, p + r)."""
+        scaling = self.scalings[level // self.n_widths]
+        distances = cdist(X * scaling, Z * scaling, "sqeuclidean")
+        width = float(self.lengthscales[level % self.n_widths])
+        return np.concatenate([self.mean(X), _kernel(distances, width, self.kind)], axis=1)
+
+    def only(self, level: int) -> Levels:
+        """Return that one level."""
+        return Levels(
+            self.lengthscales[[level % self.n_widths]],
+            self.scalings[[level // self.n_widths]],
+            self.kind,
+            self.has_linear_part,
+        )
+
+    def mean(self, X: Array) -> Array:
+        """Columns of the mean: a constant, then the inputs where there is a linear part."""
+        ones = np.ones((len(X), 1))
+        return np.concatenate([ones, X], axis=1) if self.has_linear_part else ones
+
+
+def _kernel(distances: Array, lengthscale: float, kind: str) -> Array:
+    """Kernel of squared distances."""
+    if kind == "rbf":
+        return np.asarray(np.exp(distances * (-0.5 / (lengthscale * lengthscale))))
+    r = np.sqrt(distances) * (_ROOTS[kind] / lengthscale)
+    polynomial = {"matern12": 1.0, "matern32": 1.0 + r, "matern52": 1.0 + r + r * r / 3.0}[kind]
+    return np.asarray(polynomial * np.exp(-r))
+
+
+def chosen_lengthscales(choice: str | tuple[float, ...], Z: Array) -> Array:
+    """Return the length scales to choose among, falling: shape (W,).
+
+    Parameters
+    ----------
+    choice : "learn", "median" or tuple of float
+    Z : ndarray of shape (n, d)
+        Standardised rows.
+    """
+    if choice == "learn":
+        return widths_around(Z)
+    if choice == "median":
+        return np.array([_median_distance(Z)])
+    return -np.sort(-np.array(choice, dtype=np.float64))
+
+
+def n_lengthscales(choice: str | tuple[float, ...]) -> int:
+    """Return how many these are."""
+    return {"learn": _N_WIDTHS, "median": 1}.get(str(choice)) or len(choice)
+
+
+def widths_around(X: Array) -> Array:
+    """Length scales around the median distance between rows of X (n, d), falling: shape (9,).
+
+    From twice that (over the root of 2: in exp(-r^2 / w^2) it is w) down to an eighth.
+    """
+    widest = _WIDEST * _median_distance(X) / math.sqrt(2.0)
+    return np.asarray(widest * 2.0 ** (-0.5 * np.arange(_N_WIDTHS)))
+
+
+def _median_distance(X: Array) -> float:
+    """Median distance between different rows; 1 where there are none."""
+    distances = pdist(X[:500])
+    positive = distances[distances > 0.0]
+    return float(np.median(positive)) if len(positive) else 1.0

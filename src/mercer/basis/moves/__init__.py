@@ -1,0 +1,1 @@
+"""Moves of a particle that leave its target invariant."""

@@ -1,0 +1,1 @@
+"""One particle: its factor and set changed in place, its variances drawn."""

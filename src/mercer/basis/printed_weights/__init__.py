@@ -1,0 +1,1 @@
+"""The loop of `mercer.basis.printed`."""

@@ -1,0 +1,1 @@
+"""The redraw of one centre among all candidates at once."""

@@ -1,0 +1,98 @@
+"""A stream in the middle of it as parts of a model file and back, to the last bit.
+
+The file holds the buffered rows, standardised, and rows held back as they came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.basis.learner import Learner, Running
+from mercer.basis.saved_parts import (
+    Arrays,
+    common_values,
+    numbers_of,
+    restored_learner,
+    restored_standardizer,
+)
+from mercer.basis.saved_state import check_bank
+from mercer.basis.scales import Scales
+from mercer.estimation.model_file import ModelParts, json_params
+from mercer.estimation.run import CommonArguments
+from mercer.estimation.saved import require
+from mercer.estimation.target_scale import TargetScale
+from mercer.random import generator_from_json, generator_to_json
+from mercer.sampling.codec import pack, unpack
+
+__all__ = ["parts_of", "restore"]
+
+
+def parts_of(model: Any) -> ModelParts:
+    """Split a regressor that has begun to learn into parts."""
+    learner: Learner = model._learner
+    values = common_values(model)
+    d = len(learner.names)
+    arrays: Arrays = {
+        "log_predictive": np.array(model._last_densities, dtype=np.float64),
+        "held/X": np.array(learner.held_X, dtype=np.float64).reshape(-1, d),
+        "held/y": np.array(learner.held_y, dtype=np.float64),
+    }
+    running = learner.running
+    if running is None:
+        arrays["X"] = arrays.pop("held/X")
+        return ModelParts(json_params(model._params_when_begun), values, arrays)
+    values |= {
+        "target_centre": running.scales.target.centre,
+        "target_scale": running.scales.target.scale,
+        "rng": generator_to_json(running.rng),
+    }
+    arrays |= {f"standardizer/{n}": v for n, v in vars(running.scales.standardizer).items()}
+    levels = running.bank.filters[0].levels
+    arrays |= {"lengthscales": levels.lengthscales, "scalings": levels.scalings}
+    arrays |= pack(running.state, "state")
+    arrays["X"] = arrays.pop("state/filters/0/rows/X")
+    return ModelParts(json_params(model._params_when_begun), values, arrays)
+
+
+def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
+    """Put the parts together again, into a new regressor.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If something is missing or does not fit; the reader of the file names it.
+    """
+    values, arrays = parts.fields, dict(parts.arrays)
+    learner: Learner = restored_learner(model, values, common)
+    if values["is_waiting"]:
+        learner.held_X = list(numbers_of(arrays, "X", 2, len(learner.names)))
+        learner.held_y = numbers_of(arrays, "held/y", 1).tolist()
+        n_held = len(learner.held_y)
+        require(len(learner.held_X) == n_held < learner.scale_rows, "held rows")
+        learner.check_size(np.array(learner.held_y))
+    else:
+        _restore_state(learner, values, arrays)
+    model._put(learner, tuple(str(note) for note in values["notes"]))
+    model._last_densities = numbers_of(arrays, "log_predictive", 1).tolist()
+
+
+def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> None:
+    d = len(learner.names)
+    standardizer = restored_standardizer(arrays, d)
+    target = TargetScale(float(values["target_centre"]), float(values["target_scale"]))
+    require(bool(np.isfinite([target.centre, target.scale]).all()) and target.scale > 0, "target")
+    lengthscales = numbers_of(arrays, "lengthscales", 1)
+    is_falling = bool((np.diff(lengthscales) <= 0.0).all() and len(lengthscales))
+    require(is_falling and lengthscales[-1] > 1e-50 and lengthscales[0] < 1e150, "lengthscales")
+    scalings = numbers_of(arrays, "scalings", 2, d)
+    require(len(scalings) > 0 and bool((scalings > 0).all()), "scalings")
+    levels = learner.settings.levels_of(lengthscales, scalings)
+    bank = learner.settings.bank(levels, learner.entropy)
+    arrays["state/filters/0/rows/X"] = arrays["X"]
+    template = bank.init(np.random.default_rng(0))
+    state = bank.copied(unpack(template, arrays, "state"))
+    check_bank(state, template, bank.filters, learner.settings)
+    scales = Scales(standardizer, target)
+    learner.running = Running(scales, bank, state, generator_from_json(values["rng"]))

@@ -1,0 +1,1 @@
+"""The work of `mercer stream`: rows as they come, answered before they are learned."""

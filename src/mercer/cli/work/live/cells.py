@@ -1,0 +1,154 @@
+"""From the cells of single rows to numbers: a cell that cannot be used spoils its row, no other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.work.live.rows import Row, present
+from mercer.data.column_code import ColumnCode
+from mercer.data.infer import parse_number, parse_numbers
+from mercer.data.target import LARGEST
+from mercer.data.wording import quoted
+
+__all__ = ["Coder", "Problems", "read_number", "read_numbers"]
+
+Array = NDArray[np.float64]
+Problems = dict[int, str]  # position of a row -> why it cannot be used
+_BOOLEANS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+
+def read_number(cell: str, *, has_decimal_comma: bool) -> float:
+    """Read a number that can be computed with.
+
+    Raises
+    ------
+    ValueError
+        Saying why it is none.
+    """
+    text = cell.strip()
+    if has_decimal_comma and "." not in text:
+        text = text.replace(",", ".")
+    value = parse_number(text)
+    if value is None or math.isnan(value):
+        raise ValueError(f"{quoted(cell.strip())} is not a number")
+    if math.isinf(value):
+        raise ValueError("infinite, or too large for a float64")
+    if abs(value) > LARGEST:
+        raise ValueError(f"{value:g} is too large to compute with")
+    return value
+
+
+class Coder:
+    """Encode rows as `Encoder.transform` encodes tables.
+
+    Parameters
+    ----------
+    codes : sequence of ColumnCode
+        Columns of a matrix.
+    names : sequence of str
+        What the cells of a row are.
+    has_decimal_comma : bool
+    tell : callable
+        Is told, once a column, of text that was not there when the encoding was learned.
+    """
+
+    def __init__(
+        self,
+        codes: Sequence[ColumnCode],
+        names: Sequence[str],
+        *,
+        has_decimal_comma: bool,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._codes = [(code, list(names).index(code.name)) for code in codes]
+        self._has_decimal_comma = has_decimal_comma
+        self._tell = tell
+        self._with_unseen: set[str] = set()
+
+    def encode(self, rows: Sequence[Row]) -> tuple[Array, Problems]:
+        """Encode rows that have cells.
+
+        Returns
+        -------
+        X : ndarray of shape (m, d)
+            A row that cannot be used is zero.
+        problems : dict of int to str
+        """
+        problems: Problems = {}
+        blocks = [np.empty((len(rows), 0))]
+        for code, place in self._codes:
+            cells = [row.cells[place] for row in rows]
+            own: Problems = {}
+            block = self._block(code, cells, own)
+            block[list(own)] = 0.0
+            blocks.append(block)
+            for position, words in own.items():
+                problems.setdefault(position, f"column {quoted(code.name)}: {words}")
+        return np.hstack(blocks), problems
+
+    def _block(self, code: ColumnCode, cells: list[str], problems: Problems) -> Array:
+        if code.kind == "number":
+            return self._numbers(code, cells, problems)[:, np.newaxis]
+        texts = [present(cell) or code.fill for cell in cells]
+        if code.kind == "boolean":
+            return _booleans(texts, problems)[:, np.newaxis]
+        for position, text in enumerate(texts):
+            if text is None:
+                problems[position] = "missing value"
+            elif text not in code.levels:
+                self._note_unseen(code, str(text))
+        return code.encode(np.array(texts, dtype=object))
+
+    def _numbers(self, code: ColumnCode, cells: list[str], problems: Problems) -> Array:
+        values = None if self._has_decimal_comma else parse_numbers(cells, False)
+        if (
+            values is not None
+            and np.isfinite(values).all()
+            and np.abs(values).max(initial=0.0) <= LARGEST
+        ):
+            return values
+        values, strays = read_numbers(cells, has_decimal_comma=self._has_decimal_comma)
+        for position in strays:
+            if present(cells[position]) is not None:
+                problems[position] = strays[position]
+            elif code.fill is None:
+                problems[position] = "missing value"
+            else:
+                values[position] = code.fill
+        return values
+
+    def _note_unseen(self, code: ColumnCode, text: str) -> None:
+        if code.name not in self._with_unseen:
+            self._with_unseen.add(code.name)
+            self._tell(
+                f"column {quoted(code.name)}: {quoted(text)} was not there when its encoding was "
+                "learned; it and others like it are encoded as none of the levels"
+            )
+
+
+def _booleans(texts: Sequence[str | float | None], problems: Problems) -> Array:
+    values = np.zeros(len(texts))
+    for position, text in enumerate(texts):
+        value = _BOOLEANS.get(str(text).lower())
+        if text is None:
+            problems[position] = "missing value"
+        elif value is None:
+            problems[position] = f"{quoted(text)} is neither true nor false (1 or 0)"
+        else:
+            values[position] = value
+    return values
+
+
+def read_numbers(cells: Sequence[str], *, has_decimal_comma: bool) -> tuple[Array, Problems]:
+    """Read numbers that can be computed with; zero, and why, where one cannot."""
+    values, strays = np.zeros(len(cells)), {}
+    for position, cell in enumerate(cells):
+        try:
+            values[position] = read_number(cell, has_decimal_comma=has_decimal_comma)
+        except ValueError as error:
+            strays[position] = str(error)
+    return values, strays

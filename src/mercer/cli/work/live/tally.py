@@ -1,0 +1,59 @@
+"""Counts and running scores of a stream."""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import fmean
+
+from mercer.cli.work.live.answering import Said
+
+__all__ = ["Tally"]
+
+_RECENT = 1000
+
+
+class Tally:
+    """Rows read, learned and skipped, and the mean score: of all rows, and of the last 1000.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> for score in (-1.0, -2.0):
+    ...     tally.add(Said({}, score, score > -1.5))
+    >>> tally.mean_score, tally.recent_score, tally.recent_coverage
+    (-1.5, -1.5, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.n_learned = 0
+        self.n_bad = 0
+        self._n_scored = 0
+        self._sum = 0.0
+        self._scores: deque[float] = deque(maxlen=_RECENT)
+        self._inside: deque[bool] = deque(maxlen=_RECENT)
+
+    def add(self, said: Said) -> None:
+        """Take in what was said of a row; without a score it does not count."""
+        if said.score is None:
+            return
+        self._n_scored += 1
+        self._sum += said.score
+        self._scores.append(said.score)
+        if said.is_inside is not None:
+            self._inside.append(said.is_inside)
+
+    @property
+    def mean_score(self) -> float | None:
+        """Mean over all rows scored; None before the first."""
+        return self._sum / self._n_scored if self._n_scored else None
+
+    @property
+    def recent_score(self) -> float | None:
+        """Mean over the last 1000 rows scored; None before the first."""
+        return fmean(self._scores) if self._scores else None
+
+    @property
+    def recent_coverage(self) -> float | None:
+        """Share, of the last 1000 rows scored, of those inside their interval."""
+        return fmean(self._inside) if self._inside else None

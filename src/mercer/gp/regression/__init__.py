@@ -1,0 +1,1 @@
+"""GP regression: the function integrated out exactly, Monte Carlo over the hyperparameters."""

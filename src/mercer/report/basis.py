@@ -1,0 +1,128 @@
+"""The part of a report that is about sequential kernel regression: its centres, its one pass."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from mercer.report.figures import centres_svg, prequential_svg
+from mercer.report.regressors import noise_words
+from mercer.report.section import Cell, Figure, NamedTable, Section
+from mercer.report.words import count, number, percent
+
+__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+
+TITLE: Final = "Sequential kernel regression"
+GLOSSARY: Final = (
+    "n_centres: number of kernels in the sum. noise_std: standard deviation of the noise, in those "
+    "of the target. lengthscale: how far a kernel reaches, in standard deviations of the inputs."
+)
+_N_SHOWN: Final = 10
+_FEWEST_ROWS: Final = 30  # of which a course can be drawn
+_MOST_INPUTS: Final = 6  # in the table
+
+
+def describe(estimator: Any) -> tuple[str, ...]:
+    """Say in plain words what the model is, and what its file holds."""
+    draws, n_rows = estimator.posterior_, estimator.n_rows_seen_
+    return (
+        "The model is a sum of kernels, bumps of one width, each around one of the rows, and noise "
+        "around it. How many there are, around which rows, how wide and how high is not fixed: "
+        f"{count(draws.n_total)} weighted particles hold what is plausible given the data, and "
+        f"every prediction is an average over them. {count(n_rows)} rows were learned in one pass, "
+        "each predicted before it was learned.",
+        noise_words(estimator),
+        "The model can go on learning, so a saved model file contains the last "
+        f"{count(min(n_rows, estimator.n_rows_held_))} training rows, standardised: share it as "
+        "you would share the data. This report holds summaries and the rows that are centres.",
+    )
+
+
+def sections(estimator: Any) -> tuple[Section, ...]:
+    """Return the sections on the centres and on the pass over the rows."""
+    return _centres_section(estimator), *_pass_sections(estimator)
+
+
+def _centres_section(estimator: Any) -> Section:
+    n_shown = min(_N_SHOWN, len(estimator.candidates_))
+    summary = estimator.summarise(n_shown)
+    n_shown = len(summary.coef)
+    spread = float(estimator.predict(estimator.candidates_).std())
+    share = 1.0 if spread == 0.0 else max(0.0, 1.0 - (summary.distance / spread) ** 2)
+    counts = estimator.posterior_.flat("n_centres")
+    text = (
+        f"The sum has {number(estimator.n_centres_, 2)} kernels on average, between "
+        f"{int(counts.min())} and {int(counts.max())} in the particles. Many sets of centres give "
+        "all but the same curve, so none of them is the right one.",
+        f"Shown is a shorter sum that was fitted to the average of all of them: {n_shown} kernels, "
+        f"taken one after the other, which explain {percent(share, 0)} of the variance of the "
+        "average curve over the rows. It is a summary to look at; predictions are made from all "
+        "particles.",
+    )
+    figures = (_figure(estimator, n_shown),) if estimator.n_features_in_ <= 2 else ()
+    return Section(
+        "centres", "Centres", text, figures=figures, tables=(_table(estimator, summary),)
+    )
+
+
+def _figure(estimator: Any, n_shown: int) -> Figure:
+    names = estimator.feature_labels_
+    if len(names) == 1:
+        return Figure(
+            centres_svg(estimator, n_shown),
+            "Line and band: the prediction, and the 90 % interval of a new observation. Dashed: "
+            f"the sum of {n_shown} kernels, with dots at their centres.",
+            f"Prediction against {names[0]}, and a sum of {n_shown} kernels.",
+        )
+    return Figure(
+        centres_svg(estimator, n_shown),
+        "Small dots: rows that may be centres. Circles: those of the shorter sum, larger where "
+        "the kernel is higher; blue lifts the curve, vermilion lowers it.",
+        f"Centres of {n_shown} kernels over {names[0]} and {names[1]}.",
+    )
+
+
+def _table(estimator: Any, summary: Any) -> NamedTable:
+    names = estimator.feature_labels_[:_MOST_INPUTS]
+    order = np.argsort(-np.abs(summary.coef), kind="stable")
+    rows = tuple(
+        (
+            Cell(number(summary.coef[i]), float(summary.coef[i])),
+            *(Cell(number(value), float(value)) for value in summary.centres[i, : len(names)]),
+        )
+        for i in order
+    )
+    is_part = len(names) < estimator.n_features_in_
+    caption = (
+        "The kernels of the shorter sum: height, in units of the target, and centre. Their length "
+        f"scale is {number(summary.lengthscale, 2)} standard deviations of the inputs."
+        + f" The first {len(names)} of {estimator.n_features_in_} inputs."
+        * is_part
+    )
+    return NamedTable(caption, ("height", *names), rows)
+
+
+def _pass_sections(estimator: Any) -> tuple[Section, ...]:
+    densities = estimator.log_predictive_
+    n = len(densities)
+    if n < _FEWEST_ROWS:
+        return ()
+    tenth = n // 10
+    early, late = float(densities[:tenth].mean()), float(densities[-tenth:].mean())
+    course = "better" if late > early else "no better"
+    text = (
+        "Each row was predicted before it was learned, so this is an honest score without rows "
+        "held out: the logarithm of the probability density that was given to the target, in "
+        "nats, on average. Higher is better.",
+        f"All {count(n)} rows: {number(float(densities.mean()))}. The first tenth of them: "
+        f"{number(early)}; the last, predicted from all before: {number(late)}, which is "
+        f"{course}. Where the recent rows fall below the average and stay there, the data have "
+        "changed on the way: forgetting (as --set forgetting=0.99) is for that.",
+    )
+    figure = Figure(
+        prequential_svg(densities),
+        "Mean predictive log density of all rows so far, and of the last of them.",
+        f"Prequential score of {count(n)} rows.",
+    )
+    return (Section("pass", "One pass over the rows", text, figures=(figure,)),)

@@ -1,0 +1,87 @@
+"""GPR-2: moments of a GP regressor's hyperparameters by HMC against a grid of the same density.
+
+False alarm 1e-6 (nine moments, 50 batches: |t| < 6.2). The grid computes the evidence from
+eigenvalues. A gradient without the noise is no mutant here: HMC with another force still has the
+right target; see GPR-1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.gp.fitting import GPSettings
+from mercer.gp.regression import fitting
+from mercer.gp.regression.fitting import RegressionSettings, fit_regression
+from mercer.gp.regression.model import RegressionPosterior
+from mercer.random import entropy_of
+from mercer.sampling.driver import RunOptions
+from mercer.sampling.hmc import HMC
+from mercer.sampling.leapfrog import HamiltonianTuning
+from mercer.sampling.mass import unit_mass
+from support.mutants import accept_everything
+from support.process_fits import CHAIN, process_posterior
+from support.process_grid import ProcessGrid, nine_moments
+from support.statistics import largest_z, z_limit
+from support.targets import At, record_position, run
+
+_BATCHES = 50
+
+
+@pytest.fixture(scope="module")
+def model() -> RegressionPosterior:
+    return process_posterior(14, 1)
+
+
+@pytest.fixture(scope="module")
+def truth(model: RegressionPosterior) -> np.ndarray:
+    grid = ProcessGrid.of(model, 101, 5.4)
+    assert grid.edge_mass < 1e-6
+    coarse = ProcessGrid.of(model, 81, 5.4).moments()
+    np.testing.assert_allclose(coarse, grid.moments(), rtol=1e-4, atol=1e-4)
+    return grid.moments()
+
+
+def hmc_error(model: RegressionPosterior, truth: np.ndarray) -> tuple[float, float]:
+    """Largest |t| of the nine moments, and the acceptance rate."""
+    tuning = HamiltonianTuning(0.4, unit_mass(3))
+    start = At((0.5, 0.2, -3.5))
+    hmc = HMC(model, start, record_position, tuning, n_leapfrog=3, path_length=None)
+    draws, acceptance_rate = run(hmc, 8000, seed=5)
+    return largest_z(nine_moments(draws), truth, _BATCHES), acceptance_rate
+
+
+def test_gpr_2_hyperposterior(model: RegressionPosterior, truth: np.ndarray) -> None:
+    z, acceptance_rate = hmc_error(model, truth)
+    assert 0.5 < acceptance_rate < 0.85
+    assert z < z_limit(_BATCHES, 9)
+
+
+def test_gpr_2_hyperposterior_sees_a_missing_accept_step(
+    model: RegressionPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept_everything(monkeypatch)
+    assert hmc_error(model, truth)[0] > z_limit(_BATCHES, 9)
+
+
+def fitted_error(model: RegressionPosterior, truth: np.ndarray, chain: GPSettings) -> float:
+    """The same statistic for the default chain: maximum, warm-up, jitter, adapted mass."""
+    options = RunOptions(4000, 200, 1, 1, entropy_of(11), progress=False)
+    settings = RegressionSettings(chain, "rbf", None)
+    draws = fit_regression(model.X, model.y, settings, options, ("x0",)).draws
+    names = ("log_signal_variance", "log_weight", "log_noise_variance")
+    theta = np.column_stack([draws.flat(name) for name in names])
+    return largest_z(nine_moments(theta), truth, _BATCHES)
+
+
+@pytest.mark.parametrize("inference", ["hmc", "nuts"])
+def test_gpr_2_default_chain(model: RegressionPosterior, truth: np.ndarray, inference: str) -> None:
+    chain = GPSettings(inference, "wide", None, None)
+    assert fitted_error(model, truth, chain) < z_limit(_BATCHES, 9)
+
+
+def test_gpr_2_default_chain_sees_another_prior_of_the_noise(
+    model: RegressionPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "_NOISE_MEAN", -1.0)
+    assert fitted_error(model, truth, CHAIN) > z_limit(_BATCHES, 9)

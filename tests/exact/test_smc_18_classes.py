@@ -1,0 +1,144 @@
+"""SMC-18: the filter of two classes against enumeration: evidence, sets, one round of moves."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mercer.basis.classes.filter import ClassFilter
+from mercer.basis.classes.moves.compiled import move_particles
+from mercer.basis.classes.population.compiled import fill_latent
+from mercer.basis.classes.schedule import ClassSchedule
+from support.class_cases import (
+    after_rows,
+    cells_of,
+    exact_of,
+    exact_particles,
+    tiny_filter,
+)
+from support.class_twins import fresh, plain_move
+from support.statistics import FALSE_ALARM
+
+# Candidates held, schedule, rows, prior.
+CASES = {
+    "all rows": (6, ClassSchedule(8, 1, 64), 4, True),
+    "sets of two": (6, ClassSchedule(8, 2, 64), 4, False),
+    "candidates retire, sparse moves": (3, ClassSchedule(1, 2, 64), 8, True),
+    "rows leave": (3, ClassSchedule(8, 2, 4), 7, False),
+}
+MOVED = ("all rows", "sets of two", "rows leave")
+N_MOVED, N_KEPT = len(MOVED), 2500
+
+
+def largest_z(case: str, n_particles: int, n_runs: int) -> tuple[float, float, float]:
+    """E[Zhat]/Z; largest |z| of that and of E[Zhat W 1{cell}]/Z - p(cell); its limit."""
+    n_slots, schedule, n_rows, is_wide = CASES[case]
+    filter_ = tiny_filter(n_particles, n_slots, schedule, is_wide=is_wide)
+    exact = exact_of(filter_, after_rows(filter_, n_rows, 0))
+    Z = sum(exact.values())
+    cells = [cell for cell, mass in exact.items() if mass > 0.03 * Z]
+    values = np.empty((n_runs, 1 + len(cells)))
+    for run in range(n_runs):
+        state = after_rows(filter_, n_rows, 1000 + run)
+        found = Counter()
+        for cell, weight in zip(cells_of(state), np.exp(state.particles.log_weight), strict=True):
+            found[cell] += weight
+        ratio = math.exp(state.log_evidence) / Z
+        values[run] = [ratio, *(ratio * found[cell] for cell in cells)]
+    truth = np.array([1.0, *(exact[cell] / Z for cell in cells)])
+    error = values.std(axis=0, ddof=1) / math.sqrt(n_runs)
+    z = np.abs(values.mean(axis=0) - truth) / error
+    limit = stats.t.isf(FALSE_ALARM / (2.0 * len(CASES) * values.shape[1]), n_runs - 1)
+    return float(values[:, 0].mean()), float(z.max()), float(limit)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_smc_18(case: str) -> None:
+    """False alarm 1e-6 over all; detects 10 % of the evidence."""
+    _, z, limit = largest_z(case, 40, 300)
+    assert z < limit
+
+
+def test_smc_18_sees_a_prior_that_is_not_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prior of a set, whose constant changes with the number of candidates, without it."""
+    log_sizes = ClassFilter._log_sizes
+
+    def without_constant(self, counts):
+        odds = self.sets.expected / (1.0 + self.sets.expected)
+        sums = [sum(odds**k for k in range(min(self.sets.largest, r) + 1)) for r in counts]
+        return log_sizes(self, counts) + np.log(sums)[:, np.newaxis]
+
+    monkeypatch.setattr(ClassFilter, "_log_sizes", without_constant)
+    _, z, limit = largest_z("sets of two", 40, 100)
+    assert z > limit
+
+
+@pytest.mark.parametrize("case", ["sets of two", "all rows"])
+def test_the_quadrature_has_converged(case: str) -> None:
+    n_slots, schedule, n_rows, is_wide = CASES[case]
+    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
+    state = after_rows(filter_, n_rows, 0)
+    few, more = (sum(exact_of(filter_, state, more).values()) for more in (0, 6))
+    assert few == pytest.approx(more, rel=1e-3)
+
+
+def moved_from_exact(case: str, n: int, move=move_particles) -> tuple[float, float]:
+    """After one round of moves from exact starts: chi-square of the cells over its limit, and the
+    smaller p of bias and scale against other exact draws.
+    """
+    n_slots, schedule, n_rows, is_wide = CASES[case]
+    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
+    state, rng = after_rows(filter_, n_rows, 0), np.random.default_rng(18)
+    exact = exact_of(filter_, state)
+    expected = n * np.array(list(exact.values())) / sum(exact.values())
+    others = exact_particles(filter_, state, n, rng).particles
+    state = exact_particles(filter_, state, n, rng)
+    r = state.n_candidates
+    move(
+        rng, state.rows.design, filter_._moment(state), state.n_held, filter_.prior,
+        filter_.sets.log_size(r), 2, r, 2, state.particles,
+    )  # fmt: skip
+    counts = Counter(cells_of(state))
+    seen = np.array([counts[cell] for cell in exact])
+    assert expected.min() > 10.0
+    value = float(((seen - expected) ** 2 / expected).sum())
+    limit = stats.chi2.isf(FALSE_ALARM / N_MOVED, len(expected) - 1)
+    new = state.particles
+    pairs = (others.scale, new.scale), (others.beta[:, 0], new.beta[:, 0])
+    return value / float(limit), min(float(stats.ks_2samp(*pair).pvalue) for pair in pairs)
+
+
+@pytest.mark.parametrize("case", MOVED)
+def test_smc_18_one_round_of_moves(case: str) -> None:
+    """False alarm 1e-6 over sets, 1e-6 over bias and scale: detects 4 % of a distribution."""
+    sets, p = moved_from_exact(case, 20_000)
+    assert sets < 1.0
+    assert p > FALSE_ALARM / (2.0 * N_MOVED)
+
+
+def test_smc_18_sees_omega_that_is_kept_from_the_last_row() -> None:
+    """Rows keep the omega of a particle that was there before the last row came."""
+    n_slots, schedule, n_rows, is_wide = CASES["all rows"]
+    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
+    state, rng = after_rows(filter_, n_rows, 0), np.random.default_rng(3)
+    before = exact_particles(filter_, replace(state, n_seen=n_rows - 1), N_KEPT, rng).particles
+    f = np.empty((n_rows, N_KEPT))
+    for s in range(n_rows):
+        fill_latent(np.ascontiguousarray(state.rows.design[:, :, s]), 1, before, f[s])
+
+    def kept(rng, i, latent):
+        return fresh(rng, i, np.append(f[:-1, i], latent[-1]))
+
+    move = functools.partial(plain_move, draw=kept)
+    assert moved_from_exact("all rows", N_KEPT, move)[1] < 0.01 * FALSE_ALARM
+
+
+def test_smc_18_sees_omega_from_its_prior() -> None:
+    move = functools.partial(plain_move, draw=lambda rng, i, f: fresh(rng, i, np.zeros_like(f)))
+    assert moved_from_exact("all rows", N_KEPT, move)[1] < 0.01 * FALSE_ALARM

@@ -1,0 +1,104 @@
+"""Compiled loops of the filter of two classes against NumPy, with the same random stream."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.special import log_expit
+
+from mercer.basis.classes.arrays import ClassParticles, ClassPrior
+from mercer.basis.classes.candidates.compiled import admit, retire
+from mercer.basis.classes.moves.compiled import move_particles
+from mercer.basis.classes.population.compiled import fill_latent, weigh_row
+from mercer.basis.model import SetPrior
+from support.class_twins import plain_admit, plain_move, plain_retire
+
+N, N_ROWS, L, R, K_MAX = 12, 15, 3, 7, 3
+
+
+def problem(
+    seed: int, m: int, n_candidates: int
+) -> tuple[np.ndarray, np.ndarray, ClassPrior, ClassParticles]:
+    """A design with spare columns and rows, and particles on the first candidates."""
+    rng = np.random.default_rng(seed)
+    design = rng.random((L, m + R, N_ROWS + 4))
+    design[:, 0] = 1.0
+    signs = rng.choice([-1.0, 1.0], N_ROWS)
+    moment = 0.5 * design[:, :, :N_ROWS] @ signs
+    sizes = rng.integers(0, min(K_MAX, n_candidates) + 1, N)
+    members = np.array([m + rng.permutation(n_candidates)[:K_MAX] for _ in range(N)])
+    weights = rng.random(N)
+    particles = ClassParticles(
+        sizes,
+        members,
+        rng.integers(0, L, N),
+        0.5 + rng.random(N),
+        rng.standard_normal((N, m + K_MAX)),
+        np.log(weights / weights.sum()),
+        np.arange(N),
+    )
+    return design, moment, ClassPrior(2.0, 3.0, 0.3, m), particles
+
+
+def assert_same(a: ClassParticles, b: ClassParticles, m: int) -> None:
+    assert a.size.tolist() == b.size.tolist()
+    assert a.level.tolist() == b.level.tolist()
+    np.testing.assert_allclose(a.scale, b.scale, rtol=1e-9)
+    np.testing.assert_allclose(a.log_weight, b.log_weight, atol=1e-10)
+    for i, k in enumerate(a.size):
+        assert a.members[i, :k].tolist() == b.members[i, :k].tolist()
+        np.testing.assert_allclose(a.beta[i, : m + k], b.beta[i, : m + k], atol=1e-9)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_moves(seed: int, m: int) -> None:
+    design, moment, prior, mine = problem(seed, m, 5)
+    theirs = copy.deepcopy(mine)
+    log_size = SetPrior("poisson", 2.0, K_MAX).log_size(5)
+    rngs = [np.random.default_rng(seed + 100) for _ in range(2)]
+    for _ in range(3):
+        move_particles(rngs[0], design, moment, N_ROWS, prior, log_size, L, 5, 2, mine)
+        plain_move(rngs[1], design, moment, N_ROWS, prior, log_size, L, 5, 2, theirs)
+    assert_same(mine, theirs, m)
+
+
+@pytest.mark.parametrize(
+    ("loop", "plain", "columns", "counts"),
+    [(admit, plain_admit, (5, 6), (5, 6, 7)), (retire, plain_retire, (3, 0), (5, 4, 3))],
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates(loop, plain, columns, counts, seed: int) -> None:
+    design, moment, prior, mine = problem(seed, 1, 5)
+    theirs, sets = copy.deepcopy(mine), SetPrior("negative_binomial", 3.0, K_MAX)
+    log_sizes = np.array([sets.log_size(r) for r in counts])
+    gains = [
+        run(np.random.default_rng(seed), design, moment, N_ROWS, prior, log_sizes,
+            1 + np.array(columns), particles)
+        for run, particles in ((loop, mine), (plain, theirs))
+    ]  # fmt: skip
+    assert gains[0] == pytest.approx(gains[1], abs=1e-10)
+    assert_same(mine, theirs, 1)
+
+
+def test_rows() -> None:
+    design, _, _, particles = problem(9, 2, 5)
+    rows, f = np.ascontiguousarray(design[:, :, 3]), np.empty(N)
+    fill_latent(rows, 2, particles, f)
+    log_weight = particles.log_weight.copy()
+    gain = weigh_row(f, -1.0, 1.0, particles.log_weight)
+    for i, k in enumerate(particles.size):
+        columns = [0, 1, *particles.members[i, :k]]
+        assert f[i] == pytest.approx(particles.beta[i, : 2 + k] @ rows[particles.level[i], columns])
+    expected = np.logaddexp.reduce(log_weight + log_expit(-f))
+    assert gain == pytest.approx(expected, abs=1e-12)
+    assert weigh_row(f, -1.0, -1.0, particles.log_weight) == pytest.approx(-gain, abs=1e-12)
+    np.testing.assert_allclose(particles.log_weight, log_weight, atol=1e-12)
+
+
+def test_a_latent_value_far_out_is_weighed() -> None:
+    log_weight = np.log(np.array([0.5, 0.5]))
+    assert weigh_row(np.array([-1e5, 1e5]), 1.0, 1.0, log_weight) == pytest.approx(np.log(0.5))
+    assert log_weight.tolist() == [-1e5, 0.0]

@@ -1,0 +1,51 @@
+"""The loops have their twins in ``tests/twins``."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from mercer.basis.levels.levels import KINDS, Levels, widths_around
+
+RNG = np.random.default_rng(4)
+X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((5, 3))
+SCALINGS = np.array([[1.0, 1.0, 1.0], [0.2, 1.0, 3.0]])
+KERNELS = {
+    "rbf": RBF, "matern12": lambda w: Matern(w, nu=0.5), "matern32": lambda w: Matern(w, nu=1.5),
+    "matern52": lambda w: Matern(w, nu=2.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("has_linear_part", [False, True])
+@pytest.mark.parametrize("widths", [[2.0, 1.3, 0.7], [2.0, 2.0**0.5, 1.0]])
+def test_three_ways_to_the_same_design(kind: str, has_linear_part: bool, widths: list) -> None:
+    levels = Levels(np.array(widths), SCALINGS, kind, has_linear_part)
+    assert levels.is_halving == (kind == "rbf" and widths[2] == 1.0)
+    m = levels.n_mean
+    assert m == (4 if has_linear_part else 1)
+    rows = np.zeros((7, levels.n_levels, m + 5))
+    for x, row in zip(X, rows, strict=True):
+        levels.fill_row(x, levels.distances(x, Z, 5), 5, row)
+    distances = np.stack([levels.distances(x, Z, 5) for x in X])
+    kernels = np.zeros((7, levels.n_levels, 5))
+    for one, row in zip(distances, kernels, strict=True):
+        levels.fill_kernel(one, 5, row)
+    for level in range(levels.n_levels):
+        scaling, width = SCALINGS[level // 3], widths[level % 3]
+        expected = KERNELS[kind](width)(X * scaling, Z * scaling)
+        mean = np.column_stack([np.ones(7), X]) if has_linear_part else np.ones((7, 1))
+        design = levels.design(X, Z, level)
+        np.testing.assert_allclose(design, np.hstack([mean, expected]), atol=1e-14)
+        np.testing.assert_allclose(rows[:, level], design, atol=1e-13)
+        np.testing.assert_allclose(kernels[:, level], expected, atol=1e-13)
+        np.testing.assert_array_equal(levels.only(level).design(X, Z, 0), design)
+
+
+def test_widths() -> None:
+    widths = widths_around(X)
+    distances = np.linalg.norm(X[:, np.newaxis] - X, axis=2)[np.triu_indices(7, 1)]
+    assert widths[0] == pytest.approx(2.0 * np.median(distances) / np.sqrt(2.0))
+    np.testing.assert_allclose(widths[1:] ** 2 / widths[:-1] ** 2, 0.5)
+    assert len(widths) == 9
+    np.testing.assert_array_equal(widths_around(np.vstack([X, X])), widths)
+    assert widths_around(np.zeros((1, 3)))[0] == widths_around(np.zeros((4, 3)))[0] > 0.0

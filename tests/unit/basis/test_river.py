@@ -1,0 +1,102 @@
+"""River: pipelines, its evaluation and its own checks."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from mercer.errors import DataError
+from support.basis_streams import make_stream, small
+
+X, Y = make_stream()
+NAMES = ("left", "right")
+ROWS = [dict(zip(NAMES, row, strict=True)) for row in X.tolist()]
+
+
+def test_without_river_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "river", None)
+    monkeypatch.delitem(sys.modules, "mercer.basis.river", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[river\]'"):
+        small().to_river()
+
+
+@pytest.fixture
+def river():
+    return pytest.importorskip("river", reason="River is missing")
+
+
+def test_rows_as_dicts_are_rows(river) -> None:
+    wrapped, model = small().to_river(), small().partial_fit(X, Y)
+    assert wrapped.predict_one(ROWS[0]) == 0.0
+    for t, (row, y) in enumerate(zip(ROWS, Y, strict=True)):
+        wrapped.learn_one(dict(reversed(row.items())) if t % 2 else row, y)
+    seen = [wrapped.predict_one({**row, "more": 3.0}) for row in ROWS[:5]]
+    np.testing.assert_array_equal(seen, model.predict(X[:5]))
+    assert wrapped.learned.feature_labels_ == NAMES
+
+
+def test_while_rows_are_held_back_it_says_their_mean_and_changes_nothing(river) -> None:
+    """Asked before every row, as River does: the scales are still learned from the first ten."""
+    wrapped = small().to_river()
+    for t in range(60):
+        predicted = wrapped.predict_one(ROWS[t])
+        if 0 < t < 10:
+            assert predicted == pytest.approx(Y[:t].mean())
+        wrapped.learn_one(ROWS[t], Y[t])
+    expected = small().partial_fit(X, Y)
+    np.testing.assert_array_equal(wrapped.learned.predict(X), expected.predict(X))
+
+
+def test_it_goes_on_with_a_copy_of_what_was_learned(river) -> None:
+    pd = pytest.importorskip("pandas")
+    model = small().partial_fit(pd.DataFrame(X, columns=list(NAMES)), Y)
+    before = model.predict(pd.DataFrame(X, columns=list(NAMES)))
+    wrapped = model.to_river()
+    assert wrapped.predict_one(ROWS[3]) == before[3]
+    for row, y in zip(ROWS, Y, strict=True):
+        wrapped.learn_one(row, -y)
+    assert wrapped.predict_one(ROWS[3]) != before[3]
+    assert wrapped.clone().predict_one(ROWS[3]) == before[3]
+    assert model.n_rows_seen_ == 60
+
+
+def test_a_row_without_an_input_is_refused(river) -> None:
+    wrapped = small().to_river()
+    wrapped.learn_one(ROWS[0], 1.0)
+    with pytest.raises(DataError, match="no 'right', which earlier ones had; did you mean 'rigth'"):
+        wrapped.learn_one({"left": 1.0, "rigth": 2.0}, 1.0)
+
+
+def test_in_pipelines(river) -> None:
+    from river import compose, evaluate, metrics, preprocessing
+
+    stream = [({**row, "name": "a"}, y) for row, y in zip(ROWS, Y, strict=True)]
+    for first in (compose.Select(*NAMES), compose.Select(*NAMES) | preprocessing.StandardScaler()):
+        score = evaluate.progressive_val_score(stream, first | small().to_river(), metrics.MAE())
+        assert 0.0 < score.get() < 0.95 * np.abs(Y).mean()
+
+
+# An input that is missing is refused, so these do not apply: in each, rows lack some.
+_NOT_MET = (
+    "check_disappearing_features",
+    "check_emerging_features",
+    "check_radically_disappearing_features",
+    "check_init_has_default_params_for_tests",  # the model to wrap has no default
+)
+
+
+@pytest.mark.filterwarnings("ignore:.*more than ten scales")
+def test_checks_of_river(river) -> None:
+    from river import checks
+
+    model = small(n_particles=3, max_centres=2, max_candidates=4).to_river()
+    failed = {}
+    for check in checks.yield_checks(model):
+        if check.__name__ not in _NOT_MET:
+            try:
+                check(model.clone())
+            except Exception as error:
+                failed[check.__name__] = error
+    assert failed == {}

@@ -1,0 +1,69 @@
+import json
+
+import numpy as np
+import pytest
+
+from mercer.basis.printed import PrintedFilter
+from mercer.errors import UsageError
+from support.basis_batches import little
+
+Z = np.random.default_rng(1).standard_normal((30, 2))
+Y = Z[:, 0]
+
+
+def test_length_scales() -> None:
+    assert len(little(lengthscale="learn").levels(Z, Y).lengthscales) == 9
+    median = little(lengthscale="median").levels(Z, Y).lengthscales
+    distances = np.linalg.norm(Z[:, np.newaxis] - Z, axis=2)[np.triu_indices(30, 1)]
+    np.testing.assert_allclose(median, [np.median(distances)])
+    falling = little(lengthscale=(0.5, 2.0, 1.0)).levels(Z, Y).lengthscales
+    np.testing.assert_array_equal(falling, [2.0, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("lengthscale", ["learn", "median"])
+@pytest.mark.parametrize("n", [1, 5])
+def test_of_equal_rows_there_is_no_distance(lengthscale: str, n: int) -> None:
+    levels = little(lengthscale=lengthscale).levels(np.zeros((n, 2)), np.zeros(n))
+    assert (levels.lengthscales > 0.0).all()
+
+
+def test_a_filter_for_each_rate_of_forgetting() -> None:
+    settings = little(forgetting=(1.0, 0.9), max_candidates=700)
+    filters = settings.bank(settings.levels(Z, Y), 3).filters
+    assert [each.retention for each in filters] == [1.0, 0.9]
+    assert [each.reservoir.is_forgetting for each in filters] == [False, True]
+    assert filters[0].reservoir.key == filters[1].reservoir.key
+    assert filters[0].schedule.n_buffered == 700
+    assert little().bank(settings.levels(Z, Y), 3).filters[0].schedule.n_buffered == 512
+    other = settings.bank(settings.levels(Z, Y), 4).filters[0]
+    assert other.reservoir.key != filters[0].reservoir.key
+
+
+def test_variances() -> None:
+    levels = little().levels(Z, Y)
+    assert not little().bank(levels, 3).filters[0].prior.is_sampled
+    assert little(variances="sampled").bank(levels, 3).filters[0].prior.is_sampled
+
+
+def test_weights_as_printed() -> None:
+    settings = little(variances="sampled", weighting="printed")
+    assert isinstance(settings.bank(settings.levels(Z, Y), 3).filters[0], PrintedFilter)
+    for own in ({}, {"variances": "sampled", "forgetting": (0.9,)}):
+        with pytest.raises(UsageError, match="weighting='printed' needs"):
+            little(weighting="printed", **own)
+
+
+def test_options_are_json() -> None:
+    options = little().as_options()
+    assert json.loads(json.dumps(options))["lengthscale"] == [1.0, 0.5]
+    assert little(n_particles=7).as_options() != options
+
+
+def test_memory() -> None:
+    """Of the order of what the arrays take: nine levels of 512 candidates, twice."""
+    learned = little(lengthscale="learn", max_candidates=512)
+    assert 8 * 9 * 512**2 * 2 < learned.n_bytes(10**6, 2) < 2 * 8 * 9 * 512**2 * 2
+    assert learned.n_bytes(100, 2) < 10**6
+    assert little(forgetting=(1.0, 0.9)).n_bytes(50, 2) == 2 * little().n_bytes(50, 2)
+    for lengthscale in ("learn", "median", (1.0,)):
+        assert little(lengthscale=lengthscale).n_bytes(50, 2) > 0

@@ -1,0 +1,514 @@
+"""`mercer stream`: what is answered, what is learned, what is refused, and going on from a file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer import models
+from mercer.cli.work.live import running
+from mercer.posterior.container import read_container
+from support.line_model.estimator import ENTRY, LineRegressor
+from support.streams import as_json_lines, json_lines, read_answers, write_rows, write_series
+
+W = 20  # of the warm-up in these tests
+COMMON = ["--target", "y", "--warmup", W]
+
+
+@pytest.fixture(autouse=True)
+def with_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model that learns row by row is the stand-in."""
+    others = tuple(entry for entry in models.MODELS if entry.name != "basis")
+    monkeypatch.setattr(models, "MODELS", (*others, ENTRY))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "rows.csv")
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    return write_series(tmp_path / "series.csv")
+
+
+@pytest.fixture
+def stream(run, tmp_path: Path) -> Callable[..., tuple[int, list[dict], str]]:
+    """Run the command on a text or a file; returns code, answers, standard error."""
+
+    def call(content: str | Path, *words: object) -> tuple[int, list[dict], str]:
+        path = content
+        if isinstance(content, str):
+            path = tmp_path / "input"
+            path.write_text(content)
+        code, out, err = run("stream", path, *words)
+        return code, read_answers(out), err
+
+    return call
+
+
+def part(path: Path, first: int, last: int) -> str:
+    """The header and some rows of a file."""
+    lines = path.read_text().splitlines(keepends=True)
+    return lines[0] + "".join(lines[1 + first : 1 + last])
+
+
+def matrix(rows: Path) -> tuple[np.ndarray, np.ndarray]:
+    table = as_json_lines(rows)
+    X = np.array([[row["a"], row["b"], row["kind"] == "red"] for row in table], dtype=float)
+    return X, np.array([row["y"] for row in table])
+
+
+def test_each_row_is_answered_before_it_is_learned(stream, rows: Path) -> None:
+    code, answers, err = stream(rows, *COMMON, "--id", "name", "--interval", "0.8")
+    assert code == 0, err
+    X, y = matrix(rows)
+    model = LineRegressor(random_state=0).partial_fit(X[:W], y[:W])
+    expected = model.prequential(X[W:], y[W:], level=0.8)
+    late = answers[W:]
+    for name, values in (
+        ("prediction", expected.mean),
+        ("std", expected.std),
+        ("lower", expected.lower),
+        ("upper", expected.upper),
+        ("score", expected.log_density),
+        ("n_centres", expected.n_centres),
+    ):
+        assert [answer[name] for answer in late] == values.tolist()
+    assert late[-1]["mean_score"] == pytest.approx(expected.log_density.mean(), abs=1e-12)
+    assert [answer["row"] for answer in answers] == list(range(1, 121))
+    assert [answer["id"] for answer in answers] == [f"r{i}" for i in range(120)]
+    assert [answer["target"] for answer in answers] == y.tolist()
+
+
+def test_the_first_rows_are_not_predicted_and_that_is_said_once(stream, rows: Path) -> None:
+    _, answers, err = stream(rows, *COMMON, "--drop", "name")
+    assert [answer["prediction"] is None for answer in answers] == [i < W for i in range(120)]
+    assert answers[0] == {
+        "row": 1, "prediction": None, "std": None, "target": answers[0]["target"], "score": None,
+        "mean_score": None, "n_centres": None,
+    }  # fmt: skip
+    assert err.count("nothing is predicted until 20 rows") == 1
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_rows_taken_together_have_the_same_answers(
+    stream, rows: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*COMMON, "--id", "name", "--interval", "0.9"]
+    lines = rows.read_text().splitlines(keepends=True)
+    lines.insert(60, "r1,1,2\n")
+    lines.insert(70, "r2,1,2,green,\n")
+    together = stream("".join(lines), *words)
+    monkeypatch.setattr(running, "_MOST_ROWS", most)
+    assert stream("".join(lines), *words) == together
+
+
+def test_json_lines_give_the_answers_of_csv(stream, rows: Path) -> None:
+    words = [*COMMON, "--id", "name"]
+    as_csv = stream(rows, *words)
+    assert stream(json_lines(as_json_lines(rows)), *words)[1] == as_csv[1]
+
+
+def test_a_row_without_target_is_predicted_and_not_learned(stream, rows: Path) -> None:
+    lines = rows.read_text().splitlines(keepends=True)
+    _, plain, _ = stream(rows, *COMMON, "--drop", "name")
+    for k, cell in ((5, ""), (60, "NA"), (61, "")):
+        lines.insert(k, f"x,1,0.5,red,{cell}\n")
+    code, answers, _ = stream("".join(lines), *COMMON, "--drop", "name")
+    assert code == 0
+    unknown = [answer for answer in answers if answer["target"] is None]
+    assert [answer["row"] for answer in unknown] == [5, 60, 61]
+    assert unknown[0]["prediction"] is None
+    assert unknown[1]["prediction"] == unknown[2]["prediction"] != None  # noqa: E711
+    assert unknown[1]["score"] is None
+    known = [answer["prediction"] for answer in answers if answer["target"] is not None]
+    assert known == [answer["prediction"] for answer in plain]
+
+
+@pytest.mark.parametrize("names", [("name", "y"), ("id", "target")])
+def test_a_target_may_come_later(stream, rows: Path, names: tuple[str, str]) -> None:
+    table = as_json_lines(rows)
+    X, y = matrix(rows)
+    early, late = 3, 50  # in the warm-up, and after it
+    kept = [{**row, "y": None} if i in (early, late) else row for i, row in enumerate(table)]
+    kept.insert(10, {names[0]: f"r{early}", names[1]: y[early]})
+    kept.insert(71, {names[0]: f"r{late}", names[1]: y[late]})
+    kept.append({names[0]: f"r{late}", names[1]: 1.0})
+    code, answers, err = stream(json_lines(kept), *COMMON, "--id", "name")
+    assert code == 0
+    assert answers[10] == {"row": 11, "id": "r3", "learned": True}
+    assert answers[71] == {"row": 72, "id": "r50", "learned": True}
+    assert "no row 'r50' without a target" in answers[-1]["error"]
+    assert "no row 'r50'" in err
+    # The order of learning is the order in which targets came.
+    order = [i for i in range(120) if i not in (early, late)]
+    order.insert(9, early)
+    order.insert(order.index(70), late)
+    model = LineRegressor().partial_fit(X[order[:W]], y[order[:W]])
+    expected = model.prequential(X[order[W:]], y[order[W:]])
+    assert answers[-2]["prediction"] == expected.mean[-1]
+
+
+def test_text_that_was_not_there_before_is_none_of_the_levels(stream, rows: Path) -> None:
+    content = rows.read_text() + "x,1,0.5,green,\nx,1,0.5,blue,\nx,1,0.5,grey,\n"
+    _, answers, err = stream(content, *COMMON, "--drop", "name")
+    assert answers[-3]["prediction"] == answers[-2]["prediction"] == answers[-1]["prediction"]
+    assert err.count("was not there") == 1
+    assert "column 'kind': 'green'" in err
+
+
+def test_a_column_that_names_the_rows_is_pointed_out(stream, rows: Path) -> None:
+    _, _, err = stream(rows, *COMMON)
+    assert "column 'name': another text in each of the first 20 rows" in err
+
+
+def lagged(y: np.ndarray, n_lags: int, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    first = n_lags + horizon - 1
+    X = [y[t - horizon - n_lags + 1 : t - horizon + 1][::-1] for t in range(first, len(y))]
+    return np.array(X), y[first:]
+
+
+@pytest.mark.parametrize(("n_lags", "horizon"), [(3, 1), (2, 4)])
+def test_a_series_is_predicted_from_its_past(
+    stream, series: Path, n_lags: int, horizon: int
+) -> None:
+    words = ["--lags", n_lags, "--horizon", horizon, "--interval", "0.9"]
+    code, answers, err = stream(series, *COMMON, *words)
+    assert code == 0, err
+    y = np.array([answer["target"] for answer in answers])
+    X, targets = lagged(y, n_lags, horizon)
+    first = n_lags + horizon - 1  # the first row that can be learned
+    model = LineRegressor().partial_fit(X[:W], targets[:W])
+    laws = {}
+    for t in range(first + W, len(y) + 1):  # after row t - 1
+        laws[t - 1] = law = model.predictive(y[t - n_lags : t][::-1][np.newaxis])
+        answer = answers[t - 1]
+        assert answer["for_row"] == answer["row"] + horizon
+        assert answer["prediction"] == law.mean[0]
+        assert answer["lower"] == law.interval(0.9)[0][0]
+        if t < len(y):
+            score = laws[t - horizon].log_density([y[t]])[0] if t - horizon in laws else None
+            assert answers[t]["score"] == score
+            model.partial_fit(X[[t - first]], targets[[t - first]])
+    assert answers[first + W - 2]["prediction"] is None
+
+
+def test_a_gap_in_a_series_is_not_learned_from(stream, series: Path) -> None:
+    lines = series.read_text().splitlines(keepends=True)
+    lines[80] = "NA\n"
+    lines[90] = "x\n"
+    code, answers, err = stream("".join(lines), *COMMON, "--lags", "2")
+    assert code == 0
+    assert [a["row"] for a in answers if "error" in a] == [90]
+    unknown = [a["row"] for a in answers[W + 2 :] if a.get("prediction", 0) is None]
+    assert unknown == [80, 81, 91]
+    assert [a["row"] for a in answers[W + 3 :] if a.get("score", 0) is None] == [80, 81, 82, 91, 92]
+    assert err.count("a target is missing") == 1
+
+
+def test_a_series_with_other_columns(stream, rows: Path) -> None:
+    code, answers, err = stream(rows, *COMMON, "--lags", "2", "--drop", "name")
+    assert code == 0, err
+    assert answers[-1]["prediction"] is not None
+    text = part(rows, 0, 60) + "r,1,,red,3\nr,1,z,red,3\n"
+    code, answers, err = stream(text, *COMMON, "--lags", "2", "--drop", "name")
+    assert [a["error"] for a in answers if "error" in a] == [
+        "column 'b': missing value", "column 'b': 'z' is not a number"
+    ]  # fmt: skip
+
+
+BAD = {
+    "ragged": ("x,1,2\n", "has 3 cells, but the header has 5"),
+    "too many": ("x,1,2,red,3,4\n", "has 6 cells"),
+    "text": ("x,one,2,red,3\n", "column 'a': 'one' is not a number"),
+    "missing": ("x,,2,red,3\n", "column 'a': missing value"),
+    "nan": ("x,1,nan,red,3\n", "column 'b': missing value"),
+    "infinite": ("x,1,-inf,red,3\n", "column 'b': infinite"),
+    "overflow": ("x,1e999,2,red,3\n", "column 'a': infinite"),
+    "huge": ("x,1e200,2,red,3\n", "column 'a': 1e+200 is too large"),
+    "refused": ("x,1e120,2,red,3\n", "too large"),
+    "target": ("x,1,2,red,high\n", "the target: 'high' is not a number"),
+    "target infinite": ("x,1,2,red,inf\n", "the target: infinite"),
+    "quotes": ('x,1,2,"red,3\n', "a quotation mark is not closed"),
+    "NUL": ("x,1,2,r\0d,3\n", "NUL byte"),
+    "long": ("x,1,2," + "r" * 2**21 + ",3\n", "longer than"),
+    "control": ("x,\x1b[31m,2,red,3\n", "is not a number"),
+}
+
+
+@pytest.mark.parametrize("at", [5, 60])
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_row_is_said_and_skipped(stream, rows: Path, name: str, at: int) -> None:
+    line, words = BAD[name]
+    lines = rows.read_text().splitlines(keepends=True)
+    words_of = [*COMMON, "--drop", "name"]
+    _, plain, _ = stream(rows, *words_of)
+    lines.insert(at, line)
+    code, answers, err = stream("".join(lines), *words_of)
+    assert code == 0
+    assert len(answers) == 121
+    said = [text for text in err.splitlines() if text.startswith("bad row")]
+    assert len(said) == 1
+    assert f"row {at} (line {at + 1})" in said[0]
+    assert words in said[0]
+    assert "\x1b" not in err
+    # Only the warm-up shows that a column is of numbers: what is found then has had its place.
+    if at == 60 or "error" in answers[at - 1]:
+        assert words in answers[at - 1]["error"]
+        assert answers[-1] == {**plain[-1], "row": 121}
+    assert "1 bad" in err
+
+
+def test_bytes_that_are_no_text_spoil_one_row(stream, rows: Path) -> None:
+    content = rows.read_bytes().replace(b"r40,", b"r\xff40,")
+    rows.write_bytes(content)
+    code, answers, err = stream(rows, *COMMON, "--drop", "name")
+    assert code == 0
+    assert [a["row"] for a in answers if "error" in a] == [41]
+    assert "row 41 (line 42): the line is not UTF-8 text" in err
+
+
+BAD_JSON = {
+    "cut": ('{"name": "x", "a": 1', "is not JSON"),
+    "no object": ("[1, 2]", "no object"),
+    "NaN": ('{"name": "x", "a": NaN, "b": 1, "kind": "red", "y": 1}', "NaN is no number"),
+    "key": ('{"name": "x", "a": 1, "b": 1, "y": 1}', "there is no key 'kind'"),
+    "null": ('{"name": "x", "a": null, "b": 1, "kind": "red", "y": 1}', "column 'a': missing"),
+    "list": ('{"name": "x", "a": [1], "b": 1, "kind": "red", "y": 1}', "column 'a': neither"),
+    "deep": ("[" * 100_000, "is nested too deeply"),
+    "no target": ('{"name": "x", "y": null}', "no target"),
+    "long name": (f'{{"name": "{"x" * 200}", "y": 1}}', "longer than 100"),
+    "huge whole number": (f'{{"name": "x", "y": 1{"0" * 5000}}}', "limit"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_a_bad_object_is_said_and_skipped(stream, rows: Path, name: str) -> None:
+    line, words = BAD_JSON[name]
+    text = json_lines(as_json_lines(rows)[:60]) + line + "\n"
+    code, answers, err = stream(text, *COMMON, "--id", "name")
+    assert code == 0
+    assert len(answers) == 61
+    assert words in answers[-1]["error"]
+    assert f"row 61 (line 61)" in err  # noqa: F541
+
+
+def test_keys_that_are_not_needed_are_said_once(stream, rows: Path) -> None:
+    table = as_json_lines(rows)
+    more = [{**row, "z": 1} if i > 30 else row for i, row in enumerate(table)]
+    code, answers, err = stream(json_lines(more), *COMMON, "--id", "name")
+    assert code == 0
+    assert err.count("keys that the model does not use: 'z'") == 1
+    assert answers == stream(json_lines(table), *COMMON, "--id", "name")[1]
+
+
+def test_a_bad_row_can_end_the_stream(stream, rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    lines = rows.read_text().splitlines(keepends=True)
+    lines.insert(50, "x,1,2\n")
+    words = [*COMMON, "--drop", "name", "--on-bad-row", "fail", "--save", out]
+    code, answers, err = stream("".join(lines), *words)
+    assert code == 3
+    assert err.splitlines()[-1].startswith(f"mercer: {tmp_path / 'input'}, row 50 (line 51): has 3")
+    assert [a["row"] for a in answers] == list(range(1, 50))
+    assert not out.exists()
+
+
+REFUSED = {
+    "D1-empty": ("", COMMON, 3, "found 0 sample(s)"),
+    "D1-blank": ("\n\n", COMMON, 3, "found 0 sample(s)"),
+    "D1-header-only": ("a,y\n", COMMON, 3, "found 0 sample(s)"),
+    "D1-no-inputs": ("y\n1\n", COMMON, 3, "--lags"),
+    "D4-dates": ("d,y\n" + "2024-01-01,1\n" * 30, COMMON, 3, "column 'd' is dates"),
+    "D5-twice": ("a,a,y\n1,2,3\n", COMMON, 3, "'a' is there twice"),
+    "D5-no-target": ("a,yy\n1,2\n", COMMON, 3, "did you mean 'yy'"),
+    "D5-unnamed": ("a,,y\n1,2,3\n", COMMON, 3, "column 2 has no name"),
+    "no-header": ("1.5,2\n3,4\n", COMMON, 3, "holds numbers"),
+    "array": ('[{"a": 1, "y": 2}]\n', COMMON, 3, "a JSON array"),
+    "id": ("a,y\n1,2\n", [*COMMON, "--id", "b"], 3, "no column 'b'"),
+    "drop": ("a,y\n1,2\n", [*COMMON, "--drop", "aa"], 3, "did you mean 'a'"),
+    "drop-target": ("a,y\n1,2\n", [*COMMON, "--drop", "y"], 2, "is the target"),
+    "id-target": ("a,y\n1,2\n", [*COMMON, "--id", "y"], 2, "--id"),
+    "D16": ("\x1b[31ma,a\n1,2\n", COMMON, 3, "\\x1b[31ma"),
+    "target": ("a,y\n1,2\n", [], 2, "--target"),
+    "D13-level": ("a,y\n1,2\n", [*COMMON, "--interval", "1"], 2, "level"),
+    "D13-set": ("a,y\n1,2\n", [*COMMON, "--set", "scale_row=3"], 2, "'scale_rows'"),
+    "D13-range": ("a,y\n1,2\n", [*COMMON, "--set", "scale_rows=0"], 2, "scale_rows must be"),
+    "model": ("a,y\n1,2\n", [*COMMON, "--model", "gp"], 2, "does not learn row by row"),
+    "model-unknown": ("a,y\n1,2\n", [*COMMON, "--model", "bases"], 2, "did you mean 'basis'"),
+    "horizon": ("a,y\n1,2\n", [*COMMON, "--horizon", "2"], 2, "--lags"),
+    "no-scales": ("a,y\n1,2\n", [*COMMON[:2], "--warmup", "0"], 2, "input_scale"),
+    "save": ("a,y\n1,2\n", [*COMMON, "--save", "/no/such/folder/m"], 6, "no folder"),
+    "load": ("a,y\n1,2\n", [*COMMON, "--load", "/no/such/file"], 6, "/no/such/file"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(stream, name: str) -> None:
+    text, words, expected, said = REFUSED[name]
+    code, _, err = stream(text, "--quiet", *words)
+    assert (code, err.count("\n")) == (expected, 1), err
+    assert said in err
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"a,y\n1,2\n"), "gunzip"),
+        (b"PAR1" + bytes(20), "Parquet"),
+        ("a,y\n1,2\n".encode("utf-16"), "UTF-16"),
+        (b"PK\x03\x04" + bytes(20), "spreadsheet or zip"),
+        (b"a,\xff\xfey\n1,2\n", "not UTF-8"),
+    ],
+)
+def test_d15_what_is_no_text_is_refused(stream, tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "f").write_bytes(content)
+    code, answers, err = stream(tmp_path / "f", "--quiet", *COMMON)
+    assert (code, answers, err.count("\n")) == (3, [], 1)
+    assert said in err
+
+
+def test_d17_what_is_no_file_is_refused(run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    for path, said in (("pipe", "pipe"), ("link", "link"), ("no", "no such"), (".", "folder")):
+        code, out, err = run("stream", tmp_path / path, *COMMON, "--quiet")
+        assert (code, out, err.count("\n")) == (6, "", 1)
+        assert said in err
+
+
+def test_byte_order_mark_and_crlf(stream, rows: Path) -> None:
+    expected = stream(rows, *COMMON)[1]
+    rows.write_bytes(b"\xef\xbb\xbf" + rows.read_bytes().replace(b"\r\n", b"\n"))
+    assert stream(rows, *COMMON)[1] == expected
+    rows.write_bytes(rows.read_bytes().replace(b"\n", b"\r\n"))
+    assert stream(rows, *COMMON)[1] == expected
+
+
+def test_the_format_can_be_said(stream, rows: Path) -> None:
+    text = json_lines(as_json_lines(rows))
+    assert stream(text, *COMMON, "--format", "jsonl")[1] == stream(text, *COMMON)[1]
+    code, _, err = stream(text, *COMMON, "--format", "csv")
+    assert code == 3
+    assert "no column 'y'" in err
+
+
+def test_without_a_warm_up_the_first_row_is_predicted(stream, rows: Path) -> None:
+    scales = ["--set", "input_scale=1", "--set", "target_scale=1"]
+    words = ["--target", "y", "--warmup", "0", *scales]
+    code, answers, err = stream(rows, *words, "--drop", "name,kind")
+    assert code == 0, err
+    assert answers[0]["prediction"] == 0.0
+    assert "nothing is predicted" not in err
+    code, answers, err = stream(rows, *words, "--drop", "name")
+    assert (code, answers) == (3, [])
+    assert "column 'kind' holds text" in err
+
+
+def test_quiet(stream, rows: Path) -> None:
+    assert stream(rows, *COMMON, "--quiet")[2] == ""
+
+
+def test_predict_and_inspect_read_the_file(run, stream, rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    code, answers, err = stream(rows, *COMMON, "--drop", "name", "--save", out)
+    assert f"saved     {out}" in err
+    code, said, err = run("predict", out, rows)
+    assert code == 0, err
+    assert said.startswith("row,prediction,std,lower_90,upper_90\n")
+    code, said, _ = run("inspect", out)
+    assert "target 'y': 120 rows" in said
+    assert "inputs    3: a, b, kind=red" in said
+    del answers
+
+
+def arrays_of(path: Path) -> dict[str, bytes]:
+    return {name: values.tobytes() for name, values in read_container(path)[1].items()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--id", "name"],
+        ["--drop", "name", "--lags", "3"],
+        ["--drop", "name,kind", "--lags", "2", "--horizon", "5"],
+    ],
+)
+def test_going_on_from_a_file_is_as_if_it_had_never_stopped(
+    stream, rows: Path, tmp_path: Path, words: list[str]
+) -> None:
+    whole, half, both = (tmp_path / name for name in ("whole", "half", "both"))
+    _, expected, _ = stream(rows, *COMMON, *words, "--save", whole)
+    assert stream(part(rows, 0, 70), *COMMON, *words, "--save", half)[0] == 0
+    columns = [
+        word for word in words if not word.isdecimal() and word not in ("--lags", "--horizon")
+    ]
+    code, answers, err = stream(part(rows, 70, 120), "--load", half, *columns, "--save", both)
+    assert code == 0, err
+    assert arrays_of(both) == arrays_of(whole)
+    same = ("prediction", "std", "target", "n_centres")
+    assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[70:]]
+    if "--horizon" not in words:
+        assert [a["score"] for a in answers] == [a["score"] for a in expected[70:]]
+
+
+def test_rows_without_target_are_remembered_in_the_file(stream, rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    table = as_json_lines(rows)
+    table[40]["y"] = None
+    assert stream(json_lines(table[:60]), *COMMON, "--id", "name", "--save", out)[0] == 0
+    text = json_lines([{"name": "r40", "y": 3.0}, {"name": "r41", "y": 3.0}])
+    _, answers, _ = stream(text, "--load", out, "--id", "name")
+    assert answers[0] == {"row": 1, "id": "r40", "learned": True}
+    assert "no row 'r41'" in answers[1]["error"]
+
+
+def test_a_loaded_model_finds_its_columns_by_name(stream, rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    assert stream(rows, *COMMON, "--drop", "name", "--save", out)[0] == 0
+    straight = "a,b,kind,y\n1,2,red,\n"
+    other = "z,kind,b,a\n7,red,2,1\n"
+    _, expected, _ = stream(straight, "--load", out)
+    code, answers, err = stream(other, "--load", out)
+    assert (code, answers) == (0, expected)
+    assert "columns that the model does not use: 'z'" in err
+    code, _, err = stream("a,bb,kind\n1,2,red\n", "--load", out)
+    assert code == 3
+    assert "column 'b' is missing, and the model needs it; did you mean 'bb'" in err
+    for words, said in (
+        (["--target", "z"], "--target z"),
+        (["--lags", "2"], "--lags 2"),
+        (["--set", "scale_rows=3"], "--set"),
+    ):
+        code, _, err = stream(straight, "--load", out, *words)
+        assert (code, said in err) == (2, True), err
+
+
+def test_a_model_that_does_not_learn_row_by_row_is_refused(stream, model: Path) -> None:
+    code, _, err = stream("a,b,label\n1,2,3\n", "--load", model)
+    assert code == 2
+    assert "a model of gp, which `mercer stream` cannot go on with" in err
+
+
+def test_rows_of_a_stream_that_ends_in_its_warm_up_are_learned(
+    run, stream, rows: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "m.mercer"
+    code, answers, err = stream(part(rows, 0, 12), *COMMON, "--drop", "name", "--save", out)
+    assert code == 0
+    assert all(answer["prediction"] is None for answer in answers)
+    assert "12 read, 12 learned" in err
+    assert "12 rows" in run("inspect", out)[1]
+
+
+def test_semicolons_and_decimal_commas(stream, rows: Path) -> None:
+    _, expected, _ = stream(rows, *COMMON, "--id", "name")
+    text = rows.read_text().replace(",", ";").replace(".", ",")
+    assert stream(text, *COMMON, "--id", "name")[1] == expected

@@ -1,0 +1,166 @@
+"""`mercer stream` between other processes: rows that come alone, signals, readers that go away."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from mercer.cli.main import main
+from mercer.posterior.container import read_container
+from support.streams import start, write_rows
+
+WORDS = ["--target", "y", "--drop", "name", "--warmup", "20"]
+LIMIT = 60.0  # seconds, for a process to start
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> list[bytes]:
+    """Header and rows."""
+    return write_rows(tmp_path / "rows.csv").read_bytes().splitlines(keepends=True)
+
+
+def answer(process: subprocess.Popen[bytes]) -> dict:
+    ready, _, _ = select.select([process.stdout], [], [], LIMIT)
+    assert ready, "no answer"
+    return json.loads(process.stdout.readline())
+
+
+def send(process: subprocess.Popen[bytes], *rows: bytes) -> None:
+    process.stdin.write(b"".join(rows))
+
+
+def finish(process: subprocess.Popen[bytes]) -> tuple[int, bytes, str]:
+    out, err = process.communicate(timeout=LIMIT)
+    return process.returncode, out, err.decode()
+
+
+def n_rows(path: Path) -> int:
+    return read_container(path)[0]["fields"]["n"]
+
+
+def test_a_row_that_comes_alone_is_answered_at_once(lines: list[bytes]) -> None:
+    process = start(*WORDS)
+    send(process, lines[0])
+    for number, line in enumerate(lines[1:60], start=1):
+        send(process, line[:3])  # half a row is none
+        send(process, line[3:])
+        assert answer(process)["row"] == number
+    send(process, lines[60].rstrip())  # the last one needs no end
+    code, out, err = finish(process)
+    assert code == 0, err
+    assert json.loads(out)["row"] == 60
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_an_idle_stream_and_saves(
+    lines: list[bytes], tmp_path: Path, number: int, code: int
+) -> None:
+    out = tmp_path / "m.mercer"
+    process = start(*WORDS, "--save", out)
+    send(process, *lines[:51])
+    for _ in range(50):
+        answer(process)
+    started = time.monotonic()
+    os.kill(process.pid, number)
+    found, _, err = finish(process)
+    assert (found, time.monotonic() - started < 4.0) == (code, True), err
+    assert f"--load {out} goes on from it" in err.splitlines()[-1]
+    assert n_rows(out) == 50
+
+
+def test_a_signal_in_the_warm_up_learns_what_was_held_back(
+    lines: list[bytes], tmp_path: Path
+) -> None:
+    out = tmp_path / "m.mercer"
+    process = start(*WORDS, "--save", out)
+    send(process, *lines[:8])
+    for _ in range(7):
+        answer(process)
+    os.kill(process.pid, signal.SIGTERM)
+    assert finish(process)[0] == 143
+    assert n_rows(out) == 7
+
+
+def test_a_signal_before_the_first_row_changes_no_file(tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    out.write_bytes(b"as it was")
+    process = start(*WORDS, "--save", out)
+    assert process.stderr.read(5) == b"model"  # it is there
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGTERM)
+    code, _, err = finish(process)
+    assert (code, "no row was read" in err) == (143, True), err
+    assert out.read_bytes() == b"as it was"
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(lines: list[bytes], tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    process = start(*WORDS, "--save", out, "--quiet")
+    send(process, *lines[:41])
+    for _ in range(40):
+        answer(process)
+    process.stdout.close()
+    send(process, *lines[41:61])
+    process.stdin.close()
+    assert process.wait(timeout=LIMIT) == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert n_rows(out) >= 41
+
+
+def test_a_slow_reader_loses_nothing_and_can_be_stopped(lines: list[bytes], tmp_path: Path) -> None:
+    """Answers of all rows do not fit into a pipe: the command waits, and a signal still ends it."""
+    path = tmp_path / "many.csv"
+    path.write_bytes(lines[0] + b"".join(lines[1:]) * 8)
+    process = start(path, *WORDS)
+    time.sleep(1.5)
+    out, _ = process.communicate(timeout=LIMIT)
+    assert [json.loads(line)["row"] for line in out.splitlines()] == list(range(1, 961))
+    process = start(path, *WORDS, "--save", tmp_path / "m.mercer")
+    answer(process)
+    time.sleep(1.0)
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=10.0) == 143
+    assert 20 < n_rows(tmp_path / "m.mercer") < 960
+    process.stdout.close()
+    process.stderr.close()
+    process.stdin.close()
+
+
+def test_the_file_is_written_while_no_row_comes(lines: list[bytes], tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    process = start(*WORDS, "--save", out, "--save-every", "0.3")
+    send(process, *lines[:31])
+    deadline = time.monotonic() + LIMIT
+    while not out.exists() or n_rows(out) < 30:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    stamp = out.stat().st_mtime_ns
+    time.sleep(0.8)
+    assert out.stat().st_mtime_ns == stamp  # nothing new, nothing written
+    assert finish(process)[0] == 0
+
+
+def test_a_file_that_cannot_be_written_ends_it(lines: list[bytes], tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    process = start(*WORDS, "--save", folder / "m.mercer")
+    send(process, *lines[:31])
+    for _ in range(30):
+        answer(process)
+    folder.rmdir()
+    code, _, err = finish(process)
+    assert code == 6
+    assert "cannot write" in err
+
+
+def test_help_says_how_rows_come(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stream", "--help"]) == 0
+    assert "JSON object a line" in " ".join(capsys.readouterr().out.split())

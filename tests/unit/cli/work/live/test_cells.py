@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.cli.work.live.cells import Coder, read_number
+from mercer.cli.work.live.encoding import encoding_notes, learn_encoder, refuse_text
+from mercer.cli.work.live.rows import Row
+from mercer.data.column_code import ColumnCode
+from mercer.data.frame import Frame
+from mercer.data.infer import column_of_texts
+from mercer.errors import DataError
+
+
+def rows_of(*cells: tuple[str, ...]) -> list[Row]:
+    return [Row(k, k + 1, each) for k, each in enumerate(cells, start=1)]
+
+
+def coder(codes, names, *, comma: bool = False, told: list[str] | None = None) -> Coder:
+    tell = ([] if told is None else told).append
+    return Coder(codes, names, has_decimal_comma=comma, tell=tell)
+
+
+def test_decimal_commas_are_read_cell_by_cell() -> None:
+    code = ColumnCode("a", "number")
+    X, problems = coder([code], ["a"], comma=True).encode(rows_of(("1,5",), ("2.5",), ("3",)))
+    assert (X.ravel().tolist(), problems) == ([1.5, 2.5, 3.0], {})
+    with pytest.raises(ValueError, match="'1,5' is not a number"):
+        read_number("1,5", has_decimal_comma=False)
+
+
+@pytest.mark.parametrize("cell", ["nan", "NAN", "inf", "1e400", "1_000", "one", "1e151"])
+def test_numbers_that_are_none(cell: str) -> None:
+    with pytest.raises(ValueError):
+        read_number(cell, has_decimal_comma=False)
+
+
+def test_rows_are_encoded_as_tables_are() -> None:
+    cells = [("1", "red", "true"), ("2", "blue", "false"), ("3", "grey", "true")]
+    encoder, problems = learn_encoder(
+        ("a", "k", "f"), rows_of(*cells), source="a pipe", has_decimal_comma=False
+    )
+    assert not problems
+    names = encoder.input_names
+    X, _ = coder(encoder.codes, names).encode(rows_of(*cells))
+    columns = [
+        column_of_texts(n, c, is_text=False)
+        for n, c in zip(names, zip(*cells, strict=True), strict=True)
+    ]
+    numbers = type(columns[0])("a", np.array([1.0, 2.0, 3.0]), "number")
+    frame = Frame.from_columns([numbers, *columns[1:]], "a table")
+    np.testing.assert_array_equal(X, encoder.transform(frame).X)
+
+
+def test_columns_may_stand_elsewhere_and_fills_are_used() -> None:
+    codes = [ColumnCode("a", "number", fill=2.5), ColumnCode("f", "boolean", fill=1.0)]
+    X, problems = coder(codes, ["f", "z", "a"]).encode(rows_of(("0", "x", "NA"), ("", "x", "1")))
+    assert (X.tolist(), problems) == ([[2.5, 0.0], [1.0, 1.0]], {})
+
+
+def test_each_row_has_its_own_problem() -> None:
+    codes = [
+        ColumnCode("a", "number"),
+        ColumnCode("f", "boolean"),
+        ColumnCode("k", "levels", ("blue", "red")),
+    ]
+    told: list[str] = []
+    rows = rows_of(("1", "maybe", "red"), ("", "x", "red"), ("1", "1", ""), ("1", "0", "green"))
+    X, problems = coder(codes, ["a", "f", "k"], told=told).encode(rows)
+    assert problems == {
+        0: "column 'f': 'maybe' is neither true nor false (1 or 0)",
+        1: "column 'a': missing value",
+        2: "column 'k': missing value",
+    }
+    assert np.isfinite(X).all()
+    assert len(told) == 1
+
+
+def test_no_rows_have_no_problems() -> None:
+    X, problems = coder([ColumnCode("a", "number")], ["a"]).encode([])
+    assert (X.shape, problems) == ((0, 1), {})
+
+
+def test_most_cells_say_what_a_column_is() -> None:
+    rows = rows_of(*[(str(k), f"t{k}") for k in range(10)], ("x", "t"), ("inf", "t"))
+    encoder, problems = learn_encoder(("a", "k"), rows, source="a pipe", has_decimal_comma=False)
+    assert [code.kind for code in encoder.codes] == ["number", "levels"]
+    assert list(problems) == [10, 11]
+    assert "'x' is not a number" in problems[10]
+
+
+def test_no_usable_row_and_dates_are_refused() -> None:
+    with pytest.raises(DataError, match="none of the first 6 rows"):
+        learn_encoder(
+            ("a", "b", "c"),
+            rows_of(*[("x", "1", "1"), ("1", "x", "1"), ("1", "1", "x")] * 2),
+            source="a pipe", has_decimal_comma=False,
+        )  # fmt: skip
+    with pytest.raises(DataError, match="column 'd' is dates"):
+        learn_encoder(("d",), rows_of(("2024-01-01",)), source="a pipe", has_decimal_comma=False)
+
+
+def test_what_is_said_of_text() -> None:
+    rows = rows_of(*[(f"t{k}",) for k in range(12)])
+    encoder, _ = learn_encoder(("k",), rows, source="a pipe", has_decimal_comma=False)
+    assert "another text in each" in encoding_notes(encoder, 12)[0]
+    assert encoding_notes(encoder, 13) == []
+    with pytest.raises(DataError, match="--warmup above 0"):
+        refuse_text(encoder, "a pipe")

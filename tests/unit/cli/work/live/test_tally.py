@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from mercer.cli.work.live.answering import Said
+from mercer.cli.work.live.facts import closing_words
+from mercer.cli.work.live.tally import Tally
+
+
+def test_the_last_thousand_are_apart_from_all() -> None:
+    tally = Tally()
+    assert (tally.mean_score, tally.recent_score, tally.recent_coverage) == (None, None, None)
+    for k in range(2000):
+        tally.add(Said({}, float(k >= 1000), k >= 1500))
+        tally.add(Said({}))
+    assert (tally.mean_score, tally.recent_score, tally.recent_coverage) == (0.5, 1.0, 0.5)
+
+
+def test_what_is_said_at_the_end() -> None:
+    tally = Tally()
+    tally.n_rows, tally.n_learned = 3, 2
+    assert closing_words(tally) == "3 read, 2 learned"
+    tally.n_bad = 1
+    tally.add(Said({}, -1.25))
+    assert closing_words(tally) == "3 read, 2 learned, 1 bad; mean score -1.25 nats a row"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import DataError
+from mercer.gp.fitting import GPSettings
+from mercer.gp.regression.fitting import (
+    MOST_ROWS,
+    RegressionSettings,
+    check_size,
+    fit_regression,
+)
+from mercer.gp.sampler import find_maximum
+from mercer.sampling.driver import RunOptions
+from support.process_fits import CHAIN, standardised
+
+_OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
+PAPER = GPSettings("hmc", "paper", 3, 0.1)
+
+
+def test_draws_hold_what_predictions_need() -> None:
+    X, y = standardised(35, 2)
+    settings = RegressionSettings(CHAIN, "rbf", None)
+    draws = fit_regression(X, y, settings, _OPTIONS, ("x0", "x1")).draws
+    shapes = {name: values.shape[2:] for name, values in draws.variables.items()}
+    assert shapes == {
+        "log_signal_variance": (), "log_weight": (2,), "log_noise_variance": (),
+        "log_density": (), "log_evidence": (), "latent": (20,), "dual_coef": (35,),
+    }  # fmt: skip
+    assert draws.monitored == ("log_signal_variance", "log_weight", "log_noise_variance", "latent")
+    model = settings.posterior(X, y)
+    names = ("log_signal_variance", "log_weight", "log_noise_variance")
+    theta = np.concatenate([np.atleast_1d(draws.variables[name][1, -1]) for name in names])
+    point = model.evaluate(theta)
+    assert draws.variables["log_density"][1, -1] == point.log_density
+    np.testing.assert_array_equal(draws.variables["dual_coef"][1, -1], point.extra["dual_coef"])
+
+
+def test_priors_and_starts() -> None:
+    X, y = standardised(9, 3)
+    wide = RegressionSettings(CHAIN, "rbf", None).posterior(X, y)
+    np.testing.assert_array_equal(wide.prior.mean, [1.0, *[-1.0 - np.log(3.0)] * 3, -3.0])
+    np.testing.assert_array_equal(wide.prior.std, [3.0, 2.0, 2.0, 2.0, 3.0])
+    np.testing.assert_array_equal(wide.starts[0], [0.0, *[-1.0 - np.log(3.0)] * 3, -2.0])
+    paper = RegressionSettings(PAPER, "rbf", None).posterior(X, y)
+    np.testing.assert_array_equal(paper.prior.mean, np.full(5, -3.0))
+    np.testing.assert_array_equal(paper.prior.std, np.full(5, 3.0))
+    np.testing.assert_array_equal(paper.starts[0], [0.0, -2.0, -2.0, -2.0, -2.0])
+    known = RegressionSettings(PAPER, "rbf", -1.5).posterior(X, y)
+    np.testing.assert_array_equal(known.starts[0], [0.0, -2.0, -2.0, -2.0])
+    assert known.log_noise_variance == -1.5
+
+
+def test_the_papers_chain_takes_its_steps() -> None:
+    X, y = standardised(9, 2)
+    settings = RegressionSettings(PAPER, "rbf", None)
+    fitted = fit_regression(X, y, settings, _OPTIONS, ("x0", "x1"))
+    assert fitted.draws.variables["latent"].shape == (2, 12, 9)
+    assert (fitted.draws.stats["n_leapfrog"] == 3).all()
+
+
+def fast_waves() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.7, 1.7, (150, 1))
+    return x, np.sqrt(2.0) * np.sin(28.0 * x[:, 0]) + 0.2 * rng.standard_normal(150)
+
+
+def test_a_fast_function_is_not_taken_for_noise() -> None:
+    """From a long length scale alone the search ends where all is noise."""
+    model = RegressionSettings(CHAIN, "rbf", None).posterior(*fast_waves())
+    best = find_maximum(model, with_covariance=False).point
+    assert best.position[-1] < -2.0
+    from_the_first = type(model)(
+        model.X, model.y, model.kernel, model.prior, model.starts[:1], None
+    )
+    assert find_maximum(from_the_first, with_covariance=False).point.position[-1] > -0.5
+
+
+def test_settings_are_told_apart() -> None:
+    options = [
+        RegressionSettings(CHAIN, kernel, noise).as_options()
+        for kernel, noise in (("rbf", None), ("matern32", None), ("rbf", -1.0))
+    ]
+    assert options[0] != options[1] != options[2] != options[0]
+    assert options[0]["estimator"] == "GPRegressor"
+
+
+def test_d12_too_many_rows_are_refused_with_what_they_would_take() -> None:
+    check_size(MOST_ROWS)
+    with pytest.raises(DataError, match=r"20000 rows need matrices of 3.2 GB each.*BaNKRegressor"):
+        check_size(20_000)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.gp.regressor import GPRegressor
+from mercer.report import build_report, render
+from mercer.report.gp_numbers import describe, sections
+from support.fake_regression import fake_regression
+from support.process_fits import tiny
+from support.spectral_fits import waves
+
+
+@pytest.fixture(scope="module")
+def model() -> GPRegressor:
+    return tiny().fit(*waves())
+
+
+def test_the_description_says_how_large_the_noise_is_and_what_the_file_holds(model) -> None:
+    first, noise, file = describe(model)
+    assert "drew 20 plausible settings" in first
+    share = 100 * (model.noise_std_ / model.target_scale_) ** 2
+    assert f"about {share:.1f} %" in noise or f"about {share:.0f} %" in noise
+    assert "contains all" in file
+    assert "drawings" in file
+
+
+def test_relevance_is_that_of_classifiers(model) -> None:
+    (section,) = sections(model)
+    assert section.key == "relevance"
+    assert section.text[0].startswith("x0 has the largest weight")
+    assert len(section.figures) == 1
+
+
+def test_one_input_is_drawn() -> None:
+    x = np.linspace(-1.0, 2.0, 30)[:, np.newaxis]
+    (section,) = sections(tiny().fit(x, np.sin(x[:, 0])))
+    assert len(section.figures) == 2
+    assert "Band: 90 % interval" in section.figures[1].caption
+
+
+def test_a_whole_report(model) -> None:
+    page = render(build_report(model, evaluation=fake_regression(), provenance=None))
+    assert "Gaussian process regression" in page
+    assert "log_noise_variance" in page
+    assert "Relevance of the inputs" in page
