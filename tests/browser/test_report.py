@@ -20,6 +20,7 @@ from mercer.report import Report, build_report, render
 from support.audited import audited
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
 from support.fake_regression import fake_regression
+from support.followed import followed
 from support.learned import learned
 
 if TYPE_CHECKING:
@@ -122,6 +123,25 @@ def test_a_learned_kernel_opens(browser, save, d):
     assert {"kernel", "spectrum"} < set(keys)
     path = save(render(report))
     assert find_problems(browser, path, sections=keys, n_figures=9) == []
+    for width in (360, 1280):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(path.as_uri())
+        for details in page.locator("summary").all():
+            details.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.close()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_pass_over_rows_opens(browser, save, d):
+    names = ("<b>$x$", "\x01&", "z" * 90)[:d]
+    model = followed(d=d, names=names)
+    report = build_report(model, evaluation=fake_regression(), provenance=provenance())
+    keys = [section.key for section in report.sections]
+    assert {"centres", "pass"} < set(keys)
+    path = save(render(report))
+    n_figures = 6 + (d < 3)
+    assert find_problems(browser, path, sections=keys, n_figures=n_figures) == []
     for width in (360, 1280):
         page = browser.new_page(viewport={"width": width, "height": 800})
         page.goto(path.as_uri())

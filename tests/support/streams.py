@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from support.class_fits import make_rows
 
 TESTS = Path(__file__).parents[1]
 
@@ -28,6 +30,16 @@ def write_rows(path: Path, *, n: int = 120, seed: int = 5) -> Path:
         for i in range(n):
             cells = [f"r{i}", f"{a[i]:.4f}", f"{b[i]:.4f}", ("red", "blue")[kind[i]], f"{y[i]:.4f}"]
             writer.writerow(cells)
+    return path
+
+
+def write_classes(path: Path, labels: Sequence[str], *, n: int = 90) -> Path:
+    """Write two inputs, names of rows and a class, by the sector of a plane."""
+    X, _ = make_rows(n, seed=5)
+    angle = np.arctan2(X[:, 1] - 10.0, X[:, 0] - 10.0) + np.pi
+    place = (angle / (2.0 * np.pi) * len(labels)).astype(int)
+    rows = [f"r{i},{a:.4f},{b:.4f},{labels[place[i]]}\n" for i, (a, b) in enumerate(X)]
+    path.write_text("name,a,b,kind\n" + "".join(rows))
     return path
 
 

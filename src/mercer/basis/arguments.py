@@ -18,7 +18,13 @@ from mercer.estimation.standardize import METHODS
 from mercer.estimation.target_scale import TargetScale
 from mercer.sampling.resampling import SCHEMES
 
-__all__ = ["checked_common", "checked_forgetting", "checked_given", "checked_lengthscale"]
+__all__ = [
+    "checked_common",
+    "checked_forgetting",
+    "checked_given",
+    "checked_lengthscale",
+    "checked_share",
+]
 
 
 def checked_common(model: Any) -> CommonArguments:
@@ -78,6 +84,22 @@ def checked_forgetting(value: Any) -> tuple[float, ...]:
     if not numbers_ or not all(0.5 <= each <= 1.0 for each in numbers_):
         raise UsageError(f"forgetting must be one or several numbers in [0.5, 1]; got {value!r}")
     return numbers_
+
+
+def checked_share(value: Any) -> float | None:
+    """Return the share of the particles that is moved after each row; None for "auto".
+
+    Raises
+    ------
+    UsageError
+        If it is outside (0, 1].
+    """
+    if isinstance(value, str) and value == "auto":
+        return None
+    share = _numbers(value)
+    if len(share) != 1 or not 0.0 < share[0] <= 1.0:
+        raise UsageError(f"move_fraction must be 'auto' or a number in (0, 1]; got {value!r}")
+    return share[0]
 
 
 def checked_given(method: Any, input_scale: Any, target_scale: Any) -> GivenScales:

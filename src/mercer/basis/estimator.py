@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mercer.basis.arguments import (
     checked_forgetting,
     checked_given,
     checked_lengthscale,
+    checked_share,
 )
 from mercer.basis.arrays import Array
 from mercer.basis.learner import Learner
@@ -30,6 +32,8 @@ from mercer.estimation.run import CommonArguments
 from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelRegressor"]
+
+_SCALINGS_OF_TABLE = 3
 
 
 class SequentialKernelRegressor(StreamRegressor):
@@ -46,10 +50,10 @@ class SequentialKernelRegressor(StreamRegressor):
         "learn": each particle carries one of nine, from an eighth of the median distance of the
         first rows to twice that. Numbers are in standardised units; of several, each particle
         carries one.
-    input_scalings : int, default=1
+    input_scalings : int or "auto", default="auto"
         Scalings of the inputs to choose among: 1 takes all inputs alike, more lie between that and
-        the relevance of each input to a Gaussian process fitted to the first rows. Three are worth
-        their time where inputs are several and differ.
+        the relevance of each input to a Gaussian process fitted to the first 300 rows. "auto":
+        three with ``fit``, one in a stream.
     n_particles : int, default=250
     expected_centres : float, default=20
         Prior mean of the number of centres.
@@ -71,6 +75,9 @@ class SequentialKernelRegressor(StreamRegressor):
         "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.printed`); for
         study, with sampled variances and without forgetting.
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
+    move_fraction : float or "auto", default="auto"
+        Share of the particles that is moved after each row, in (0, 1]. "auto": all until row 64, a
+        fifth until row 512, then a fifth after every eight.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of the inputs.
     scale_rows : int, default=200
@@ -143,7 +150,7 @@ class SequentialKernelRegressor(StreamRegressor):
         *,
         kernel: str = "rbf",
         lengthscale: Any = "learn",
-        input_scalings: int = 1,
+        input_scalings: int | str = "auto",
         n_particles: int = 250,
         expected_centres: float = 20.0,
         max_centres: int = 50,
@@ -154,6 +161,7 @@ class SequentialKernelRegressor(StreamRegressor):
         linear_part: bool = False,
         weighting: str = "exact",
         resampling: str = "systematic",
+        move_fraction: float | str = "auto",
         standardize: str | bool = "auto",
         scale_rows: int = 200,
         input_scale: Any = None,
@@ -176,6 +184,7 @@ class SequentialKernelRegressor(StreamRegressor):
         self.linear_part = linear_part
         self.weighting = weighting
         self.resampling = resampling
+        self.move_fraction = move_fraction
         self.standardize = standardize
         self.scale_rows = scale_rows
         self.input_scale = input_scale
@@ -198,6 +207,8 @@ class SequentialKernelRegressor(StreamRegressor):
             expected_centres=1.0,
             centres_prior="poisson",
             variances="sampled",
+            move_fraction=1.0,
+            input_scalings=1,
             standardize=False,
         )
 
@@ -227,7 +238,10 @@ class SequentialKernelRegressor(StreamRegressor):
         common = self._check_arguments()
         self._forget()
         X, y = self._numbers(X, y, is_first=True, n_least=2)
-        fitted = fit_learner(self._new_learner(common), X, y, common, started, self._identity())
+        learner = self._new_learner(common)
+        if self.input_scalings == "auto":
+            learner.settings = replace(learner.settings, input_scalings=_SCALINGS_OF_TABLE)
+        fitted = fit_learner(learner, X, y, common, started, self._identity())
         self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
         return self
@@ -322,7 +336,8 @@ class SequentialKernelRegressor(StreamRegressor):
         return model
 
     def _check_arguments(self) -> CommonArguments:
-        check_count("input_scalings", self.input_scalings, 1)
+        if self.input_scalings != "auto":
+            check_count("input_scalings", self.input_scalings, 1)
         check_choice("variances", self.variances, ("integrated", "sampled"))
         common = checked_common(self)
         self._settings()
@@ -337,7 +352,7 @@ class SequentialKernelRegressor(StreamRegressor):
         return FilterSettings(
             kernel=self.kernel,
             lengthscale=checked_lengthscale(self.lengthscale),
-            input_scalings=int(self.input_scalings),
+            input_scalings=1 if self.input_scalings == "auto" else int(self.input_scalings),
             n_particles=int(self.n_particles),
             expected_centres=float(self.expected_centres),
             max_centres=int(self.max_centres),
@@ -346,6 +361,7 @@ class SequentialKernelRegressor(StreamRegressor):
             variances=self.variances,
             linear_part=bool(self.linear_part),
             resampling=self.resampling,
+            move_fraction=checked_share(self.move_fraction),
             forgetting=checked_forgetting(self.forgetting),
             weighting=self.weighting,
         )

@@ -13,7 +13,7 @@ __all__ = ["Schedule"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """The first rows one by one, then blocks.
+    """The first rows one by one, with all particles, then with some; then blocks.
 
     Attributes
     ----------
@@ -23,7 +23,9 @@ class Schedule:
     block : int
         Rows in a later block.
     later_fraction : float
-        Share of the particles that is moved after a later block.
+        Share of the particles that is moved after a later block, and after each young row.
+    n_young : int
+        Rows until this are blocks of one too; a multiple of ``block``.
     n_redraws, n_changes : int
         Of a particle that is moved: redraws of a centre; births, deaths and swaps proposed.
     n_buffered : int
@@ -36,10 +38,11 @@ class Schedule:
     n_redraws: int = 1
     n_changes: int = 10
     n_buffered: int = 512
+    n_young: int = 0
 
     def rows_in_block(self, n_seen: int) -> int:
         """Rows in the block of row number ``n_seen`` (from 0)."""
-        return 1 if n_seen < self.n_eager else self.block
+        return 1 if n_seen < max(self.n_eager, self.n_young) else self.block
 
     def begins_block(self, n_seen: int) -> bool:
         """Whether row number ``n_seen`` (from 0) is the first of its block."""
@@ -49,4 +52,5 @@ class Schedule:
         """Share of the particles that is moved after so many rows."""
         if n_seen <= self.n_eager:
             return 1.0
-        return self.later_fraction if n_seen % self.block == 0 else 0.0
+        is_end = n_seen <= self.n_young or n_seen % self.block == 0
+        return self.later_fraction if is_end else 0.0

@@ -23,6 +23,8 @@ __all__ = ["MOST_CANDIDATES", "FilterSettings"]
 #: Candidates where ``max_candidates`` is None.
 MOST_CANDIDATES = 512
 _FEWEST_BUFFERED = 512
+# Rows after each of which some particles are moved: few rows leave the time for it.
+_YOUNG = 512
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class FilterSettings:
     linear_part : bool
     forgetting : tuple of float
     input_scalings : int
+    move_fraction : float or None
     weighting : str
 
     Raises
@@ -59,6 +62,7 @@ class FilterSettings:
     forgetting: tuple[float, ...]
     weighting: str = "exact"
     input_scalings: int = 1
+    move_fraction: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("weighting", self.weighting, ("exact", "printed"))
@@ -89,7 +93,7 @@ class FilterSettings:
                 self.resampling, n_buffered,
             )  # fmt: skip
             return Bank((printed,))
-        schedule = Schedule(n_buffered=n_buffered)
+        schedule = self._schedule(n_buffered)
         filters = tuple(
             Filter(
                 n_particles=self.n_particles,
@@ -104,6 +108,12 @@ class FilterSettings:
             for retention in self.forgetting
         )
         return Bank(filters)
+
+    def _schedule(self, n_buffered: int) -> Schedule:
+        if self.move_fraction is None:
+            return Schedule(n_young=_YOUNG, n_buffered=n_buffered)
+        share = self.move_fraction
+        return Schedule(n_eager=0, block=1, later_fraction=share, n_buffered=n_buffered)
 
     def levels(self, Z: Array, y: Array) -> Levels:
         """Return what particles choose among, from standardised rows Z (n, d) and targets (n,)."""

@@ -41,6 +41,8 @@ class SparseSummary:
         Of the constant, then of the standardised inputs; in units of the target.
     lengthscale : float
         In standardised units.
+    scaling : ndarray of shape (d,)
+        Factors of the standardised inputs in the kernel.
     distance : float
         Root mean squared difference from the posterior mean over the rows, in units of the target.
     """
@@ -49,6 +51,7 @@ class SparseSummary:
     coef: Array
     mean_coef: Array
     lengthscale: float
+    scaling: Array
     distance: float
     _standardised: Array
     _levels: Levels
@@ -101,6 +104,7 @@ def summarise(running: Running, names: tuple[str, ...], n_centres: int) -> Spars
         coef=coef[m:],
         mean_coef=coef[:m],
         lengthscale=float(filter_.levels.lengthscales[level % filter_.levels.n_widths]),
+        scaling=filter_.levels.scalings[level // filter_.levels.n_widths],
         distance=distance * scale.scale,
         _standardised=centres,
         _levels=filter_.levels.only(level),

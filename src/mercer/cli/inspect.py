@@ -98,8 +98,8 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
         session.say("classes", ", ".join(classes))
     else:
         session.say("task", task_of(estimator).name)
-    size = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
-    session.say("draws", size)
+    words = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
+    session.say("draws", words)
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
     for label, words in diagnosed(estimator.diagnostics_):
         session.say(label, words)

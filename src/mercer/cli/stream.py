@@ -14,6 +14,14 @@ __all__ = ["command"]
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="[INPUT]", required=False)
 @click.option("--target", metavar="COLUMN", help="Column to predict [default: of --load].")
+@click.option(
+    "--task",
+    type=click.Choice(["auto", "classification", "regression"]),
+    default="auto",
+    show_default=True,
+    help="auto: by the targets of --warmup; text, true/false or at most 10 whole numbers is "
+    "classification.",
+)
 @click.option("--model", default="auto", show_default=True, metavar="NAME", help="auto or basis.")
 @out_path("--load", "Go on from this model.")
 @out_path("--save", "Save the model: as it goes, at the end, and when it is stopped.")
@@ -93,6 +101,7 @@ __all__ = ["command"]
 def command(
     path: Path | None,
     target: str | None,
+    task: str,
     model: str,
     load: Path | None,
     save: Path | None,
@@ -113,7 +122,8 @@ def command(
 
     Rows come from standard input or from the file INPUT: CSV with a header, or a JSON object a
     line. For each row one JSON line is written, at once: the mean and standard deviation of the
-    target before it was seen, the log density of the target (score) and the mean of that so far.
+    target before it was seen, or the most probable class and the probability of each; the log
+    density of the target (score) and the mean of that so far.
     A row without target is predicted and not learned; in JSON a later row with nothing but the
     name of the row (--id) and the target brings it.
 
@@ -121,6 +131,7 @@ def command(
     sensors | mercer stream --target power --interval 0.9 --save power.mercer
     mercer stream --target power --load power.mercer --save power.mercer < more.csv
     mercer stream --target level --lags 24 --horizon 3 levels.csv
+    mercer stream --target species flowers.csv
     """
     import sys
 
@@ -136,6 +147,7 @@ def command(
     is_shown = session.err.is_terminal and not sys.stdout.isatty() and not quiet
     options = StreamOptions(
         target=target,
+        task=task,
         model=model,
         load=load,
         save=save,

@@ -13,7 +13,7 @@ from mercer.data.infer import stray_text
 from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, UsageError
 
-__all__ = ["Target", "read_target", "refuse_range"]
+__all__ = ["MAX_CLASSES", "Target", "Task", "read_target", "refuse_range"]
 
 #: At most so many distinct whole numbers are taken for classes.
 MAX_CLASSES = 10

@@ -27,6 +27,7 @@ from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.table import Table
 
 __all__ = [
+    "Extra",
     "ModelParts",
     "Savable",
     "TableModel",
@@ -76,8 +77,20 @@ class TableModel:
     target_variance: float | None = None  # of a regressor's training rows; divisor: their number
 
 
+@dataclass(frozen=True)
+class Extra:
+    """What else somebody keeps in a model file, under a name of its own; `read_parts` gives it."""
+
+    name: str
+    fields: dict[str, Any]
+    arrays: Arrays
+
+
 def write_model(
-    path: str | os.PathLike[str], estimator: Savable, table: TableModel | None = None
+    path: str | os.PathLike[str],
+    estimator: Savable,
+    table: TableModel | None = None,
+    extra: Extra | None = None,
 ) -> None:
     """Write a fitted estimator, and what the command line knows of its table, to one file."""
     parts = estimator._to_parts()
@@ -105,6 +118,9 @@ def write_model(
             arrays |= columns
         if table.target_variance is not None:
             manifest["table"]["target_variance"] = table.target_variance
+    if extra is not None:
+        manifest[extra.name] = extra.fields
+        arrays |= {f"{extra.name}/{name}": values for name, values in extra.arrays.items()}
     write_container(path, manifest, arrays)
 
 

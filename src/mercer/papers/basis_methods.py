@@ -110,11 +110,13 @@ _ITS_WIDTH: dict[str, Any] = {"lengthscale": BOSTON_WIDTH / math.sqrt(2.0), "sta
 
 BOSTON_METHODS = (
     _mercer("default", "mercer, default"),
+    _mercer("alike", "mercer, inputs alike", input_scalings=1),
     _mercer(
         "wide",
         "mercer, lambda 20, width 5",
         centres_prior="poisson",
         expected_centres=20.0,
+        input_scalings=1,
         **_ITS_WIDTH,
     ),
     _mercer("paper", "paper's settings", is_paper=True, expected_centres=5.0, **_ITS_WIDTH),

@@ -11,7 +11,7 @@ from mercer.report.regressors import noise_words
 from mercer.report.section import Cell, Figure, NamedTable, Section
 from mercer.report.words import count, number, percent
 
-__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+__all__ = ["GLOSSARY", "TITLE", "describe", "pass_sections", "sections"]
 
 TITLE: Final = "Sequential kernel regression"
 GLOSSARY: Final = (
@@ -41,7 +41,9 @@ def describe(estimator: Any) -> tuple[str, ...]:
 
 def sections(estimator: Any) -> tuple[Section, ...]:
     """Return the sections on the centres and on the pass over the rows."""
-    return _centres_section(estimator), *_pass_sections(estimator)
+    drift = "forgetting (as --set forgetting=0.99) is for that"
+    given = "the probability density that was given to the target"
+    return _centres_section(estimator), *pass_sections(estimator, given, drift)
 
 
 def _centres_section(estimator: Any) -> Section:
@@ -103,7 +105,16 @@ def _table(estimator: Any, summary: Any) -> NamedTable:
     return NamedTable(caption, ("height", *names), rows)
 
 
-def _pass_sections(estimator: Any) -> tuple[Section, ...]:
+def pass_sections(estimator: Any, given: str, drift: str) -> tuple[Section, ...]:
+    """Return the section on the one pass over the rows, if there are enough of them.
+
+    Parameters
+    ----------
+    given : str
+        What the score is the logarithm of.
+    drift : str
+        What helps where the data have changed on the way.
+    """
     densities = estimator.log_predictive_
     n = len(densities)
     if n < _FEWEST_ROWS:
@@ -113,12 +124,11 @@ def _pass_sections(estimator: Any) -> tuple[Section, ...]:
     course = "better" if late > early else "no better"
     text = (
         "Each row was predicted before it was learned, so this is an honest score without rows "
-        "held out: the logarithm of the probability density that was given to the target, in "
-        "nats, on average. Higher is better.",
+        f"held out: the logarithm of {given}, in nats, on average. Higher is better.",
         f"All {count(n)} rows: {number(float(densities.mean()))}. The first tenth of them: "
         f"{number(early)}; the last, predicted from all before: {number(late)}, which is "
         f"{course}. Where the recent rows fall below the average and stay there, the data have "
-        "changed on the way: forgetting (as --set forgetting=0.99) is for that.",
+        f"changed on the way: {drift}.",
     )
     figure = Figure(
         prequential_svg(densities),

@@ -10,7 +10,7 @@ from mercer.errors import UsageError
 from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
-from mercer.report import basis, gp, gp_numbers, spectral, sphere
+from mercer.report import basis, basis_classes, gp, gp_numbers, spectral, sphere
 from mercer.report.chains import chains_section, diagnostics_section
 from mercer.report.held_out import class_sections, class_tiles
 from mercer.report.held_out_numbers import number_sections, number_tiles
@@ -47,6 +47,12 @@ _METHODS: Final = {
     ),
     "SequentialKernelRegressor": _Method(
         basis.TITLE, basis.GLOSSARY, basis.describe, lambda model, _: basis.sections(model)
+    ),
+    "SequentialKernelClassifier": _Method(
+        basis_classes.TITLE,
+        basis_classes.GLOSSARY,
+        basis_classes.describe,
+        lambda model, _: basis_classes.sections(model),
     ),
     "BaNKRegressor": _Method(
         spectral.TITLE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.report.figures import particles_svg
@@ -11,11 +11,13 @@ from mercer.report.words import count
 
 __all__ = ["particles_section", "weights_text"]
 
+_MOST: Final = 9  # panels
+
 
 def particles_section(estimator: Any) -> Section:
     """Build the section: what is known of each monitored quantity, as the weights have it."""
     draws = estimator.posterior_
-    names = draws.monitored
+    names = [each for name in draws.monitored for each in draws.entry_names(name)][:_MOST]
     text = (
         f"The posterior is held by {count(draws.n_total)} particles: each is a set of centres with "
         "a length scale, and has a weight. The drawings show how probable each value is.",

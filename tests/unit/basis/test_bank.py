@@ -43,7 +43,9 @@ def test_the_law_is_the_mixture_of_laws() -> None:
     law = batches.filters.law(state, Z)
     expected = np.log(sum(w * np.exp(a.log_density(y)) for w, a in zip(shares, alone, strict=True)))
     np.testing.assert_allclose(law.log_density(y), expected)
-    np.testing.assert_allclose(law.mean, sum(w * a.mean for w, a in zip(shares, alone, strict=True)))
+    np.testing.assert_allclose(
+        law.mean, sum(w * a.mean for w, a in zip(shares, alone, strict=True))
+    )
     numbers = np.array([1.0, 5.0])
     assert np.isclose(state.mean(numbers), shares @ numbers)
 

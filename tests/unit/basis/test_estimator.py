@@ -17,7 +17,7 @@ X, Y = make_stream()
 
 def test_a_table_of_which_the_scales_are_known_is_a_stream() -> None:
     """``fit`` goes through the driver, ``partial_fit`` does not: the same rows, the same bits."""
-    known = {"input_scale": 1.0, "target_scale": 1.0, "lengthscale": 1.0}
+    known = {"input_scale": 1.0, "target_scale": 1.0, "lengthscale": 1.0, "input_scalings": 1}
     table, stream = small(**known).fit(X, Y), small(**known).partial_fit(X, Y)
     assert bits(table) == bits(stream)
     np.testing.assert_array_equal(table.log_predictive_, stream.log_predictive_)

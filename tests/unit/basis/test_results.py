@@ -47,4 +47,6 @@ def test_error_of_the_evidence(learned) -> None:
     first = state.states[0]
     particles = first.particles._replace(log_weight=np.full(40, -np.log(40.0)))
     level = dataclasses.replace(first, particles=particles, evidence_variance=0.09)
-    assert log_evidence_error(dataclasses.replace(state, filters={"0": level})) == pytest.approx(0.3)
+    assert log_evidence_error(dataclasses.replace(state, filters={"0": level})) == pytest.approx(
+        0.3
+    )

@@ -33,7 +33,7 @@ def test_it_is_the_sum_that_it_says() -> None:
     model = small(lengthscale=1.0).fit(X, 100.0 * Y + 7.0)
     summary = model.summarise(4)
     Z, C = (model.standardizer_.transform(rows) for rows in (X, summary.centres))
-    squares = ((Z[:, np.newaxis] - C) ** 2).sum(axis=2)
+    squares = (((Z[:, np.newaxis] - C) * summary.scaling) ** 2).sum(axis=2)
     K = np.exp(-0.5 * squares / summary.lengthscale**2)
     np.testing.assert_allclose(summary.predict(X), summary.mean_coef[0] + K @ summary.coef)
 

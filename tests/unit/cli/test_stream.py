@@ -90,9 +90,11 @@ def test_the_first_rows_are_not_predicted_and_that_is_said_once(stream, rows: Pa
     _, answers, err = stream(rows, *COMMON, "--drop", "name")
     assert [answer["prediction"] is None for answer in answers] == [i < W for i in range(120)]
     assert answers[0] == {
-        "row": 1, "prediction": None, "std": None, "target": answers[0]["target"], "score": None,
+        "row": 1, "prediction": None, "target": answers[0]["target"], "score": None,
         "mean_score": None, "n_centres": None,
     }  # fmt: skip
+    _, asked, _ = stream(rows, *COMMON, "--drop", "name", "--task", "regression")
+    assert asked == [{"std": None, **answer} for answer in answers]
     assert err.count("nothing is predicted until 20 rows") == 1
 
 
@@ -325,7 +327,7 @@ REFUSED = {
     "D1-blank": ("\n\n", COMMON, 3, "found 0 sample(s)"),
     "D1-header-only": ("a,y\n", COMMON, 3, "found 0 sample(s)"),
     "D1-no-inputs": ("y\n1\n", COMMON, 3, "--lags"),
-    "D4-dates": ("d,y\n" + "2024-01-01,1\n" * 30, COMMON, 3, "column 'd' is dates"),
+    "D4-dates": ("d,y\n" + "2024-01-01,1.5\n" * 30, COMMON, 3, "column 'd' is dates"),
     "D5-twice": ("a,a,y\n1,2,3\n", COMMON, 3, "'a' is there twice"),
     "D5-no-target": ("a,yy\n1,2\n", COMMON, 3, "did you mean 'yy'"),
     "D5-unnamed": ("a,,y\n1,2,3\n", COMMON, 3, "column 2 has no name"),

@@ -79,3 +79,12 @@ def test_refuses_what_does_not_fit(field: str, value: object, message: str) -> N
     fields = {"variables": {"a": np.zeros((2, 3))}, "stats": {}, "labels": {}, "monitored": ()}
     with pytest.raises(UsageError, match=message):
         Draws(**{**fields, field: value})
+
+
+def test_how_many_in_words() -> None:
+    values = {"x": np.zeros((1, 7))}
+    assert Draws(values, {}, {}, ()).size_words == "1 chain of 7 draws"
+    assert Draws({"x": np.zeros((2, 7))}, {}, {}, ()).size_words == "2 chains of 7 draws"
+    weighted = Draws(values, {}, {}, (), np.zeros((1, 7)))
+    assert weighted.is_weighted
+    assert weighted.size_words == "7 weighted particles"

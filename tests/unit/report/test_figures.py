@@ -10,14 +10,17 @@ from mercer.posterior.interval_coverage import interval_coverage, pit_histogram
 from mercer.posterior.scores import reliability_curve
 from mercer.report.figures import (
     boundaries_svg,
+    centres_svg,
     coverage_svg,
     evidence_svg,
     interval_coverage_svg,
     kernel_svg,
     label_errors_svg,
+    particles_svg,
     pit_svg,
     predicted_band_svg,
     predictions_svg,
+    prequential_svg,
     ranks_svg,
     relevance_svg,
     reliability_svg,
@@ -28,6 +31,7 @@ from mercer.report.figures import (
 from support.audited import audited, two_clusters
 from support.fake_estimator import fake_draws
 from support.fake_regression import held_rows
+from support.followed import followed
 from support.learned import learned
 
 _NAMES = ("log_density", "log_weight[glu]")
@@ -51,6 +55,10 @@ _NAMES = ("log_density", "log_weight[glu]")
         lambda: residuals_svg(held_rows(), 50),
         lambda: pit_svg(pit_histogram(held_rows().pit)),
         lambda: interval_coverage_svg(interval_coverage(held_rows().pit)),
+        lambda: centres_svg(followed(), 3),
+        lambda: centres_svg(followed(d=2), 3),
+        lambda: prequential_svg(followed().log_predictive_),
+        lambda: particles_svg(followed().posterior_, ("n_centres", "lengthscale")),
         lambda: trace_svg(fake_draws(n_draws=20), _NAMES),
         lambda: ranks_svg(fake_draws(n_draws=20), _NAMES),
     ],

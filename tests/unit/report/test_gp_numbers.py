@@ -6,6 +6,7 @@ import pytest
 from mercer.gp.regressor import GPRegressor
 from mercer.report import build_report, render
 from mercer.report.gp_numbers import describe, sections
+from mercer.report.regressors import noise_words
 from support.fake_regression import fake_regression
 from support.process_fits import tiny
 from support.spectral_fits import waves
@@ -19,8 +20,7 @@ def model() -> GPRegressor:
 def test_the_description_says_how_large_the_noise_is_and_what_the_file_holds(model) -> None:
     first, noise, file = describe(model)
     assert "drew 20 plausible settings" in first
-    share = 100 * (model.noise_std_ / model.target_scale_) ** 2
-    assert f"about {share:.1f} %" in noise or f"about {share:.0f} %" in noise
+    assert noise == noise_words(model)
     assert "contains all" in file
     assert "drawings" in file
 

@@ -79,9 +79,10 @@ class StreamClassifier(ClassifierMixin, StreamEstimator[ClassRunning]):  # type:
 
     @property
     def posterior_(self) -> Draws:
-        """Particles as draws, weighted where there are two classes."""
+        """Particles as weighted draws; of more than two classes, an entry for each function."""
         running = self._ready()
-        return class_draws(running.sticks, running.state, self._learner.entropy)
+        entropy, classes = self._learner.entropy, self.classes_.tolist()
+        return class_draws(running.sticks, running.state, entropy, classes)
 
     @property
     def diagnostics_(self) -> Diagnostics:
@@ -106,6 +107,11 @@ class StreamClassifier(ClassifierMixin, StreamEstimator[ClassRunning]):  # type:
         """Posterior mean of the number of centres, of all functions together."""
         states = self._ready().state.states
         return float(sum(np.exp(s.particles.log_weight) @ s.particles.size for s in states))
+
+    @property
+    def n_rows_held_(self) -> int:
+        """Rows that count, and that a file holds."""
+        return self._ready().state.states[0].n_held
 
     @property
     def log_evidence_(self) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, log_expit
@@ -42,16 +44,19 @@ def log_targets(filter_: ClassFilter, state: ClassState) -> Array:
     return np.asarray(result)
 
 
-def class_draws(sticks: StickBreaking, state: StickState, entropy: int) -> Draws:
-    """Return the particles as draws: weighted for two classes, resampled for more.
+def class_draws(
+    sticks: StickBreaking, state: StickState, entropy: int, classes: Sequence[Any]
+) -> Draws:
+    """Return the particles as weighted draws; for more than two classes, resampled ones.
 
-    Variables, each of shape (1, particles), or (1, particles, C - 1) where there are more classes:
-    "n_centres"; "coef_std" (prior standard deviation of a coefficient, in logits); "lengthscale",
-    in standardised units.
+    Variables, each of shape (1, particles), or (1, particles, C - 1) where there are more classes
+    (entries are named by them): "n_centres"; "coef_std" (prior standard deviation of a
+    coefficient, in logits); "lengthscale", in standardised units.
     """
     rng = stream(entropy, "coefficients")
     columns: dict[str, list[Array]] = {name: [] for name in _MONITORED}
-    target, logs = np.zeros(sticks.filters[0].n_particles), None
+    N = sticks.filters[0].n_particles
+    target, logs = np.zeros(N), np.full(N, -math.log(N))
     for filter_, each in zip(sticks.filters, state.states, strict=True):
         particles, levels = each.particles, filter_.levels
         chosen = np.arange(filter_.n_particles)
@@ -59,13 +64,15 @@ def class_draws(sticks: StickBreaking, state: StickState, entropy: int) -> Draws
             chosen = resample(rng, np.exp(particles.log_weight), "systematic")
             chosen = rng.permutation(chosen)  # the functions are independent
         else:
-            logs = particles.log_weight[np.newaxis]
+            logs = particles.log_weight
         lengthscale = levels.lengthscales[particles.level % levels.n_widths]
         columns["n_centres"].append(particles.size[chosen].astype(np.float64))
         columns["coef_std"].append(np.sqrt(particles.scale[chosen]))
         columns["lengthscale"].append(lengthscale[chosen])
         target = target + log_targets(filter_, each)[chosen]
     variables = {name: np.stack(parts, axis=-1)[np.newaxis] for name, parts in columns.items()}
+    labels = dict.fromkeys(_MONITORED, tuple(str(each) for each in classes[:-1]))
     if len(sticks.filters) == 1:
-        variables = {name: values[..., 0] for name, values in variables.items()}
-    return Draws(variables, {"log_density": target[np.newaxis]}, {}, _MONITORED, logs)
+        variables, labels = {name: values[..., 0] for name, values in variables.items()}, {}
+    stats = {"log_density": target[np.newaxis]}
+    return Draws(variables, stats, labels, _MONITORED, logs[np.newaxis])

@@ -90,9 +90,10 @@ class _Classes:
 
     @property
     def names(self) -> tuple[str, ...]:
+        more: tuple[str, ...] = ()
         if hasattr(self.estimator, "latent"):
-            more: tuple[str, ...] = ("latent_mean", "latent_sd")
-        else:
+            more = ("latent_mean", "latent_sd")
+        elif hasattr(self.estimator, "clean_proba"):
             more = (*(f"clean_{label}" for label in self.classes), "vote_margin")
         return ("prediction", *(f"proba_{label}" for label in self.classes), *more)
 
@@ -107,7 +108,9 @@ class _Classes:
         if hasattr(self.estimator, "latent"):
             mean, variance = self.estimator.latent(X)
             return [mean, np.sqrt(variance)]
-        return [*self.estimator.clean_proba(X).T, self.estimator.vote_margin(X)]
+        if hasattr(self.estimator, "clean_proba"):
+            return [*self.estimator.clean_proba(X).T, self.estimator.vote_margin(X)]
+        return []
 
 
 @dataclass(frozen=True)

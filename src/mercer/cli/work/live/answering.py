@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.cli.work.live.cells import read_number
 from mercer.posterior.predictive import Predictive, check_level
 
-__all__ = ["Answers", "Foretold", "Numbers", "Said"]
+__all__ = ["Answers", "Fields", "Foretold", "Numbers", "Said"]
 
 Array = NDArray[np.float64]
 Fields = dict[str, Any]
@@ -31,11 +31,14 @@ class Said:
         Log predictive density of the target, nats; None where the target is not known.
     is_inside : bool or None
         Whether the target lies in its interval.
+    is_right : bool or None
+        Whether the class is the one predicted.
     """
 
     fields: Fields
     score: float | None = None
     is_inside: bool | None = None
+    is_right: bool | None = None
 
 
 class Foretold(Protocol):
@@ -65,16 +68,16 @@ class Answers(Protocol):
         """Read a target; a ValueError says why it is none."""
         ...
 
+    def shown(self, target: Any) -> Any:
+        """Return a target as JSON has it."""
+        ...
+
     def ahead(self, X: Array, y: Sequence[Any]) -> list[Said]:
         """Predict each row, then learn it where its target is there, one after the other."""
         ...
 
     def learn(self, X: Array, y: Sequence[Any]) -> None:
         """Learn rows, one after the other."""
-        ...
-
-    def foretell(self, x: Array) -> Foretold:
-        """Predict the row x, of shape (1, d), whose target comes later."""
         ...
 
     def settle(self, n_features: int) -> None:
@@ -116,6 +119,10 @@ class Numbers:
     def target(self, cell: str, *, has_decimal_comma: bool) -> float:
         """Read a number; a ValueError says why it is none."""
         return read_number(cell, has_decimal_comma=has_decimal_comma)
+
+    def shown(self, target: float) -> float:
+        """Return a target as JSON has it."""
+        return target
 
     def ahead(self, X: Array, y: Sequence[float | None]) -> list[Said]:
         """Predict each row, then learn it where its target is there, one after the other."""

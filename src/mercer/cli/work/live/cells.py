@@ -14,11 +14,12 @@ from mercer.data.infer import parse_number, parse_numbers
 from mercer.data.target import LARGEST
 from mercer.data.wording import quoted
 
-__all__ = ["Coder", "Problems", "read_number", "read_numbers"]
+__all__ = ["BOOLEANS", "Coder", "Problems", "read_number", "read_numbers"]
 
 Array = NDArray[np.float64]
 Problems = dict[int, str]  # position of a row -> why it cannot be used
-_BOOLEANS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+#: What cells of true and false are.
+BOOLEANS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 
 
 def read_number(cell: str, *, has_decimal_comma: bool) -> float:
@@ -133,7 +134,7 @@ class Coder:
 def _booleans(texts: Sequence[str | float | None], problems: Problems) -> Array:
     values = np.zeros(len(texts))
     for position, text in enumerate(texts):
-        value = _BOOLEANS.get(str(text).lower())
+        value = BOOLEANS.get(str(text).lower())
         if text is None:
             problems[position] = "missing value"
         elif value is None:

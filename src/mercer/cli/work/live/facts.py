@@ -33,16 +33,19 @@ class Facts:
     def __call__(self) -> dict[str, str]:
         """Return them; to be called a few times a second."""
         tally, model = self._learner.tally, self._learner.answers.model
-        coverage, score = tally.recent_coverage, tally.recent_score
+        coverage, score, wrong = tally.recent_coverage, tally.recent_score, tally.recent_error_rate
         facts = {"rows": f"{tally.n_rows:,}", "rows/s": f"{self._rate():,.0f}"}
         if not self._learner.is_ready:
             facts["warm-up"] = f"{len(self._learner.held_rows)} of {self._learner.warmup}"
         facts["score (last 1000)"] = "-" if score is None else digits3(score)
         if coverage is not None:
             facts["in interval"] = f"{100 * coverage:.1f} %"
+        if wrong is not None:
+            facts["wrong (last 1000)"] = f"{100 * wrong:.1f} %"
         if self._learner.is_ready and tally.n_learned:
             facts["centres"] = f"{model.n_centres_:.1f}"
-            facts["noise"] = digits3(model.noise_std_)
+            if hasattr(model, "noise_std_"):
+                facts["noise"] = digits3(model.noise_std_)
         facts["bad rows"] = f"{tally.n_bad:,}"
         return facts
 
@@ -63,4 +66,6 @@ def closing_words(tally: Tally) -> str:
         words += f", {tally.n_bad} bad"
     if tally.mean_score is not None:
         words += f"; mean score {digits3(tally.mean_score)} nats a row"
+    if tally.error_rate is not None:
+        words += f", {100 * tally.error_rate:.1f} % wrong"
     return words

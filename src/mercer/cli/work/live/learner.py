@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,24 +12,16 @@ from mercer.cli.work.live.answering import Answers, Said
 from mercer.cli.work.live.cells import Coder, Problems
 from mercer.cli.work.live.encoding import encoding_notes, learn_encoder, refuse_text
 from mercer.cli.work.live.reporting import Reporter
-from mercer.cli.work.live.rows import Parser, Row
+from mercer.cli.work.live.rows import Example, Parser, Row
 from mercer.cli.work.live.tally import Tally
+from mercer.cli.work.live.undecided import Undecided
 from mercer.data.column_code import ColumnCode
 from mercer.data.encoding import Encoder
 
-__all__ = ["Example", "Learner"]
+__all__ = ["Learner"]
 
 Array = NDArray[np.float64]
 _SLICE = 100  # rows learned in one call
-
-
-@dataclass(frozen=True)
-class Example:
-    """A row whose target is known."""
-
-    row: Row
-    target: Any
-    lags: tuple[float, ...] = ()
 
 
 class Learner:
@@ -38,7 +29,7 @@ class Learner:
 
     Parameters
     ----------
-    answers : Answers
+    answers : Answers or Undecided
     parser : Parser
     reporter : Reporter
     tally : Tally
@@ -52,7 +43,7 @@ class Learner:
 
     def __init__(
         self,
-        answers: Answers,
+        answers: Answers | Undecided,
         parser: Parser,
         reporter: Reporter,
         tally: Tally,
@@ -61,7 +52,7 @@ class Learner:
         encoder: Encoder | None,
         lag_names: tuple[str, ...] = (),
     ) -> None:
-        self.answers = answers
+        self.answers: Answers | Undecided = answers
         self.reporter = reporter
         self.tally = tally
         self.warmup = warmup
@@ -72,12 +63,18 @@ class Learner:
         self._coder: Coder | None = None
         if encoder is not None:
             self._coder = self._make_coder(encoder)
-            answers.settle(len(encoder.feature_names))
+            self._decided.settle(len(encoder.feature_names))
 
     @property
     def is_ready(self) -> bool:
         """Whether rows can be encoded and predicted."""
         return self._coder is not None
+
+    @property
+    def _decided(self) -> Answers:
+        """The answers, once numbers or classes are to be learned."""
+        assert not isinstance(self.answers, Undecided)
+        return self.answers
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -105,7 +102,7 @@ class Learner:
         if len(self._held) >= self.warmup:
             encoder = self.begin()
             if self.tally.n_learned:
-                self.answers.settle(len(encoder.feature_names))
+                self._decided.settle(len(encoder.feature_names))
 
     def begin(self, seen: Sequence[Row] = ()) -> Encoder:
         """Learn the encoding, then the rows that were held back.
@@ -123,8 +120,10 @@ class Learner:
         Raises
         ------
         DataError
-            If no row can be used, or a column cannot be encoded.
+            If no row can be used, or a column or the target cannot be encoded.
         """
+        if isinstance(self.answers, Undecided):
+            self.answers, self._held = self.answers.decide(self._held, self.reporter)
         rows = self.held_rows or list(seen)
         problems: Problems = {}
         codes: tuple[ColumnCode, ...] = ()
@@ -174,7 +173,7 @@ class Learner:
     def learn_encoded(self, X: Array, y: Sequence[Any]) -> list[str]:
         """Learn rows in their order; says what is wrong with each, nothing if it was learned."""
         try:
-            self.answers.learn(X, y)
+            self._decided.learn(X, y)
         except ValueError as error:
             if len(y) == 1:
                 return [str(error)]
@@ -186,7 +185,7 @@ class Learner:
     def ahead(self, X: Array, y: Sequence[Any]) -> list[Said | str]:
         """Predict rows, then learn those with a target; a text says what is wrong with one."""
         try:
-            said = self.answers.ahead(X, y)
+            said = self._decided.ahead(X, y)
         except ValueError as error:
             if len(y) == 1:
                 return [str(error)]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.work.live.answering import Said
-from mercer.cli.work.live.learner import Example, Learner
+from mercer.cli.work.live.learner import Learner
 from mercer.cli.work.live.remembered import Remembered
 from mercer.cli.work.live.reporting import named
-from mercer.cli.work.live.rows import Row, present
+from mercer.cli.work.live.rows import Example, Row, present
 from mercer.cli.work.live.state import StreamState
 from mercer.data.wording import quoted
 
@@ -170,7 +170,8 @@ class RowStream:
         self._tally.add(said)
         fields = dict(said.fields)
         n_centres = fields.pop("n_centres", None)
-        scores = {"target": target, "score": said.score, "mean_score": self._tally.mean_score}
+        shown = None if target is None else self._learner.answers.shown(target)
+        scores = {"target": shown, "score": said.score, "mean_score": self._tally.mean_score}
         return {**named(row), **fields, **scores, "n_centres": n_centres}
 
 

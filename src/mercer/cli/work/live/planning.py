@@ -5,44 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from mercer import models
+from mercer.cli.work.live.answering import Answers, Numbers
+from mercer.cli.work.live.choosing import STREAMING, StreamOptions, answers_of
+from mercer.cli.work.live.labels import Labels
 from mercer.cli.work.live.series import lag_names
 from mercer.cli.work.live.state import StreamState, read_state
+from mercer.cli.work.live.undecided import Undecided
 from mercer.cli.work.prediction import encoder_of
-from mercer.cli.work.settings import always, make_estimator, parse_settings
 from mercer.data.encoding import Encoder
-from mercer.data.wording import nearest, printable, quoted
+from mercer.data.wording import printable
 from mercer.errors import ModelFileError, UsageError
-from mercer.estimation.tasks import REGRESSION, task_of
+from mercer.estimation.tasks import CLASSIFICATION, task_of
 
 __all__ = ["StreamOptions", "StreamPlan", "plan_stream"]
-
-_STREAMING = "basis"  # the model that learns row by row
-_SCALES = ("input_scale", "target_scale")
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """The options of the command, as typed."""
-
-    target: str | None
-    model: str
-    load: Path | None
-    save: Path | None
-    save_every: float
-    lags: int | None
-    horizon: int | None
-    warmup: int
-    id_column: str | None
-    drop: tuple[str, ...]
-    settings: tuple[str, ...]
-    seed: int
-    level: float | None
-    is_strict: bool
-    form: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +28,7 @@ class StreamPlan:
 
     Parameters
     ----------
-    model : estimator
+    answers : Numbers, Labels or Undecided
     target : str
     n_lags : int
         0: the rows are no series.
@@ -64,7 +41,7 @@ class StreamPlan:
         Where the stream of that model ended.
     """
 
-    model: Any
+    answers: Answers | Undecided
     target: str
     n_lags: int
     horizon: int
@@ -96,39 +73,15 @@ def plan_stream(options: StreamOptions, tell: Callable[[str, str], None]) -> Str
     """
     if options.horizon is not None and options.lags is None and options.load is None:
         raise UsageError("--horizon needs --lags: how many earlier values to predict from")
-    plan = _new_plan(options, tell) if options.load is None else _loaded_plan(options, tell)
-    kind = type(plan.model).__name__
-    for entry in models.MODELS:
-        if entry.estimator == kind:
-            entry.compile_loops(functools.partial(tell, ""))
-    return plan
+    return _new_plan(options, tell) if options.load is None else _loaded_plan(options, tell)
 
 
 def _new_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> StreamPlan:
     if options.target is None:
         raise UsageError("--target COLUMN is needed: the column to predict")
-    entries = [entry for entry in models.MODELS if entry.name == _STREAMING]
-    able = [entry for entry in entries if entry.task == REGRESSION.name]
-    if options.model not in ("auto", _STREAMING):
-        known = ("auto", _STREAMING)
-        why = "does not learn row by row" if options.model in models.model_names() else "is unknown"
-        raise UsageError(
-            f"model {quoted(options.model)} {why}; there is: {', '.join(known)}"
-            f"{nearest(options.model, known)}"
-        )
-    if not able:
-        raise UsageError("no model here learns numbers row by row yet")
-    entry = able[0]
-    reason = " (auto)" if options.model == "auto" else ""
-    tell("model", f"{entry.name}, {entry.summary}{reason}")
-    common = {**always(options.seed), "progress": False}
-    model = make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
-    if options.warmup == 0 and any(model.get_params()[name] is None for name in _SCALES):
-        raise UsageError(
-            "--warmup 0 needs scales that are known: --set input_scale=... --set target_scale=..."
-        )
+    answers = answers_of(options, tell)
     n_lags, horizon = options.lags or 0, options.horizon or 1
-    return StreamPlan(model, options.target, n_lags, horizon, options.warmup, options.seed)
+    return StreamPlan(answers, options.target, n_lags, horizon, options.warmup, options.seed)
 
 
 def _loaded_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> StreamPlan:
@@ -138,11 +91,16 @@ def _loaded_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> St
     name = printable(str(options.load))
     saved = models.read_model(options.load)
     model = saved.estimator
-    if not hasattr(model, "prequential") or task_of(model) is not REGRESSION:
+    task = task_of(model)
+    if not hasattr(model, "prequential"):
         raise UsageError(
             f"{name}: a model of {models.name_of(model)}, which `mercer stream` cannot go on with; "
-            f"it needs one of {_STREAMING} for regression"
+            f"it needs one of {STREAMING}"
         )
+    if options.task not in ("auto", task.name):
+        raise UsageError(f"--task {options.task}: {name} was learned for {task.name}")
+    if task is CLASSIFICATION and options.level is not None:
+        raise UsageError("--interval needs a target of numbers")
     state = read_state(options.load)
     own = None if saved.table is None else saved.table.target
     target = options.target or own
@@ -158,8 +116,14 @@ def _loaded_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> St
     model.set_params(progress=False)
     seed = options.seed if saved.table is None else saved.table.provenance.seed
     lags = (state.n_lags, state.horizon)
-    plan = StreamPlan(model, target, *lags, 0, seed, encoder_of(saved), state)
+    answers: Answers = Numbers(model, options.level)
+    if task is CLASSIFICATION:
+        answers = Labels(model, model.classes_)
+    plan = StreamPlan(answers, target, *lags, 0, seed, encoder_of(saved), state)
     _check_state(plan, name)
+    next(e for e in models.MODELS if e.estimator == type(model).__name__).compile_loops(
+        functools.partial(tell, "")
+    )
     tell("model", f"{name}, {model.n_rows_seen_} rows learned")
     return plan
 
@@ -173,6 +137,7 @@ def _check_state(plan: StreamPlan, name: str) -> None:
     is_right = plan.encoder.input_names[: plan.n_lags] == plan.lag_names and all(
         x is None or len(x) == n_features for x in rows
     )
+    is_right = is_right and (plan.n_lags == 0 or isinstance(plan.answers, Numbers))
     if not is_right:
         raise ModelFileError(
             f"{name}: inconsistent state of a stream: its inputs are not the model's"

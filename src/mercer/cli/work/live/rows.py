@@ -12,7 +12,17 @@ from mercer.data.infer import MISSING, parse_number
 from mercer.data.wording import nearest, printable, quoted
 from mercer.errors import DataError, UsageError
 
-__all__ = ["MAX_ID", "Parser", "Row", "Wanted", "check_names", "choose_inputs", "listed", "present"]
+__all__ = [
+    "MAX_ID",
+    "Example",
+    "Parser",
+    "Row",
+    "Wanted",
+    "check_names",
+    "choose_inputs",
+    "listed",
+    "present",
+]
 
 #: Longest name of a row, in characters.
 MAX_ID = 100
@@ -49,6 +59,15 @@ class Row:
     id: Id = None
     is_late: bool = False
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A row whose target is known."""
+
+    row: Row
+    target: Any
+    lags: tuple[float, ...] = ()
 
 
 class Parser(Protocol):

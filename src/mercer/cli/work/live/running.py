@@ -104,7 +104,7 @@ def _begin(
     )
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
-        Numbers(plan.model, options.level),
+        plan.answers,
         parser,
         reporter,
         tally,
@@ -117,8 +117,8 @@ def _begin(
             f"nothing is predicted until {plan.warmup} rows with a target were read (--warmup)"
         )
     stream: Stream
-    if plan.n_lags:
-        stream = SeriesStream(learner, plan.n_lags, plan.horizon, plan.state)
+    if plan.n_lags and isinstance(plan.answers, Numbers):
+        stream = SeriesStream(learner, plan.answers, plan.n_lags, plan.horizon, plan.state)
     else:
         stream = RowStream(learner, plan.state)
     keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.work.live.answering import Foretold, Said
-from mercer.cli.work.live.learner import Example, Learner
+from mercer.cli.work.live.answering import Foretold, Numbers, Said
+from mercer.cli.work.live.learner import Learner
 from mercer.cli.work.live.reporting import named
-from mercer.cli.work.live.rows import Row, present
+from mercer.cli.work.live.rows import Example, Row, present
 from mercer.cli.work.live.state import StreamState
 from mercer.data.wording import quoted
 
@@ -53,6 +53,8 @@ class SeriesStream:
     Parameters
     ----------
     learner : Learner
+    numbers : Numbers
+        Those of the learner.
     n_lags : int
     horizon : int
     state : StreamState, optional
@@ -60,9 +62,15 @@ class SeriesStream:
     """
 
     def __init__(
-        self, learner: Learner, n_lags: int, horizon: int, state: StreamState | None = None
+        self,
+        learner: Learner,
+        numbers: Numbers,
+        n_lags: int,
+        horizon: int,
+        state: StreamState | None = None,
     ) -> None:
         self._learner = learner
+        self._numbers = numbers
         self._tally = learner.tally
         self._reporter = learner.reporter
         self._horizon = horizon
@@ -73,7 +81,7 @@ class SeriesStream:
             self._waiting.extend(_Origin(x=x) for x in state.waiting)
             if self._waiting and self._waiting[-1].x is not None:
                 x = self._waiting[-1].x
-                foretold = learner.answers.foretell(x[np.newaxis])
+                foretold = numbers.foretell(x[np.newaxis])
                 self._waiting[-1] = _Origin(x=x, foretold=foretold)
 
     def take(self, rows: Sequence[Row]) -> Iterator[Answer]:
@@ -115,7 +123,7 @@ class SeriesStream:
         ahead = self._foretell(row)
         self._waiting.append(ahead)
         self._tally.add(said)
-        fields = self._learner.answers.unknown if ahead.foretold is None else ahead.foretold.fields
+        fields = self._numbers.unknown if ahead.foretold is None else ahead.foretold.fields
         fields = dict(fields)
         n_centres = fields.pop("n_centres", None)
         return {
@@ -163,7 +171,7 @@ class SeriesStream:
         if not self._learner.is_ready:
             return _Origin(example)
         X, _ = self._learner.encode([row], [lags])
-        return _Origin(x=X[0], foretold=self._learner.answers.foretell(X))
+        return _Origin(x=X[0], foretold=self._numbers.foretell(X))
 
     def _encode_waiting(self) -> None:
         """Encode the rows whose successors are not there yet, once that is possible."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ModelFileError
-from mercer.estimation.model_file import Savable, TableModel, read_parts, write_model
-from mercer.posterior.container import read_container, write_container
+from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
 
 __all__ = ["StreamState", "read_state", "write_stream_model"]
 
 Array = NDArray[np.float64]
+_NAME = "stream"  # in the file
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,24 +55,8 @@ def write_stream_model(
     StorageError
         If it cannot be written; the old file is as it was.
     """
-    if not (state.n_lags or state.later):
-        write_model(path, estimator, table)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / "model.mercer"
-        write_model(draft, estimator, table)
-        manifest, arrays = read_container(draft)
-    known = [x for x in state.waiting if x is not None]
-    manifest["stream"] = {
-        "n_lags": state.n_lags,
-        "horizon": state.horizon,
-        "past": list(state.past),
-        "is_waiting": [x is not None for x in state.waiting],
-        "names": [name for name, _ in state.later],
-    }
-    rows = [*known, *(x for _, x in state.later)]
-    arrays["stream/rows"] = np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
-    write_container(path, manifest, arrays)
+    extra = _extra_of(state) if state.n_lags or state.later else None
+    write_model(path, estimator, table, extra)
 
 
 def read_state(path: Path) -> StreamState:
@@ -85,12 +68,26 @@ def read_state(path: Path) -> StreamState:
         It does not fit together.
     """
     manifest, arrays = read_parts(path)
-    if "stream" not in manifest:
+    if _NAME not in manifest:
         return StreamState()
     try:
-        return _state_from(manifest["stream"], arrays["stream/rows"])
+        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
+
+
+def _extra_of(state: StreamState) -> Extra:
+    known = [x for x in state.waiting if x is not None]
+    fields = {
+        "n_lags": state.n_lags,
+        "horizon": state.horizon,
+        "past": list(state.past),
+        "is_waiting": [x is not None for x in state.waiting],
+        "names": [name for name, _ in state.later],
+    }
+    rows = [*known, *(x for _, x in state.later)]
+    numbers = np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
+    return Extra(_NAME, fields, {"rows": numbers})
 
 
 def _state_from(fields: Any, rows: NDArray[Any]) -> StreamState:

@@ -32,6 +32,8 @@ class Tally:
         self._sum = 0.0
         self._scores: deque[float] = deque(maxlen=_RECENT)
         self._inside: deque[bool] = deque(maxlen=_RECENT)
+        self._right: deque[bool] = deque(maxlen=_RECENT)
+        self._n_judged = self._n_wrong = 0
 
     def add(self, said: Said) -> None:
         """Take in what was said of a row; without a score it does not count."""
@@ -42,6 +44,10 @@ class Tally:
         self._scores.append(said.score)
         if said.is_inside is not None:
             self._inside.append(said.is_inside)
+        if said.is_right is not None:
+            self._right.append(said.is_right)
+            self._n_judged += 1
+            self._n_wrong += not said.is_right
 
     @property
     def mean_score(self) -> float | None:
@@ -57,3 +63,13 @@ class Tally:
     def recent_coverage(self) -> float | None:
         """Share, of the last 1000 rows scored, of those inside their interval."""
         return fmean(self._inside) if self._inside else None
+
+    @property
+    def error_rate(self) -> float | None:
+        """Share, of all classes predicted, of those that were wrong; None before the first."""
+        return self._n_wrong / self._n_judged if self._n_judged else None
+
+    @property
+    def recent_error_rate(self) -> float | None:
+        """The same of the last 1000."""
+        return 1.0 - fmean(self._right) if self._right else None

@@ -1,0 +1,72 @@
+"""Sequential kernel regression on the command line: fitted, read, compared, reported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from mercer import models
+
+from .test_gp_regression import write_curve
+
+LITTLE = ("--set", "n_particles=12", "--set", "max_centres=6", "--set", "expected_centres=3")
+
+
+@pytest.fixture(scope="module")
+def curve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_curve(tmp_path_factory.mktemp("data") / "curve.csv")
+
+
+def test_the_way_from_a_file_to_a_report(run, curve: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "m.mercer", tmp_path / "r.html"
+    code, said, err = run(
+        "fit", curve, "--target", "y", "--model", "basis", "--cv", "2", *LITTLE,
+        "--out", out, "--report", page, "--checkpoint", tmp_path / "kept",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "12 weighted particles" in said
+    assert "holds the standardised training rows" in said
+    assert "no warnings: ESS" in said
+    assert "chain" not in said
+    model = models.load(out)
+    assert type(model).__name__ == "SequentialKernelRegressor"
+    assert model.feature_labels_ == ("a", "b")
+    assert "One pass over the rows" in page.read_text()
+    code, said, err = run("predict", out, curve)
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(said)))
+    assert all(float(row["lower_90"]) < float(row["upper_90"]) for row in rows)
+    code, said, _ = run("inspect", out)
+    assert code == 0
+    assert "draws     12 weighted particles" in said
+    assert "holds training rows: yes" in said
+
+
+def test_lists_of_settings_come_back(run, curve: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    code, _, err = run(
+        "fit", curve, "--target", "y", "--model", "basis", "--test-size", "0.3", *LITTLE,
+        "--set", "forgetting=1,0.95", "--out", out,
+    )  # fmt: skip
+    assert code == 0, err
+    assert list(models.load(out).forgetting) == [1, 0.95]
+
+
+def test_compare_sets_it_beside_the_others(run, curve: Path) -> None:
+    code, out, err = run(
+        "compare", curve, "--target", "y", "--models", "basis,dummy", "--cv", "2", *LITTLE, "--json"
+    )
+    assert code == 0, err
+    assert {row["name"] for row in json.loads(out)["models"]} == {"mercer basis", "mean only"}
+
+
+def test_a_setting_of_others_is_refused(run, curve: Path) -> None:
+    code, _, err = run(
+        "fit", curve, "--target", "y", "--model", "basis", "--set", "n_draws=5", "--seed", "1"
+    )
+    assert code == 2
+    assert "SequentialKernelRegressor has no such argument" in err

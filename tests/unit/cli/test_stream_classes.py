@@ -1,0 +1,255 @@
+"""`mercer stream` where the target is a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.basis.classes.estimator import SequentialKernelClassifier
+from mercer.cli.work.live import running
+from mercer.posterior.container import read_container
+from support.streams import as_json_lines, json_lines, read_answers, write_classes
+
+W = 30  # of the warm-up in these tests
+TINY = ["--set", "n_particles=12", "--set", "max_candidates=6", "--set", "n_buffered=40"]
+COMMON = ["--target", "kind", "--warmup", W, "--id", "name", *TINY]
+NUMBERS = COMMON[:-2]  # of which all are arguments of the regressor, too
+LABELS = ["ash", "birch", "cedar"]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_classes(tmp_path / "rows.csv", LABELS)
+
+
+@pytest.fixture
+def stream(run, tmp_path: Path) -> Callable[..., tuple[int, list[dict], str]]:
+    """Run the command on a text or a file; returns code, answers, standard error."""
+
+    def call(content: str | Path, *words: object) -> tuple[int, list[dict], str]:
+        path = content
+        if isinstance(content, str):
+            path = tmp_path / "input"
+            path.write_text(content)
+        code, out, err = run("stream", path, *words)
+        return code, read_answers(out), err
+
+    return call
+
+
+def part(path: Path, first: int, last: int) -> str:
+    """The header and some rows of a file."""
+    lines = path.read_text().splitlines(keepends=True)
+    return lines[0] + "".join(lines[1 + first : 1 + last])
+
+
+def test_each_row_is_answered_before_it_is_learned(stream, rows: Path) -> None:
+    code, answers, err = stream(rows, *COMMON)
+    assert code == 0, err
+    table = as_json_lines(rows)
+    X, y = np.array([[row["a"], row["b"]] for row in table]), [row["kind"] for row in table]
+    model = SequentialKernelClassifier(
+        n_particles=12, max_candidates=6, n_buffered=40, random_state=0
+    )
+    model.partial_fit(X[:W], y[:W], LABELS).predict(X)
+    expected = model.prequential(X[W:], y[W:])
+    late = answers[W:]
+    assert [list(answer["proba"].values()) for answer in late] == expected.proba.tolist()
+    assert list(late[0]["proba"]) == LABELS
+    assert [answer["prediction"] for answer in late] == expected.prediction.tolist()
+    assert [answer["score"] for answer in late] == expected.log_density.tolist()
+    assert [answer["n_centres"] for answer in late] == expected.n_centres.tolist()
+    assert [answer["target"] for answer in answers] == y
+    assert answers[0] == {
+        "row": 1, "id": "r0", "prediction": None, "target": y[0], "score": None,
+        "mean_score": None, "n_centres": None,
+    }  # fmt: skip
+    assert "target 'kind': text with 3 classes, so classification" in err
+    assert "sequential Bayesian kernel classification" in err
+    n_wrong = sum(answer["prediction"] != answer["target"] for answer in late)
+    assert f"{100 * n_wrong / len(late):.1f} % wrong" in err
+
+
+@pytest.mark.parametrize(
+    ("labels", "values", "reason"),
+    [
+        (["0", "1"], [0, 1], "2 distinct whole numbers, so classification"),
+        (["3", "7.0"], [3, 7], "2 distinct whole numbers, so classification"),
+        (["False", "True"], [False, True], "true or false, so classification"),
+        (["007", "x"], ["007", "x"], "text with 2 classes, so classification"),
+    ],
+)
+def test_classes_are_what_fit_takes_for_classes(
+    stream, tmp_path: Path, labels: list[str], values: list, reason: str
+) -> None:
+    rows = write_classes(tmp_path / "rows.csv", labels)
+    code, answers, err = stream(rows, *COMMON)
+    assert code == 0, err
+    assert reason in err
+    for answer in answers[W:]:
+        assert answer["target"] in values
+        assert type(answer["prediction"]) is type(values[0])
+    assert set(answers[-1]["proba"]) == {
+        str(value).lower() if isinstance(value, bool) else str(value) for value in values
+    }
+    asked = stream(rows, *COMMON, "--task", "classification")
+    assert asked[1] == answers
+    assert "classification, as asked" in asked[2]
+
+
+def test_whole_numbers_are_numbers_where_that_is_asked(stream, tmp_path: Path) -> None:
+    rows = write_classes(tmp_path / "rows.csv", ["0", "1"])
+    for more in (["--task", "regression"], ["--interval", "0.9"]):
+        code, answers, err = stream(rows, *NUMBERS, *more)
+        assert code == 0, err
+        assert "std" in answers[-1]
+
+
+def test_many_whole_numbers_or_a_fraction_are_numbers(stream, tmp_path: Path) -> None:
+    for labels in ([str(k) for k in range(40)], ["0", "1", "0.5"]):
+        rows = write_classes(tmp_path / "rows.csv", labels)
+        _, answers, err = stream(rows, *NUMBERS)
+        assert "so regression" in err
+        assert "std" in answers[-1]
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_rows_taken_together_have_the_same_answers(
+    stream, rows: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = rows.read_text().splitlines(keepends=True)
+    lines.insert(60, "x,1,2,oak\n")
+    lines.insert(70, "y,1,2,\n")
+    together = stream("".join(lines), *COMMON)
+    monkeypatch.setattr(running, "_MOST_ROWS", most)
+    assert stream("".join(lines), *COMMON) == together
+
+
+def test_json_lines_give_the_answers_of_csv(stream, rows: Path) -> None:
+    as_csv = stream(rows, *COMMON)
+    assert stream(json_lines(as_json_lines(rows)), *COMMON)[1] == as_csv[1]
+
+
+def test_a_class_that_was_not_there_is_a_bad_row(stream, rows: Path) -> None:
+    lines = rows.read_text().splitlines(keepends=True)
+    _, plain, _ = stream(rows, *COMMON)
+    lines.insert(61, "x,1,2,oak\n")
+    code, answers, err = stream("".join(lines), *COMMON)
+    assert code == 0
+    assert "'oak' is none of the classes that the model was begun with" in answers[60]["error"]
+    assert "row 61 (line 62): the target: 'oak' is none of the classes" in err
+    assert answers[-1] == {**plain[-1], "row": 91}
+    assert "1 bad" in err
+
+
+@pytest.mark.parametrize("cell", ["", "NA"])
+def test_a_row_without_class_is_predicted_and_not_learned(stream, rows: Path, cell: str) -> None:
+    lines = rows.read_text().splitlines(keepends=True)
+    _, plain, _ = stream(rows, *COMMON)
+    lines.insert(60, f"x,1,0.5,{cell}\n")
+    lines.insert(5, f"x,1,0.5,{cell}\n")
+    code, answers, _ = stream("".join(lines), *COMMON)
+    assert code == 0
+    unknown = [answer for answer in answers if answer["target"] is None]
+    assert [answer["prediction"] is None for answer in unknown] == [True, False]
+    assert math.isclose(sum(unknown[1]["proba"].values()), 1.0)
+    assert unknown[1]["score"] is None
+    known = [answer["prediction"] for answer in answers if answer["target"] is not None]
+    assert known == [answer["prediction"] for answer in plain]
+
+
+def test_a_class_may_come_later(stream, rows: Path) -> None:
+    table = as_json_lines(rows)
+    late = [{**row, "kind": None} if i in (3, 50) else row for i, row in enumerate(table)]
+    late.insert(10, {"name": "r3", "kind": table[3]["kind"]})
+    late.insert(71, {"name": "r50", "kind": table[50]["kind"]})
+    code, answers, _ = stream(json_lines(late), *COMMON)
+    assert code == 0
+    assert answers[10] == {"row": 11, "id": "r3", "learned": True}
+    assert answers[71] == {"row": 72, "id": "r50", "learned": True}
+
+
+def test_a_few_texts_among_numbers(stream, tmp_path: Path) -> None:
+    """Beside few whole numbers they are a class, as `fit` has it; beside many they are mistakes."""
+    for labels, is_class in ((["0", "1"], True), ([str(k) for k in range(40)], False)):
+        rows = write_classes(tmp_path / "rows.csv", labels)
+        lines = rows.read_text().splitlines(keepends=True)
+        lines.insert(5, "x,1,2,one\n")
+        code, answers, err = stream("".join(lines), *NUMBERS)
+        assert code == 0
+        said = "row 5 (line 6): the target: 'one' is not a number"
+        assert (said in err) == (not is_class)
+        assert ("proba" in answers[-1]) == is_class
+        if is_class:
+            assert list(answers[-1]["proba"]) == ["0", "1", "one"]
+
+
+def arrays_of(path: Path) -> dict[str, bytes]:
+    """All that is learned; how many rows came together depends on their time."""
+    _, arrays = read_container(path)
+    return {name: v.tobytes() for name, v in arrays.items() if name != "log_predictive"}
+
+
+@pytest.mark.parametrize("labels", [LABELS, ["0", "1"], ["false", "true"]], ids=["3", "2", "bool"])
+def test_going_on_from_a_file_is_as_if_it_had_never_stopped(
+    run, stream, tmp_path: Path, labels: list[str]
+) -> None:
+    rows = write_classes(tmp_path / "rows.csv", labels)
+    whole, half, both = (tmp_path / name for name in ("whole", "half", "both"))
+    _, expected, _ = stream(rows, *COMMON, "--save", whole)
+    assert stream(part(rows, 0, 60), *COMMON, "--save", half)[0] == 0
+    code, answers, err = stream(part(rows, 60, 90), "--load", half, "--id", "name", "--save", both)
+    assert code == 0, err
+    assert arrays_of(both) == arrays_of(whole)
+    same = ("prediction", "proba", "target", "score", "n_centres")
+    assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[60:]]
+    assert "classes" in run("inspect", whole)[1]
+    assert run("predict", whole, rows, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_a_model_that_was_fitted_goes_on_with_a_stream(run, stream, rows: Path, tmp_path) -> None:
+    out = tmp_path / "m.mercer"
+    words = ["--target", "kind", "--drop", "name", "--model", "basis", "--test-size", "0.25", *TINY]
+    code, _, err = run("fit", rows, *words, "--jobs", "1", "--out", out)
+    assert code == 0, err
+    code, answers, err = stream(part(rows, 0, 5), "--load", out)
+    assert code == 0, err
+    assert all(answer["score"] < 0.0 for answer in answers)
+
+
+REFUSED = {
+    "one class": ("a,kind\n" + "1,x\n" * 40, [], 3, "has one class only, 'x', in the first 30"),
+    "lags": ("a,kind\n1,x\n", ["--task", "classification", "--lags", "2"], 2, "--lags needs"),
+    "interval": ("a,kind\n1,x\n", ["--task", "classification", "--interval", ".9"], 2, "--interv"),
+    "warm-up": ("a,kind\n1,x\n", ["--task", "classification", "--warmup", "0"], 2, "--warmup 0"),
+    "dates": ("a,kind\n" + "1,2024-01-01\n2,2024-01-02\n" * 20, [], 3, "neither numbers nor"),
+    "fraction": ("a,kind\n1,1.5\n2,2\n", ["--task", "classification"], 3, "not a whole number"),
+    "set": ("a,kind\n1,x\n", ["--set", "n_partikles=3"], 2, "n_particles"),
+    "set of numbers": ("a,kind\n1,x\n2,y\n", ["--set", "forgetting=0.9"], 2, "forgetting"),
+    "many": ("a,kind\n" + "".join(f"1,x{k}\n" for k in range(60)), ["--warmup", "60"], 3, "60 cl"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(stream, name: str) -> None:
+    text, words, expected, said = REFUSED[name]
+    common = ["--target", "kind", "--warmup", W, "--set", "n_particles=12"]
+    code, _, err = stream(text, "--quiet", *common, *words)
+    assert (code, err.count("\n")) == (expected, 1), err
+    assert said in err
+
+
+def test_a_loaded_model_refuses_what_is_for_numbers(stream, rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    assert stream(rows, *COMMON, "--save", out)[0] == 0
+    for words, said in (
+        (["--interval", "0.9"], "--interval needs"),
+        (["--task", "regression"], "was learned for classification"),
+        (["--lags", "2"], "--lags 2"),
+    ):
+        code, _, err = stream(part(rows, 0, 5), "--load", out, "--id", "name", *words)
+        assert (code, said in err) == (2, True), err
