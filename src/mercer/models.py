@@ -92,7 +92,7 @@ MODELS = (
         estimator="GPRegressor",
         home="mercer.gp.regressor",
         summary="Gaussian process regression, hybrid Monte Carlo over hyperparameters",
-        auto_rows=2000,
+        auto_rows=1000,
     ),
     ModelEntry(
         name="spectral",

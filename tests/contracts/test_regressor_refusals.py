@@ -139,6 +139,8 @@ OF_STREAMERS = [
     ("centres_prior", ("Poisson", None), "'negative_binomial', 'poisson'"),
     ("variances", ("fixed", None), "'integrated', 'sampled'"),
     ("resampling", ("residual", None), "'systematic', 'stratified'"),
+    ("input_scalings", (0, -1, 2.5, "many", None), "at least 1"),
+    ("move_fraction", (0.0, -1.0, 1.5, np.nan, "all", None), "1"),
     ("scale_rows", (0, -1, 2.5, None), "at least 1"),
     ("input_scale", (0.0, -1.0, np.nan, "a", (1.0, 0.0), [[1.0]], (1.0, 1.0)), "number"),
     ("target_scale", (0.0, -1.0, np.nan, "a", (0.0, 0.0), ("a", 1.0), (1.0, 2.0, 3.0)), "number"),

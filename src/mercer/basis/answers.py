@@ -15,7 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.basis.arrays import Array
 from mercer.basis.learner import Learner, Running
 from mercer.basis.predict import noise_variances
-from mercer.basis.results import diagnose_population, log_evidence_error, population_draws
+from mercer.basis.results import (
+    diagnose_population,
+    log_evidence_error,
+    population_draws,
+    typical_particle,
+)
 from mercer.basis.stream_estimator import StreamEstimator
 from mercer.estimation.options import check_count
 from mercer.posterior.diagnostics import Diagnostics
@@ -168,10 +173,13 @@ class StreamRegressor(RegressorMixin, StreamEstimator[Running]):  # type: ignore
 
     @property
     def centres_(self) -> Array:
-        """Centres of the particle with the highest target, (k, d), in units of the inputs."""
+        """Centres of a typical particle, (k, d), in units of the inputs.
+
+        Its number of centres is nearest to the mean; of those that are, it has the highest target.
+        """
         running = self._ready()
         best = running.state.states[int(np.argmax(running.state.scores))]
-        i = int(np.argmax(best.particles.log_target))
+        i = typical_particle(best.particles)
         members = best.particles.members[i, : best.particles.size[i]]
         return running.raw_inputs(best.centres[members - running.bank.filters[0].levels.n_mean])
 

@@ -77,7 +77,7 @@ class SequentialKernelRegressor(StreamRegressor):
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
     move_fraction : float or "auto", default="auto"
         Share of the particles that is moved after each row, in (0, 1]. "auto": all until row 64, a
-        fifth until row 512, then a fifth after every eight.
+        fifth until row 512, then two fifths after every sixteen.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of the inputs.
     scale_rows : int, default=200
@@ -102,7 +102,7 @@ class SequentialKernelRegressor(StreamRegressor):
         Particles with their weights: "n_centres", "noise_std", "lengthscale", "coef_std".
     diagnostics_ : Diagnostics
     centres_ : ndarray of shape (k, d)
-        Of the particle with the highest target, in units of the inputs.
+        Of a particle whose number of centres is typical, in units of the inputs.
     n_centres_, noise_std_ : float
         Posterior means; the noise in units of the target.
     log_predictive_ : ndarray

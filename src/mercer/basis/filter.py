@@ -57,6 +57,8 @@ __all__ = ["Filter", "Seen"]
 
 _FIRST_ROOM = 64
 _ANCESTRY_ROWS = 50
+# Rows that have left the buffer are added to their sums so many at a time.
+_LEAVING_ROWS = 64
 
 
 class Seen(NamedTuple):
@@ -138,8 +140,8 @@ class Filter:
             centres=np.zeros((room, d)),
             pending=np.zeros((block, L, C)),
             pending_y=np.zeros(block),
-            leaving=np.zeros((block, L, C)),
-            leaving_y=np.zeros(block),
+            leaving=np.zeros((_LEAVING_ROWS, L, C)),
+            leaving_y=np.zeros(_LEAVING_ROWS),
             n_pending=0,
             n_leaving=0,
             n_seen=0,
@@ -212,6 +214,8 @@ class Filter:
         sums, old = state.statistics, state.old
         for array in (sums.gram, sums.moment, old.gram, old.moment):
             array *= factor
+        state.leaving[: state.n_leaving] *= math.sqrt(factor)
+        state.leaving_y[: state.n_leaving] *= math.sqrt(factor)
         sums = sums._replace(square=sums.square * factor, n_rows=sums.n_rows * factor)
         log_size = self.sets.log_size(sums.n_candidates)
         gain = discount(sums, self.prior, log_size, state.particles)
@@ -281,7 +285,6 @@ class Filter:
     def _flushed(self, state: State) -> State:
         """Add the pending rows to the sums."""
         n, sums = state.n_pending, state.statistics
-        state = _flushed_old(state)
         if n == 0:
             return state
         add_rows(sums.gram, sums.moment, state.pending[:n], state.pending_y[:n])
@@ -291,7 +294,7 @@ class Filter:
 
     def _offered(self, rng: np.random.Generator, state: State, slot: int, x: Array) -> State:
         """Let the last row's input be a candidate, in the place of another if there is none."""
-        state = self._flushed(state)
+        state = _flushed_old(self._flushed(state))
         sums, column = state.statistics, self.levels.n_mean + slot
         log_evidence, r = state.log_evidence, sums.n_candidates
         if slot < r:

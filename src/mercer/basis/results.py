@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.basis.arrays import Array
+from mercer.basis.arrays import Array, Particles
 from mercer.basis.bank import Bank, BankState
 from mercer.basis.predict import noise_variances
 from mercer.posterior.diagnostics import Diagnostics, diagnose
@@ -97,3 +97,11 @@ def evidence_variance(state: Any) -> float:
 def log_evidence_error(state: BankState) -> float:
     """Standard error of the log evidence of the one filter, in nats."""
     return math.sqrt(evidence_variance(state.states[0]))
+
+
+def typical_particle(particles: Particles) -> int:
+    """Position of the particle to show: of a mean size, and of those with the highest target."""
+    mean = np.exp(particles.log_weight) @ particles.size
+    distances = np.abs(particles.size - mean)
+    is_near = distances == distances.min()
+    return int(np.argmax(np.where(is_near, particles.log_target, -np.inf)))

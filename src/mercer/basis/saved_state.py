@@ -67,8 +67,8 @@ def _check_shapes(state: State, like: State) -> None:
         "rows/age": (state.rows.age, (n_ring,)),
         "pending": (state.pending, (block, L, C)),
         "pending_y": (state.pending_y, (block,)),
-        "leaving": (state.leaving, (block, L, C)),
-        "leaving_y": (state.leaving_y, (block,)),
+        "leaving": (state.leaving, (len(like.leaving), L, C)),
+        "leaving_y": (state.leaving_y, like.leaving_y.shape),
     }
     if state.old.gram.shape[1]:
         shapes |= {

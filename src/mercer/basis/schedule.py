@@ -23,9 +23,11 @@ class Schedule:
     block : int
         Rows in a later block.
     later_fraction : float
-        Share of the particles that is moved after a later block, and after each young row.
+        Share of the particles that is moved after a later block.
     n_young : int
         Rows until this are blocks of one too; a multiple of ``block``.
+    young_fraction : float
+        Share of the particles that is moved after each of those.
     n_redraws, n_changes : int
         Of a particle that is moved: redraws of a centre; births, deaths and swaps proposed.
     n_buffered : int
@@ -39,6 +41,7 @@ class Schedule:
     n_changes: int = 10
     n_buffered: int = 512
     n_young: int = 0
+    young_fraction: float = 0.2
 
     def rows_in_block(self, n_seen: int) -> int:
         """Rows in the block of row number ``n_seen`` (from 0)."""
@@ -52,5 +55,6 @@ class Schedule:
         """Share of the particles that is moved after so many rows."""
         if n_seen <= self.n_eager:
             return 1.0
-        is_end = n_seen <= self.n_young or n_seen % self.block == 0
-        return self.later_fraction if is_end else 0.0
+        if n_seen <= self.n_young:
+            return self.young_fraction
+        return self.later_fraction if n_seen % self.block == 0 else 0.0

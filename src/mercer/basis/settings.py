@@ -25,6 +25,8 @@ MOST_CANDIDATES = 512
 _FEWEST_BUFFERED = 512
 # Rows after each of which some particles are moved: few rows leave the time for it.
 _YOUNG = 512
+# Later, blocks: the sums of all length scales are passed once a block.
+_BLOCK, _FRACTION = 16, 0.4
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,9 @@ class FilterSettings:
 
     def _schedule(self, n_buffered: int) -> Schedule:
         if self.move_fraction is None:
-            return Schedule(n_young=_YOUNG, n_buffered=n_buffered)
+            return Schedule(
+                n_young=_YOUNG, block=_BLOCK, later_fraction=_FRACTION, n_buffered=n_buffered
+            )
         share = self.move_fraction
         return Schedule(n_eager=0, block=1, later_fraction=share, n_buffered=n_buffered)
 

@@ -55,9 +55,9 @@ class State:
     pending : ndarray of shape (block, L, C)
         Rows of the design that the particles know, not yet the sums.
     pending_y : ndarray of shape (block,)
-    leaving : ndarray of shape (block, L, C)
+    leaving : ndarray of shape (n, L, C)
         Rows that have left the buffer, times the root of their weight, not yet in ``old``.
-    leaving_y : ndarray of shape (block,)
+    leaving_y : ndarray of shape (n,)
     n_pending, n_leaving : int
     n_seen : int
         Rows learned.

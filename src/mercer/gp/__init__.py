@@ -1,1 +1,1 @@
-"""GP classification: Laplace's approximation inside, Monte Carlo over hyperparameters outside."""
+"""Gaussian processes: the function by Laplace or exactly, Monte Carlo over hyperparameters."""

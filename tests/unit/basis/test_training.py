@@ -56,7 +56,7 @@ CHANGES = [
     {"forgetting": 0.9}, {"centres_prior": "poisson"}, {"variances": "sampled"},
     {"linear_part": True}, {"resampling": "stratified"}, {"standardize": "std"},
     {"input_scale": 2.0}, {"target_scale": 2.0}, {"lengthscale": 1.0}, {"kernel": "matern12"},
-    {"random_state": 1},
+    {"random_state": 1}, {"input_scalings": 2}, {"move_fraction": 0.5},
 ]  # fmt: skip
 
 

@@ -21,7 +21,8 @@ __all__ = ["NOISE_FLOOR", "RegressionPosterior", "RegressionRecorder", "whole_no
 Array = NDArray[np.float64]
 
 # The variance of the noise is never below this times 1 + v0: targets without any noise, or all
-# the same, then have a proper posterior, and K + s2 I keeps three digits up to 5000 rows.
+# the same, then have a proper posterior. The rounding of a factor of K + s2 I is about 1e-16 n v0,
+# at 5000 rows a thousandth of it.
 NOISE_FLOOR = 1e-9
 
 

@@ -69,6 +69,8 @@ def answers_of(options: StreamOptions, tell: Callable[[str, str], None]) -> Answ
     if task == REGRESSION.name:
         return Numbers(_made(options, task, 0, tell), options.level)
     _check_settings(options, task)
+    which = "numbers or classes, whichever" if task == "auto" else "the classes that"
+    tell("model", f"{STREAMING}, for {which} the first rows have")
     make = functools.partial(_answers_for, options, tell)
     return Undecided(options.target, is_auto=task == "auto", make=make)
 

@@ -13,16 +13,9 @@ from mercer.data.wording import nearest, printable, quoted
 from mercer.errors import DataError, UsageError
 
 __all__ = [
-    "MAX_ID",
-    "Example",
-    "Parser",
-    "Row",
-    "Wanted",
-    "check_names",
-    "choose_inputs",
-    "listed",
+    "MAX_ID", "Example", "Parser", "Row", "Wanted", "check_names", "choose_inputs", "listed",
     "present",
-]
+]  # fmt: skip
 
 #: Longest name of a row, in characters.
 MAX_ID = 100

@@ -21,3 +21,12 @@ def test_what_is_said_at_the_end() -> None:
     tally.n_bad = 1
     tally.add(Said({}, -1.25))
     assert closing_words(tally) == "3 read, 2 learned, 1 bad; mean score -1.25 nats a row"
+
+
+def test_classes_are_counted_that_were_wrong() -> None:
+    tally = Tally()
+    assert tally.error_rate is tally.recent_error_rate is None
+    for k in range(2000):
+        tally.add(Said({}, -1.0, is_right=k >= 1500))
+    assert (tally.error_rate, tally.recent_error_rate) == (0.75, 0.5)
+    assert closing_words(tally).endswith("mean score -1.00 nats a row, 75.0 % wrong")
