@@ -36,7 +36,8 @@ _PUBLISHED = {
     "RVM": ("7.46", "?", "39.0"),
     "sequential RVM": ("7.18", "?", "25.29"),
 }
-_DEFAULT, _WIDE, _PAPER = (method.name for method in BOSTON_METHODS[:3])
+_NAMES = {method.key: method.name for method in BOSTON_METHODS}
+_DEFAULT, _PAPER = _NAMES["default"], _NAMES["paper"]
 _SVM, _RVM, _GP, _FIXED = "SVR", "RVM, the paper's width", "GP", "GP, the paper's width"
 _ARD = "GP, ARD"
 _OURS = "a promise of mercer, not of the paper"
