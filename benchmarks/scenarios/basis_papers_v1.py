@@ -17,8 +17,6 @@ from mercer.papers.names import reproduce
 from mercer.papers.reproduction import Settings
 
 SEED = 0
-# Its first record is still to be made; then this line goes.
-HAS_NO_RECORD_YET = True
 NEEDS_DATA = True
 NAMES = ("basis-table-1", "basis-figure-1", "basis-table-2", "basis-claims")
 

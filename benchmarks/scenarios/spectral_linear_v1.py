@@ -81,9 +81,9 @@ def sweeps(path: str, n_frequencies: int, n_sweeps: int) -> dict[str, Any]:
     import mercer.data
     from benchmarks.spectral_chain import spectral_chain
     from mercer.estimation.standardize import fit_standardizer
+    from mercer.estimation.target_scale import scale_target
     from mercer.spectral.compilation import compile_loops
     from mercer.spectral.rows import StoredRows
-    from mercer.spectral.scaling import scale_target
 
     compile_loops(lambda line: None)
     source = mercer.data.open(path).verified()
