@@ -121,7 +121,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     Notes
     -----
     Implements eq. (1) and section 1.1 of [1]_ with the covariance of eq. (8) and the sampler of
-    section 2.3. One gradient costs O(n^3); up to about 2000 rows, and no more than 5000. The
+    section 2.3. One gradient costs O(n^3); up to about 1000 rows, and no more than 5000. The
     variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function, both in
     squared standard deviations of the target.
 
