@@ -24,6 +24,7 @@ from mercer.basis.learner import Learner
 from mercer.basis.prequential import predict_then_learn
 from mercer.basis.saved import parts_of, restore
 from mercer.basis.settings import MOST_CANDIDATES, FilterSettings
+from mercer.basis.stream_estimator import RIVER_MISSING
 from mercer.basis.summarise import SparseSummary, summarise
 from mercer.basis.training import fit_learner
 from mercer.estimation.model_file import ModelParts
@@ -312,9 +313,7 @@ class SequentialKernelRegressor(StreamRegressor):
         try:
             from mercer.basis.river import RiverKernelRegressor
         except ImportError as error:
-            raise ImportError(
-                "River is missing; install it with: pip install 'mercer[river]'"
-            ) from error
+            raise ImportError(RIVER_MISSING) from error
         return RiverKernelRegressor(self)
 
     @contextmanager

@@ -1,9 +1,9 @@
-"""A River regressor that learns and predicts rows as dicts; River must be installed."""
+"""River models that learn and predict rows as dicts; River must be installed."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,31 @@ from river import base
 from mercer.errors import DataError
 from mercer.estimation.options import nearest_hint
 
-__all__ = ["RiverKernelRegressor"]
+__all__ = ["RiverKernelClassifier", "RiverKernelRegressor"]
+
+
+class _NamedRows:
+    """A copy of a model, and the names by which its inputs are found in a row.
+
+    They are those of the first row, unless the model knows names.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.learned = copy.deepcopy(model)
+        self.names: tuple[Hashable, ...] | None = getattr(model, "feature_labels_", None)
+        if hasattr(self.learned, "feature_names_in_"):
+            del self.learned.feature_names_in_  # rows come as arrays, in the order of the names
+
+    def row(self, x: Mapping[Any, Any]) -> list[float]:
+        """Return a row in the order of the names."""
+        if self.names is None:
+            self.names = tuple(x)
+            self.learned._names_of_columns = tuple(str(name) for name in x)
+        missing = [name for name in self.names if name not in x]
+        if missing:
+            hint = nearest_hint(str(missing[0]), [str(name) for name in x])
+            raise DataError(f"the row has no {missing[0]!r}, which earlier ones had{hint}")
+        return [float(x[name]) for name in self.names]
 
 
 class RiverKernelRegressor(base.Regressor):  # type: ignore[misc]
@@ -30,30 +54,78 @@ class RiverKernelRegressor(base.Regressor):  # type: ignore[misc]
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.learned = copy.deepcopy(model)
-        self._names: tuple[Hashable, ...] | None = getattr(model, "feature_labels_", None)
-        if hasattr(self.learned, "feature_names_in_"):
-            del self.learned.feature_names_in_  # rows come as arrays, in the order of the names
+        self._rows = _NamedRows(model)
+
+    @property
+    def learned(self) -> Any:
+        """The model that goes on."""
+        return self._rows.learned
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn a row."""
-        if self._names is None:
-            self._names = tuple(x)
-            self.learned._names_of_columns = tuple(str(name) for name in x)
-        self.learned.partial_fit(self._row(x, self._names), [float(y)])
+        self.learned.partial_fit([self._rows.row(x)], [float(y)])
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Posterior mean of the target; 0 before the first row."""
-        if self._names is None:
+        if self._rows.names is None:
             return 0.0
         held = self.learned._learner.held_y
         if held:
             return float(np.mean(held))
-        return float(self.learned.predict(self._row(x, self._names))[0])
+        return float(self.learned.predict([self._rows.row(x)])[0])
 
-    def _row(self, x: Mapping[Any, Any], names: tuple[Hashable, ...]) -> Any:
-        missing = [name for name in names if name not in x]
-        if missing:
-            hint = nearest_hint(str(missing[0]), [str(name) for name in x])
-            raise DataError(f"the row has no {missing[0]!r}, which earlier ones had{hint}")
-        return np.array([[float(x[name]) for name in names]])
+
+class RiverKernelClassifier(base.Classifier):  # type: ignore[misc]
+    """Sequential Bayesian kernel classification for River.
+
+    Inputs are matched by name, as in `RiverKernelRegressor`. The model must know its classes before
+    it learns: where they are not given, the first ``scale_rows`` rows are held back, and the
+    classes are those seen in them. Until then the shares of the classes so far are predicted. A
+    class that appears later is refused.
+
+    Parameters
+    ----------
+    model : SequentialKernelClassifier
+        Learned or not. It stays as it is.
+    classes : sequence, optional
+        All classes that may come.
+    """
+
+    def __init__(self, model: Any, classes: Sequence[Any] | None = None) -> None:
+        self.model = model
+        self.classes = classes
+        self._rows = _NamedRows(model)
+        self._held: list[tuple[list[float], Any]] = []
+
+    @property
+    def learned(self) -> Any:
+        """The model that goes on."""
+        return self._rows.learned
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learn a row."""
+        row = self._rows.row(x)
+        if hasattr(self.learned, "classes_"):
+            self.learned.partial_fit([row], [y])
+            return
+        self._held.append((row, y))
+        labels = {label for _, label in self._held}
+        is_enough = len(self._held) >= self.learned.scale_rows and len(labels) > 1
+        if self.classes is None and not is_enough:
+            return
+        known = sorted(labels) if self.classes is None else list(self.classes)
+        rows, values = zip(*self._held, strict=True)
+        self.learned.partial_fit(list(rows), list(values), classes=known)
+        self._held = []
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Probability of each class; as long as rows are held, the shares of those seen."""
+        if not hasattr(self.learned, "classes_"):
+            labels = [label for _, label in self._held]
+            return {label: labels.count(label) / len(labels) for label in dict.fromkeys(labels)}
+        proba = self.learned.predict_proba([self._rows.row(x)])[0].tolist()
+        return dict(zip(self.learned.classes_.tolist(), proba, strict=True))

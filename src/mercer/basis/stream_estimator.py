@@ -17,7 +17,9 @@ from mercer.basis.rows import name_not_finite
 from mercer.errors import DataError, MercerWarning
 from mercer.estimation.base import KernelEstimator
 
-__all__ = ["StreamEstimator"]
+__all__ = ["RIVER_MISSING", "StreamEstimator"]
+
+RIVER_MISSING = "River is missing; install it with: pip install 'mercer[river]'"
 
 
 class StreamEstimator(KernelEstimator, Generic[Running]):

@@ -7,10 +7,19 @@ import sys
 import numpy as np
 import pytest
 
+from mercer.basis.classes.estimator import SequentialKernelClassifier
 from mercer.errors import DataError
 from support.basis_streams import make_stream, small
 
 X, Y = make_stream()
+
+
+def small_classes() -> SequentialKernelClassifier:
+    """An unfitted classifier of few particles that learns its scales from ten rows."""
+    plan = {"n_particles": 12, "max_centres": 5, "scale_rows": 10, "random_state": 0}
+    return SequentialKernelClassifier(progress=False, **plan)
+
+
 NAMES = ("left", "right")
 ROWS = [dict(zip(NAMES, row, strict=True)) for row in X.tolist()]
 
@@ -76,6 +85,37 @@ def test_in_pipelines(river) -> None:
     for first in (compose.Select(*NAMES), compose.Select(*NAMES) | preprocessing.StandardScaler()):
         score = evaluate.progressive_val_score(stream, first | small().to_river(), metrics.MAE())
         assert 0.0 < score.get() < 0.95 * np.abs(Y).mean()
+
+
+def test_classes_in_a_pipeline(river) -> None:
+    from river import evaluate, metrics, preprocessing
+
+    inputs, targets = make_stream(200)
+    rows = [dict(zip(NAMES, row, strict=True)) for row in inputs.tolist()]
+    stream = list(zip(rows, np.where(targets > 0.0, "up", "down").tolist(), strict=True))
+    for classes in (None, ["down", "up"]):
+        wrapped = small_classes().to_river(classes)
+        score = evaluate.progressive_val_score(
+            stream, preprocessing.StandardScaler() | wrapped, metrics.Accuracy()
+        )
+        assert score.get() > 0.7  # by chance about a half
+        assert set(wrapped.predict_proba_one(ROWS[0])) == {"down", "up"}
+
+
+def test_classes_are_those_of_the_first_rows_and_then_rows_are_learned_as_they_came(river) -> None:
+    labels = np.where(Y > 0.0, "up", "down")
+    wrapped = small_classes().to_river()
+    assert wrapped.predict_proba_one(ROWS[0]) == {}
+    for t, (row, label) in enumerate(zip(ROWS, labels.tolist(), strict=True)):
+        wrapped.learn_one(row, label)
+        if t == 4:
+            shares = wrapped.predict_proba_one(ROWS[0])
+            assert shares["up"] == pytest.approx(np.mean(labels[:5] == "up"))
+    model = small_classes().partial_fit(X, labels)
+    seen = [list(wrapped.predict_proba_one(row).values()) for row in ROWS[:5]]
+    np.testing.assert_allclose(seen, model.predict_proba(X[:5]), rtol=1e-12)
+    with pytest.raises(ValueError, match="sideways"):
+        wrapped.learn_one(ROWS[0], "sideways")
 
 
 # An input that is missing is refused, so these do not apply: in each, rows lack some.

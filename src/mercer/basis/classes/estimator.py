@@ -18,6 +18,7 @@ from mercer.basis.classes.prequential import known_labels, predict_then_learn
 from mercer.basis.classes.saved import parts_of, restore
 from mercer.basis.classes.settings import MOST_CANDIDATES, ClassSettings
 from mercer.basis.classes.training import fit_classes
+from mercer.basis.stream_estimator import RIVER_MISSING
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_count
@@ -289,6 +290,27 @@ class SequentialKernelClassifier(StreamClassifier):
                     "all that may come as classes="
                 )
         return np.array([place[label] for label in labels], dtype=np.int64)
+
+    def to_river(self, classes: Any = None) -> Any:
+        """Return a River classifier that learns and predicts dicts, one row at a time.
+
+        It goes on with a copy of what was learned.
+
+        Parameters
+        ----------
+        classes : sequence, optional
+            All classes that may come; without it, those of the first ``scale_rows`` rows.
+
+        Raises
+        ------
+        ImportError
+            When River is missing.
+        """
+        try:
+            from mercer.basis.river import RiverKernelClassifier
+        except ImportError as error:
+            raise ImportError(RIVER_MISSING) from error
+        return RiverKernelClassifier(self, classes)
 
     def _to_parts(self) -> ModelParts:
         return parts_of(self)
