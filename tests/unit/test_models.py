@@ -65,5 +65,8 @@ def test_names_are_those_of_the_table() -> None:
     assert models.model_names()[-1] == "ridge-draws"
     assert models.name_of(RidgeRegressor()) == "ridge-draws"
     assert models.name_of(object()) == "object"
-    assert [entry.name for entry in models.able_models("classification", 50)] == ["sphere"]
+    assert [entry.name for entry in models.able_models("classification", 50)] == [
+        "sphere",
+        "basis",
+    ]
     assert models.able_models("regression", 10**6) == [ENTRY]

@@ -76,9 +76,9 @@ FIT_ROWS = {
     "D13-drop-target": (with_options("--drop", "label"), 2, "target"),
     "D13-drop-unknown": (with_options("--drop", "bb"), 3, "did you mean 'b'"),
     "D13-regression": (
-        lambda folder: [*fit_text("a,label\n1,0.5\n2,1.5\n3,7.1\n")(folder), "--model", "gp"],
+        lambda folder: [*fit_text("a,label\n1,0.5\n2,1.5\n3,7.1\n")(folder), "--model", "sphere"],
         2,
-        "model gp is not for regression",
+        "model sphere is not for regression",
     ),
     "D2-constant": (
         lambda folder: [*fit_text("a,label\n1,5\n2,5\n3,5\n")(folder), "--task", "regression"],

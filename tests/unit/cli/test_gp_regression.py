@@ -62,15 +62,15 @@ def test_compare_sets_it_beside_the_others(run, curve: Path) -> None:
     assert "mercer gp" in names
 
 
-def test_above_2000_rows_auto_takes_another(run, tmp_path: Path) -> None:
-    table = write_curve(tmp_path / "long.csv", n=2001)
+def test_above_1000_rows_auto_takes_another(run, tmp_path: Path) -> None:
+    table = write_curve(tmp_path / "long.csv", n=1001)
     code, said, err = run(
         "fit", table, "--target", "y", "--test-size", "0.5", "--no-refit", *TINY,
         "--set", "n_frequencies=4",
     )  # fmt: skip
     assert code == 0, err
     assert "model     spectral" in said
-    assert "auto: above 2000 rows gp takes too long" in said
+    assert "auto: above 1000 rows gp takes too long" in said
 
 
 def test_d12_more_rows_than_it_is_for(run, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ __all__ = ["STREAMING", "StreamOptions", "answers_of"]
 
 #: The model that learns row by row.
 STREAMING = "basis"
+# Inputs that may be centres: half of what a table has; the sums take a quarter of the memory.
+_CANDIDATES = 256
 _SCALES = ("input_scale", "target_scale")
 
 
@@ -125,6 +127,8 @@ def _made(
 
 def _estimator(entry: models.ModelEntry, options: StreamOptions) -> Any:
     common = {**always(options.seed), "progress": False}
+    if entry.task == REGRESSION.name:
+        common["max_candidates"] = _CANDIDATES
     return make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
 
 
