@@ -115,5 +115,10 @@ class Particles(NamedTuple):
 
 
 def taken(particles: Particles, which: Integers) -> Particles:
-    """Return copies of some particles, by position."""
-    return Particles(**{name: array[which] for name, array in particles._asdict().items()})
+    """Return copies of some particles, by position; of factors, the part that is in use."""
+    chosen = {name: array[which] for name, array in particles._asdict().items() if name != "factor"}
+    P, k_max = particles.factor.shape[1], particles.members.shape[1]
+    p = P - k_max + int(chosen["size"].max(initial=0))
+    factor = np.zeros((len(which), P, P))
+    factor[:, :p, :p] = particles.factor[which, :p, :p]
+    return Particles(**chosen, factor=factor)
