@@ -27,8 +27,6 @@ from benchmarks.fresh import in_fresh_process, largest_gib
 from benchmarks.workloads import sinc_rows_v1
 
 SEED = 0
-# Its first record is still to be made; then this line goes.
-HAS_NO_RECORD_YET = True
 NEEDS_PACKAGES = ("fastrvm",)
 
 SIZES = (1000, 5000)

@@ -37,8 +37,6 @@ from benchmarks.workloads import steady_rows_v1
 from mercer import SequentialKernelRegressor
 
 SEED = 0
-# Its first record is still to be made; then this line goes.
-HAS_NO_RECORD_YET = True
 NEEDS_PACKAGES = ("river",)
 
 TARGETS = {"rows_per_second": 2000.0, "percentile_99_ms": 5.0, "ratio_of_growth": 1.2}
