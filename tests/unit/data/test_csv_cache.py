@@ -304,7 +304,7 @@ def test_semicolons_with_decimal_commas(path: Path) -> None:
         ("1.5,2\n3,4\n", "write a header line"),
         (b"a,b\n1,\xff\n", "not UTF-8 text"),
         (b"a,b\n1,\0\n", "NUL byte"),
-        (gzip.compress(b"a,b\n" + b"1,2\n" * 999)[:-9], "ends in the middle|damaged gzip"),
+        (gzip.compress(b"a,b\n" + b"1,2\n" * 999, mtime=0)[:-9], "ends in the middle|damaged gzip"),
     ],
 )
 def test_d1_d5_d15_what_is_no_table(path: Path, text: str | bytes, words: str) -> None:
