@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.markdown import table
+from benchmarks.markdown import page_lines, table
 
 __all__ = ["BASIS_TABLES"]
 
@@ -73,22 +73,7 @@ def _drift(metrics: Metrics) -> list[str]:
 
 
 def _page(name: str) -> Callable[[Metrics], list[str]]:
-    """Claims, then the further tables and the notes of a reproduction."""
-
-    def make(metrics: Metrics) -> list[str]:
-        page = metrics[name]
-        rows = []
-        for claim in page["claims"]:
-            verdict = claim["verdict"] + (f" ({claim['note']})" if claim["note"] else "")
-            rows.append([claim["claim"], claim["paper"], claim["ours"], verdict])
-        lines = table(["claim", "paper", "ours", "verdict"], rows)
-        for further in page["tables"]:
-            lines += ["", *further]
-        for note in page["notes"]:
-            lines += ["", note]
-        return lines
-
-    return make
+    return lambda metrics: page_lines(metrics[name])
 
 
 #: Name of the table -> scenario, and what makes its lines from the metrics.

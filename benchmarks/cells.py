@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from joblib import Parallel, delayed
+
 __all__ = ["VARIABLE", "measured"]
 
 VARIABLE = "MERCER_BENCH_CACHE"
@@ -22,7 +24,11 @@ Cell = tuple[Any, ...]
 
 
 def measured(
-    scenario: str, cells: Iterable[Cell], measure: Callable[..., list[dict[str, Any]]]
+    scenario: str,
+    cells: Iterable[Cell],
+    measure: Callable[..., list[dict[str, Any]]],
+    *,
+    n_jobs: int = 1,
 ) -> list[dict[str, Any]]:
     """Rows of all cells, in their order; those that are in the file are not measured again.
 
@@ -34,23 +40,32 @@ def measured(
         Of strings and numbers.
     measure : callable
         (*cell) -> rows, that is dictionaries of strings and numbers.
+    n_jobs : int
+        Cells measured at a time, in processes: where rows hold no times.
     """
     folder = os.environ.get(VARIABLE)
     path = Path(folder) / f"{scenario}.jsonl" if folder else None
     known = _read(path)
-    rows: list[dict[str, Any]] = []
-    for cell in cells:
-        key = json.dumps(cell)
-        if key not in known:
-            begin = time.perf_counter()
-            known[key] = measure(*cell)
-            line = {"cell": cell, "seconds": round(time.perf_counter() - begin, 2)}
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("a") as file:
-                    file.write(json.dumps({**line, "rows": known[key]}) + "\n")
-        rows += known[key]
-    return rows
+    cells = list(cells)
+    new = [cell for cell in dict.fromkeys(cells) if json.dumps(cell) not in known]
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_timed)(measure, cell) for cell in new
+    )
+    for cell, (rows, seconds) in zip(new, results, strict=True):
+        known[json.dumps(cell)] = rows
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a") as file:
+                file.write(json.dumps({"cell": cell, "seconds": seconds, "rows": rows}) + "\n")
+    return [row for cell in cells for row in known[json.dumps(cell)]]
+
+
+def _timed(
+    measure: Callable[..., list[dict[str, Any]]], cell: Cell
+) -> tuple[list[dict[str, Any]], float]:
+    begin = time.perf_counter()
+    rows = measure(*cell)
+    return rows, round(time.perf_counter() - begin, 2)
 
 
 def _read(path: Path | None) -> dict[str, list[dict[str, Any]]]:

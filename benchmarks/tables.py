@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.basis_tables import BASIS_TABLES
-from benchmarks.markdown import table
+from benchmarks.gp_tables import GP_TABLES
+from benchmarks.markdown import page_lines, table
 from benchmarks.record import read_record
 from benchmarks.spectral_tables import SPECTRAL_TABLES
 
@@ -270,10 +271,13 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v1", _audit),
     "sphere-active": ("sphere-active-v1", _active),
+    **GP_TABLES,
     **BASIS_TABLES,
     **SPECTRAL_TABLES,
     "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
     "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),
+    "gp-table-1": ("gp-table-1-v1", page_lines),
+    "gp-table-2": ("gp-table-2-v1", page_lines),
 }
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ __all__ = [
     "noisy_rows_v1",
     "sinc_rows_v1",
     "steady_rows_v1",
+    "wavy_classes_v1",
 ]
 
 #: Names of the data of `audit_data_v1`.
@@ -285,3 +286,11 @@ def drifting_rows_v1(
     share = {"none": np.zeros(n), "slow": time, "abrupt": np.where(time < 0.5, 0.0, 1.0)}[change]
     before, after = np.sin(1.5 * u) * np.cos(v), np.cos(1.5 * u + 0.8) * np.cos(v) - 0.5
     return X, (1.0 - share) * before + share * after + 0.2 * rng.standard_normal(n)
+
+
+def wavy_classes_v1(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows (n, 3), standard normal, and classes 0 and 1: log odds 3 sin(2 x_1) + 2 x_2 x_3."""
+    rng = np.random.default_rng([n, 17])
+    X = rng.standard_normal((n, 3))
+    f = 3.0 * np.sin(2.0 * X[:, 0]) + 2.0 * X[:, 1] * X[:, 2]
+    return X, (rng.random(n) < expit(f)).astype(np.float64)

@@ -10,8 +10,8 @@ from scipy.linalg import lapack
 
 from benchmarks.timing import interleaved
 from benchmarks.workloads import gp_draw_v1
-from mercer.gp.hyperparameters import default_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.priors import kernel_prior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 
 SEED = 0
@@ -36,7 +36,7 @@ def run() -> dict[str, object]:
 
 def _measure(n: int, d: int, log_variance: float, repeat: int) -> dict[str, float]:
     X, y, theta = gp_draw_v1(n, d, log_variance)
-    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(d))
+    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), kernel_prior(d))
     B = np.asfortranarray(np.eye(n) + 0.25 * SquaredExponentialARD().gram(theta, X))
     times = interleaved(
         {

@@ -7,6 +7,7 @@ only ever name a class that this table knows.
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +49,8 @@ class ModelEntry:
     max_classes : int
         The most classes that a classifier can tell apart.
     auto_rows : int or None
-        The most rows for which "auto" takes it; None for any number.
+        The most rows for which "auto" takes it; None for any number. Of more than two classes it
+        is fewer in proportion, since each has a function of its own.
     """
 
     name: str
@@ -58,6 +60,12 @@ class ModelEntry:
     summary: str
     max_classes: int = 0
     auto_rows: int | None = None
+
+    def most_rows(self, n_classes: int) -> float:
+        """Return the most rows of so many classes (0: numbers) for which "auto" takes it."""
+        if self.auto_rows is None:
+            return math.inf
+        return self.auto_rows * 2 // max(n_classes, 2)
 
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
@@ -197,7 +205,7 @@ def choose_model(name: str, task: str, n_classes: int, n_rows: int) -> ModelEntr
             f"the target has {n_classes} classes, and no model here tells more than {most} apart"
         )
     if name == "auto":
-        able = [entry for entry in able if (entry.auto_rows or n_rows) >= n_rows] or able
+        able = [entry for entry in able if entry.most_rows(n_classes) >= n_rows] or able
     return able[0]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.sampling.hmc import HMC, HMCState
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.mass import unit_mass

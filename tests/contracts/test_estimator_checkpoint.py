@@ -14,7 +14,7 @@ from mercer.basis.classes.estimator import SequentialKernelClassifier
 from mercer.errors import ModelFileError
 from mercer.estimation import run as estimation_run
 from mercer.gp.estimator import GPClassifier
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.gp.regression.model import RegressionPosterior
 from mercer.gp.regressor import GPRegressor
 from mercer.sampling.driver import SamplingStoppedError

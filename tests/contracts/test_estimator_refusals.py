@@ -11,7 +11,7 @@ from mercer.basis.classes.estimator import SequentialKernelClassifier
 from mercer.basis.sampler import BatchSampler
 from mercer.errors import DataError, UsageError
 from mercer.gp.estimator import GPClassifier
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.sampler import SphereSampler
 from support import class_fits

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.hyperparameters import default_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.priors import kernel_prior
 from support.gp_cases import posterior, thetas
 from support.mutants import drop_weight_term, start_newton_warm, stop_newton_early
 
@@ -79,6 +79,6 @@ def test_evidence_beyond_double_precision_is_minus_infinity() -> None:
 
 def test_default_prior_is_in_the_gradient() -> None:
     base = posterior(12, 2)
-    model = HyperparameterPosterior(base.X, base.y, base.kernel, default_prior(2))
+    model = HyperparameterPosterior(base.X, base.y, base.kernel, kernel_prior(2))
     theta = np.array([0.5, -2.0, 0.3])
     np.testing.assert_allclose(model.evaluate(theta).gradient, five_points(model, theta), rtol=1e-7)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.fitting import GPSettings, fit_gp
-from mercer.gp.hyperparameters import default_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.fitting import fit_gp
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.fitting import GPSettings
+from mercer.gp.priors import kernel_prior
 from mercer.random import entropy_of
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.hmc import HMC
@@ -83,5 +84,5 @@ def test_gp_5_default_chain(model: HyperparameterPosterior, truth: np.ndarray) -
 def test_gp_5_default_chain_sees_the_other_prior(
     model: HyperparameterPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(GPSettings, "prior_of", lambda self, n_inputs: default_prior(n_inputs))
+    monkeypatch.setattr(GPSettings, "prior_of", lambda self, n_inputs: kernel_prior(n_inputs))
     assert fitted_error(model, truth) > z_limit(_BATCHES, 5)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp import predict
-from mercer.gp.laplace import fit_laplace
-from mercer.gp.predict import LatentDraws, latent_moments, success_probability
+from mercer.gp.binary import predict
+from mercer.gp.binary.laplace import fit_laplace
+from mercer.gp.binary.predict import LatentDraws, latent_moments, success_probability
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.logistic_normal import expected_logistic
 from support.gp_cases import plain_gram, plain_mode, problem

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp import laplace
-from mercer.gp.hyperparameters import default_prior
-from mercer.gp.model import HyperparameterPosterior
-from mercer.gp.predict import LatentDraws, success_probability
+from mercer.gp.binary import laplace
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.binary.predict import LatentDraws, success_probability
+from mercer.gp.priors import kernel_prior
 from mercer.kernels import squared_exponential
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from support.gp_cases import problem
@@ -20,7 +20,7 @@ _COLUMNS = np.array([1, 2, 0])  # no reversal, so that a reversal is seen
 
 def everything(X: np.ndarray, y: np.ndarray, Z: np.ndarray, theta: np.ndarray):
     """Log density, gradient and probabilities at Z for one theta."""
-    point = HyperparameterPosterior(X, y, _KERNEL, default_prior(X.shape[1])).evaluate(theta)
+    point = HyperparameterPosterior(X, y, _KERNEL, kernel_prior(X.shape[1])).evaluate(theta)
     a, q = point.extra["a"], point.extra["q"]
     draws = LatentDraws(X, y, _KERNEL, theta[None], a[None], (a + q)[None])
     return point.log_density, point.gradient, success_probability(draws, Z)
@@ -73,11 +73,11 @@ def test_gp_9_symmetries(error) -> None:
 
 
 def test_gp_9_columns_see_weights_in_the_wrong_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    scaled = squared_exponential._scaled
+    scaled = squared_exponential.scaled_rows
     monkeypatch.setattr(
         squared_exponential,
-        "_scaled",
-        lambda theta, X, reference: scaled(np.r_[theta[:1], theta[:0:-1]], X, reference),
+        "scaled_rows",
+        lambda log_weights, X, reference: scaled(log_weights[::-1], X, reference),
     )
     assert column_error() > 1e-3
 
@@ -85,7 +85,7 @@ def test_gp_9_columns_see_weights_in_the_wrong_order(monkeypatch: pytest.MonkeyP
 def test_gp_9_rows_see_a_target_that_depends_on_order(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = laplace.fit_laplace
     monkeypatch.setattr(
-        "mercer.gp.model.fit_laplace",
+        "mercer.gp.binary.model.fit_laplace",
         lambda K, y, scratch: fit(K + 1e-6 * np.diag(np.arange(len(y))), y, scratch),
     )
     assert row_error() > 1e-9
@@ -99,6 +99,6 @@ def test_gp_9_flip_sees_a_lopsided_likelihood(monkeypatch: pytest.MonkeyPatch) -
 
 def test_gp_9_offset_sees_inputs_that_are_not_centred(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        squared_exponential, "_scaled", lambda theta, X, reference: X * np.exp(0.5 * theta[1:])
+        squared_exponential, "scaled_rows", lambda weights, X, reference: X * np.exp(0.5 * weights)
     )
     assert offset_error() > 1e-6

@@ -33,7 +33,7 @@ def errors(n: int, d: int, kernel: str) -> tuple[float, float]:
 def _scikit_learn(model: RegressionPosterior, theta: np.ndarray, smoothness: float):
     """Its length scale is w^-1/2, its noise the whole one, e^t + floor (1 + v0)."""
     scale, variance = np.exp(-0.5 * theta[1:-1]), float(np.exp(theta[0]))
-    whole = float(whole_noise_variance(theta[0], theta[-1]))
+    whole = float(whole_noise_variance(np.exp(theta[0]), theta[-1]))
     shape = RBF(scale) if smoothness == np.inf else Matern(scale, nu=smoothness)
     kernel = ConstantKernel(variance) * shape + WhiteKernel(whole)
     reference = GaussianProcessRegressor(kernel, alpha=1e-300, optimizer=None)

@@ -67,7 +67,7 @@ def test_gpr_2_hyperposterior_sees_a_missing_accept_step(
 def fitted_error(model: RegressionPosterior, truth: np.ndarray, chain: GPSettings) -> float:
     """The same statistic for the default chain: maximum, warm-up, jitter, adapted mass."""
     options = RunOptions(4000, 200, 1, 1, entropy_of(11), progress=False)
-    settings = RegressionSettings(chain, "rbf", None)
+    settings = RegressionSettings(chain, None)
     draws = fit_regression(model.X, model.y, settings, options, ("x0",)).draws
     names = ("log_signal_variance", "log_weight", "log_noise_variance")
     theta = np.column_stack([draws.flat(name) for name in names])
@@ -83,5 +83,5 @@ def test_gpr_2_default_chain(model: RegressionPosterior, truth: np.ndarray, infe
 def test_gpr_2_default_chain_sees_another_prior_of_the_noise(
     model: RegressionPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "_NOISE_MEAN", -1.0)
+    monkeypatch.setattr(fitting, "noise_prior", lambda n_inputs, choice: (-1.0, 3.0))
     assert fitted_error(model, truth, CHAIN) > z_limit(_BATCHES, 9)

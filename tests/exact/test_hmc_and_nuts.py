@@ -1,4 +1,4 @@
-"""HMC and NUTS against eight exact moments of a correlated and skewed target.
+"""HMC, NUTS and Metropolis against eight exact moments of a correlated and skewed target.
 
 False alarm 1e-6 per test (50 batches, eight moments). The chains start in equilibrium; step sizes
 are so large that the energy error matters, and the mass fits the target badly on purpose.
@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from mercer.sampling import nuts
+from mercer.sampling.metropolis import Metropolis
 from support.mutants import (
+    AcceptsAll,
     accept_everything,
     draw_momentum_from_the_covariance,
     keep_the_momentum,
@@ -22,6 +24,7 @@ from support.targets import (
     exact_draws,
     exact_moments,
     make_hmc,
+    make_metropolis,
     make_nuts,
     moments,
     run,
@@ -49,6 +52,10 @@ def coarse_nuts():
     return make_nuts(0.8, mass=uneven_mass())
 
 
+def random_walk():
+    return make_metropolis(1.0, mass=uneven_mass())
+
+
 def shallow_nuts():
     """Trajectories that end at the largest depth, not at a turn."""
     return make_nuts(0.35, max_depth=2)
@@ -59,7 +66,7 @@ def test_moments_of_exact_draws() -> None:
     assert largest_z(moments(draws), exact_moments(), _BATCHES) < _LIMIT
 
 
-@pytest.mark.parametrize("make", [jittered_hmc, fixed_hmc, coarse_nuts, shallow_nuts])
+@pytest.mark.parametrize("make", [jittered_hmc, fixed_hmc, coarse_nuts, shallow_nuts, random_walk])
 def test_moments(make) -> None:
     assert error(make()) < _LIMIT
 
@@ -76,6 +83,16 @@ def test_moments(make) -> None:
 def test_moments_see_broken_trajectories(make, mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
     assert error(make()) > _LIMIT
+
+
+def test_moments_see_a_walk_that_takes_every_proposal() -> None:
+    class Takes(Metropolis):
+        def step(self, rng, state):
+            return super().step(AcceptsAll(rng), state)
+
+    walk = random_walk()
+    mutant = Takes(walk.target, walk.start, walk.recorder, walk.tuning, walk.n_moves)
+    assert error(mutant) > _LIMIT
 
 
 def flat_weights(monkeypatch: pytest.MonkeyPatch) -> None:

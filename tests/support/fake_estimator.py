@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.special import expit
 
+from mercer.kernels.base import Kernel
+from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import Evaluation, ModelScore, Provenance
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 INPUTS = ("npreg", "glu", "bp", "skin", "bmi", "ped", "age")
+_KERNEL = SquaredExponentialARD()
 _MEANS = np.array([-4.2, -1.6, -5.0, -4.6, -2.4, -2.9, -3.2])
 _SPREADS = np.array([1.3, 0.7, 1.5, 1.4, 0.8, 1.0, 1.1])
 
@@ -41,11 +44,14 @@ class GPClassifier:
     relevance_: NDArray[np.float64]
     prior_weight_interval_: tuple[float, float] | None = (3.6e-4, 6.9)
     standardize: str | bool = "auto"
+    integration: str = "laplace"
+    shared_kernel: bool = False
+    kernel_: Kernel = _KERNEL
 
     def get_params(self) -> dict[str, Any]:
         return {
             "inference": "hmc",
-            "integration": "laplace",
+            "integration": self.integration,
             "kernel": "rbf",
             "n_chains": self.posterior_.n_chains,
             "n_draws": self.posterior_.n_draws,

@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 from scipy.special import expit
 
-from mercer.gp.hyperparameters import paper_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.priors import kernel_prior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability
 
@@ -26,7 +26,7 @@ def problem(n: int, d: int, seed: int = 20) -> tuple[np.ndarray, np.ndarray]:
 def posterior(n: int, d: int, seed: int = 20) -> HyperparameterPosterior:
     """Posterior of the hyperparameters with the paper's prior."""
     X, y = problem(n, d, seed)
-    return HyperparameterPosterior(X, y, SquaredExponentialARD(), paper_prior(d))
+    return HyperparameterPosterior(X, y, SquaredExponentialARD(), kernel_prior(d, "paper"))
 
 
 def thetas(d: int, count: int) -> np.ndarray:

@@ -6,14 +6,14 @@ import dataclasses
 
 import numpy as np
 
-from mercer.gp import laplace
+from mercer.gp.binary import laplace
 from mercer.gp.regression.model import RegressionPosterior
 from mercer.likelihoods.logistic import success_probability
 from mercer.sampling.hmc import HMC
 from mercer.sampling.mass import Mass
 
 
-class _AcceptsAll:
+class AcceptsAll:
     """A generator whose uniform draws are 0: every proposal with any chance is taken."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -28,7 +28,7 @@ class _AcceptsAll:
 def accept_everything(monkeypatch) -> None:
     """HMC without its accept step."""
     step = HMC.step
-    monkeypatch.setattr(HMC, "step", lambda self, rng, state: step(self, _AcceptsAll(rng), state))
+    monkeypatch.setattr(HMC, "step", lambda self, rng, state: step(self, AcceptsAll(rng), state))
 
 
 def drop_weight_term(monkeypatch) -> None:

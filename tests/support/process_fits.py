@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def process_posterior(
 ) -> RegressionPosterior:
     """The posterior with the default prior."""
     X, y = standardised(n, d)
-    return RegressionSettings(CHAIN, kernel, log_noise).posterior(X, y)
+    chain = dataclasses.replace(CHAIN, kernel=kernel)
+    return RegressionSettings(chain, log_noise).posterior(X, y)
 
 
 def process_thetas(d: int, count: int, *, has_noise: bool = True) -> np.ndarray:

@@ -1,11 +1,15 @@
-"""Compiled loop of the stationary kernels against NumPy."""
+"""Compiled loops of the stationary kernels against NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mercer.kernels.compiled import exponent_from_products
+from mercer.kernels.compiled import (
+    exponent_from_products,
+    multiply_by_cosines,
+    slopes_of_cosines,
+)
 
 
 def twin(S: np.ndarray, s: np.ndarray, z: np.ndarray, log_scale: float) -> np.ndarray:
@@ -28,3 +32,36 @@ def test_a_squared_distance_is_never_negative() -> None:
     S = np.array([[1.0 + 1e-15]])
     exponent_from_products(S, np.array([0.5]), np.array([0.5]), -2.0)
     assert S[0, 0] == -2.0
+
+
+def angles(n: int, m: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(2)
+    return rng.uniform(-4.0, 4.0, (n, d)), rng.uniform(-4.0, 4.0, (m, d))
+
+
+each_shape = pytest.mark.parametrize(("n", "m", "d"), [(1, 1, 1), (5, 3, 2), (4, 9, 5)])
+
+
+@each_shape
+def test_multiply_by_cosines(n: int, m: int, d: int) -> None:
+    a, b = angles(n, m, d)
+    K = np.random.default_rng(3).standard_normal((n, m))
+    expected = K * np.cos(a[:, None] - b[None]).prod(axis=2)
+    multiply_by_cosines(K, np.cos(a), np.sin(a), np.cos(b).T.copy(), np.sin(b).T.copy())
+    np.testing.assert_allclose(K, expected, rtol=1e-12, atol=1e-15)
+
+
+@each_shape
+def test_slopes_of_cosines(n: int, m: int, d: int) -> None:
+    a, b = angles(n, m, d)
+    rng = np.random.default_rng(3)
+    G, turns, slopes = rng.standard_normal((n, m)), rng.standard_normal((n, d)), np.ones(d)
+    t = a[:, None] - b[None]
+    expected = np.ones(d)
+    for k in range(d):
+        others = np.cos(np.delete(t, k, axis=2)).prod(axis=2)
+        expected[k] += np.sum(G * turns[:, [k]] * np.sin(t[:, :, k]) * others)
+    slopes_of_cosines(
+        G, turns, np.cos(a), np.sin(a), np.cos(b).T.copy(), np.sin(b).T.copy(), slopes
+    )
+    np.testing.assert_allclose(slopes, expected, rtol=1e-12)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.basis.arrays import Array
 from mercer.basis.learner import Learner, Running
@@ -22,6 +20,7 @@ from mercer.basis.results import (
     typical_particle,
 )
 from mercer.basis.stream_estimator import StreamEstimator
+from mercer.estimation.number_answers import NumberAnswers
 from mercer.estimation.options import check_count
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
@@ -29,9 +28,7 @@ from mercer.posterior.predictive import check_level
 from mercer.posterior.student_predictive import StudentMixture
 from mercer.random import entropy_of
 
-__all__ = ["Prequential", "StreamRegressor", "row_blocks"]
-
-_ROWS_AT_ONCE = 1024
+__all__ = ["Prequential", "StreamRegressor"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,48 +55,10 @@ class Prequential:
     n_centres: Array
 
 
-class StreamRegressor(RegressorMixin, StreamEstimator[Running]):  # type: ignore[misc]
+class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
     """Base of `SequentialKernelRegressor`: all that needs the learned rows only."""
 
     _learner: Learner
-
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Posterior mean of the target.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        return_std : bool, default=False
-
-        Returns
-        -------
-        mean : ndarray of shape (m,)
-            In units of the target.
-        std : ndarray of shape (m,)
-            Of a new observation, noise included; only with ``return_std``.
-        """
-        laws = list(self._laws(X))
-        mean = np.concatenate([law.mean for law in laws])
-        if return_std:
-            return mean, np.concatenate([law.std for law in laws])
-        return mean
-
-    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> tuple[Array, Array]:
-        """Central interval of a new observation, averaged over particles.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        level : float, default=0.9
-            Its probability, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            In units of the target.
-        """
-        check_level(level)
-        return _joined_interval(self._laws(X), level)
 
     def latent(self, X: ArrayLike) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of the function, without the noise of a target.
@@ -113,7 +72,7 @@ class StreamRegressor(RegressorMixin, StreamEstimator[Running]):  # type: ignore
         mean, std : ndarray of shape (m,)
             In units of the target.
         """
-        laws = list(self._laws(X, has_noise=False))
+        laws = self._latent_laws(X)
         mean = np.concatenate([law.mean for law in laws])
         return mean, np.concatenate([law.std for law in laws])
 
@@ -132,17 +91,9 @@ class StreamRegressor(RegressorMixin, StreamEstimator[Running]):  # type: ignore
             In units of the target.
         """
         check_level(level)
-        return _joined_interval(self._laws(X, has_noise=False), level)
-
-    def predictive(self, X: ArrayLike) -> StudentMixture:
-        """Predictive law of the target of each row: a Student t a particle.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-            A thousand rows or so at a time: each takes a number for each particle.
-        """
-        return self._law(self._checked_rows(X))
+        ends = [law.interval(level) for law in self._latent_laws(X)]
+        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
+        return lower, upper
 
     def sample_y(
         self,
@@ -151,13 +102,14 @@ class StreamRegressor(RegressorMixin, StreamEstimator[Running]):  # type: ignore
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> Array:
         """Draw new targets of each row, independent given the particle: (n_draws, m)."""
+        check_is_fitted(self)
         check_count("n_draws", n_draws, 1)
         rng = np.random.default_rng(entropy_of(random_state))
-        Z = self._checked_rows(X)
+        Z = self._standardized(X)
         first = self._law(Z[:1])
         # All rows of a draw come from the same particle, in whatever block they are.
         drawn = rng.choice(len(first.weights), size=n_draws, p=first.weights)
-        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in row_blocks(len(Z))]
+        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
     @property
@@ -253,31 +205,23 @@ class StreamRegressor(RegressorMixin, StreamEstimator[Running]):  # type: ignore
         return self._ready().scales.target.scale
 
     def _check_has_evidence(self) -> None:
-        raise NotImplementedError
+        settings = self._learner.settings
+        if settings.forgetting != (1.0,) or settings.weighting != "exact":
+            raise AttributeError(
+                "there is no evidence where rows are forgotten or weighed as printed"
+            )
 
-    def _checked_rows(self, X: ArrayLike) -> Array:
+    def _latent_laws(self, X: ArrayLike) -> list[StudentMixture]:
+        """Laws of the function at blocks of rows, without the noise of a target."""
         check_is_fitted(self)
-        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.asarray(self._ready().standardise(checked))
-
-    def _laws(self, X: ArrayLike, *, has_noise: bool = True) -> Iterator[StudentMixture]:
-        Z, running = self._checked_rows(X), self._ready()
-        return (running.law(Z[rows], has_noise=has_noise) for rows in row_blocks(len(Z)))
+        Z, running = self._standardized(X), self._ready()
+        return [running.law(Z[rows], has_noise=False) for rows in self._blocks(Z)]
 
     def _law(self, Z: Array) -> StudentMixture:
         return self._ready().law(Z)
 
-
-def row_blocks(n: int) -> Iterator[slice]:
-    """Cut n rows into blocks."""
-    for start in range(0, max(n, 1), _ROWS_AT_ONCE):
-        yield slice(start, start + _ROWS_AT_ONCE)
-
-
-def _joined_interval(laws: Iterator[StudentMixture], level: float) -> tuple[Array, Array]:
-    """Central intervals of blocks of rows, one after the other."""
-    lower, upper = zip(*(law.interval(level) for law in laws), strict=True)
-    return np.concatenate(lower), np.concatenate(upper)
+    def _expected(self, Z: Array) -> Array:
+        return self._law(Z).mean
 
 
 def _root_inverse_chi(degrees: float) -> float:

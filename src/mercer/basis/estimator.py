@@ -382,10 +382,3 @@ class SequentialKernelRegressor(StreamRegressor):
             entropy=entropy_of(common.random_state),
             names=self._labels(),
         )
-
-    def _check_has_evidence(self) -> None:
-        settings = self._learner.settings
-        if settings.forgetting != (1.0,) or settings.weighting != "exact":
-            raise AttributeError(
-                "there is no evidence where rows are forgotten or weighed as printed"
-            )

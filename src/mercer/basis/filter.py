@@ -149,7 +149,6 @@ class Filter:
             log_evidence=0.0,
             evidence_variance=0.0,
             n_ancestors=self.n_particles,
-            least_ess=float(self.n_particles),
         )  # fmt: skip
         discount(state.statistics, self.prior, self.sets.log_size(0), state.particles)
         return state
@@ -204,7 +203,6 @@ class Filter:
             state,
             particles=particles,
             evidence_variance=variance,
-            least_ess=min(state.least_ess, ess),
         )
 
     def _discounted(self, state: State) -> State:

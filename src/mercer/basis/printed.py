@@ -120,7 +120,6 @@ class PrintedFilter:
             state,
             particles=particles,
             evidence_variance=variance,
-            least_ess=min(state.least_ess, ess),
         )
 
     def _with_candidate(self, state: State, x: Array) -> State:

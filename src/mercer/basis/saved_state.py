@@ -90,7 +90,7 @@ def _check_counts(state: State, most_candidates: int) -> None:
     require(sums.n_candidates == min(state.n_seen, most_candidates), "statistics/n_candidates")
     require(sums.n_candidates <= len(state.centres) <= most_candidates, "centres")
     require(bool(((ages >= 0) & (ages <= state.n_discounts)).all()), "rows/age")
-    totals = np.array([sums.square, sums.n_rows, state.evidence_variance, state.least_ess])
+    totals = np.array([sums.square, sums.n_rows, state.evidence_variance])
     require(is_finite(totals) and bool((totals >= 0.0).all()), "statistics")
     require(bool(np.isfinite(state.log_evidence)), "log_evidence")
 

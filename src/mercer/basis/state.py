@@ -68,8 +68,6 @@ class State:
         Of the log evidence, to first order, from the times of resampling.
     n_ancestors : int
         Distinct ancestors of the particles after the last fifty rows.
-    least_ess : float
-        Smallest effective sample size yet.
     """
 
     particles: Particles
@@ -88,7 +86,6 @@ class State:
     log_evidence: float
     evidence_variance: float
     n_ancestors: int
-    least_ess: float
 
 
 def copied(state: State) -> State:

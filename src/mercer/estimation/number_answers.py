@@ -1,10 +1,10 @@
-"""What a regressor with a mixture of normals for each row answers: its prediction methods."""
+"""What a regressor with a law for each row answers: its prediction methods."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,21 +12,22 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimation.base import KernelEstimator
-from mercer.posterior.predictive import NormalMixture, check_level
+from mercer.posterior.predictive import Predictive, check_level
 
 __all__ = ["NumberAnswers"]
 
 Array = NDArray[np.float64]
+Law = TypeVar("Law", bound=Predictive)
 
 
-class NumberAnswers(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
     """Base of regressors: a subclass gives the law of standardised rows, and the rest follows."""
 
     # Rows whose laws are in memory at a time.
     _rows_at_once: ClassVar[int] = 1024
 
     @abstractmethod
-    def _law(self, Z: Array) -> NormalMixture:
+    def _law(self, Z: Array) -> Law:
         """Law of the targets of standardised rows (m, d), in their units."""
 
     @abstractmethod
@@ -79,13 +80,13 @@ class NumberAnswers(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
         return lower, upper
 
-    def predictive(self, X: ArrayLike) -> NormalMixture:
-        """Predictive law of the target of each row: a mixture of normals, one or more a draw.
+    def predictive(self, X: ArrayLike) -> Law:
+        """Predictive law of the target of each row: a mixture, one or more components a draw.
 
         Parameters
         ----------
         X : array or frame of shape (m, d)
-            A thousand rows or so at a time: each takes hundreds of normals.
+            A thousand rows or so at a time: each takes hundreds of components.
         """
         check_is_fitted(self)
         return self._law(self._standardized(X))

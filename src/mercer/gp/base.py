@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,11 @@ from mercer.estimation.base import KernelEstimator
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.estimation.run import CommonArguments
 from mercer.estimation.standardize import METHODS
+from mercer.gp.choosing import limit_of_rows
 from mercer.gp.fitting import GPSettings
+from mercer.gp.parameters import input_weights, named_parameters
+from mercer.gp.priors import PriorChoice, check_prior, plain_prior
+from mercer.kernels.names import as_kernel, name_of_kernel
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 
@@ -22,17 +27,20 @@ __all__ = ["GPEstimator"]
 class GPEstimator(KernelEstimator):
     """Base of `GPClassifier` and `GPRegressor`."""
 
+    kernel: Any
     inference: str
-    prior: str
+    prior: PriorChoice
     n_leapfrog: int | None
     step_size: float | None
+    max_rows: int | str
     standardize: str | bool
     checkpoint: str | Path | None
 
     def _check_sampler(self) -> CommonArguments:
         """Check the arguments that all GP estimators have."""
-        check_choice("inference", self.inference, ("hmc", "nuts", "map"))
-        check_choice("prior", self.prior, ("wide", "paper"))
+        check_choice("inference", self.inference, ("hmc", "nuts", "map", "metropolis"))
+        check_prior(self.prior)
+        limit_of_rows(self.max_rows, self.inference)
         check_choice("standardize", self.standardize, METHODS)
         if (self.n_leapfrog is None) != (self.step_size is None):
             raise UsageError("n_leapfrog and step_size are given together or not at all")
@@ -44,8 +52,12 @@ class GPEstimator(KernelEstimator):
         checkpoint = None if self.inference == "map" else self.checkpoint
         return self._common(checkpoint)
 
+    def _set_kernel(self, n_inputs: int) -> None:
+        self.kernel_ = as_kernel(self.kernel, n_inputs)
+
     def _settings(self) -> GPSettings:
-        return GPSettings(self.inference, self.prior, self.n_leapfrog, self.step_size)
+        prior, kernel = plain_prior(self.prior), name_of_kernel(self.kernel_)
+        return GPSettings(self.inference, prior, self.n_leapfrog, self.step_size, kernel)
 
     def _set_posterior(
         self, X: NDArray[np.float64], draws: Draws, diagnostics: Diagnostics, notes: tuple[str, ...]
@@ -55,6 +67,13 @@ class GPEstimator(KernelEstimator):
         self.posterior_ = draws
         self.diagnostics_ = diagnostics
         self.notes_ = notes
-        self.relevance_ = np.exp(draws.flat("log_weight"))
-        lower, upper = self._settings().prior_of(X.shape[1]).interval(0.9)
-        self.prior_weight_interval_ = (float(np.exp(lower[1])), float(np.exp(upper[1])))
+        name = input_weights(self.kernel_)
+        if name is None:
+            return
+        d = X.shape[1]
+        # Several classes have weights of their own: their average says how much an input matters.
+        weights = np.exp(draws.flat(name)).reshape(draws.n_total, -1, d)
+        self.relevance_ = weights.mean(axis=1)
+        prior = self._settings().prior_of(d).interval(0.9)
+        lower, upper = (named_parameters(self.kernel_, d, end)[name][0] for end in prior)
+        self.prior_weight_interval_ = (float(np.exp(lower)), float(np.exp(upper)))

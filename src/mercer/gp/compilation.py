@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer.gp import compiled
-from mercer.gp.hyperparameters import default_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.priors import kernel_prior
 from mercer.kernels import compiled as kernel_loops
+from mercer.kernels.spectral_mixture import SpectralMixture
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.compilation import compile_first
 
@@ -17,6 +18,8 @@ __all__ = ["compile_loops", "compile_now"]
 
 _LOOPS = (
     kernel_loops.exponent_from_products,
+    kernel_loops.multiply_by_cosines,
+    kernel_loops.slopes_of_cosines,
     compiled.chord_steps,
     compiled.evidence_adjoint,
     compiled.weighted_identity_plus,
@@ -31,6 +34,8 @@ def compile_loops(tell: Callable[[str], None]) -> None:
 def compile_now() -> None:
     """Solve a tiny problem with every loop of the method."""
     X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
-    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(2))
-    model.evaluate(np.zeros(3))
-    model.kernel.cross_gram(np.zeros(3), X[:2], X)
+    for kernel in (SquaredExponentialARD(), SpectralMixture(1)):
+        prior = kernel_prior(2, kernel=kernel)
+        model = HyperparameterPosterior(X, y, kernel, prior)
+        model.evaluate(prior.mean)
+        kernel.cross_gram(prior.mean, X[:2], X)

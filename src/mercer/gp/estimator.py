@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.errors import UsageError
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.gp.base import GPEstimator
-from mercer.gp.fitting import fit_gp
-from mercer.gp.predict import LatentDraws, latent_moments, success_probability
-from mercer.gp.saved import parts_of, restore
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.choosing import limit_of_rows, note_of_choice
+from mercer.gp.classification import ClassTask
+from mercer.gp.exact.distance import PredictiveDistance
+from mercer.gp.priors import PriorChoice
+from mercer.gp.saved import parts_of, restore_rows
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
@@ -35,20 +36,37 @@ _SMALLEST_PROBA = 1e-12
 
 
 class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
-    """Binary classification by a Gaussian process, with hybrid Monte Carlo over hyperparameters.
+    """Classification by Gaussian processes, with hybrid Monte Carlo over hyperparameters.
 
-    The latent function has a squared exponential covariance with one weight per input (automatic
+    Two classes have one latent function, whose logistic transform is a probability; several have
+    one each, under a softmax. A function has a covariance with one weight per input (automatic
     relevance determination); it is integrated out by Laplace's approximation, and the log
     parameters of the covariance are drawn from their posterior. Predictions average over draws.
 
     Parameters
     ----------
-    inference : {"hmc", "nuts", "map"}, default="hmc"
+    kernel : str or kernel, default="rbf"
+        Of the function: "rbf", "matern12", "matern32", "matern52", "rational_quadratic",
+        "periodic", "linear", "polynomial", "constant", "spectral_mixture(4)", or sums and products
+        of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
+        a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
+    inference : {"hmc", "nuts", "metropolis", "map"}, default="hmc"
         "hmc": trajectories of random length, step size and mass tuned in warm-up; "nuts": the
-        no-U-turn sampler, tuned likewise; "map": the most probable hyperparameters only.
-    prior : {"wide", "paper"}, default="wide"
+        no-U-turn sampler; "metropolis": a random walk of ten proposals a step; both tuned
+        likewise; "map": the most probable hyperparameters only.
+    integration : {"laplace", "exact"}, default="laplace"
+        Of the latent function of two classes. "exact": draws of function and hyperparameters from
+        their joint posterior, by delayed acceptance of what "hmc" or "nuts" propose on Laplace's;
+        slower, and `laplace_distance` says how far the two are apart.
+    prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs. "wide": log variance ~ N(1, 3^2),
-        log weights ~ N(-1 - log d, 2^2). "paper": N(-3, 3^2) for all.
+        log weights ~ N(-1 - log d, 2^2). "paper": N(-3, 3^2) for
+        all. A mapping of kinds to mean and standard deviation of the logarithm, such as
+        ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance, weight, shape, period,
+        frequency.
+    shared_kernel : bool, default=False
+        Of several classes: whether their functions have the hyperparameters in common. They have
+        their own otherwise, which costs little and is more accurate where classes differ.
     predictive_mean : {"corrected", "mode"}, default="corrected"
         "mode" is Laplace's k'a, as in the paper; "corrected" goes from there towards the posterior
         mean, along the first-order step and as far as the variational bound says.
@@ -57,6 +75,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         trajectories as in the paper, with unit mass and the paper's start: nothing is tuned.
     step_size : float or None, default=None
         Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
+    max_rows : int or "auto", default="auto"
+        Of more rows so many are fitted, chosen by what they tell of the function, and ``notes_``
+        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Per column, learned on the training rows. "auto": mean and standard deviation, or, where
         the standard deviation is over ten times the interquartile range, median and
@@ -83,15 +104,19 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         Class labels.
     posterior_ : Draws
-        Draws of "log_signal_variance", "log_weight" (one a column), "log_density", "latent" (in
-        logits, at up to 20 fixed rows) and the dual coefficients.
+        Draws of the log parameters of the kernel ("log_signal_variance", "log_weight", one a
+        column, ...), "log_density", "latent" (in logits, at up to 20 fixed rows) and the dual
+        coefficients.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
+    kernel_ : Kernel
+        The kernel, from its name or from scikit-learn's.
     relevance_ : ndarray of shape (n_draws in all, d)
-        Draws of each input's weight: its inverse squared length scale, standardised inputs.
+        Draws of each input's weight: its inverse squared length scale, standardised inputs; only
+        where the kernel has one such weight per input. Several classes: averaged over them.
     prior_weight_interval_ : tuple of float
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     feature_labels_ : tuple of str
@@ -131,11 +156,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        kernel: Any = "rbf",
         inference: str = "hmc",
-        prior: str = "wide",
+        integration: str = "laplace",
+        prior: PriorChoice = "wide",
+        shared_kernel: bool = False,
         predictive_mean: str = "corrected",
         n_leapfrog: int | None = None,
         step_size: float | None = None,
+        max_rows: int | str = "auto",
         standardize: str | bool = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
@@ -147,11 +176,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         max_seconds: float | None = None,
     ) -> None:
+        self.kernel = kernel
         self.inference = inference
+        self.integration = integration
         self.prior = prior
+        self.shared_kernel = shared_kernel
         self.predictive_mean = predictive_mean
         self.n_leapfrog = n_leapfrog
         self.step_size = step_size
+        self.max_rows = max_rows
         self.standardize = standardize
         self.n_draws = n_draws
         self.n_warmup = n_warmup
@@ -189,7 +222,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         X : array or frame of shape (n, d)
             Inputs: finite numbers.
         y : array of shape (n,)
-            Labels of two classes.
+            Labels of two classes or more.
 
         Returns
         -------
@@ -208,15 +241,21 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self._forget()
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
-        self.classes_, y01 = self._encode_target(y)
+        self.classes_, codes = self._encode_target(y)
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         Xs = self.standardizer_.transform(X)
-        settings = self._settings()
-        identity = {**settings.as_options("GPClassifier"), **self._counts()}
-        options = run_options(common, digest_arrays(Xs, y01), identity, started)
-        fitted = fit_gp(Xs, y01, settings, options, self.feature_labels_)
-        self._set_fitted(Xs, y01, fitted.draws, fitted.diagnostics, fitted.notes)
+        self._set_kernel(Xs.shape[1])
+        settings, task = self._settings(), self._task(Xs, codes)
+        limit = limit_of_rows(self.max_rows, self.inference)
+        own = {"shared_kernel": task.is_shared, "max_rows": limit, "is_exact": task.is_exact}
+        identity = {**settings.as_options("GPClassifier"), **own, **self._counts()}
+        options = run_options(common, digest_arrays(Xs, codes), identity, started)
+        notes: tuple[str, ...] = ()
+        if len(Xs) > limit:
+            task, notes = task.chosen(limit, settings, options), (note_of_choice(len(Xs), limit),)
+        fitted = task.fit(settings, options, self.feature_labels_)
+        self._set_fitted(task, fitted.draws, fitted.diagnostics, (*notes, *fitted.notes))
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -228,13 +267,13 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (m, 2)
+        ndarray of shape (m, n_classes)
             In the order of ``classes_``; never exactly 0 or 1.
         """
         check_is_fitted(self)
-        p = success_probability(self._latent_draws(), self._standardized(X))
+        p = self._answers.probabilities(self._standardized(X))
         p = np.clip(p, _SMALLEST_PROBA, 1.0 - _SMALLEST_PROBA)
-        return np.column_stack([1.0 - p, p])
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of each row of X, shape (m,), in the type of the labels."""
@@ -243,61 +282,102 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         return labels
 
     def latent(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Posterior mean and variance of the latent function, in logits of ``classes_[1]``.
+        """Posterior mean and variance of the latent function.
 
         Returns
         -------
-        mean, variance : ndarray of shape (m,)
-            Over the latent value and the draws of the hyperparameters.
+        mean, variance : ndarray of shape (m,) or (m, n_classes)
+            Over the latent value and the draws of the hyperparameters: for two classes in logits
+            of ``classes_[1]``, for several one a class, whose softmax are the probabilities.
         """
         check_is_fitted(self)
-        return latent_moments(self._latent_draws(), self._standardized(X))
+        return self._answers.latent(self._standardized(X))
+
+    def laplace_distance(self, X: ArrayLike) -> PredictiveDistance:
+        """How far Laplace's probabilities are from the exact ones, after ``integration="exact"``.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+
+        Returns
+        -------
+        PredictiveDistance
+            Differences of the probability of ``classes_[1]`` at the rows of X, and their noise.
+
+        Raises
+        ------
+        UsageError
+            If the model was not fitted with ``integration="exact"``.
+        """
+        check_is_fitted(self)
+        if not self._task_.is_exact:
+            raise UsageError("laplace_distance needs a model fitted with integration='exact'")
+        return self._task_.laplace_distance(self.posterior_, self._standardized(X))
+
+    def rows_per_region(self, X: ArrayLike) -> Array:
+        """How many training rows are within about a length scale of each row of X, shape (m,).
+
+        The sum of their correlations with it, averaged over draws; of two classes.
+        """
+        check_is_fitted(self)
+        return self._task_.rows_per_region(self.posterior_, self._standardized(X))
+
+    def training_distance(self, most: int = 300) -> tuple[PredictiveDistance, Array]:
+        """`laplace_distance` and `rows_per_region` at the training rows, or some of them."""
+        X, task = self._task_.X, self._task_
+        chosen = np.unique(np.linspace(0, len(X) - 1, min(most, len(X))).astype(np.int64))
+        distance = task.laplace_distance(self.posterior_, X[chosen])
+        return distance, task.rows_per_region(self.posterior_, X[chosen])
 
     def _to_parts(self) -> ModelParts:
-        return parts_of(self, self._X, self._y)
+        return parts_of(self, self._X, self._task_.codes)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> GPClassifier:
         model = cls(**parts.params)
         model._check_arguments()
-        common, X, y = restore(parts)
+        model._set_kernel(len(parts.fields["labels_of_inputs"]))
+        common, X, codes = restore_rows(parts)
         common.put_into(model)
-        model._set_fitted(X, y, common.draws, common.diagnostics, common.notes)
+        task = model._task(X, codes)
+        task.check(common.draws)
+        model._set_fitted(task, common.draws, common.diagnostics, common.notes)
         return model
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def _check_arguments(self) -> CommonArguments:
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))
+        check_choice("integration", self.integration, ("laplace", "exact"))
+        if self.integration == "exact":
+            check_choice("inference (with integration='exact')", self.inference, ("hmc", "nuts"))
+            if self.n_leapfrog is not None:
+                raise UsageError("integration='exact' tunes its trajectories: leave n_leapfrog out")
+        check_choice("shared_kernel", self.shared_kernel, (False, True))
         return self._check_sampler()
 
     @staticmethod
     def _encode_target(y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
         classes, index = encode_classes(y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}."
-            )
         return classes, index.astype(np.float64)
+
+    def _task(self, X: Array, codes: Array) -> ClassTask:
+        names, is_exact = tuple(map(str, self.classes_)), self.integration == "exact"
+        is_several = len(names) > 2
+        if is_several and is_exact:
+            raise UsageError(
+                f"integration='exact' is for two classes; there are {len(names)}: its estimates of "
+                "the evidence are too noisy for more"
+            )
+        is_shared = self.shared_kernel and is_several
+        return ClassTask(X, codes, names, self.kernel_, is_shared, is_exact)
 
     def _set_fitted(
         self,
-        X: Array,
-        y: Array,
+        task: ClassTask,
         draws: Draws,
         diagnostics: Diagnostics,
         notes: tuple[str, ...],
     ) -> None:
-        self._y = y
-        self._set_posterior(X, draws, diagnostics, notes)
-
-    def _latent_draws(self) -> LatentDraws:
-        draws = self.posterior_
-        a = draws.flat("dual_coef")
-        mean_coef = a if self.predictive_mean == "mode" else a + draws.flat("dual_correction")
-        theta = np.column_stack([draws.flat("log_signal_variance"), draws.flat("log_weight")])
-        return LatentDraws(self._X, self._y, SquaredExponentialARD(), theta, a, mean_coef)
+        self._task_ = task
+        self._set_posterior(task.X, draws, diagnostics, notes)
+        self._answers = task.answers(draws, is_corrected=self.predictive_mean == "corrected")

@@ -1,7 +1,8 @@
-"""From a posterior of hyperparameters and settings to its draws; for classifiers, from the data."""
+"""From a posterior of hyperparameters and settings to its draws."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,48 +11,70 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.gp.compilation import compile_loops
-from mercer.gp.hyperparameters import (
-    NO_EVIDENCE,
-    HyperparameterTarget,
-    default_prior,
-    paper_prior,
-)
-from mercer.gp.model import HyperparameterPosterior
-from mercer.gp.sampler import Maximum, Record, Recorder, find_maximum, make_sampler, paper_hmc
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.hyperparameters import NO_EVIDENCE, HyperparameterTarget
+from mercer.gp.priors import PriorChoice, kernel_prior
+from mercer.gp.sampler import Maximum, Record, find_maximum, make_sampler, paper_hmc
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import kernel_named
 from mercer.numerics.normal_prior import NormalPrior
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
-from mercer.sampling.progress import tell
+from mercer.sampling.sampler import Adaptation, Sampler
 
-__all__ = ["FittedGP", "GPSettings", "fit_gp", "fit_posterior", "monitored_rows"]
+__all__ = [
+    "FittedGP",
+    "GPSettings",
+    "fit_posterior",
+    "kernel_labels",
+    "monitored_rows",
+]
 
 Array = NDArray[np.float64]
 
+Refinement = Callable[[Any, HamiltonianAdaptation], tuple[Sampler[Any, Any], Adaptation]]
+
 _MONITORED_ROWS = 20
-_MONITORED = ("log_signal_variance", "log_weight", "latent")
+_ACCEPTANCE = {"hmc": 0.75, "nuts": 0.75, "metropolis": 0.3}  # wanted of warm-up
 
 
 @dataclass(frozen=True)
 class GPSettings:
-    """What is fitted and by which sampler; see `mercer.GPClassifier`."""
+    """What is fitted and by which sampler; see `mercer.GPClassifier`.
+
+    Attributes
+    ----------
+    inference : str
+    prior : str or mapping
+    n_leapfrog : int or None
+    step_size : float or None
+    kernel : str
+        The expression that names it.
+    """
 
     inference: str
-    prior: str
+    prior: PriorChoice
     n_leapfrog: int | None
     step_size: float | None
+    kernel: str = "rbf"
 
     def as_options(self, estimator: str) -> dict[str, Any]:
         """Return the options that the draws depend on, as JSON can hold them."""
         return {"estimator": estimator, **asdict(self)}
 
+    def at_maximum(self) -> GPSettings:
+        """Return the settings for the most probable hyperparameters only."""
+        return GPSettings("map", self.prior, None, None, self.kernel)
+
+    def make_kernel(self) -> Kernel:
+        """Return the kernel."""
+        return kernel_named(self.kernel)
+
     def prior_of(self, n_inputs: int) -> NormalPrior:
         """Return the prior of the log parameters of the kernel."""
-        return paper_prior(n_inputs) if self.prior == "paper" else default_prior(n_inputs)
+        return kernel_prior(n_inputs, self.prior, self.make_kernel())
 
 
 @dataclass(frozen=True)
@@ -63,15 +86,11 @@ class FittedGP:
     notes: tuple[str, ...]
 
 
-def fit_gp(
-    X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
-) -> FittedGP:
-    """Draw hyperparameters of a classifier for standardised inputs (n, d), targets in {0, 1}."""
-    n, d = X.shape
-    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), settings.prior_of(d))
-    recorder = Recorder(y, monitored_rows(options, n))
-    labels = Labels({"log_weight": names}, _MONITORED)
-    return fit_posterior(model, recorder, settings, options, labels)
+def kernel_labels(kernel: Kernel, names: tuple[str, ...], *further: str) -> Labels:
+    """Name the inputs of each parameter, and monitor these, ``further`` and the latent values."""
+    parameters = kernel.parameters()
+    labels = {parameter.name: names for parameter in parameters if parameter.per_input}
+    return Labels(labels, (*(parameter.name for parameter in parameters), *further, "latent"))
 
 
 def monitored_rows(options: RunOptions, n: int) -> NDArray[np.int64]:
@@ -86,8 +105,11 @@ def fit_posterior(
     settings: GPSettings,
     options: RunOptions,
     labels: Labels,
+    refine: Refinement | None = None,
 ) -> FittedGP:
     """Draw the hyperparameters of a GP from their posterior, or find its maximum.
+
+    ``refine``, where given, turns the sampler and its adaptation into those that are run.
 
     Raises
     ------
@@ -96,7 +118,6 @@ def fit_posterior(
     SamplingStoppedError
         After Ctrl-C or SIGTERM, once checkpoints are written.
     """
-    compile_loops(lambda line: tell(line, options.progress))
     finished = load_finished(options, labels=labels)
     if finished is not None:
         return _diagnosed(finished)
@@ -111,7 +132,10 @@ def fit_posterior(
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
-    adaptation = HamiltonianAdaptation(options.n_warmup)
+    adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
+    if refine is not None:
+        refined, refined_adaptation = refine(tuned, adaptation)
+        return _diagnosed(sample(refined, options, adaptation=refined_adaptation, labels=labels))
     return _diagnosed(sample(tuned, options, adaptation=adaptation, labels=labels))
 
 

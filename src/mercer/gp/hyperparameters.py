@@ -1,4 +1,4 @@
-"""What the hyperparameters of all GP models have in common: their prior, range and start."""
+"""What the hyperparameters of all GP models have in common: how samplers see them, their range."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ __all__ = [
     "LARGEST_LOG",
     "NO_EVIDENCE",
     "HyperparameterTarget",
-    "default_prior",
     "is_within_range",
     "no_density",
-    "paper_prior",
-    "paper_start",
 ]
 
 Array = NDArray[np.float64]
@@ -56,27 +53,3 @@ def is_within_range(theta: Array) -> bool:
 def no_density(theta: Array, extra: Mapping[str, Array]) -> Point:
     """Return a point of no mass and no slope, where the evidence cannot be computed."""
     return Point(theta, -np.inf, np.zeros_like(theta), extra)
-
-
-def default_prior(n_inputs: int) -> NormalPrior:
-    """log v0 ~ N(1, 3^2), log w_l ~ N(-1 - log d, 2^2).
-
-    Wide where data speak (separable classes want v0 of e^4 to e^7), and with the weight of an
-    input that says nothing at a size that does not slow the chain down.
-    """
-    mean = np.full(n_inputs + 1, -1.0 - np.log(n_inputs))
-    std = np.full(n_inputs + 1, 2.0)
-    mean[0], std[0] = 1.0, 3.0
-    return NormalPrior(mean, std)
-
-
-def paper_prior(n_inputs: int) -> NormalPrior:
-    """N(-3, 3^2) for every log parameter: section 2.3 of the paper."""
-    return NormalPrior(np.full(n_inputs + 1, -3.0), np.full(n_inputs + 1, 3.0))
-
-
-def paper_start(n_inputs: int) -> Array:
-    """0 for log v0 and -2 for every log w: section 2.3 of the paper."""
-    theta = np.full(n_inputs + 1, -2.0)
-    theta[0] = 0.0
-    return theta

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +13,23 @@ from sklearn.utils.validation import validate_data
 
 from mercer.errors import UsageError
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice, check_positive
+from mercer.estimation.options import check_positive
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.estimation.target_scale import TargetScale, scale_target
 from mercer.gp.base import GPEstimator
+from mercer.gp.choosing import limit_of_rows, note_of_choice
 from mercer.gp.hyperparameters import LARGEST_LOG
+from mercer.gp.priors import PriorChoice
 from mercer.gp.regression.answers import ProcessRegressor
-from mercer.gp.regression.fitting import RegressionSettings, check_size, fit_regression
+from mercer.gp.regression.fitting import (
+    RegressionSettings,
+    choose_regression_rows,
+    fit_regression,
+)
 from mercer.gp.regression.predict import function_draws
 from mercer.gp.regression.saved import restore
 from mercer.gp.saved import parts_of
-from mercer.kernels.names import KERNELS, kernel_named
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
@@ -31,8 +37,6 @@ from mercer.sampling.checkpoint import digest_arrays
 __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
-
-_KERNELS = tuple(name for name, kernel in KERNELS.items() if kernel.has_lengthscale)
 
 
 class GPRegressor(ProcessRegressor, GPEstimator):
@@ -44,22 +48,31 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     Parameters
     ----------
-    kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
-        Of the function: "rbf" is smooth, as in the paper; "matern12" is continuous and rough.
+    kernel : str or kernel, default="rbf"
+        Of the function: "rbf", "matern12", "matern32", "matern52", "rational_quadratic",
+        "periodic", "linear", "polynomial", "constant", "spectral_mixture(4)", or sums and products
+        of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
+        a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
     noise_std : float or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known.
-    inference : {"hmc", "nuts", "map"}, default="hmc"
+    inference : {"hmc", "nuts", "metropolis", "map"}, default="hmc"
         "hmc": trajectories of random length, step size and mass tuned in warm-up; "nuts": the
-        no-U-turn sampler, tuned likewise; "map": the most probable hyperparameters only.
-    prior : {"wide", "paper"}, default="wide"
+        no-U-turn sampler; "metropolis": a random walk of ten proposals a step; both tuned
+        likewise; "map": the most probable hyperparameters only.
+    prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
         N(1, 3^2), log weights ~ N(-1 - log d, 2^2), log variance of the noise ~ N(-3, 3^2).
-        "paper": N(-3, 3^2) for all.
+        "paper": N(-3, 3^2) for all. A mapping of kinds to mean and standard deviation of the
+        logarithm, such as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance,
+        weight, shape, period, frequency, noise.
     n_leapfrog : int or None, default=None
         Steps of every trajectory, for "hmc". Given together with ``step_size`` it fixes the
         trajectories as in the paper, with unit mass and a fixed start: nothing is tuned.
     step_size : float or None, default=None
         Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
+    max_rows : int or "auto", default="auto"
+        Of more rows so many are fitted, chosen by what they tell of the function, and ``notes_``
+        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of inputs, per column, learned on the training rows. "auto": mean and standard deviation,
         or, where the standard deviation is over ten times the interquartile range, median and
@@ -87,13 +100,16 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     Attributes
     ----------
     posterior_ : Draws
-        Draws of "log_signal_variance", "log_weight" (one a column), "log_noise_variance",
-        "log_density", "log_evidence" (nats), "latent" (mean of the function at up to 20 fixed
-        rows) and the dual coefficients; targets are standardised.
+        Draws of the log parameters of the kernel ("log_signal_variance", "log_weight", one a
+        column, ...), "log_noise_variance", "log_density", "log_evidence" (nats), "latent" (mean of
+        the function at up to 20 fixed rows) and the dual coefficients; targets are standardised.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
+    kernel_ : Kernel
+        The kernel, from its name or from scikit-learn's.
     relevance_ : ndarray of shape (n_draws in all, d)
-        Draws of each input's weight: its inverse squared length scale, standardised inputs.
+        Draws of each input's weight: its inverse squared length scale, standardised inputs; only
+        where the kernel has one such weight per input.
     prior_weight_interval_ : tuple of float
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     noise_std_ : float
@@ -121,7 +137,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     Notes
     -----
     Implements eq. (1) and section 1.1 of [1]_ with the covariance of eq. (8) and the sampler of
-    section 2.3. One gradient costs O(n^3); up to about 1000 rows, and no more than 5000. The
+    section 2.3. One gradient costs O(n^3): up to about 1000 rows in minutes. The
     variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function, both in
     squared standard deviations of the target.
 
@@ -142,12 +158,13 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     def __init__(
         self,
         *,
-        kernel: str = "rbf",
+        kernel: Any = "rbf",
         noise_std: float | str = "learn",
         inference: str = "hmc",
-        prior: str = "wide",
+        prior: PriorChoice = "wide",
         n_leapfrog: int | None = None,
         step_size: float | None = None,
+        max_rows: int | str = "auto",
         standardize: str | bool = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
@@ -165,6 +182,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.prior = prior
         self.n_leapfrog = n_leapfrog
         self.step_size = step_size
+        self.max_rows = max_rows
         self.standardize = standardize
         self.n_draws = n_draws
         self.n_warmup = n_warmup
@@ -200,7 +218,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            Inputs: finite numbers; at most 5000 rows.
+            Inputs: finite numbers.
         y : array of shape (n,)
             Targets: finite numbers.
 
@@ -223,16 +241,23 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, y_numeric=True
         )
         X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
-        check_size(len(X))
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         target = scale_target(y)
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
-        settings = RegressionSettings(self._settings(), self.kernel, self._log_noise(target))
-        identity = {**settings.as_options(), **self._counts()}
+        self._set_kernel(Xs.shape[1])
+        settings = RegressionSettings(self._settings(), self._log_noise(target))
+        limit = limit_of_rows(self.max_rows, self.inference)
+        identity = {**settings.as_options(), "max_rows": limit, **self._counts()}
         options = run_options(common, digest_arrays(Xs, ys), identity, started)
+        notes: tuple[str, ...] = ()
+        if len(Xs) > limit:
+            notes = (note_of_choice(len(Xs), limit),)
+            rows = choose_regression_rows(Xs, ys, limit, settings, options)
+            Xs, ys = Xs[rows], ys[rows]
         fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)
-        self._set_fitted(Xs, ys, target, fitted.draws, fitted.diagnostics, fitted.notes)
+        notes = (*notes, *fitted.notes)
+        self._set_fitted(Xs, ys, target, fitted.draws, fitted.diagnostics, notes)
         return self
 
     def _to_parts(self) -> ModelParts:
@@ -245,13 +270,13 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     def _from_parts(cls, parts: ModelParts) -> GPRegressor:
         model = cls(**parts.params)
         model._check_arguments()
-        common, X, y, target = restore(parts)
+        model._set_kernel(len(parts.fields["labels_of_inputs"]))
+        common, X, y, target = restore(parts, model.kernel_)
         common.put_into(model)
         model._set_fitted(X, y, target, common.draws, common.diagnostics, common.notes)
         return model
 
     def _check_arguments(self) -> CommonArguments:
-        check_choice("kernel", self.kernel, _KERNELS)
         if self.noise_std != "learn":
             check_positive("noise_std", self.noise_std)
         return self._check_sampler()
@@ -280,7 +305,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._y = y
         self.target_centre_, self.target_scale_ = target.centre, target.scale
         self._set_posterior(X, draws, diagnostics, notes)
-        self._functions = function_draws(draws, X, kernel_named(self.kernel))
+        self._functions = function_draws(draws, X, self.kernel_)
         self.noise_std_ = float(np.sqrt(self._functions.noise_variance).mean()) * target.scale
         best = int(np.argmax(draws.flat("log_density")))
         log_evidence = float(draws.flat("log_evidence")[best])

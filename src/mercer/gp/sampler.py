@@ -4,7 +4,8 @@
 
 **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by central differences of
 the gradient; jittered HMC from draws of that Gaussian with the inverse Hessian as covariance of
-the mass; in warm-up the mass is estimated anew from the draws.
+the mass; in warm-up the mass is estimated anew from the draws. "nuts" and "metropolis" start and
+are tuned likewise.
 
 **Paper** (`paper_hmc`): theta starts at 0 and -2, unit mass, 20 leapfrog steps of 0.1
 (section 2.3), no tuning.
@@ -23,15 +24,15 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mercer.errors import NumericalError
-from mercer.gp.correction import damped_correction, posterior_variance
 from mercer.gp.hyperparameters import NO_EVIDENCE, HyperparameterTarget
 from mercer.sampling.hmc import HMC
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.mass import mass_from_covariance, unit_mass
+from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.target import Point
 
-__all__ = ["Maximum", "Record", "Recorder", "find_maximum", "make_sampler", "paper_hmc"]
+__all__ = ["Maximum", "Record", "find_maximum", "make_sampler", "paper_hmc"]
 
 Array = NDArray[np.float64]
 Record = Callable[[Point], Mapping[str, Array]]
@@ -47,37 +48,6 @@ class Maximum:
     point: Point
     covariance: Array | None
     is_converged: bool
-
-
-@dataclass(frozen=True)
-class Recorder:
-    """Name the parts of an evaluated point that a draw of a classifier keeps.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n,)
-        Targets, 0.0 or 1.0.
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are monitored.
-    """
-
-    y: Array
-    rows: NDArray[np.int64]
-
-    def __call__(self, point: Point) -> Mapping[str, Array]:
-        """Return log parameters, log density, latent values and dual coefficients."""
-        extra = point.extra
-        a, prior_variance = extra["a"], float(np.exp(point.position[0]))
-        variance = posterior_variance(self.y, a, extra["gain"], prior_variance)
-        correction = damped_correction(self.y, extra["f"], variance, a, extra["q"], extra["K_q"])
-        return {
-            "log_signal_variance": point.position[0],
-            "log_weight": point.position[1:],
-            "log_density": np.asarray(point.log_density),
-            "latent": extra["f"][self.rows],
-            "dual_coef": a,
-            "dual_correction": correction,
-        }
 
 
 @dataclass(frozen=True)
@@ -166,14 +136,16 @@ def _covariance(model: HyperparameterTarget, point: Point) -> Array:
 
 def make_sampler(
     inference: str, model: HyperparameterTarget, maximum: Maximum, recorder: Record
-) -> HMC | NUTS:
-    """Make the jittered HMC or the NUTS that warm-up then tunes."""
+) -> HMC | NUTS | Metropolis:
+    """Make the jittered HMC, the NUTS or the random walk that warm-up then tunes."""
     assert maximum.covariance is not None
     mass = mass_from_covariance(maximum.covariance)
     start = _GaussianStart(maximum.point.position, mass.factor)
     tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
     if inference == "nuts":
         return NUTS(model, start, recorder, tuning)
+    if inference == "metropolis":
+        return Metropolis(model, start, recorder, tuning)
     return HMC(model, start, recorder, tuning)
 
 

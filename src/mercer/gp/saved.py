@@ -1,4 +1,4 @@
-"""A fitted GP as parts of a model file, and a classifier back from them."""
+"""A fitted GP as parts of a model file, and what is checked of those that come back."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from mercer.estimation.model_file import ModelParts, json_params
 from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
 from mercer.gp.hyperparameters import LARGEST_LOG
+from mercer.gp.priors import plain_prior
+from mercer.kernels.names import name_of_kernel
 from mercer.posterior.draws import Draws
 
-__all__ = ["check_draws", "parts_of", "restore", "restore_rows"]
+__all__ = ["check_draws", "parts_of", "restore_rows"]
 
 Array = NDArray[np.float64]
 
@@ -23,32 +25,9 @@ _LARGEST = 1e100  # standardised values are within this: their squares are finit
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
     """Split a fitted estimator, with its standardised rows and targets, into parts."""
     values, arrays = common_parts(model)
-    return ModelParts(json_params(model.get_params()), values, arrays | {"X": X, "y": y})
-
-
-def restore(parts: ModelParts) -> tuple[Common, Array, Array]:
-    """Put a classifier together again: what is common, standardised rows, targets in {0, 1}.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
-    """
-    common, X, y = restore_rows(parts)
-    n, d = X.shape
-    require(bool(np.isin(y, (0.0, 1.0)).all()), "targets")
-    require(common.classes.shape == (2,), "classes")
-    shapes = {
-        "log_signal_variance": (),
-        "log_weight": (d,),
-        "log_density": (),
-        "dual_coef": (n,),
-        "dual_correction": (n,),
-    }
-    check_draws(common.draws, shapes, ("log_signal_variance", "log_weight"))
-    is_right = np.abs(y - common.draws.flat("dual_coef")) <= 1.0
-    require(bool(is_right.all()), "draws of dual_coef")
-    return common, X, y
+    params = json_params(model.get_params())
+    params |= {"kernel": name_of_kernel(model.kernel_), "prior": plain_prior(model.prior)}
+    return ModelParts(params, values, arrays | {"X": X, "y": y})
 
 
 def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
@@ -65,7 +44,8 @@ def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
 def check_draws(
     draws: Draws, shapes: Mapping[str, tuple[int, ...]], log_parameters: tuple[str, ...]
 ) -> None:
-    """Raise ValueError unless there are finite draws of these shapes, log parameters in range."""
+    """Raise ValueError unless these are all, finite, of their shapes, log parameters in range."""
+    require(set(draws.variables) <= {*shapes, "latent"}, "names of draws")
     for name, shape in shapes.items():
         values = draws.variables.get(name)
         if values is None:

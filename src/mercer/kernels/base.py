@@ -3,29 +3,69 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Kernel"]
+__all__ = ["VARIANCE", "WEIGHTS", "Array", "Kernel", "Parameter"]
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One entry of theta, or one for each input.
+
+    Attributes
+    ----------
+    name : str
+        Such as "log_weight", or "log_weight_2" where several leaves of a kernel have one.
+    kind : {"variance", "weight", "shape", "period", "frequency"}
+        What it is, whatever its name: priors go by kinds.
+    per_input : bool
+        Whether theta holds one for each input (d numbers in a row) or a single one.
+    """
+
+    name: str
+    kind: str
+    per_input: bool
+
+
+VARIANCE = Parameter("log_signal_variance", "variance", per_input=False)
+WEIGHTS = Parameter("log_weight", "weight", per_input=True)
 
 
 class Kernel(ABC):
     """A covariance function with unconstrained parameters theta of shape (p,).
 
     Implementations are frozen dataclasses without data: the same object serves any inputs.
+    ``k1 + k2`` is a `Sum`, ``k1 * k2`` a `Product`; every other kernel is a leaf, and theta of a
+    leaf begins with its log variance, by which all its covariances are multiplied.
     """
 
-    @property
     @abstractmethod
-    def has_lengthscale(self) -> bool:
-        """Whether theta ends with one log weight per input (an inverse squared length scale)."""
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return what theta holds, in its order; no two have the same name."""
 
-    @abstractmethod
+    @property
+    def has_lengthscale(self) -> bool:
+        """Whether theta is one log variance, then only log weights (inverse squared lengths)."""
+        kinds = [parameter.kind for parameter in self.parameters()]
+        return kinds == ["variance", "weight"]
+
     def n_parameters(self, n_inputs: int) -> int:
         """Length p of theta for inputs with ``n_inputs`` columns."""
+        return sum(n_inputs if parameter.per_input else 1 for parameter in self.parameters())
+
+    def slices(self, n_inputs: int) -> dict[str, slice]:
+        """Where in theta each parameter is, by name: a single number is a slice of length 1."""
+        places, begin = {}, 0
+        for parameter in self.parameters():
+            end = begin + (n_inputs if parameter.per_input else 1)
+            places[parameter.name] = slice(begin, end)
+            begin = end
+        return places
 
     @abstractmethod
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
@@ -49,3 +89,13 @@ class Kernel(ABC):
         K is ``gram(theta, X)`` and A a symmetric matrix of the same shape, which may be
         overwritten.
         """
+
+    def __add__(self, other: Kernel) -> Kernel:
+        from mercer.kernels.algebra import Sum  # which is made of kernels
+
+        return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        from mercer.kernels.algebra import Product
+
+        return Product((self, other)) if isinstance(other, Kernel) else NotImplemented

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels.base import Array, Kernel
+from mercer.kernels.base import VARIANCE, Array, Kernel, Parameter
 
 __all__ = ["Linear"]
 
@@ -20,14 +20,9 @@ class Linear(Kernel):
     Its rank is the number of inputs: `features` has the same products without a Gram matrix.
     """
 
-    @property
-    def has_lengthscale(self) -> bool:
-        """No: a variance only."""
-        return False
-
-    def n_parameters(self, n_inputs: int) -> int:
+    def parameters(self) -> tuple[Parameter, ...]:
         """One variance."""
-        return 1
+        return (VARIANCE,)
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """All pairs of rows; cost O(n^2 d), one product."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.errors import UsageError
-from mercer.kernels.base import Array, Kernel
+from mercer.kernels.base import VARIANCE, WEIGHTS, Array, Kernel, Parameter
+from mercer.kernels.rows import row_blocks, scaled_rows
 
 __all__ = ["MaternARD"]
 
 _SMOOTHNESS = (0.5, 1.5, 2.5)
-_BLOCK_ENTRIES = 2**16  # half a megabyte: what one block of rows needs stays in the cache
 _FAR = 800.0  # exp(-_FAR) is 0 in double precision; keeps a polynomial times 0 finite
 
 
@@ -50,23 +49,20 @@ class MaternARD(Kernel):
         if self.smoothness not in _SMOOTHNESS:
             raise UsageError(f"smoothness must be 0.5, 1.5 or 2.5; got {self.smoothness!r}")
 
-    @property
-    def has_lengthscale(self) -> bool:
-        """Yes: one weight per input."""
-        return True
-
-    def n_parameters(self, n_inputs: int) -> int:
+    def parameters(self) -> tuple[Parameter, ...]:
         """One variance and one weight per input."""
-        return 1 + n_inputs
+        return VARIANCE, WEIGHTS
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """Covariances of all pairs of rows."""
-        Xs = _scaled(theta, X, X)
+        Xs = scaled_rows(theta[1:], X, X)
         return self._covariances(theta, Xs, Xs, out)
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Covariances of the rows of X with those of Z."""
-        return self._covariances(theta, _scaled(theta, X, Z), _scaled(theta, Z, Z), None)
+        return self._covariances(
+            theta, scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z), None
+        )
 
     def diagonal(self, theta: Array, X: Array) -> Array:
         """The variance v0, the same for every row."""
@@ -80,10 +76,10 @@ class MaternARD(Kernel):
         The squared differences are formed one input at a time and not from products: at
         smoothness 1/2 the factor 1/r of rows that almost repeat would lift their rounding errors.
         """
-        Xs = _scaled(theta, X, X)
+        Xs = scaled_rows(theta[1:], X, X)
         gradient = np.zeros(len(theta))
         gradient[0] = np.vdot(A, K)
-        for rows in _blocks(len(Xs), len(Xs)):
+        for rows in row_blocks(len(Xs), len(Xs)):
             H = self._minus_slope(cdist(Xs[rows], Xs))
             H *= A[rows]
             for k, column in enumerate(Xs.T, start=1):
@@ -97,7 +93,7 @@ class MaternARD(Kernel):
         """Fill ``out``, or a new array, from rows in units of the length scales."""
         K = np.empty((len(Xs), len(Zs))) if out is None else out
         variance = np.exp(theta[0])
-        for rows in _blocks(*K.shape):
+        for rows in row_blocks(*K.shape):
             K[rows] = self._correlation(cdist(Xs[rows], Zs))
             K[rows] *= variance
         return K
@@ -129,15 +125,3 @@ class MaternARD(Kernel):
         """Overwrite r by a = sqrt(2 nu) r, at most `_FAR`."""
         r *= np.sqrt(2.0 * self.smoothness)
         return np.minimum(r, _FAR, out=r)
-
-
-def _scaled(theta: Array, X: Array, reference: Array) -> Array:
-    """Rows of X less the first of ``reference``, in units of the length scales."""
-    return np.asarray((X - reference[:1]) * np.exp(0.5 * theta[1:]))
-
-
-def _blocks(n: int, m: int) -> Iterator[slice]:
-    """Ranges of rows of an (n, m) array, about `_BLOCK_ENTRIES` entries each."""
-    n_rows = max(_BLOCK_ENTRIES // max(m, 1), 1)
-    for begin in range(0, n, n_rows):
-        yield slice(begin, begin + n_rows)

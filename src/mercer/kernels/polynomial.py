@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import UsageError
-from mercer.kernels.base import Array, Kernel
+from mercer.kernels.base import VARIANCE, Array, Kernel, Parameter
+from mercer.kernels.rows import shortened_rows
 
 __all__ = ["Polynomial"]
 
 _LARGEST_DEGREE = 20
-_LARGEST_POWER = 200.0  # covariances stay below about 10^200 v0, so that their sums are finite
 
 
 @dataclass(frozen=True)
@@ -40,28 +40,23 @@ class Polynomial(Kernel):
                 f"degree must be an integer from 1 to {_LARGEST_DEGREE}; got {self.degree!r}"
             )
 
-    @property
-    def has_lengthscale(self) -> bool:
-        """No: a variance only."""
-        return False
-
-    def n_parameters(self, n_inputs: int) -> int:
+    def parameters(self) -> tuple[Parameter, ...]:
         """One variance."""
-        return 1
+        return (VARIANCE,)
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """All pairs of rows; cost O(n^2 d), one product."""
-        C = self._shortened(X)
+        C = shortened_rows(X, self.degree)
         return self._raised(theta, np.matmul(C, C.T, out=out), X.shape[1])
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Rows of X against those of Z; cost O(n m d)."""
-        S = self._shortened(X) @ self._shortened(Z).T
+        S = shortened_rows(X, self.degree) @ shortened_rows(Z, self.degree).T
         return self._raised(theta, S, X.shape[1])
 
     def diagonal(self, theta: Array, X: Array) -> Array:
         """Variances v0 (1 + |x|^2 / d)^degree."""
-        C = self._shortened(X)
+        C = shortened_rows(X, self.degree)
         return self._raised(theta, np.einsum("ij,ij->i", C, C), X.shape[1])
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
@@ -75,11 +70,3 @@ class Polynomial(Kernel):
         S **= self.degree
         S *= np.exp(theta[0])
         return S
-
-    def _shortened(self, X: Array) -> Array:
-        """Rows of X, none longer than sqrt(d) 10^(100 / degree)."""
-        longest = np.sqrt(X.shape[1]) * 10.0 ** (0.5 * _LARGEST_POWER / self.degree)
-        norm = np.sqrt(np.einsum("ij,ij->i", X, X))
-        if not (norm > longest).any():
-            return X
-        return np.asarray(X * (longest / np.maximum(norm, longest))[:, np.newaxis])

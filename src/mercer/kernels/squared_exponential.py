@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels.base import Array, Kernel
+from mercer.kernels.base import VARIANCE, WEIGHTS, Array, Kernel, Parameter
 from mercer.kernels.compiled import exponent_from_products
+from mercer.kernels.rows import half_scatter, scaled_rows
 
 __all__ = ["SquaredExponentialARD"]
 
@@ -22,18 +23,13 @@ class SquaredExponentialARD(Kernel):
     The first row is subtracted before products are formed: a common offset costs no digits.
     """
 
-    @property
-    def has_lengthscale(self) -> bool:
-        """Yes: one weight per input."""
-        return True
-
-    def n_parameters(self, n_inputs: int) -> int:
+    def parameters(self) -> tuple[Parameter, ...]:
         """One variance and one weight per input."""
-        return 1 + n_inputs
+        return VARIANCE, WEIGHTS
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """Eq. (8) for all pairs of rows; cost O(n^2 d), one product."""
-        Xs = _scaled(theta, X, X)
+        Xs = scaled_rows(theta[1:], X, X)
         K = np.matmul(Xs, Xs.T, out=out)
         half_norms = 0.5 * K.diagonal()
         exponent_from_products(K, half_norms, half_norms, theta[0])
@@ -41,7 +37,7 @@ class SquaredExponentialARD(Kernel):
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Eq. (8) for the rows of X against those of Z; cost O(n m d)."""
-        Xs, Zs = _scaled(theta, X, Z), _scaled(theta, Z, Z)
+        Xs, Zs = scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z)
         K = Xs @ Zs.T
         x = 0.5 * np.einsum("ij,ij->i", Xs, Xs)
         z = 0.5 * np.einsum("ij,ij->i", Zs, Zs)
@@ -53,19 +49,7 @@ class SquaredExponentialARD(Kernel):
         return np.full(len(X), np.exp(theta[0]))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
-        """With H = A * K and h = H 1: d/dlog v0 is sum h, d/dlog w_l as in Notes.
-
-        Notes
-        -----
-        d/dlog w_l = -w_l (sum_i h_i x_il^2 - x_l'H x_l): one product H X serves all l.
-        """
+        """With H = A * K, h = H 1: d/dlog v0 is sum h, others -w_l `half_scatter`(H, h, X)_l."""
         H = np.multiply(A, K, out=A)
         h = H @ np.ones(len(H))
-        Xc = X - X[0]
-        squares = h @ (Xc * Xc) - np.einsum("il,il->l", Xc, H @ Xc)
-        return np.concatenate(([h.sum()], -np.exp(theta[1:]) * squares))
-
-
-def _scaled(theta: Array, X: Array, reference: Array) -> Array:
-    """Rows of X less the first of ``reference``, in units of the length scales."""
-    return np.asarray((X - reference[0]) * np.exp(0.5 * theta[1:]))
+        return np.concatenate(([h.sum()], -np.exp(theta[1:]) * half_scatter(H, h, X)))

@@ -15,6 +15,7 @@ from mercer.errors import NumericalError
 __all__ = [
     "factorise",
     "invert_factored",
+    "invert_lower",
     "solve_factored",
     "solve_lower",
     "solve_positive",
@@ -61,6 +62,13 @@ def _invert_lower(L: NDArray[np.float64]) -> None:
     _invert_lower(lower)
     corner = blas.dtrmm(-1.0, lower, L[h:, :h], lower=1)
     L[h:, :h] = blas.dtrmm(1.0, upper, corner, side=1, lower=1, overwrite_b=1)
+
+
+def invert_lower(L: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return L^-1, Fortran-ordered, with zeros above the diagonal; L is not changed."""
+    inverse = np.asfortranarray(np.tril(L))
+    _invert_lower(inverse)
+    return inverse
 
 
 def invert_factored(L: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = ["expected_logistic"]
+__all__ = ["LogisticMoments", "expected_logistic", "logistic_moments"]
+
+Array = NDArray[np.float64]
 
 # 1/(1 + e^-x) is an infinite scale mixture of normal distribution functions Phi(s x) (Monahan &
 # Stefanski). These are the five terms that minimise the largest error over x >= 0: least squares
@@ -15,6 +19,16 @@ __all__ = ["expected_logistic"]
 _WEIGHTS = np.array([0.02299041, 0.20525222, 0.42781738, 0.29813601, 0.04580398])
 _SCALES = np.array([0.29114786, 0.41007301, 0.57439343, 0.80096749, 1.11900281])
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_ROOT_TWO_PI = np.sqrt(2.0 * np.pi)
+
+
+class LogisticMoments(NamedTuple):
+    """Averages over f ~ N(mean, variance), arrays of the same shape."""
+
+    softplus: Array
+    logistic: Array
+    slope: Array
+    curvature: Array
 
 
 def expected_logistic(
@@ -40,3 +54,32 @@ def expected_logistic(
     z = mean[..., np.newaxis] * _SCALES
     z /= np.sqrt(1.0 + variance[..., np.newaxis] * _SCALES**2)
     return np.asarray(ndtr(z) @ _WEIGHTS)
+
+
+def logistic_moments(mean: Array, variance: Array) -> LogisticMoments:
+    """Average log(1 + e^f), 1/(1 + e^-f) and two derivatives over f ~ N(mean, variance).
+
+    Parameters
+    ----------
+    mean, variance : ndarray of the same shape
+        Of the latent value; the variance is not negative.
+
+    Returns
+    -------
+    LogisticMoments
+        Each the derivative of the one before with respect to the mean, to rounding: a search can
+        rely on it. The largest absolute errors are 2.1e-6, 7e-7, 3.1e-6 and 2e-5.
+
+    Notes
+    -----
+    By the mixture of `expected_logistic`, with Phi(m/c) integrated and differentiated, c^2 =
+    1/s^2 + v.
+    """
+    spread = np.sqrt(1.0 / _SCALES**2 + variance[..., np.newaxis])
+    z = mean[..., np.newaxis] / spread
+    proba = ndtr(z)
+    density = np.exp(-0.5 * z * z) / _ROOT_TWO_PI
+    softplus = (mean[..., np.newaxis] * proba + spread * density) @ _WEIGHTS
+    slope = density / spread
+    curvature = -(z / spread) * slope
+    return LogisticMoments(softplus, proba @ _WEIGHTS, slope @ _WEIGHTS, curvature @ _WEIGHTS)

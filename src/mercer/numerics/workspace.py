@@ -23,9 +23,16 @@ class Workspace:
 
     def take(self, name: str, n: int) -> NDArray[np.float64]:
         """Return the C-ordered (n, n) array of that name; what it holds has no meaning."""
+        return self._take(name, (n, n))
+
+    def take_stack(self, name: str, count: int, n: int) -> NDArray[np.float64]:
+        """Return the C-ordered (count, n, n) array of that name, likewise."""
+        return self._take(name, (count, n, n))
+
+    def _take(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
         arrays: dict[str, NDArray[np.float64]] = self._local.__dict__
-        if name not in arrays or arrays[name].shape != (n, n):
-            arrays[name] = np.empty((n, n))
+        if name not in arrays or arrays[name].shape != shape:
+            arrays[name] = np.empty(shape)
         return arrays[name]
 
     def __reduce__(self) -> Any:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from mercer.papers.basis_answer import LEVEL, Answer, Method, Problem
 from mercer.papers.basis_methods import make_model, sequential
-from mercer.papers.basis_runs import Figures, column, judged, run_methods
+from mercer.papers.basis_runs import Figures, column, run_methods
 from mercer.papers.basis_sinc import sinc, sinc_set
-from mercer.papers.reproduction import Claim, Reproduction, Settings, mean_and_error
+from mercer.papers.reproduction import Claim, Reproduction, Settings, judged, mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ from mercer.basis.model import sampled
 from mercer.papers.basis_answer import Answer, Method, Problem
 from mercer.papers.basis_chain import learned, paper_filter
 from mercer.papers.basis_part import Part
-from mercer.papers.basis_runs import column, judged, run_methods
+from mercer.papers.basis_runs import column, run_methods
 from mercer.papers.basis_sinc import WIDTH, sinc_set
-from mercer.papers.reproduction import Settings
+from mercer.papers.reproduction import Settings, judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from mercer.papers.basis_methods import make_model
 from mercer.papers.basis_part import Part
-from mercer.papers.basis_runs import judged
 from mercer.papers.basis_sinc import sinc_set
 from mercer.papers.kept import kept, parts_folder
-from mercer.papers.reproduction import Settings, mean_and_error
+from mercer.papers.reproduction import Settings, judged, mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

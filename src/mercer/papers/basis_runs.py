@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from mercer.papers.basis_answer import Answer, Method, Problem
 from mercer.papers.kept import kept, parts_folder
-from mercer.papers.reproduction import Claim, Settings, mean_and_error
+from mercer.papers.reproduction import Settings, mean_and_error
 
-__all__ = ["BESIDE", "Figures", "column", "figures_of", "figures_table", "judged", "run_methods"]
+__all__ = ["BESIDE", "Figures", "column", "figures_of", "figures_table", "run_methods"]
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,6 @@ _FORMATS = {
     "function_coverage": ".3f",
     "target_coverage": ".3f",
 }
-_QUICK = "a quick run judges nothing: few repeats, small settings"
 
 
 @dataclass(frozen=True)
@@ -147,12 +146,3 @@ def figures_table(
         body.append([f"published: {name}", *figures, *["-"] * (len(heads) - len(figures))])
     lines = [["method", *heads], ["---"] * (len(heads) + 1), *body]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
-def judged(
-    settings: Settings, words: str, paper: str, ours: str, is_met: bool, note: str = ""
-) -> Claim:
-    """Return a claim with its verdict; a quick run has none."""
-    if settings.is_quick:
-        return Claim(words, paper, ours, "not judged", _QUICK)
-    return Claim(words, paper, ours, "holds" if is_met else "fails", note)

@@ -19,11 +19,10 @@ from mercer.papers.basis_runs import (
     Figures,
     column,
     figures_table,
-    judged,
     run_methods,
 )
 from mercer.papers.basis_sinc import NOISE_STD, sinc_set
-from mercer.papers.reproduction import Claim, Reproduction, Settings, mean_and_error
+from mercer.papers.reproduction import Claim, Reproduction, Settings, judged, mean_and_error
 
 __all__ = ["reproduce", "sinc_rows"]
 

@@ -16,11 +16,11 @@ from mercer.basis.printed import AnyFilter, PrintedFilter
 from mercer.papers.basis_chain import paper_filter
 from mercer.papers.basis_methods import SINC_METHODS
 from mercer.papers.basis_part import Part
-from mercer.papers.basis_runs import column, judged
+from mercer.papers.basis_runs import column
 from mercer.papers.basis_sinc import WIDTH, sinc_set
 from mercer.papers.basis_table_1 import sinc_rows
 from mercer.papers.kept import kept, parts_folder
-from mercer.papers.reproduction import Settings, mean_and_error
+from mercer.papers.reproduction import Settings, judged, mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

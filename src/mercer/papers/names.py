@@ -29,6 +29,16 @@ NAMES = (
         "gp-crabs", "mercer.papers.gp_crabs", "Barber & Williams, Table 1, crabs: errors of 120"
     ),
     NamedReproduction(
+        "gp-table-1",
+        "mercer.papers.gp_table_1",
+        "Barber & Williams, Table 1: Pima and crabs, all methods; the chains",
+    ),
+    NamedReproduction(
+        "gp-table-2",
+        "mercer.papers.gp_table_2",
+        "Barber & Williams, Table 2, forensic glass: errors of ten-fold cross-validation",
+    ),
+    NamedReproduction(
         "sphere-figure-1",
         "mercer.papers.sphere_figure_1",
         "Graepel & Herbrich, Figure 1: modes of the posterior on the sphere",

@@ -22,6 +22,7 @@ __all__ = [
     "Reproduction",
     "Settings",
     "is_clearly_below_zero",
+    "judged",
     "mean_and_error",
     "write_reproduction",
 ]
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 
 # A mean that is this many standard errors below zero is not noise.
 _CLEAR = 2.0
+_QUICK = "a quick run judges nothing: few repeats, small settings"
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,15 @@ class Reproduction:
                 cells = ["" if np.isnan(value) else f"{value:.10g}" for value in row]
                 writer.writerow([method, repeat, *cells])
         return text.getvalue()
+
+
+def judged(
+    settings: Settings, words: str, paper: str, ours: str, is_met: bool, note: str = ""
+) -> Claim:
+    """Return a claim with its verdict; a quick run has none."""
+    if settings.is_quick:
+        return Claim(words, paper, ours, "not judged", _QUICK)
+    return Claim(words, paper, ours, "holds" if is_met else "fails", note)
 
 
 def mean_and_error(values: Array) -> tuple[float, float]:

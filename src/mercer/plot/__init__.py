@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mercer.plot.input_relevance import relevance
     from mercer.plot.interval_shares import interval_coverage
     from mercer.plot.kernel_centres import centres
+    from mercer.plot.laplace_distances import laplace_distance
     from mercer.plot.learned_kernel_lags import learned_kernel
     from mercer.plot.noise_evidence import evidence_curve
     from mercer.plot.particle_bars import particles
@@ -33,6 +34,7 @@ __all__ = [
     "evidence_curve",
     "interval_coverage",
     "label_errors",
+    "laplace_distance",
     "learned_kernel",
     "particles",
     "pit",
@@ -56,6 +58,7 @@ _HOMES = {
     "evidence_curve": "noise_evidence",
     "interval_coverage": "interval_shares",
     "label_errors": "suspect_labels",
+    "laplace_distance": "laplace_distances",
     "learned_kernel": "learned_kernel_lags",
     "particles": "particle_bars",
     "pit": "pit_bars",

@@ -15,6 +15,7 @@ from mercer.plot import (
     evidence_curve,
     interval_coverage,
     label_errors,
+    laplace_distance,
     learned_kernel,
     particles,
     pit,
@@ -131,6 +132,13 @@ def relevance_svg(
     """Draw the weights of the inputs."""
     fig = bare_figure(_WIDTH, 1.1 + 0.36 * min(len(names), 30))
     relevance(weights, names, prior_interval=prior_interval, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def laplace_distance_svg(rows_per_region: ArrayLike, differences: ArrayLike) -> str:
+    """Draw Laplace's error against the rows per region."""
+    fig = bare_figure(_WIDTH, 3.6)
+    laplace_distance(rows_per_region, differences, ax=fig.subplots())
     return to_svg(fig)
 
 

@@ -6,17 +6,28 @@ from typing import Any, Final
 
 import numpy as np
 
+from mercer.kernels.names import name_of_kernel
 from mercer.posterior.table import Table
-from mercer.report.figures import relevance_svg
+from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import Figure, Section, from_table
 from mercer.report.words import count, percent
 
-__all__ = ["AVERAGED", "GLOSSARY", "HOLDS_ROWS", "TITLE", "describe", "sections"]
+__all__ = [
+    "AVERAGED",
+    "GLOSSARY",
+    "HOLDS_ROWS",
+    "TITLE",
+    "describe",
+    "kernel_words",
+    "relevance_sections",
+    "sections",
+]
 
 TITLE: Final = "Gaussian process classifier"
 GLOSSARY: Final = (
     "log_weight: logarithm of an input's weight. log_signal_variance: of how far the function may "
-    "rise and fall, squared. log_density: of the posterior density, up to a constant. latent: the "
+    "rise and fall, squared. Other names that begin with log_: further parameters of the kernel. "
+    "log_density: of the posterior density, up to a constant. latent: the "
     "function itself at some of the training rows."
 )
 AVERAGED: Final = (
@@ -31,18 +42,64 @@ HOLDS_ROWS: Final = (
 
 def describe(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
-    draws = estimator.posterior_
-    label = estimator.classes_[1]
+    labels = estimator.classes_
+    if len(labels) == 2:
+        model = (
+            "The model is a smooth unknown function of the inputs; its logistic transform is the "
+            f"probability of “{labels[1]}”."
+        )
+    else:
+        model = (
+            f"The model is a smooth unknown function of the inputs for each of {len(labels)} "
+            "classes; the softmax of their values gives the probabilities."
+        )
     return (
-        f"The model is a smooth unknown function of the inputs; its logistic transform is the "
-        f"probability of “{label}”. How fast the function may change along each input, and how "
-        f"far it may rise and fall, {AVERAGED.format(count(draws.n_total))}",
+        f"{model} {kernel_words(estimator)}How fast a function may change along each input, and "
+        f"how far it may rise and fall, {AVERAGED.format(count(estimator.posterior_.n_total))}",
         f"{HOLDS_ROWS} This report holds summaries only.",
     )
 
 
+def kernel_words(estimator: Any) -> str:
+    """Name the kernel, unless it is the default."""
+    name = name_of_kernel(estimator.kernel_)
+    return "" if name == "rbf" else f"Its kernel is {name}. "
+
+
 def sections(estimator: Any) -> tuple[Section, ...]:
-    """Return the section on the relevance of the inputs."""
+    """Return the sections on the relevance of the inputs and on Laplace's approximation."""
+    parts = relevance_sections(estimator)
+    if estimator.integration == "exact":
+        return (*parts, _laplace_section(estimator))
+    return parts
+
+
+def _laplace_section(estimator: Any) -> Section:
+    """Say how far Laplace's probabilities are from the exact ones, at rows of the training data."""
+    distance, in_region = estimator.training_distance()
+    text = (
+        "This model drew the function itself from its posterior. Laplace's approximation, the "
+        "default, takes the posterior of the function for a normal distribution; it is "
+        f"faster. At {count(distance.n_rows)} training rows the two probabilities differ by "
+        f"{percent(distance.mean, 1)} on average, where the noise of the draws alone would show "
+        f"{percent(distance.mean_noise, 1)}; the largest difference is "
+        f"{percent(distance.largest, 1)}, with a standard error of "
+        f"{percent(distance.largest_error, 1)}.",
+        "Where this is less than you care about, fit without integration=exact.",
+    )
+    figure = Figure(
+        laplace_distance_svg(in_region, distance.differences),
+        "Difference of the two probabilities against the training rows within a length scale, a "
+        "point a row. Line: medians of groups of rows. Both axes logarithmic.",
+        "Differences between exact and Laplace's probabilities by rows per region.",
+    )
+    return Section("laplace", "How far off is Laplace's approximation?", text, figures=(figure,))
+
+
+def relevance_sections(estimator: Any) -> tuple[Section, ...]:
+    """Return the section on the relevance of the inputs, if the kernel weighs them."""
+    if not hasattr(estimator, "relevance_"):
+        return ()
     weights = np.asarray(estimator.relevance_, dtype=np.float64)
     names = tuple(estimator.feature_labels_)
     prior = estimator.prior_weight_interval_
@@ -63,6 +120,8 @@ def sections(estimator: Any) -> tuple[Section, ...]:
         "or it acts in nearly a straight line. Weights do not say in which direction an input "
         "acts, nor that it is a cause.",
     ]
+    if len(getattr(estimator, "classes_", ())) > 2 and not estimator.shared_kernel:
+        text.append("Each class has weights of its own; shown is their average over the classes.")
     if prior is not None:
         text.append(
             "The grey band is what the prior alone says. Where a bar is about as wide as the band, "

@@ -22,7 +22,8 @@ GLOSSARY: Final = (
 def describe(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
     return (
-        "The model is a smooth unknown function of the inputs, and noise around it. How fast the "
+        "The model is a smooth unknown function of the inputs, and noise around it. "
+        f"{gp.kernel_words(estimator)}How fast the "
         "function may change along each input, how far it may rise and fall, and how large the "
         f"noise is, {gp.AVERAGED.format(count(estimator.posterior_.n_total))}",
         noise_words(estimator),
@@ -33,5 +34,8 @@ def describe(estimator: Any) -> tuple[str, ...]:
 
 def sections(estimator: Any) -> tuple[Section, ...]:
     """Return the section on the relevance of the inputs, with the curve where there is one."""
-    first, *rest = gp.sections(estimator)
-    return replace(first, figures=(*first.figures, *curve_figures(estimator))), *rest
+    relevance, curves = gp.relevance_sections(estimator), curve_figures(estimator)
+    if relevance:
+        first, *rest = relevance
+        return replace(first, figures=(*first.figures, *curves)), *rest
+    return (Section("curve", "The curve", (), figures=curves),) if curves else ()

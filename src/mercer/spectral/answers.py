@@ -19,7 +19,7 @@ __all__ = ["FunctionRegressor"]
 Array = NDArray[np.float64]
 
 
-class FunctionRegressor(NumberAnswers):
+class FunctionRegressor(NumberAnswers[NormalMixture]):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws

@@ -54,10 +54,7 @@ class SpaceArguments:
 
     def check(self) -> None:
         """Raise `UsageError` for the first one that is out of its range."""
-        if isinstance(self.kernel, str):
-            check_choice("kernel", self.kernel, (AUTO, PRECOMPUTED, *KERNELS))
-        elif not isinstance(self.kernel, Kernel) and not callable(self.kernel):
-            raise UsageError(f"kernel must be a name, a kernel or a callable; got {self.kernel!r}")
+        _check_kernel(self.kernel)
         _check_scale("lengthscale", self.lengthscale, (LEARN, MEDIAN), 0.0, is_open=True)
         _check_scale("nugget", self.nugget, (LEARN,), 0.0, is_open=False)
         check_choice("approximation", self.approximation, ("nystroem", "fourier"))
@@ -74,8 +71,25 @@ class SpaceArguments:
 
     @property
     def _is_finite_ready(self) -> bool:
-        is_named = isinstance(self.kernel, str) and self.kernel in KERNELS
+        is_named = isinstance(self.kernel, str) and self.kernel not in (AUTO, PRECOMPUTED)
         return is_named or isinstance(self.kernel, Kernel)
+
+
+def _check_kernel(value: Any) -> None:
+    if isinstance(value, str):
+        if not set(value) & set("+*("):
+            return check_choice("kernel", value, (AUTO, PRECOMPUTED, *KERNELS))
+        value = kernel_named(value)
+    if isinstance(value, Kernel):
+        is_variance = [each.kind for each in value.parameters()] == ["variance"]
+        if not is_variance and not value.has_lengthscale:
+            raise UsageError(
+                f"kernel {name_of_kernel(value)!r} has more than a variance and length scales: its "
+                "parameters would not be learned here; GPClassifier learns them"
+            )
+    elif not callable(value):
+        raise UsageError(f"kernel must be a name, a kernel or a callable; got {value!r}")
+    return None
 
 
 def _check_scale(

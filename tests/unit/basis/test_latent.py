@@ -33,9 +33,7 @@ def test_the_noise_is_what_is_left(variances: str) -> None:
 
 
 def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mercer.basis import answers
-
     model = SequentialKernelRegressor(n_particles=10, random_state=0, progress=False).fit(X, Y)
     expected = model.latent_interval(NEW)
-    monkeypatch.setattr(answers, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(SequentialKernelRegressor, "_rows_at_once", 3)
     np.testing.assert_array_equal(model.latent_interval(NEW), expected)

@@ -134,7 +134,6 @@ CHANGES = {
     "n_candidates fewer": of_state("statistics/n_candidates", lambda v: v * 0),
     "evidence nan": of_state("log_evidence", lambda v: v * np.nan),
     "evidence variance nan": of_state("evidence_variance", lambda v: v * np.nan),
-    "ess nan": of_state("least_ess", lambda v: v * np.nan),
     "square nan": of_state("statistics/square", lambda v: v * np.nan),
     "weights": of_state("particles/log_weight", lambda v: v + 1.0),
     "members twice": of_state("particles/members", lambda v: np.full_like(v, v.max())),

@@ -86,10 +86,13 @@ FIT_ROWS = {
         "the target is constant",
     ),
     "D8-huge-target": (fit_text("a,label\n1,0.5\n2,1e200\n3,7.1\n"), 3, "row 2"),
-    "D13-three-classes": (
-        lambda folder: [*fit_text("a,label\n1,x\n2,y\n3,z\n")(folder), "--model", "gp"],
+    "D13-many-classes": (
+        lambda folder: [
+            *fit_text("a,label\n" + "".join(f"{k},c{k}\n" for k in range(51)))(folder),
+            *("--model", "gp"),
+        ],
         3,
-        "3 classes",
+        "51 classes",
     ),
     "D16-control": (fit_text("\x1b[31ma,label\n1,x\n,y\n"), 3, "\\x1b[31ma"),
     "D17-missing": (lambda folder: [folder / "no.csv", "--target", "a"], 6, "no such file"),

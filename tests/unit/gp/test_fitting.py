@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.fitting import GPSettings, fit_gp
-from mercer.gp.hyperparameters import default_prior, paper_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.fitting import fit_gp
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.fitting import GPSettings
+from mercer.gp.priors import kernel_prior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.sampling.driver import RunOptions
 from support.gp_cases import problem
@@ -23,7 +24,7 @@ def test_draws_hold_what_predictions_need() -> None:
     }  # fmt: skip
     assert (draws.n_chains, draws.n_draws) == (2, 12)
     assert draws.monitored == ("log_signal_variance", "log_weight", "latent")
-    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), default_prior(2))
+    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), kernel_prior(2))
     for chain in range(2):
         theta = np.r_[
             draws.variables["log_signal_variance"][chain, -1],
@@ -53,9 +54,9 @@ def test_map_is_one_point_without_spread() -> None:
 
 
 def test_settings_name_the_prior() -> None:
-    for name, expected in (("paper", paper_prior(3)), ("wide", default_prior(3))):
+    for name, expected in (("paper", kernel_prior(3, "paper")), ("wide", kernel_prior(3))):
         prior = GPSettings("hmc", name, None, None).prior_of(3)
         np.testing.assert_array_equal(prior.mean, expected.mean)
         np.testing.assert_array_equal(prior.std, expected.std)
-    np.testing.assert_array_equal(default_prior(3).mean, [1.0] + [-1.0 - np.log(3.0)] * 3)
-    np.testing.assert_array_equal(paper_prior(3).std, np.full(4, 3.0))
+    np.testing.assert_array_equal(kernel_prior(3).mean, [1.0] + [-1.0 - np.log(3.0)] * 3)
+    np.testing.assert_array_equal(kernel_prior(3, "paper").std, np.full(4, 3.0))

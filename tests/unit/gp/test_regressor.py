@@ -79,9 +79,3 @@ def test_too_many_rows_for_one_function_are_refused(monkeypatch: pytest.MonkeyPa
     assert model.sample_y(Z[:5], 2).shape == (2, 5)
     with pytest.raises(DataError, match="give fewer at a time"):
         model.sample_y(Z)
-
-
-def test_d12_too_many_rows() -> None:
-    rows = np.zeros((5001, 1))
-    with pytest.raises(DataError, match=r"5001 rows need matrices of 0.2 GB"):
-        tiny().fit(rows, rows[:, 0])

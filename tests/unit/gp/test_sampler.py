@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.hyperparameters import default_prior, paper_start
-from mercer.gp.model import HyperparameterPosterior
-from mercer.gp.sampler import Recorder, find_maximum, make_sampler, paper_hmc
+from mercer.gp.binary.model import HyperparameterPosterior, Recorder
+from mercer.gp.priors import kernel_prior, paper_start
+from mercer.gp.sampler import find_maximum, make_sampler, paper_hmc
 from mercer.sampling.hmc import HMC
+from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
 from support.gp_cases import posterior
 
@@ -41,7 +42,7 @@ def test_the_covariance_is_the_inverse_hessian_and_no_wider_than_the_prior() -> 
 
 def test_where_data_say_nothing_the_prior_is_the_bound() -> None:
     base = posterior(2, 2)
-    model = HyperparameterPosterior(np.zeros((2, 2)), base.y, base.kernel, default_prior(2))
+    model = HyperparameterPosterior(np.zeros((2, 2)), base.y, base.kernel, kernel_prior(2))
     maximum = find_maximum(model, with_covariance=True)
     assert maximum.covariance is not None
     np.testing.assert_allclose(maximum.covariance[1:, 1:], 4.0 * np.eye(2), atol=1e-6)
@@ -49,7 +50,7 @@ def test_where_data_say_nothing_the_prior_is_the_bound() -> None:
 
 def test_paper_settings() -> None:
     model = posterior(12, 2)
-    sampler = paper_hmc(model, Recorder(model.y, np.arange(3)), n_leapfrog=20, step_size=0.1)
+    sampler = paper_hmc(model, Recorder(model, np.arange(3)), n_leapfrog=20, step_size=0.1)
     state = sampler.init(np.random.default_rng(0))
     np.testing.assert_array_equal(state.point.position, [0.0, -2.0, -2.0])
     np.testing.assert_array_equal(paper_start(2), [0.0, -2.0, -2.0])
@@ -60,7 +61,7 @@ def test_paper_settings() -> None:
 def test_recorder_names_the_parts() -> None:
     model = posterior(12, 2)
     point = model.evaluate(np.array([0.5, -1.0, -2.0]))
-    record = Recorder(model.y, np.array([2, 5]))(point)
+    record = Recorder(model, np.array([2, 5]))(point)
     assert record["log_signal_variance"] == 0.5
     np.testing.assert_array_equal(record["log_weight"], [-1.0, -2.0])
     assert record["log_density"] == point.log_density
@@ -71,11 +72,13 @@ def test_recorder_names_the_parts() -> None:
     assert 0.5 < ratio[0] <= 1.0
 
 
-@pytest.mark.parametrize(("inference", "kind"), [("hmc", HMC), ("nuts", NUTS)])
+@pytest.mark.parametrize(
+    ("inference", "kind"), [("hmc", HMC), ("nuts", NUTS), ("metropolis", Metropolis)]
+)
 def test_starts_are_draws_of_the_gaussian(inference: str, kind: type) -> None:
     model = posterior(12, 2)
     maximum = find_maximum(model, with_covariance=True)
-    sampler = make_sampler(inference, model, maximum, Recorder(model.y, np.arange(3)))
+    sampler = make_sampler(inference, model, maximum, Recorder(model, np.arange(3)))
     assert isinstance(sampler, kind)
     rng = np.random.default_rng(1)
     starts = np.array([sampler.start(rng) for _ in range(5000)])

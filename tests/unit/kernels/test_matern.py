@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from mercer.errors import UsageError
-from mercer.kernels import matern
+from mercer.kernels import matern, rows
 from mercer.kernels.matern import MaternARD
 
 THETA = np.array([0.7, 0.2, -1.0])
@@ -32,7 +32,7 @@ def test_against_scikit_learn(nu: float) -> None:
 
 @each_smoothness
 def test_sees_lengthscales_in_place_of_weights(nu: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matern, "_scaled", lambda theta, X, reference: X * np.exp(-theta[1:]))
+    monkeypatch.setattr(matern, "scaled_rows", lambda w, X, reference: X * np.exp(-w))
     assert formula_error(nu) > 1e-2
 
 
@@ -41,7 +41,7 @@ def test_blocks_of_rows_change_nothing(nu: float, monkeypatch: pytest.MonkeyPatc
     kernel, A = MaternARD(nu), np.random.default_rng(3).standard_normal((15, 15))
     K = kernel.gram(THETA, X)
     gradient = kernel.gradient(THETA, X, K, A + A.T)
-    monkeypatch.setattr(matern, "_BLOCK_ENTRIES", 60)
+    monkeypatch.setattr(rows, "_BLOCK_ENTRIES", 60)
     np.testing.assert_array_equal(kernel.gram(THETA, X), K)
     np.testing.assert_allclose(kernel.gradient(THETA, X, K, A + A.T), gradient, rtol=1e-12)
 

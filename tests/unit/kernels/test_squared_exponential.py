@@ -23,9 +23,7 @@ def test_eq_8() -> None:
 
 
 def test_eq_8_sees_lengthscales_in_place_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        squared_exponential, "_scaled", lambda theta, X, reference: X * np.exp(-theta[1:])
-    )
+    monkeypatch.setattr(squared_exponential, "scaled_rows", lambda w, X, reference: X * np.exp(-w))
     assert formula_error() > 1e-2
 
 

@@ -7,6 +7,7 @@ from mercer.errors import NumericalError
 from mercer.numerics.cholesky import (
     factorise,
     invert_factored,
+    invert_lower,
     solve_factored,
     solve_lower,
     solve_positive,
@@ -88,3 +89,13 @@ def test_solve_positive(columns: int | None) -> None:
 def test_solve_positive_refuses_what_is_not_positive_definite() -> None:
     with pytest.raises(NumericalError, match="not positive definite"):
         solve_positive(np.diag([1.0, -1.0]), np.ones(2))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_invert_lower(n: int) -> None:
+    L = with_junk_above(np.linalg.cholesky(positive(n)))
+    before = L.copy()
+    inverse = invert_lower(L)
+    np.testing.assert_array_equal(L, before)
+    np.testing.assert_array_equal(np.triu(inverse, 1), 0.0)
+    np.testing.assert_allclose(inverse @ np.tril(L), np.eye(n), atol=1e-8)

@@ -4,10 +4,9 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from mercer.papers.basis_answer import Answer, Method, Problem
-from mercer.papers.basis_runs import Figures, column, figures_of, figures_table, judged, run_methods
+from mercer.papers.basis_runs import Figures, column, figures_of, figures_table, run_methods
 from mercer.papers.reproduction import Settings
 
 ZEROS = np.zeros((4, 1))
@@ -50,13 +49,3 @@ def test_table() -> None:
         "| a | 2.00 ± 1 | 3.0 | 0.2 | 0.800 | - |",
         "| published: b | 5 | 6 | - | - | - |",
     ]
-
-
-@pytest.mark.parametrize(
-    ("is_quick", "is_met", "verdict"),
-    [(False, True, "holds"), (False, False, "fails"), (True, True, "not judged")],
-)
-def test_quick_runs_judge_nothing(is_quick: bool, is_met: bool, verdict: str) -> None:
-    claim = judged(Settings(is_quick=is_quick), "words", "yes", "no", is_met, "note")
-    assert claim.verdict == verdict
-    assert (claim.note == "note") is not is_quick

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.errors import DataError
+from mercer.errors import DataError, UsageError
 from mercer.features.fourier import FourierMap
 from mercer.features.nystroem import NystroemMap
 from mercer.kernels.linear import Linear
 from mercer.kernels.matern import MaternARD
+from mercer.kernels.names import kernel_named
 from mercer.sphere import candidates as module
 from mercer.sphere.candidates import SpaceArguments, make_candidates
 from mercer.sphere.covariance import median_distance
@@ -58,7 +59,8 @@ def test_kernels_that_are_compared() -> None:
 @pytest.mark.parametrize(
     ("kernel", "name"),
     [(MaternARD(1.5), "matern32"), (Linear(), "linear"), (lambda A, B: A @ B.T, "<lambda>"),
-     ("polynomial", "polynomial")],
+     ("polynomial", "polynomial"), ("polynomial(3)", "polynomial(3)"),
+     ("isotropic(matern32)", "isotropic(matern32)")],
 )  # fmt: skip
 def test_kernels_of_any_kind(kernel, name: str) -> None:
     ((one,), _) = make(kernel, nugget=0.2)
@@ -105,3 +107,9 @@ def test_too_many_rows_for_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> Non
         make()
     for kernel, rank in (("linear", None), ("rbf", 4)):
         assert len(make(kernel, rank=rank)[0]) == 1
+
+
+@pytest.mark.parametrize("kernel", ["rbf + linear", kernel_named("periodic")])
+def test_a_kernel_whose_parameters_would_stay_unlearned_is_refused(kernel) -> None:
+    with pytest.raises(UsageError, match="more than a variance and length scales"):
+        SpaceArguments(kernel, "learn", 0.0, None, "nystroem", fit_intercept=True).check()

@@ -118,7 +118,6 @@ class ClassFilter:
             log_evidence=0.0,
             evidence_variance=0.0,
             n_ancestors=N,
-            least_ess=float(N),
         )
 
     def learn(
@@ -167,7 +166,6 @@ class ClassFilter:
     def _resampled(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         particles = state.particles
         ess = effective_sample_size(particles.log_weight)
-        state = replace(state, least_ess=min(state.least_ess, ess))
         if ess >= 0.5 * self.n_particles:
             return state
         chosen = resample(rng, np.exp(particles.log_weight), self.scheme)

@@ -65,7 +65,7 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     new = slots[slots >= r]
     require(0 <= r <= R and new.tolist() == list(range(r, r + len(new))), "is_waiting")
     require(r + len(new) == min(n, R), "n_candidates")
-    totals = np.array([state.log_evidence, state.evidence_variance, state.least_ess])
+    totals = np.array([state.log_evidence, state.evidence_variance])
     require(is_finite(totals), "log_evidence")
 
 

@@ -54,8 +54,6 @@ class ClassState:
         Of its logarithm, to first order, from the resamplings so far.
     n_ancestors : int
         Distinct ancestors of the particles after the last fifty rows.
-    least_ess : float
-        Smallest effective sample size yet.
     """
 
     particles: ClassParticles
@@ -68,7 +66,6 @@ class ClassState:
     log_evidence: float
     evidence_variance: float
     n_ancestors: int
-    least_ess: float
 
     @property
     def n_held(self) -> int:

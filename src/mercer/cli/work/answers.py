@@ -91,7 +91,7 @@ class _Classes:
     @property
     def names(self) -> tuple[str, ...]:
         more: tuple[str, ...] = ()
-        if hasattr(self.estimator, "latent"):
+        if self._has_latent:
             more = ("latent_mean", "latent_sd")
         elif hasattr(self.estimator, "clean_proba"):
             more = (*(f"clean_{label}" for label in self.classes), "vote_margin")
@@ -103,9 +103,14 @@ class _Classes:
         held = HeldClasses(y, proba[known]) if len(known) else None
         return dict(zip(self.names, values, strict=True)), held
 
+    @property
+    def _has_latent(self) -> bool:
+        """Whether there is one function to speak of: that of two classes."""
+        return len(self.classes) == 2 and hasattr(self.estimator, "latent")
+
     def _more(self, X: Array) -> list[Array]:
         """Return what a model says beyond probabilities of the recorded label."""
-        if hasattr(self.estimator, "latent"):
+        if self._has_latent:
             mean, variance = self.estimator.latent(X)
             return [mean, np.sqrt(variance)]
         if hasattr(self.estimator, "clean_proba"):

@@ -115,10 +115,11 @@ def _describe_model(
     if options.model == "auto":
         first = able_models(table.task.name, 0)[0]
         why = "auto"
-        if entry is not first and table.classes:
+        n_classes = len(table.classes or ())
+        if entry is not first and n_classes > first.max_classes:
             why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
         elif entry is not first:
-            why = f"auto: above {first.auto_rows} rows {first.name} takes too long"
+            why = f"auto: above {first.most_rows(n_classes)} rows {first.name} takes too long"
     session.say("model", f"{entry.name}, {entry.summary} ({why})")
 
 

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
 
 
-class ProcessRegressor(NumberAnswers):
+class ProcessRegressor(NumberAnswers[NormalMixture]):
     """Base of `GPRegressor`: all that needs the draws only."""
 
     # More than elsewhere: each block costs a factorisation a draw.

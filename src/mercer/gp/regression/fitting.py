@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import DataError
-from mercer.gp.fitting import FittedGP, GPSettings, fit_posterior, monitored_rows
-from mercer.gp.hyperparameters import paper_start
+from mercer.gp.choosing import choose_rows
+from mercer.gp.fitting import (
+    FittedGP,
+    GPSettings,
+    fit_posterior,
+    kernel_labels,
+    monitored_rows,
+)
+from mercer.gp.priors import noise_prior, paper_start, places_of_weights, prior_start
 from mercer.gp.regression.model import RegressionPosterior, RegressionRecorder
-from mercer.kernels.names import kernel_named
+from mercer.gp.regression.predict import function_draws
 from mercer.numerics.normal_prior import NormalPrior
-from mercer.sampling.driver import Labels, RunOptions
+from mercer.random import stream
+from mercer.sampling.driver import RunOptions
 
-__all__ = ["MOST_ROWS", "RegressionSettings", "check_size", "fit_regression"]
+__all__ = ["RegressionSettings", "choose_regression_rows", "fit_regression"]
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 5000
-_MONITORED = ("log_signal_variance", "log_weight", "log_noise_variance", "latent")
-# log s2 ~ N(-3, 3^2), s2 in squared standard deviations of the target: of the noise's standard
-# deviation 90 % lie between a fiftieth and 2.6 of these. The paper's prior of all log parameters.
-_NOISE_MEAN, _NOISE_STD, _NOISE_START = -3.0, 3.0, -2.0
+_NOISE_START = -2.0
 # Of all log weights, from one start of a search to the next: length scales down to a fiftieth.
 _SHIFTS = (0.0, 3.0, 5.5, 8.0)
 
@@ -36,20 +39,17 @@ class RegressionSettings:
     Attributes
     ----------
     common : GPSettings
-    kernel : str
-        Name of a kernel with one weight per input.
     log_noise_variance : float or None
         Of standardised targets, where it is known.
     """
 
     common: GPSettings
-    kernel: str
     log_noise_variance: float | None
 
     def as_options(self) -> dict[str, Any]:
         """Return the options that the draws depend on, as JSON can hold them."""
-        own = {"kernel": self.kernel, "log_noise_variance": self.log_noise_variance}
-        return {**self.common.as_options("GPRegressor"), **own}
+        own = self.common.as_options("GPRegressor")
+        return {**own, "log_noise_variance": self.log_noise_variance}
 
     def posterior(self, X: Array, y: Array) -> RegressionPosterior:
         """Return the posterior of the hyperparameters, with its prior and its starts.
@@ -58,18 +58,15 @@ class RegressionSettings:
         that with many inputs rows are not all alone. The others have shorter length scales: from
         a long one the search takes a fast function for noise.
         """
-        d = X.shape[1]
-        prior, start = self.common.prior_of(d), paper_start(d)
-        if self.common.prior != "paper":
-            start[1:] = prior.mean[1:]
-        starts = [start + np.append(0.0, np.full(d, shift)) for shift in _SHIFTS]
+        d, kernel, prior = X.shape[1], self.common.make_kernel(), self.common.prior_of(X.shape[1])
+        is_paper = self.common.prior == "paper"
+        start = paper_start(d, kernel) if is_paper else prior_start(d, kernel, prior)
+        starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
         if self.log_noise_variance is None:
-            means, stds = np.append(prior.mean, _NOISE_MEAN), np.append(prior.std, _NOISE_STD)
-            prior = NormalPrior(means, stds)
+            mean, std = noise_prior(d, self.common.prior)
+            prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))
             starts = [np.append(each, _NOISE_START) for each in starts]
-        return RegressionPosterior(
-            X, y, kernel_named(self.kernel), prior, tuple(starts), self.log_noise_variance
-        )
+        return RegressionPosterior(X, y, kernel, prior, tuple(starts), self.log_noise_variance)
 
 
 def fit_regression(
@@ -78,21 +75,22 @@ def fit_regression(
     """Draw hyperparameters for standardised inputs (n, d) and targets (n,)."""
     model = settings.posterior(X, y)
     recorder = RegressionRecorder(model, monitored_rows(options, len(y)))
-    labels = Labels({"log_weight": names}, _MONITORED)
+    labels = kernel_labels(model.kernel, names, "log_noise_variance")
     return fit_posterior(model, recorder, settings.common, options, labels)
 
 
-def check_size(n: int) -> None:
-    """Refuse more rows than matrices of n x n numbers are for, before any is made.
+def choose_regression_rows(
+    X: Array, y: Array, limit: int, settings: RegressionSettings, options: RunOptions
+) -> NDArray[np.int64]:
+    """Choose ``limit`` of the standardised rows, those that tell most of the function."""
+    first_settings = replace(settings, common=settings.common.at_maximum())
 
-    Raises
-    ------
-    DataError
-        With the memory that they would take, and what to do.
-    """
-    if n > MOST_ROWS:
-        raise DataError(
-            f"{n} rows need matrices of {8e-9 * n**2:.1f} GB each, and hours: a Gaussian process "
-            f"is for {MOST_ROWS} rows at most; take some of the rows, or BaNKRegressor (--model "
-            "spectral), whose time is linear in the rows"
-        )
+    def look(first: NDArray[np.int64], pool: Array) -> list[tuple[Array, Array]]:
+        names = tuple(map(str, range(X.shape[1])))
+        own = replace(options, run=None)
+        draws = fit_regression(X[first], y[first], first_settings, own, names).draws
+        functions = function_draws(draws, X[first], settings.common.make_kernel())
+        return [(functions.theta[0], np.full(len(pool), 1.0 / functions.noise_variance[0]))]
+
+    rng = stream(options.entropy, "rows", 1)
+    return choose_rows(X, settings.common.make_kernel(), limit, rng, look)

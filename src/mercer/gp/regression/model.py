@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import is_within_range, no_density
+from mercer.gp.parameters import named_parameters
 from mercer.gp.regression.evidence import fit_exact
 from mercer.kernels.base import Kernel
 from mercer.numerics.normal_prior import NormalPrior
@@ -20,22 +21,21 @@ __all__ = ["NOISE_FLOOR", "RegressionPosterior", "RegressionRecorder", "whole_no
 
 Array = NDArray[np.float64]
 
-# The variance of the noise is never below this times 1 + v0: targets without any noise, or all
+# The variance of the noise is never below this times 1 + v0, v0 the variance of the function
+# averaged over the rows: targets without any noise, or all
 # the same, then have a proper posterior. The rounding of a factor of K + s2 I is about 1e-16 n v0,
 # at 5000 rows a thousandth of it.
 NOISE_FLOOR = 1e-9
 
 
-def whole_noise_variance(log_signal_variance: Array, log_noise_variance: Array) -> Array:
+def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> Array:
     """Variance of the noise with its floor: e^t + 1e-9 (1 + v0); arrays of the same shape."""
-    return np.asarray(
-        np.exp(log_noise_variance) + NOISE_FLOOR * (1.0 + np.exp(log_signal_variance))
-    )
+    return np.asarray(np.exp(log_noise_variance) + NOISE_FLOOR * (1.0 + signal_variance))
 
 
 @dataclass(frozen=True)
 class RegressionPosterior:
-    """log p(theta | y) up to a constant, theta = log(v0, w_1, .., w_d[, noise variance]).
+    """log p(theta | y) up to a constant: log parameters of the kernel[, of the noise's variance].
 
     Attributes
     ----------
@@ -44,7 +44,6 @@ class RegressionPosterior:
     y : ndarray of shape (n,)
         Standardised targets.
     kernel : Kernel
-        Its first parameter is the logarithm of its variance v0.
     prior : NormalPrior
         Over theta, shape (p,).
     starts : tuple of ndarray of shape (p,)
@@ -76,16 +75,17 @@ class RegressionPosterior:
         if not is_within_range(theta):
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
         kernel_theta, log_noise = self.split(theta)
-        noise = float(whole_noise_variance(kernel_theta[0], np.asarray(log_noise)))
+        signal = self.kernel.diagonal(kernel_theta, self.X).mean()
+        noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
         K = self.kernel.gram(kernel_theta, self.X, out=self.workspace.take("gram", n))
         try:
             fit = fit_exact(K, self.y, noise, self.workspace.take("factor", n))
         except NumericalError:
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
         trace = float(fit.adjoint.trace())
+        fit.adjoint.ravel()[:: n + 1] += NOISE_FLOOR * trace / n  # the floor moves with the kernel
         gradient = np.zeros_like(theta)
         gradient[: len(kernel_theta)] = self.kernel.gradient(kernel_theta, self.X, K, fit.adjoint)
-        gradient[0] += NOISE_FLOOR * np.exp(kernel_theta[0]) * trace
         if self.log_noise_variance is None:
             gradient[-1] = np.exp(log_noise) * trace
         return Point(
@@ -127,8 +127,7 @@ class RegressionRecorder:
         """Return log parameters, log density and evidence, function and dual coefficients."""
         kernel_theta, log_noise = self.model.split(point.position)
         return {
-            "log_signal_variance": kernel_theta[0],
-            "log_weight": kernel_theta[1:],
+            **named_parameters(self.model.kernel, self.model.X.shape[1], kernel_theta),
             "log_noise_variance": np.asarray(log_noise),
             "log_density": np.asarray(point.log_density),
             "log_evidence": point.extra["log_evidence"],

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from mercer.gp.parameters import stacked_parameters
 from mercer.gp.regression.evidence import noisy_factor
 from mercer.gp.regression.model import whole_noise_variance
 from mercer.kernels.base import Kernel
@@ -113,9 +114,10 @@ class FunctionDraws:
 
 def function_draws(draws: Draws, X: Array, kernel: Kernel) -> FunctionDraws:
     """Take what predictions need out of the draws of a fit to standardised rows X (n, d)."""
-    log_v0, log_noise = draws.flat("log_signal_variance"), draws.flat("log_noise_variance")
-    theta = np.column_stack([log_v0, draws.flat("log_weight")])
-    noise = whole_noise_variance(log_v0, log_noise)
+    values = {name: draws.flat(name) for name in draws.variables}
+    theta = stacked_parameters(kernel, values)
+    signal = np.array([kernel.diagonal(each, X).mean() for each in theta])
+    noise = whole_noise_variance(signal, values["log_noise_variance"])
     return FunctionDraws(X, kernel, theta, noise, draws.flat("dual_coef"))
 
 

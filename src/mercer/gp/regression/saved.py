@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.saved import Common, require
 from mercer.estimation.target_scale import TargetScale
+from mercer.gp.parameters import shapes_of_parameters
 from mercer.gp.regression.model import NOISE_FLOOR
+from mercer.gp.regression.predict import function_draws
 from mercer.gp.saved import check_draws, restore_rows
+from mercer.kernels.base import Kernel
 
 __all__ = ["restore"]
 
 Array = NDArray[np.float64]
 
 
-def restore(parts: ModelParts) -> tuple[Common, Array, Array, TargetScale]:
+def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, TargetScale]:
     """Put a regressor together again: what is common, standardised rows, targets, their scale.
 
     Raises
@@ -31,11 +34,12 @@ def restore(parts: ModelParts) -> tuple[Common, Array, Array, TargetScale]:
     centre, scale = float(parts.fields["target_centre"]), float(parts.fields["target_scale"])
     require(math.isfinite(centre) and 0.0 < scale < math.inf, "centre and scale of the target")
     require(bool((np.abs(y) <= 1.01 * math.sqrt(n)).all()), "targets")  # they are standardised
-    log_parameters = {"log_signal_variance": (), "log_weight": (d,), "log_noise_variance": ()}
+    log_parameters = {**shapes_of_parameters(kernel, d), "log_noise_variance": ()}
     shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
     check_draws(common.draws, shapes, tuple(log_parameters))
     # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
-    signal = 1.0 + np.exp(common.draws.flat("log_signal_variance"))
-    largest = (np.abs(common.draws.flat("dual_coef")).max(axis=1) * signal).max()
+    functions = function_draws(common.draws, X, kernel)
+    signal = np.array([kernel.diagonal(theta, X).mean() for theta in functions.theta])
+    largest = (np.abs(functions.dual_coef).max(axis=1) * (1.0 + signal)).max()
     require(bool(largest <= 1.01 * np.linalg.norm(y) / NOISE_FLOOR), "draws of dual_coef")
     return common, X, y, TargetScale(centre, scale)

@@ -110,7 +110,6 @@ CHANGES = {
     "signs": of_state("rows/sign", lambda v: 0.5 * v),
     "evidence nan": of_state("log_evidence", lambda v: v * np.nan),
     "evidence variance nan": of_state("evidence_variance", lambda v: v * np.nan),
-    "ess nan": of_state("least_ess", lambda v: v * np.nan),
     "weights": of_state("particles/log_weight", lambda v: v + 1.0),
     "members twice": of_state("particles/members", lambda v: np.full_like(v, v.max())),
     "scale 0": of_state("particles/scale", lambda v: 0.0 * v),

@@ -21,7 +21,7 @@ def test_the_prior_must_be_of_all_parameters() -> None:
 
 
 def test_noise_has_a_floor_that_grows_with_the_function() -> None:
-    noise = whole_noise_variance(np.array([0.0, 2.0, -40.0]), np.array([0.0, -40.0, -40.0]))
+    noise = whole_noise_variance(np.exp([0.0, 2.0, -40.0]), np.array([0.0, -40.0, -40.0]))
     expected = [1.0 + 2.0 * NOISE_FLOOR, NOISE_FLOOR * (1.0 + np.exp(2.0)), NOISE_FLOOR]
     np.testing.assert_allclose(noise, expected, rtol=1e-8)
 

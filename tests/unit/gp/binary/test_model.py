@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.gp.hyperparameters import default_prior
-from mercer.gp.model import HyperparameterPosterior
+from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.priors import kernel_prior
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from support.gp_cases import problem
 
@@ -11,4 +11,4 @@ from support.gp_cases import problem
 def test_the_prior_must_be_of_the_kernels_parameters() -> None:
     X, y = problem(6, 2)
     with pytest.raises(ValueError, match="3 parameters for a kernel of 2"):
-        HyperparameterPosterior(X[:, :1], y, SquaredExponentialARD(), default_prior(2))
+        HyperparameterPosterior(X[:, :1], y, SquaredExponentialARD(), kernel_prior(2))

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 _HALVINGS = 12  # of the interval: the length is known to 2^-12
 
 
-def posterior_variance(y: Array, a: Array, gain: Array, prior_variance: float) -> Array:
+def posterior_variance(y: Array, a: Array, gain: Array, prior_variance: Array) -> Array:
     """Variance of Laplace's posterior of f: gain/W with W = pi (1 - pi), at most the prior's."""
     proba = y - a
     weights = np.maximum(proba * (1.0 - proba), 1e-300)

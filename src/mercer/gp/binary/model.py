@@ -1,21 +1,25 @@
-"""The posterior of the hyperparameters: Laplace's evidence times a normal prior."""
+"""The posterior of the hyperparameters, Laplace's evidence times a prior; what a draw keeps."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.gp.hyperparameters import is_within_range, no_density, paper_start
-from mercer.gp.laplace import fit_laplace
+from mercer.gp.binary.correction import damped_correction, posterior_variance
+from mercer.gp.binary.laplace import fit_laplace
+from mercer.gp.hyperparameters import is_within_range, no_density
+from mercer.gp.parameters import named_parameters
+from mercer.gp.priors import paper_start
 from mercer.kernels.base import Kernel
 from mercer.numerics.normal_prior import NormalPrior
 from mercer.numerics.workspace import Workspace
 from mercer.sampling.target import Point
 
-__all__ = ["HyperparameterPosterior"]
+__all__ = ["HyperparameterPosterior", "Recorder"]
 
 Array = NDArray[np.float64]
 
@@ -51,7 +55,7 @@ class HyperparameterPosterior:
     @property
     def starts(self) -> tuple[Array, ...]:
         """The paper's start, whatever the prior."""
-        return (paper_start(self.X.shape[1]),)
+        return (paper_start(self.X.shape[1], self.kernel),)
 
     def evaluate(self, theta: Array) -> Point:
         """Log density, gradient and dual coefficients at theta.
@@ -84,3 +88,32 @@ class HyperparameterPosterior:
 
 def _outside(theta: Array, n: int) -> Point:
     return no_density(theta, {name: np.zeros(n) for name in ("a", "q", "f", "gain", "K_q")})
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Name the parts of an evaluated point that a draw of a classifier keeps.
+
+    Attributes
+    ----------
+    model : HyperparameterPosterior
+    rows : ndarray of shape (k,), int
+        The rows whose latent values are monitored.
+    """
+
+    model: HyperparameterPosterior
+    rows: NDArray[np.int64]
+
+    def __call__(self, point: Point) -> Mapping[str, Array]:
+        """Return log parameters, log density, latent values and dual coefficients."""
+        model, extra, theta = self.model, point.extra, point.position
+        y, a = model.y, extra["a"]
+        variance = posterior_variance(y, a, extra["gain"], model.kernel.diagonal(theta, model.X))
+        correction = damped_correction(y, extra["f"], variance, a, extra["q"], extra["K_q"])
+        return {
+            **named_parameters(model.kernel, model.X.shape[1], theta),
+            "log_density": np.asarray(point.log_density),
+            "latent": extra["f"][self.rows],
+            "dual_coef": a,
+            "dual_correction": correction,
+        }

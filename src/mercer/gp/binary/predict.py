@@ -7,22 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from mercer.gp.laplace import curvature_factor
+from mercer.gp.binary.laplace import curvature_factor
 from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
 from mercer.numerics.workspace import Workspace
 
-__all__ = ["LatentDraws", "latent_moments", "success_probability"]
+__all__ = ["FunctionMoments", "LatentDraws", "latent_moments", "success_probability"]
 
 Array = NDArray[np.float64]
 
 _BLOCK = 512  # rows predicted at a time
+
+
+class FunctionMoments(Protocol):
+    """Draws that say how f is distributed at new rows: `LatentDraws`, or draws of f itself."""
+
+    def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield (rows, mean, variance) of f at rows of X, for every draw and block of rows."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -78,15 +87,16 @@ class LatentDraws:
                 yield rows, cross @ mean_coef, np.maximum(variance, 0.0)
 
 
-def success_probability(draws: LatentDraws, X: Array) -> Array:
+def success_probability(draws: FunctionMoments, X: Array) -> Array:
     """Probability of target 1, averaged over the latent value and over draws (eq. 9)."""
-    total = np.zeros(len(X))
+    count, total = np.zeros(len(X)), np.zeros(len(X))
     for rows, mean, variance in draws.moments(X):
+        count[rows] += 1.0
         total[rows] += expected_logistic(mean, variance)
-    return total / len(draws.theta)
+    return total / count
 
 
-def latent_moments(draws: LatentDraws, X: Array) -> tuple[Array, Array]:
+def latent_moments(draws: FunctionMoments, X: Array) -> tuple[Array, Array]:
     """Posterior mean and variance of f: mean of variances plus variance of means."""
     count = np.zeros(len(X))
     mean, spread, variance = np.zeros(len(X)), np.zeros(len(X)), np.zeros(len(X))

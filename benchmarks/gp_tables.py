@@ -1,0 +1,115 @@
+"""Tables of Gaussian processes beside their peers, for `benchmarks.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.markdown import table
+
+__all__ = ["GP_TABLES"]
+
+Metrics = dict[str, Any]
+
+
+def _theta(metrics: Metrics) -> list[str]:
+    header = ["method", "smallest ESS a CPU second", "smallest ESS", "CPU s"]
+    header += ["warm-up, draws", "log score"]
+    lines = table(
+        header,
+        [
+            [
+                row["method"],
+                f"{row['ess_per_second']:g}",
+                f"{row['min_ess']:g}",
+                f"{row['cpu_seconds']:g}",
+                f"{row['n_warmup']}, {row['n_draws']}",
+                f"{row['log_score']:.4f} ± {row['log_score_standard_error']:.4f}",
+            ]
+            for row in metrics["means"]
+        ],
+    )
+    ratios = " and ".join(f"{ratio:g} ({what})" for what, ratio in metrics["ratios"].items())
+    score, error = metrics["log_score_of_full_models"]
+    text = (
+        f"Beside {metrics['best_peer']}, the best of the three: {ratios}. "
+        f"Log score of all chains of the three: {score:.4f} ± {error:.4f}."
+    )
+    return [*lines, "", text]
+
+
+def _map(metrics: Metrics) -> list[str]:
+    header = ["n, d", "mercer, s", "scikit-learn, s", "ratio", "evidence, mercer"]
+    header += ["evidence, scikit-learn"]
+    return table(
+        header,
+        [
+            [
+                f"{row['n']}, {row['d']}",
+                row["mercer_seconds"],
+                row["sklearn_seconds"],
+                row["ratio"],
+                f"{row['mercer_evidence']:.3f}",
+                f"{row['sklearn_evidence']:.3f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _calibration(metrics: Metrics) -> list[str]:
+    header = ["data", "method", "log score", "error", "less mercer, map", "less mercer, hmc"]
+
+    def difference(row: Metrics, name: str) -> str:
+        pair = row["less_mercer"].get(name)
+        return "" if pair is None else f"{pair[0]:.3f} ± {pair[1]:.3f}"
+
+    return table(
+        header,
+        [
+            [
+                row["data"],
+                row["method"],
+                f"{row['log_score']:.3f}",
+                f"{100 * row['error_rate']:.1f} %",
+                difference(row, "mercer, map"),
+                difference(row, "mercer, hmc"),
+            ]
+            for row in metrics["means"]
+        ],
+    )
+
+
+def _time(metrics: Metrics) -> list[str]:
+    header = ["n", "BLAS threads", "a gradient, s", "search of the maximum, s", "memory, GiB"]
+    keys = ["n", "n_threads", "gradient_seconds", "search_seconds", "peak_gib"]
+    return table(header, [[row[key] for key in keys] for row in metrics["sizes"]])
+
+
+def _choice(metrics: Metrics) -> list[str]:
+    names = {"labels": "classes", "arm": "numbers"}
+    header = ["problem", "rows", "fitted", "error", "log score", "seconds"]
+    return table(
+        header,
+        [
+            [
+                names[row["problem"]],
+                row["rows"],
+                f"{row['n_fitted']} of {row['n_train']}",
+                f"{row['error']:.4f}",
+                f"{row['log_score']:.4f}",
+                f"{row['seconds']:.3g}",
+            ]
+            for row in metrics["choices"]
+        ],
+    )
+
+
+#: Name of the table -> scenario, and what makes its lines from the metrics.
+GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
+    "gp-theta-peers": ("gp-theta-peers-v1", _theta),
+    "gp-map": ("gp-map-v1", _map),
+    "gp-calibration": ("gp-calibration-v1", _calibration),
+    "gp-size": ("gp-size-v1", _time),
+    "gp-choice": ("gp-size-v1", _choice),
+}

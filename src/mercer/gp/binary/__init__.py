@@ -1,0 +1,1 @@
+"""Two classes: one latent function, integrated out by Laplace's approximation."""

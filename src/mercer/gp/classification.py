@@ -1,0 +1,212 @@
+"""A classifier of two classes or of several: how it is fitted, stored and asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UsageError
+from mercer.estimation.saved import require
+from mercer.gp.binary.fitting import fit_gp
+from mercer.gp.binary.predict import (
+    FunctionMoments,
+    LatentDraws,
+    latent_moments,
+    success_probability,
+)
+from mercer.gp.choosing import choose_rows
+from mercer.gp.compilation import compile_loops
+from mercer.gp.exact.distance import PredictiveDistance, predictive_distance, rows_per_region
+from mercer.gp.exact.fitting import fit_exactly
+from mercer.gp.exact.predict import ExactDraws
+from mercer.gp.fitting import FittedGP, GPSettings
+from mercer.gp.parameters import shapes_of_parameters, stacked_parameters
+from mercer.gp.saved import check_draws
+from mercer.gp.several import predict as several
+from mercer.gp.several.fitting import fit_several
+from mercer.gp.several.naming import class_shapes, class_thetas
+from mercer.kernels.base import Kernel
+from mercer.likelihoods.softmax import one_hot
+from mercer.posterior.draws import Draws
+from mercer.random import stream
+from mercer.sampling.driver import RunOptions
+from mercer.sampling.progress import tell
+
+__all__ = ["ClassAnswers", "ClassTask"]
+
+Array = NDArray[np.float64]
+
+_MOST_COMPARED = 800  # draws, evenly spaced, of the exact and of Laplace's predictions
+
+
+class ClassAnswers(Protocol):
+    """What draws say of new rows."""
+
+    def probabilities(self, X: Array) -> Array:
+        """Probabilities of the classes at standardised rows X (m, d): shape (m, C)."""
+        ...
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent values: both (m,) for two classes, else (m, C)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClassTask:
+    """The training rows of a classifier, and what is modelled of them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Standardised inputs.
+    codes : ndarray of shape (n,)
+        Classes, 0 to C - 1, as floats.
+    classes : tuple of str
+        Their names.
+    kernel : Kernel
+    is_shared : bool
+        Whether several classes have the hyperparameters in common.
+    is_exact : bool
+        Whether the latent function is drawn, not approximated by Laplace; of two classes.
+    """
+
+    X: Array
+    codes: Array
+    classes: tuple[str, ...]
+    kernel: Kernel
+    is_shared: bool
+    is_exact: bool = False
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes: one latent function, in logits of the second."""
+        return len(self.classes) == 2
+
+    def fit(self, settings: GPSettings, options: RunOptions, names: tuple[str, ...]) -> FittedGP:
+        """Draw the hyperparameters."""
+        compile_loops(lambda line: tell(line, options.progress))
+        if self.is_binary:
+            fit = fit_exactly if self.is_exact else fit_gp
+            return fit(self.X, self.codes, settings, options, names)
+        codes = self.codes.astype(np.int64)
+        return fit_several(
+            self.X, codes, settings, options, names, self.classes, is_shared=self.is_shared
+        )
+
+    def chosen(self, limit: int, settings: GPSettings, options: RunOptions) -> ClassTask:
+        """Return the task of ``limit`` of the rows, those that tell most of the functions."""
+        first_settings = settings.at_maximum()
+
+        def look(first: NDArray[np.int64], X: Array) -> list[tuple[Array, Array]]:
+            part = replace(self, X=self.X[first], codes=self.codes[first], is_exact=False)
+            names = tuple(map(str, range(X.shape[1])))
+            draws = part.fit(first_settings, replace(options, run=None), names).draws
+            proba = part.answers(draws, is_corrected=True).probabilities(X)
+            precision = proba * (1.0 - proba)
+            theta = part.thetas(draws)[0]
+            if self.is_binary:
+                return [(theta, precision[:, 1])]
+            return [(theta[k % len(theta)], column) for k, column in enumerate(precision.T)]
+
+        rng = stream(options.entropy, "rows", 1)
+        rows = choose_rows(self.X, self.kernel, limit, rng, look, self.codes)
+        return replace(self, X=self.X[rows], codes=self.codes[rows])
+
+    def thetas(self, draws: Draws) -> Array:
+        """Return the log parameters of all draws: (S, p), of several classes (S, C or 1, p)."""
+        values = {name: draws.flat(name) for name in self.shapes()}
+        if self.is_binary:
+            return stacked_parameters(self.kernel, values)
+        return class_thetas(self.kernel, len(self.classes), values, is_shared=self.is_shared)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the log parameters of one draw."""
+        d = self.X.shape[1]
+        if self.is_binary:
+            return shapes_of_parameters(self.kernel, d)
+        return class_shapes(self.kernel, d, len(self.classes), is_shared=self.is_shared)
+
+    def shape_of_coef(self) -> tuple[int, ...]:
+        """Return the shape of the dual coefficients of one draw."""
+        n = len(self.codes)
+        return (n,) if self.is_binary else (len(self.classes), n)
+
+    def check(self, draws: Draws) -> None:
+        """Refuse classes and draws of a file that cannot be of these rows.
+
+        Raises
+        ------
+        ValueError
+            If something is missing or does not fit; the reader of the file names it.
+        """
+        n_classes = len(self.classes)
+        require(bool(np.isin(self.codes, np.arange(n_classes)).all()), "targets")
+        parameters, coef = self.shapes(), self.shape_of_coef()
+        shapes = {**parameters, "log_density": (), "dual_coef": coef, "dual_correction": coef}
+        if self.is_exact:
+            n_rows = draws.variables["latent"].shape[2:]
+            shapes |= {"exact_coef": coef, "exact_latent": n_rows, "log_laplace_error": ()}
+        check_draws(draws, shapes, tuple(parameters))
+        codes = self.codes.astype(np.int64)
+        y = self.codes if self.is_binary else one_hot(codes, n_classes)
+        is_right = np.abs(y - draws.flat("dual_coef")) <= 1.0  # a probability
+        require(bool(is_right.all()), "draws of dual_coef")
+
+    def answers(self, draws: Draws, *, is_corrected: bool) -> ClassAnswers:
+        """Return what the draws say of new rows; at the mode unless corrected."""
+        a = draws.flat("dual_coef")
+        mean_coef = a + draws.flat("dual_correction") if is_corrected else a
+        theta = self.thetas(draws)
+        if self.is_exact:
+            return _Binary(ExactDraws(self.X, self.kernel, theta, draws.flat("exact_coef")))
+        if self.is_binary:
+            return _Binary(LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef))
+        codes = self.codes.astype(np.int64)
+        return _Several(several.SoftmaxDraws(self.X, codes, self.kernel, theta, a, mean_coef))
+
+    def laplace_distance(self, draws: Draws, X: Array) -> PredictiveDistance:
+        """Hold exact draws against Laplace's probabilities at standardised rows X (m, d)."""
+        step = -(-draws.n_total // _MOST_COMPARED)
+        thinned = {name: values[:, ::step] for name, values in draws.variables.items()}
+        draws = Draws(thinned, {}, {}, ())
+        theta, a = self.thetas(draws), draws.flat("dual_coef")
+        mean_coef = a + draws.flat("dual_correction")
+        return predictive_distance(
+            ExactDraws(self.X, self.kernel, theta, draws.flat("exact_coef")),
+            LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef),
+            draws.flat("log_laplace_error"),
+            X,
+            n_chains=draws.n_chains,
+        )
+
+    def rows_per_region(self, draws: Draws, X: Array) -> Array:
+        """Training rows within about a length scale of standardised rows X (m, d)."""
+        if not self.is_binary:
+            raise UsageError(f"rows_per_region is for two classes; there are {len(self.classes)}")
+        return rows_per_region(self.kernel, self.thetas(draws), self.X, X)
+
+
+@dataclass(frozen=True)
+class _Binary:
+    draws: FunctionMoments
+
+    def probabilities(self, X: Array) -> Array:
+        p = success_probability(self.draws, X)
+        return np.column_stack([1.0 - p, p])
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        return latent_moments(self.draws, X)
+
+
+@dataclass(frozen=True)
+class _Several:
+    draws: several.SoftmaxDraws
+
+    def probabilities(self, X: Array) -> Array:
+        return several.class_probabilities(self.draws, X)
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        return several.latent_moments(self.draws, X)

@@ -1,0 +1,1 @@
+"""The exact posterior of a binary GP classifier: Laplace proposes, an estimate decides."""

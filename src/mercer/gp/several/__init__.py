@@ -1,0 +1,1 @@
+"""Several classes: a softmax of Gaussian processes, one for each class."""

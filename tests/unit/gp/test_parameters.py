@@ -1,0 +1,97 @@
+"""Log parameters of kernels by name, their priors and starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import UsageError
+from mercer.gp.parameters import input_weights, named_parameters, stacked_parameters
+from mercer.gp.priors import (
+    check_prior,
+    kernel_prior,
+    noise_prior,
+    paper_start,
+    places_of_weights,
+    prior_start,
+)
+from mercer.gp.several.naming import class_labels, class_parameters, class_shapes, class_thetas
+from mercer.kernels.names import kernel_named
+
+KERNELS = [
+    "rbf", "linear", "isotropic(rbf)", "rbf + periodic*matern32", "spectral_mixture(2)",
+    "rational_quadratic + constant",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_names_and_back(name: str) -> None:
+    kernel = kernel_named(name)
+    theta = np.random.default_rng(0).standard_normal((7, kernel.n_parameters(3)))
+    values = named_parameters(kernel, 3, theta)
+    np.testing.assert_array_equal(stacked_parameters(kernel, values), theta)
+    assert all(value.shape in ((7,), (7, 3)) for value in values.values())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_names_of_several_classes_and_back(name: str, is_shared: bool) -> None:
+    kernel = kernel_named(name)
+    n_kernels = 1 if is_shared else 4
+    thetas = np.random.default_rng(0).standard_normal((5, n_kernels, kernel.n_parameters(3)))
+    draws = [class_parameters(kernel, 3, theta) for theta in thetas]
+    values = {key: np.array([draw[key] for draw in draws]) for key in draws[0]}
+    np.testing.assert_array_equal(class_thetas(kernel, 4, values, is_shared=is_shared), thetas)
+    shapes = class_shapes(kernel, 3, 4, is_shared=is_shared)
+    assert {key: value.shape[1:] for key, value in values.items()} == shapes
+    labels = class_labels(kernel, ("a", "b", "c"), ("w", "x", "y", "z"), is_shared=is_shared)
+    assert {key: (len(label),) for key, label in labels.items()} == {
+        key: shape for key, shape in shapes.items() if shape
+    }
+
+
+def test_weights_of_the_inputs() -> None:
+    assert input_weights(kernel_named("rbf")) == "log_weight"
+    assert input_weights(kernel_named("rbf + linear")) == "log_weight"
+    assert input_weights(kernel_named("isotropic(rbf)")) is None
+    assert input_weights(kernel_named("rbf + matern12")) is None
+    np.testing.assert_array_equal(places_of_weights(kernel_named("rbf + linear"), 2), [0, 1, 1, 0])
+
+
+def test_priors_by_kind() -> None:
+    kernel = kernel_named("rbf + linear")
+    wide = kernel_prior(2, "wide", kernel)
+    np.testing.assert_allclose(wide.mean, [1.0, *[-1.0 - np.log(2.0)] * 2, 1.0])
+    np.testing.assert_allclose(wide.std, [3.0, 2.0, 2.0, 3.0])
+    own = kernel_prior(2, {"weight": (-2.0, 0.5)}, kernel)
+    np.testing.assert_allclose(own.mean, [1.0, -2.0, -2.0, 1.0])
+    np.testing.assert_allclose(own.std, [3.0, 0.5, 0.5, 3.0])
+    np.testing.assert_array_equal(kernel_prior(2, "paper", kernel).mean, np.full(4, -3.0))
+    assert noise_prior(2, {"noise": (-1, 2)}) == (-1.0, 2.0)
+    assert noise_prior(2, "wide") == noise_prior(2, "paper") == (-3.0, 3.0)
+
+
+def test_terms_that_are_alike_begin_apart() -> None:
+    kernel = kernel_named("rbf + rbf")
+    np.testing.assert_array_equal(paper_start(1, kernel), [0.0, -2.5, 0.0, -1.5])
+    start = prior_start(1, kernel, kernel_prior(1, "wide", kernel))
+    np.testing.assert_array_equal(start, [0.0, -1.5, 0.0, -0.5])
+    np.testing.assert_array_equal(paper_start(2), [0.0, -2.0, -2.0])
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ("flat", '"wide", "paper" or a mapping'),
+        (
+            {"lengthscale": (0.0, 1.0)},
+            "no parameter is a 'lengthscale'",
+        ),
+        ({"weight": (0.0, 0.0)}, "positive standard deviation"),
+        ({"weight": 1.0}, "positive standard deviation"),
+        ({"weight": (np.nan, 1.0)}, "finite mean"),
+    ],
+)
+def test_refused_priors(prior: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check_prior(prior)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.kernels import rows
+from mercer.kernels.rows import half_scatter, row_blocks, shortened_rows, turned_rows
+
+X = np.random.default_rng(1).standard_normal((9, 3))
+
+
+def test_blocks_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "_BLOCK_ENTRIES", 20)
+    taken = [np.arange(9)[block] for block in row_blocks(9, 6)]
+    assert [len(block) for block in taken] == [3, 3, 3]
+    np.testing.assert_array_equal(np.concatenate(taken), np.arange(9))
+    assert [len(np.arange(3)[block]) for block in row_blocks(3, 100)] == [1, 1, 1]
+
+
+def test_half_scatter_is_a_sum_over_pairs() -> None:
+    H = np.random.default_rng(2).standard_normal((9, 9))
+    H = H + H.T
+    expected = 0.5 * np.einsum("ij,ijl->l", H, (X[:, None] - X[None]) ** 2)
+    np.testing.assert_allclose(half_scatter(H, H.sum(1), X), expected, rtol=1e-12)
+
+
+def test_turns_keep_the_digits_of_an_angle() -> None:
+    """Many whole turns, by a power of two so that they are exact, change no angle."""
+    grid = np.round(X * 64.0) / 64.0
+    far = grid.copy()
+    far[1:] += 2.0**30
+    turns, cosine, sine = turned_rows(np.zeros(3), far, grid)
+    np.testing.assert_array_equal(turns[1:], grid[1:] - grid[0] + 2.0**30)
+    for seen, plain in ((cosine, np.cos), (sine, np.sin)):
+        np.testing.assert_allclose(seen, plain(2.0 * np.pi * (grid - grid[0])), atol=1e-14)
+
+
+def test_only_long_rows_are_shortened() -> None:
+    assert shortened_rows(X, 3) is X
+    long = np.vstack([X, 1e100 * X[:1]])
+    short = shortened_rows(long, 4)
+    np.testing.assert_array_equal(short[:9], X)
+    assert np.linalg.norm(short[9]) == pytest.approx(np.sqrt(3.0) * 1e25, rel=1e-12)
