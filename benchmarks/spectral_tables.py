@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.markdown import table
+from benchmarks.markdown import page_lines, table
 
 __all__ = ["SPECTRAL_TABLES"]
 
@@ -90,6 +90,24 @@ def _peers(metrics: Metrics) -> list[str]:
     )
 
 
+def _classes(metrics: Metrics) -> list[str]:
+    keys = ["n", "sampler", "acceptance_rate", "ms_of_a_sweep", "smallest_ess_per_second",
+            "median_ess_per_second"]  # fmt: skip
+    header = ["rows", "sampler", "accepted", "a sweep, ms", "smallest ESS / s", "median ESS / s"]
+    return table(header, [[row[key] for key in keys] for row in metrics["ess"]])
+
+
+def _class_sweeps(metrics: Metrics) -> list[str]:
+    names = list(metrics["sweeps"][0]["ms"])
+    return table(
+        ["rows", "frequencies", *(f"{name}, ms" for name in names)],
+        [
+            [row["n"], row["n_frequencies"], *(row["ms"][name] for name in names)]
+            for row in metrics["sweeps"]
+        ],
+    )
+
+
 def _claims(claims: list[dict[str, str]]) -> list[str]:
     rows = []
     for claim in claims:
@@ -114,7 +132,11 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-features": ("spectral-features-v1", _features),
     "spectral-large": ("spectral-large-v1", _large),
     "spectral-peers": ("spectral-peers-v1", _peers),
+    "spectral-classes": ("spectral-classes-v1", _classes),
+    "spectral-class-sweeps": ("spectral-classes-v1", _class_sweeps),
     "spectral-table-1": ("spectral-table-1-v1", _page),
+    "spectral-table-2": ("spectral-table-2-v1", page_lines),
+    "spectral-figure-5": ("spectral-figure-5-v1", page_lines),
     "spectral-figure-3": (
         "spectral-figures-v1",
         lambda metrics: _page(metrics["spectral-figure-3"]),

@@ -34,7 +34,7 @@ from benchmarks.workloads import friedman_rows_v1
 from mercer.features.compiled import cosines_and_sines
 from mercer.spectral.compilation import compile_loops
 from mercer.spectral.compiled import select
-from mercer.spectral.halving import decide
+from mercer.spectral.halving import decide, join
 from mercer.spectral.proposals import propose
 from mercer.spectral.ridge import draw_ridge, ridge_density
 from mercer.spectral.rows import MemoryRows
@@ -154,7 +154,8 @@ def _parts(sampler: SpectralSampler, state: SpectralState) -> tuple[Calls, Calls
     is_accepted = np.arange(len(W)) % 3 == 0
 
     def loop() -> Any:
-        joint = sampler._joint(state, products.among, products.across)
+        precisions = sampler.model.linear_precisions(state.linear_precision)
+        joint = join(state.gram, products.among, products.across, state.ridge, precisions)
         return decide(joint, log_uniform, model.posterior_shape, model.noise_rate)
 
     def ridge() -> float:

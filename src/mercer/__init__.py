@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from mercer.gp.estimator import GPClassifier as GPClassifier
     from mercer.gp.regressor import GPRegressor as GPRegressor
     from mercer.models import load as load
+    from mercer.spectral.classes.estimator import BaNKClassifier as BaNKClassifier
     from mercer.spectral.estimator import BaNKRegressor as BaNKRegressor
     from mercer.sphere.estimator import KernelGibbsClassifier as KernelGibbsClassifier
 
 __all__ = [
+    "BaNKClassifier",
     "BaNKRegressor",
     "GPClassifier",
     "GPRegressor",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BaNKClassifier": "mercer.spectral.classes.estimator",
     "BaNKRegressor": "mercer.spectral.estimator",
     "GPClassifier": "mercer.gp.estimator",
     "GPRegressor": "mercer.gp.regressor",

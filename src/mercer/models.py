@@ -84,7 +84,16 @@ MODELS = (
         estimator="GPClassifier",
         home="mercer.gp.estimator",
         summary="Gaussian process classification, hybrid Monte Carlo over hyperparameters",
-        max_classes=2,
+        max_classes=50,
+        auto_rows=1000,
+    ),
+    ModelEntry(
+        name="spectral",
+        task="classification",
+        estimator="BaNKClassifier",
+        home="mercer.spectral.classes.estimator",
+        summary="BaNK: random Fourier features whose spectral density is learned, for classes",
+        max_classes=20,
     ),
     ModelEntry(
         name="sphere",

@@ -13,11 +13,14 @@ from sklearn.base import RegressorMixin
 from mercer.basis.classes.estimator import SequentialKernelClassifier
 from mercer.errors import ModelFileError
 from mercer.estimation import run as estimation_run
-from mercer.gp.estimator import GPClassifier
 from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.estimator import GPClassifier
 from mercer.gp.regression.model import RegressionPosterior
 from mercer.gp.regressor import GPRegressor
 from mercer.sampling.driver import SamplingStoppedError
+from mercer.spectral.classes.estimator import BaNKClassifier
+from mercer.spectral.classes.joint import JointSampler
+from mercer.spectral.classes.sampler import ClassSampler
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.sampler import SpectralSampler
 from mercer.sphere.estimator import KernelGibbsClassifier
@@ -50,11 +53,17 @@ def spectral(folder: Path | None = None, **arguments) -> BaNKRegressor:
     return BaNKRegressor(checkpoint=folder, **{**PLAN, "n_frequencies": 6, **arguments})
 
 
+def spectral_classes(folder: Path | None = None, **arguments) -> BaNKClassifier:
+    return BaNKClassifier(checkpoint=folder, **{**PLAN, "n_frequencies": 6, **arguments})
+
+
 def classes(folder: Path | None = None, **arguments) -> SequentialKernelClassifier:
     return class_fits.tiny(checkpoint=folder, **arguments)
 
 
-each_model = pytest.mark.parametrize("model", [gp, process, sphere, spectral, classes])
+each_model = pytest.mark.parametrize(
+    "model", [gp, process, sphere, spectral, spectral_classes, classes]
+)
 
 
 def predictions(model) -> np.ndarray:
@@ -69,7 +78,9 @@ def watch(monkeypatch: pytest.MonkeyPatch):
     """Do something at one of the evaluations, or steps, from now on."""
     posteriors = (HyperparameterPosterior, RegressionPosterior)
     evaluations = {kind: kind.evaluate for kind in posteriors}
-    steps = {kind: kind.step for kind in (SphereSampler, SpectralSampler)}
+    steps = {
+        kind: kind.step for kind in (SphereSampler, SpectralSampler, ClassSampler, JointSampler)
+    }
 
     def start(count: int, action) -> AtCall:
         counter = AtCall(count, action)
@@ -104,6 +115,9 @@ RUNS = [
     (sphere, {"nugget": "learn", "lengthscale": 0.5, "n_draws": 30}),
     (spectral, {}),
     (spectral, {"proposals": "prior", "base_measure": "full", "concentration": "learn"}),
+    (spectral_classes, {}),
+    (spectral_classes, {"sampler": "joint"}),
+    (spectral_classes, {"proposals": "prior", "base_measure": "full", "concentration": "learn"}),
 ]
 
 
@@ -123,7 +137,7 @@ def test_p2_stopped_and_resumed(model, arguments: dict, tmp_path: Path, watch) -
     assert str(resumed.posterior_.summary()) == str(undisturbed.posterior_.summary())
 
 
-@pytest.mark.parametrize("model", [gp, process, sphere, spectral])
+@pytest.mark.parametrize("model", [gp, process, sphere, spectral, spectral_classes])
 def test_p1_same_draws_for_any_number_of_jobs(model) -> None:
     one, two = (model(n_jobs=n).fit(_X, _Y) for n in (1, 2))
     assert digest(one.posterior_) == digest(two.posterior_)
@@ -157,6 +171,12 @@ CHANGES = {
     ],
     spectral: [
         *COMMON, {"n_frequencies": 7}, {"concentration": 1.0}, {"concentration": "learn"},
+        {"proposals": "prior"}, {"base_measure": "full"}, {"frequency_scale": 1.0},
+        {"ridge_precision": 0.5}, {"linear_part": False}, {"standardize": "std"},
+    ],
+    spectral_classes: [
+        *COMMON, {"n_frequencies": 7}, {"concentration": 1.0}, {"concentration": "learn"},
+        {"sampler": "joint"},
         {"proposals": "prior"}, {"base_measure": "full"}, {"frequency_scale": 1.0},
         {"ridge_precision": 0.5}, {"linear_part": False}, {"standardize": "std"},
     ],

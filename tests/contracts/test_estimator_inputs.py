@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from mercer.errors import MercerWarning
 from mercer.gp.estimator import GPClassifier
 from mercer.sphere.estimator import KernelGibbsClassifier
-from support import class_fits
+from support import class_fits, spectral_class_fits
 from support.gp_cases import problem
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
@@ -24,6 +24,7 @@ ESTIMATORS = {
     "sphere": lambda **own: KernelGibbsClassifier(
         **TINY | {"lengthscale": "median", "nugget": 0.0, "standardize": "std"} | own
     ),
+    "spectral": lambda **own: spectral_class_fits.tiny(**own),
     "basis": lambda n_draws=30, **own: class_fits.tiny(n_particles=n_draws, **own),
 }
 _X = np.round(8.0 * problem(30, 3)[0])  # whole numbers: exact in every type

@@ -10,8 +10,10 @@ from sklearn.exceptions import NotFittedError
 from mercer.basis.classes.estimator import SequentialKernelClassifier
 from mercer.basis.sampler import BatchSampler
 from mercer.errors import DataError, UsageError
-from mercer.gp.estimator import GPClassifier
 from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.estimator import GPClassifier
+from mercer.spectral.classes.estimator import BaNKClassifier
+from mercer.spectral.classes.sampler import ClassSampler
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.sampler import SphereSampler
 from support import class_fits
@@ -24,6 +26,7 @@ _X, _Y = problem(20, 2)
 QUICK = {
     GPClassifier: {"inference": "map"},
     KernelGibbsClassifier: {"lengthscale": 1.0, "nugget": 0.0},
+    BaNKClassifier: {"n_frequencies": 6},
     SequentialKernelClassifier: {},
 }
 
@@ -66,11 +69,6 @@ def test_bad_data(kind: type, X, y, message: str) -> None:
         fit(kind, X, y)
 
 
-def test_two_classes_only() -> None:
-    with pytest.raises(ValueError, match="Only binary classification"):
-        fit(GPClassifier, y=np.arange(20) % 3)
-
-
 @each_kind
 def test_d4_ragged_rows(kind: type) -> None:
     with pytest.raises(ValueError, match=r"inhomogeneous|setting an array element"):
@@ -108,7 +106,9 @@ ARGUMENTS = {
     GPClassifier: [
         *OF_CHAINS,
         ("inference", ("HMC", "gibbs", None, 1), "'hmc', 'nuts', 'map'"),
-        ("prior", ("Paper", None), "'wide', 'paper'"),
+        ("prior", ("Paper", None, {"weight": 1}, {"wieght": (0, 1)}), "mapping|no parameter|mean"),
+        ("max_rows", (0, 9, 5001, 2.5, "all", None), "at least 10|at most 5000|a number"),
+        ("shared_kernel", ("yes", None, 1), "False, True"),
         ("predictive_mean", ("mean", None), "'corrected', 'mode'"),
     ],
     KernelGibbsClassifier: [
@@ -128,6 +128,20 @@ ARGUMENTS = {
         ("decision", ("majority", None), "'vote', 'bayes_point'"),
         ("sampler", ("HMC", "gibbs", None), "'auto'.*'hmc', 'lines', 'great_circle'"),
         ("fit_intercept", ("yes", None), "True, False"),
+    ],
+    BaNKClassifier: [
+        *OF_CHAINS,
+        ("n_frequencies", (0, -1, 2.5, "many", None, True), "at least 1"),
+        ("concentration", (0.0, -1.0, np.nan, np.inf, "auto", None, True), ""),
+        ("concentration", (1e-7, 1e7), "must lie between"),
+        ("sampler", ("gibbs", None), "'polya-gamma', 'joint'"),
+        ("proposals", ("gibbs", None), "'pcn', 'prior'"),
+        ("base_measure", ("round", None), "'diagonal', 'full'"),
+        ("frequency_scale", (0.0, -1.0, np.nan, "median", None), ""),
+        ("ridge_precision", (0.0, -1.0, np.nan, "auto", None), ""),
+        ("linear_part", ("yes", None), "True, False"),
+        ("kernel_rows", (0, 1, 2.5, "all"), "at least 2"),
+        ("full_draws", (0, 2.5, None), "at least 1"),
     ],
     SequentialKernelClassifier: [
         ("kernel", ("ball", "RBF", None, 3), "'rbf'"),
@@ -259,6 +273,7 @@ def test_a_refit_that_fails_leaves_no_mixture(kind, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(HyperparameterPosterior, "evaluate", interrupt)
     monkeypatch.setattr(SphereSampler, "init", interrupt)
     monkeypatch.setattr(BatchSampler, "init", interrupt)
+    monkeypatch.setattr(ClassSampler, "init", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(5.0 - 3.0 * _X, np.where(_Y == 1.0, "a", "b"))
     try:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from mercer.baselines.a_la_carte import AlaCarteRegressor
 from mercer.baselines.mkl import MKLRegressor
+from mercer.baselines.mkl_classifier import MKLClassifier
+from mercer.baselines.rfo import RFOClassifier, RFORegressor
 from mercer.baselines.rks import RKSRegressor
+from mercer.baselines.rks_classifier import RKSClassifier
 from mercer.gp.estimator import GPClassifier
+from mercer.spectral.classes.estimator import BaNKClassifier
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
@@ -39,6 +44,8 @@ ESTIMATORS = [
     process_fits.tiny(**process_fits.PAPER),
     BaNKRegressor(n_frequencies=6, **TINY),
     BaNKRegressor(n_frequencies=6, **PAPER, **TINY),
+    BaNKClassifier(n_frequencies=6, **TINY),
+    BaNKClassifier(n_frequencies=6, **PAPER, **TINY),
     basis_fits.tiny(),
     # The paper's one length scale, for the ten inputs of a check: wider.
     basis_fits.tiny(**{**basis_fits.PAPER, "lengthscale": 3.0}),
@@ -48,6 +55,11 @@ ESTIMATORS = [
     class_fits.tiny(n_buffered=16, max_candidates=6, kernel="matern32", lengthscale="median"),
     RKSRegressor(n_features=48, random_state=0),
     MKLRegressor(n_features=48, random_state=0),
+    RKSClassifier(n_features=48, random_state=0, penalties=(1e-3, 1e-1)),
+    MKLClassifier(n_features=48, random_state=0, penalties=(1e-3, 1e-1)),
+    RFOClassifier(n_features=24, components=(1, 2), penalties=(1e-2,), random_state=0),
+    RFORegressor(n_features=24, components=(1, 2), penalties=(1e-2,), random_state=0),
+    AlaCarteRegressor(components=(2,), frequencies_each=(6,), random_state=0),
 ]
 
 

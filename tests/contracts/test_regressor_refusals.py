@@ -121,11 +121,12 @@ OF_LEARNERS = [
     ("full_draws", (0, -1, 1.5, None), "at least 1"),
 ]
 OF_PROCESSES = [
-    ("kernel", ("gauss", "linear", None, 3), "'rbf', 'matern12'"),
+    ("kernel", ("gauss", "rbf -", None, 3), "kernel"),
     ("noise_std", (0.0, -1.0, np.nan, np.inf, "auto", None, True), "above 0"),
     ("noise_std", (1e-30, 1e30), "out of proportion"),
-    ("inference", ("HMC", None, "metropolis"), "'hmc', 'nuts', 'map'"),
-    ("prior", ("flat", None), "'wide', 'paper'"),
+    ("inference", ("HMC", None, "mh"), "'hmc', 'nuts', 'map'"),
+    ("max_rows", (0, 9, 5001, 2.5, "all", None), "at least 10|at most 5000|a number"),
+    ("prior", ("flat", None, {"noise": (0.0, 0.0)}), "mapping|no parameter|mean"),
 ]
 OF_STREAMERS = [
     ("linear_part", ("yes", None), "True, False"),

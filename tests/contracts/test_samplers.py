@@ -10,33 +10,38 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer.gp.binary.model import Recorder
 from mercer.gp.regression.model import RegressionRecorder
-from mercer.gp.sampler import Recorder, find_maximum, make_sampler, paper_hmc
+from mercer.gp.sampler import find_maximum, make_sampler, paper_hmc
 from mercer.likelihoods.label_noise import learned_rate
 from mercer.sampling.codec import pack, unpack
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Sampler
+from mercer.spectral.classes.joint import JointSampler
 from mercer.spectral.mixture.base import ScalePrior
 from mercer.spectral.mixture.partition import ConcentrationPrior
 from mercer.sphere.model import SphereModel
 from support.basis_batches import make_batches
 from support.class_batches import make_class_batches
+from support.exact_runs import exact_sampler
 from support.gp_cases import posterior
 from support.lift_cases import make_sphere, make_tempered
 from support.process_fits import process_posterior
 from support.several_cases import make_model, make_several
 from support.spectral_cases import make_spectral
 from support.spectral_cases import problem as regression_problem
+from support.spectral_class_cases import make_classes
+from support.spectral_class_cases import problem as class_problem
 from support.sphere_cases import noisy_rows
-from support.targets import At, make_hmc, make_nuts, uneven_mass
+from support.targets import At, make_hmc, make_metropolis, make_nuts, uneven_mass
 from support.toy_sampler import ToySampler
 
 
 def gp_sampler(inference: str, *, is_regression: bool = False) -> Sampler[Any, Any]:
     model = process_posterior(12, 2) if is_regression else posterior(12, 2)
     rows = np.arange(5)
-    recorder = RegressionRecorder(model, rows) if is_regression else Recorder(model.y, rows)
+    recorder = RegressionRecorder(model, rows) if is_regression else Recorder(model, rows)
     if inference == "paper":
         return paper_hmc(model, recorder, n_leapfrog=5, step_size=0.1)
     return make_sampler(inference, model, find_maximum(model, with_covariance=True), recorder)
@@ -48,21 +53,28 @@ def sphere_sampler(*names: str) -> Sampler[Any, Any]:
 
 def spectral_sampler(**own: Any) -> Sampler[Any, Any]:
     """With all that a mixture can learn."""
-    sampler = make_spectral(*regression_problem(12, 2), **own)
+    return with_all_learned(make_spectral(*regression_problem(12, 2), **own))
+
+
+def with_all_learned(sampler: Any) -> Sampler[Any, Any]:
     learned = {
         "concentration_prior": ConcentrationPrior(1.0, 1.0),
         "scale_prior": ScalePrior(1.0, sampler.mixture.base.scale),
     }
-    return dataclasses.replace(sampler, mixture=dataclasses.replace(sampler.mixture, **learned))
+    mixture = dataclasses.replace(sampler.mixture, **learned)
+    learner: Sampler[Any, Any] = dataclasses.replace(sampler, mixture=mixture)
+    return learner
 
 
 ON_TARGETS = [  # those with fields ``target``, ``start`` and ``tuning``
     pytest.param(lambda: make_hmc(0.4), id="hmc, jittered"),
     pytest.param(lambda: make_hmc(0.4, 3, uneven_mass()), id="hmc, fixed"),
     pytest.param(lambda: make_nuts(0.4), id="nuts"),
+    pytest.param(lambda: make_metropolis(0.9), id="metropolis"),
     pytest.param(lambda: gp_sampler("hmc"), id="gp hmc"),
     pytest.param(lambda: gp_sampler("nuts"), id="gp nuts"),
     pytest.param(lambda: gp_sampler("paper"), id="gp paper"),
+    pytest.param(lambda: gp_sampler("metropolis"), id="gp metropolis"),
     pytest.param(lambda: gp_sampler("hmc", is_regression=True), id="gp regression hmc"),
     pytest.param(lambda: gp_sampler("nuts", is_regression=True), id="gp regression nuts"),
     pytest.param(lambda: gp_sampler("paper", is_regression=True), id="gp regression paper"),
@@ -70,12 +82,27 @@ ON_TARGETS = [  # those with fields ``target``, ``start`` and ``tuning``
 SAMPLERS = [
     pytest.param(ToySampler, id="toy"),
     *ON_TARGETS,
+    pytest.param(exact_sampler, id="gp exact hmc"),
+    pytest.param(lambda: exact_sampler("nuts", n_inner=2), id="gp exact nuts"),
     pytest.param(lambda: sphere_sampler("hmc", "lines"), id="sphere"),
     pytest.param(lambda: sphere_sampler("great_circle"), id="sphere great circle"),
     pytest.param(lambda: make_tempered(noisy_rows(12, 3)), id="sphere tempered"),
     pytest.param(lambda: make_several(make_model(12, 3, 3)), id="sphere several"),
     pytest.param(lambda: spectral_sampler(has_linear_part=True, step=0.5), id="spectral"),
     pytest.param(lambda: spectral_sampler(has_linear_part=False, step=1.0), id="spectral, prior"),
+    pytest.param(
+        lambda: with_all_learned(make_classes(*class_problem(12, 2))), id="spectral, classes"
+    ),
+    pytest.param(
+        lambda: with_all_learned(make_classes(*class_problem(12, 2, 3), n_classes=3, step=1.0)),
+        id="spectral, three classes, prior",
+    ),
+    pytest.param(
+        lambda: with_all_learned(
+            make_classes(*class_problem(12, 2, 3), n_classes=3, kind=JointSampler)
+        ),
+        id="spectral, three classes, joint",
+    ),
     pytest.param(make_batches, id="basis"),
     pytest.param(lambda: make_batches(variances="sampled"), id="basis, sampled"),
     pytest.param(lambda: make_batches(forgetting=(1.0, 0.9)), id="basis, two filters"),

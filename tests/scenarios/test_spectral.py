@@ -54,6 +54,17 @@ def test_linear() -> None:
     assert "power" in lines_of("spectral-linear", metrics)[-1]
 
 
+def test_classes() -> None:
+    from benchmarks.scenarios.spectral_classes_v1 import ess_row, sweep_row
+
+    ess = [ess_row(60, sampler, 5, 5, 20) for sampler in ("polya-gamma", "joint")]
+    assert all(row["smallest_ess_per_second"] > 0.0 for row in ess)
+    sweeps = [sweep_row(60, 5, n_warmup=2, n_rounds=1)]
+    assert set(sweeps[0]["ms"]) == {"polya-gamma", "joint", "regression"}
+    assert len(lines_of("spectral-classes", {"ess": ess})) == 4
+    assert len(lines_of("spectral-class-sweeps", {"sweeps": sweeps})) == 3
+
+
 def test_features() -> None:
     from benchmarks.scenarios.spectral_features_v1 import measured
 
@@ -162,7 +173,7 @@ def test_peers_of_gpytorch() -> None:
 
 def check_decisions(scheme: Any, has_linear_part: bool) -> None:
     """Decisions and log ratios of one sweep, one frequency at a time and by halving."""
-    from mercer.spectral.halving import decide
+    from mercer.spectral.halving import decide, join
     from mercer.spectral.proposals import propose
 
     sampler = make_spectral(
@@ -173,7 +184,8 @@ def check_decisions(scheme: Any, has_linear_part: bool) -> None:
     proposed = propose(rng, sampler.mixture, state.mixture, W, sampler.tuning)
     log_uniform = np.log(rng.random(len(W)))
     products = sampler.rows.products(proposed, W)
-    joint = sampler._joint(state, products.among, products.across)
+    precisions = sampler.model.linear_precisions(state.linear_precision)
+    joint = join(state.gram, products.among, products.across, state.ridge, precisions)
     want = decide(joint, log_uniform, sampler.model.posterior_shape, sampler.model.noise_rate)
     assert 2 < want.is_accepted.sum() < 15
     for j in range(len(W)):

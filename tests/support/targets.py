@@ -10,6 +10,7 @@ from scipy.special import digamma, polygamma
 from mercer.sampling.hmc import HMC
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.mass import Mass, mass_from_covariance, unit_mass
+from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.target import Point
 
@@ -91,6 +92,12 @@ def make_nuts(step_size: float, mass: Mass | None = None, max_depth: int = 8) ->
     """NUTS on the skewed target."""
     tuning = HamiltonianTuning(step_size, mass or unit_mass(3))
     return NUTS(Skewed(), ExactStart(), record_position, tuning, max_depth)
+
+
+def make_metropolis(step_size: float, mass: Mass | None = None) -> Metropolis:
+    """A random walk on the skewed target, three proposals a step."""
+    tuning = HamiltonianTuning(step_size, mass or unit_mass(3))
+    return Metropolis(Skewed(), ExactStart(), record_position, tuning, n_moves=3)
 
 
 def run(sampler, n_steps: int, seed: int) -> tuple[np.ndarray, float]:

@@ -122,6 +122,60 @@ def test_decide_few_where_nothing_can_be_decided() -> None:
     assert not is_accepted[0]
 
 
+def plain_decide_together(joints: list, log_uniform: np.ndarray, is_accepted, log_ratio) -> None:
+    """Each evidence from scratch, noise of variance 1."""
+    chosen = current_columns(len(log_uniform))
+
+    def evidence(columns: np.ndarray) -> float:
+        total = 0.0
+        for joint in joints:
+            full = np.tril(joint) + np.tril(joint, -1).T
+            A, b = full[np.ix_(columns, columns)], full[columns, -1]
+            total += 0.5 * b @ np.linalg.solve(A, b) - 0.5 * np.linalg.slogdet(A)[1]
+        return float(total)
+
+    for j in range(len(log_uniform)):
+        other = chosen.copy()
+        other[2 * j : 2 * j + 2] += 2
+        log_ratio[j] = evidence(other) - evidence(chosen)
+        is_accepted[j] = log_uniform[j] < log_ratio[j]
+        chosen = other if is_accepted[j] else chosen
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("m", [1, 2, 3, 6, 12])
+def test_decide_few_together(m: int, n: int) -> None:
+    joints = []
+    for p in range(n):
+        _, gram, among, across = products(m, p)
+        joint = np.empty((4 * m + 1, 4 * m + 1), order="F")
+        linear = np.empty((p, 4 * m + 1), order="F")
+        compiled.assemble(gram, among, across, 0.3, p, joint, linear)
+        joints.append(joint)
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        log_uniform = np.log(rng.random(m))
+        mine, plain = ((np.zeros(m, dtype=bool), np.empty(m)) for _ in range(2))
+        compiled.decide_few_together(np.array(joints, order="C"), log_uniform, *mine)
+        plain_decide_together(joints, log_uniform, *plain)
+        np.testing.assert_array_equal(mine[0], plain[0])
+        np.testing.assert_allclose(mine[1], plain[1], rtol=1e-10, atol=1e-11)
+
+
+def test_decide_few_together_where_nothing_can_be_decided() -> None:
+    """As of one regression; what one of several cannot decide, none can."""
+    sound = np.diag([1.0, 1.0, 1.0, 1.0, 2.0])
+    found, is_accepted = np.empty(1), np.ones(1, dtype=bool)
+    current, proposed = sound.copy(), sound.copy()
+    current[0, 0], proposed[2, 2] = -1.0, -1.0
+    u = np.full(1, -1.0)
+    compiled.decide_few_together(np.stack([sound, current, proposed]), u, is_accepted, found)
+    assert np.isnan(found[0])
+    compiled.decide_few_together(np.stack([sound, proposed]), u, is_accepted, found)
+    assert found[0] == -np.inf
+    assert not is_accepted[0]
+
+
 @pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("m", [1, 2, 3, 40])
 def test_tridiagonal_evidence(m: int, ridge: float) -> None:

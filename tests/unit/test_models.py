@@ -23,8 +23,9 @@ SLOW = dataclasses.replace(ENTRY, name="slow", auto_rows=2000)
 @pytest.mark.parametrize(
     ("name", "task", "n_classes", "found"),
     [
-        ("auto", "classification", 2, "gp"),
-        ("auto", "classification", 3, "sphere"),
+        ("auto", "classification", 2, "spectral"),
+        ("auto", "classification", 3, "spectral"),
+        ("auto", "classification", 21, "sphere"),
         ("sphere", "classification", 2, "sphere"),
         ("auto", "regression", 0, "ridge-draws"),
         ("ridge-draws", "regression", 0, "ridge-draws"),
@@ -40,7 +41,7 @@ def test_the_first_that_fits_is_chosen(name: str, task: str, n_classes: int, fou
         ("spere", "classification", 2, UsageError, "did you mean 'sphere'"),
         ("gp", "regression", 0, UsageError, "model gp is not for regression"),
         ("ridge-draws", "classification", 2, UsageError, "is not for classification"),
-        ("gp", "classification", 3, DataError, "3 classes"),
+        ("gp", "classification", 51, DataError, "51 classes"),
         ("auto", "ranking", 0, UsageError, "no model here does ranking"),
     ],
 )
@@ -49,6 +50,16 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(kind, match=words):
         models.choose_model(name, task, n_classes, 10)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_rows", "found"),
+    [(2, 1000, "gp"), (2, 1001, "spectral"), (6, 333, "gp"), (6, 334, "spectral")],
+)
+def test_auto_of_classes_by_their_number_and_that_of_rows(
+    n_classes: int, n_rows: int, found: str
+) -> None:
+    assert models.choose_model("auto", "classification", n_classes, n_rows).name == found
 
 
 def test_auto_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +77,7 @@ def test_names_are_those_of_the_table() -> None:
     assert models.name_of(RidgeRegressor()) == "ridge-draws"
     assert models.name_of(object()) == "object"
     assert [entry.name for entry in models.able_models("classification", 50)] == [
+        "gp",
         "sphere",
         "basis",
     ]

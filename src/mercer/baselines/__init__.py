@@ -6,12 +6,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.baselines.a_la_carte import AlaCarteRegressor
     from mercer.baselines.mkl import MKLRegressor
+    from mercer.baselines.mkl_classifier import MKLClassifier
+    from mercer.baselines.rfo import RFOClassifier, RFORegressor
     from mercer.baselines.rks import RKSRegressor
+    from mercer.baselines.rks_classifier import RKSClassifier
 
-__all__ = ["MKLRegressor", "RKSRegressor"]
+__all__ = [
+    "AlaCarteRegressor",
+    "MKLClassifier",
+    "MKLRegressor",
+    "RFOClassifier",
+    "RFORegressor",
+    "RKSClassifier",
+    "RKSRegressor",
+]
 
-_HOMES = {"MKLRegressor": "mkl", "RKSRegressor": "rks"}
+_HOMES = {
+    "AlaCarteRegressor": "a_la_carte",
+    "MKLClassifier": "mkl_classifier",
+    "MKLRegressor": "mkl",
+    "RFOClassifier": "rfo",
+    "RFORegressor": "rfo",
+    "RKSClassifier": "rks_classifier",
+    "RKSRegressor": "rks",
+}
 
 
 def __getattr__(name: str) -> Any:

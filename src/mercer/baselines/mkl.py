@@ -12,7 +12,7 @@ from mercer.baselines.regressor import FACTORS, PENALTIES, RandomFeatureRegresso
 from mercer.errors import UsageError
 from mercer.estimation.options import check_choice
 
-__all__ = ["MKLRegressor"]
+__all__ = ["MKLRegressor", "draw_checked_bank"]
 
 
 class MKLRegressor(RandomFeatureRegressor):
@@ -114,15 +114,26 @@ class MKLRegressor(RandomFeatureRegressor):
         self.random_state = random_state
 
     def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
-        scales = checked_grid("scales", self.scales)
-        if isinstance(self.kernels, str) or len(self.kernels) == 0:
-            raise UsageError(f"kernels must be a sequence of names; got {self.kernels!r}")
-        for kernel in self.kernels:
-            check_choice("each of kernels", kernel, tuple(KERNELS))
-        n_members = len(self.kernels) * len(scales)
-        if self.n_features < 2 * n_members:
-            raise UsageError(
-                f"n_features must be at least {2 * n_members}, two for each kernel and scale; "
-                f"got {self.n_features}"
-            )
-        return draw_bank(rng, Z, tuple(self.kernels), scales, self.n_features // 2)
+        return draw_checked_bank(rng, Z, self.kernels, self.scales, self.n_features)
+
+
+def draw_checked_bank(
+    rng: np.random.Generator,
+    Z: NDArray[np.float64],
+    kernels: Sequence[str],
+    scales: Sequence[float],
+    n_features: int,
+) -> Bank:
+    """Draw a bank of kernels, or raise `UsageError` that names the argument that is wrong."""
+    scales = checked_grid("scales", scales)
+    if isinstance(kernels, str) or len(kernels) == 0:
+        raise UsageError(f"kernels must be a sequence of names; got {kernels!r}")
+    for kernel in kernels:
+        check_choice("each of kernels", kernel, tuple(KERNELS))
+    n_members = len(kernels) * len(scales)
+    if n_features < 2 * n_members:
+        raise UsageError(
+            f"n_features must be at least {2 * n_members}, two for each kernel and scale; "
+            f"got {n_features}"
+        )
+    return draw_bank(rng, Z, tuple(kernels), scales, n_features // 2)

@@ -1,4 +1,4 @@
-"""Scikit-learn's classifiers that mercer's models are compared with, by name."""
+"""The classifiers that mercer's models are compared with, by name."""
 
 from __future__ import annotations
 
@@ -80,6 +80,24 @@ def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
     return HistGradientBoostingClassifier(random_state=seed)
 
 
+def _sinks(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.rks_classifier import RKSClassifier
+
+    return RKSClassifier(random_state=seed)
+
+
+def _bank(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.mkl_classifier import MKLClassifier
+
+    return MKLClassifier(random_state=seed)
+
+
+def _optimised(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.rfo import RFOClassifier
+
+    return RFOClassifier(random_state=seed)
+
+
 def scaled(estimator: Any) -> Any:
     """Return a pipeline that standardises the inputs first."""
     from sklearn.pipeline import make_pipeline
@@ -95,6 +113,9 @@ PEERS: Final = (
     Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
     Peer("forest", "random forest", _forest, is_brief=False),
     Peer("boosting", "gradient boosting", _boosting, is_brief=True),
+    Peer("rks", "random kitchen sinks", _sinks, is_brief=False),
+    Peer("mkl", "bank of kernels", _bank, is_brief=False),
+    Peer("rfo", "optimised frequencies", _optimised, is_brief=False),
 )
 
 

@@ -79,6 +79,18 @@ def _bank(seed: int, n_rows: int, n_smallest: int) -> Any:
     return _with_spread(MKLRegressor(random_state=seed), seed)
 
 
+def _a_la_carte(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.a_la_carte import AlaCarteRegressor
+
+    return _with_spread(AlaCarteRegressor(random_state=seed), seed)
+
+
+def _optimised(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.rfo import RFORegressor
+
+    return _with_spread(RFORegressor(random_state=seed), seed)
+
+
 def _with_spread(regressor: Any, seed: int) -> Any:
     from mercer.baselines.residual_spread import ResidualSpread
 
@@ -95,5 +107,7 @@ REGRESSION_PEERS: Final = (
     Peer("boosting", "gradient boosting", _boosting, is_brief=True),
     Peer("rks", "random kitchen sinks", _sinks, is_brief=False),
     Peer("mkl", "bank of kernels", _bank, is_brief=False),
+    Peer("a-la-carte", "A la Carte", _a_la_carte, is_brief=False),
+    Peer("rfo", "optimised frequencies", _optimised, is_brief=False),
     Peer("gp-ml", "GP, max. likelihood", _process, is_brief=False, most_rows=1000),
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
 
+from mercer.baselines.inputs import InputEstimator, some_rows
 from mercer.baselines.random_features import Bank
 from mercer.baselines.ridge_path import (
     NormalEquations,
@@ -20,12 +21,21 @@ from mercer.baselines.ridge_path import (
     ridge,
 )
 from mercer.baselines.selection import Selection, cross_validate
+from mercer.baselines.target_scale import TargetScale
 from mercer.errors import NumericalError, UsageError
-from mercer.estimation.options import check_choice, check_count, check_positive
-from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.estimation.options import check_positive
+from mercer.estimation.standardize import Standardizer
 from mercer.random import entropy_of, stream
 
-__all__ = ["FACTORS", "PENALTIES", "RandomFeatureRegressor", "checked_grid"]
+__all__ = [
+    "FACTORS",
+    "PENALTIES",
+    "FunctionRegressor",
+    "RandomFeatureRegressor",
+    "checked_grid",
+    "equations_of",
+    "solve_allowed",
+]
 
 Array = NDArray[np.float64]
 
@@ -35,42 +45,39 @@ FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 PENALTIES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 
 
-@dataclass(frozen=True)
-class _TargetScale:
-    """y = largest (mean + std u), with u of mean 0 and standard deviation 1."""
+class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
+    """Predictions of a function of Fourier features, in the units of the target."""
 
-    largest: float
-    mean: float
-    std: float
+    frequencies_: Array
+    coef_: Array
+    intercept_: Any
 
-    @classmethod
-    def of(cls, y: Array) -> _TargetScale:
-        """Learn the scale; that of a constant target is 0, so that its prediction is exact."""
-        largest = float(np.abs(y).max()) or 1.0
-        u = y / largest
-        if np.ptp(u) == 0.0:
-            return cls(largest, float(u[0]), 0.0)
-        return cls(largest, float(u.mean()), float(u.std()))
+    def predict(self, X: ArrayLike) -> Array:
+        """Predict the target of rows of shape (m, d); shape (m,), in the units of the target."""
+        checked = self._new_rows(X)
+        coef = np.append(self.intercept_, self.coef_)
+        u = np.empty(len(checked))
+        for rows in blocks_of(len(checked), len(coef)):
+            Z = self.standardizer_.transform(checked[rows])
+            u[rows] = fitted_values(self.frequencies_, coef, Z)
+        return self._target_scale_.restore(u)
 
-    def standardise(self, y: Array) -> Array:
-        return np.asarray((y / self.largest - self.mean) / (self.std or 1.0))
+    def _checked_numbers(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+        """Check training rows and learn their scales; return inputs, and standardised targets."""
+        checked = validate_data(
+            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
+        )
+        rows, target = checked[0], np.asarray(checked[1], np.float64)
+        self._learn_inputs(rows)
+        self._target_scale_ = TargetScale.of(target)
+        return rows, self._target_scale_.standardise(target)
 
-    def restore(self, u: Array) -> Array:
-        """Back to the user's units, kept finite."""
-        with np.errstate(over="ignore"):
-            y = self.largest * (self.mean + self.std * u)
-        return np.nan_to_num(y)
 
-
-class RandomFeatureRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class RandomFeatureRegressor(FunctionRegressor, ABC):
     """Ridge regression on random Fourier features; a subclass says which frequencies are drawn."""
 
-    n_features: int
     length_factors: Sequence[float]
     penalties: Sequence[float]
-    n_folds: int
-    selection_rows: int
-    standardize: str | bool
     random_state: object
 
     @abstractmethod
@@ -96,21 +103,16 @@ class RandomFeatureRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignor
         NumericalError
             If every penalty is so small that the equations are singular.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self._forget()
         factors = checked_grid("length_factors", self.length_factors)
         penalties = checked_grid("penalties", self.penalties)
         n_folds, n_kept = self._checked()
-        checked = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
-        )
-        rows, target = checked[0], np.asarray(checked[1], np.float64)
-        self.standardizer_ = fit_standardizer(rows, self.standardize, self._names())
-        self._target_scale_ = _TargetScale.of(target)
-        target = self._target_scale_.standardise(target)
+        rows, target = self._checked_numbers(X, y)
         chosen = self._select(rows, target, factors, penalties, n_folds, n_kept)
-        equations = _equations(self.frequencies_, self.standardizer_, rows, target)
-        coef, self.penalty_ = _solve(equations, [p for p in penalties if p >= chosen.penalty])
+        equations = equations_of(self.frequencies_, self.standardizer_, rows, target)
+        coef, self.penalty_ = solve_allowed(
+            equations, [p for p in penalties if p >= chosen.penalty]
+        )
         self.intercept_, self.coef_ = float(coef[0]), coef[1:]
         return self
 
@@ -125,39 +127,14 @@ class RandomFeatureRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignor
     ) -> Selection:
         """Draw frequencies, and choose their length scale and the penalty on some of the rows."""
         entropy = entropy_of(self.random_state)
-        some = _some_rows(stream(entropy, "rows"), len(X), n_kept)
+        some = some_rows(stream(entropy, "rows"), len(X), n_kept)
         Z = self.standardizer_.transform(X[some])
         bank = self._draw(stream(entropy, "start"), Z)
         seed = int(stream(entropy, "folds").integers(2**31))
         chosen = cross_validate(bank.scaled, Z, u[some], factors, penalties, n_folds, seed)
         self.cv_errors_, self.length_factor_ = chosen.errors, chosen.factor
-        self.frequencies_: Array = bank.scaled(chosen.factor)
+        self.frequencies_ = bank.scaled(chosen.factor)
         return chosen
-
-    def predict(self, X: ArrayLike) -> Array:
-        """Predict the target of rows of shape (m, d); shape (m,), in the units of the target."""
-        check_is_fitted(self)
-        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        coef = np.append(self.intercept_, self.coef_)
-        u = np.empty(len(checked))
-        for rows in blocks_of(len(checked), len(coef)):
-            Z = self.standardizer_.transform(checked[rows])
-            u[rows] = fitted_values(self.frequencies_, coef, Z)
-        return self._target_scale_.restore(u)
-
-    def _checked(self) -> tuple[int, int]:
-        check_count("n_features", self.n_features, 2)
-        if self.n_features % 2:
-            raise UsageError(f"n_features must be even: a cosine and a sine; got {self.n_features}")
-        check_choice("standardize", self.standardize, METHODS)
-        selection_rows = check_count("selection_rows", self.selection_rows, 2)
-        return check_count("n_folds", self.n_folds, 2), selection_rows
-
-    def _names(self) -> tuple[str, ...]:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return tuple(f"x{j}" for j in range(self.n_features_in_))
-        return tuple(str(name) for name in names)
 
 
 def checked_grid(name: str, values: Sequence[float]) -> tuple[float, ...]:
@@ -167,18 +144,13 @@ def checked_grid(name: str, values: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted(check_positive(f"each of {name}", value) for value in values))
 
 
-def _some_rows(rng: np.random.Generator, n: int, n_kept: int) -> NDArray[np.int64]:
-    """All rows, or a random subset of them in their order."""
-    return np.arange(n) if n <= n_kept else np.sort(rng.choice(n, n_kept, replace=False))
-
-
-def _equations(W: Array, standardizer: Standardizer, X: Array, y: Array) -> NormalEquations:
+def equations_of(W: Array, standardizer: Standardizer, X: Array, y: Array) -> NormalEquations:
     """Rows are standardised block by block."""
     blocks = blocks_of(len(X), 1 + 2 * len(W))
     return normal_equations(W, ((standardizer.transform(X[rows]), y[rows]) for rows in blocks))
 
 
-def _solve(equations: NormalEquations, penalties: Sequence[float]) -> tuple[Array, float]:
+def solve_allowed(equations: NormalEquations, penalties: Sequence[float]) -> tuple[Array, float]:
     """Solve for the smallest penalty that all rows allow: more rows bring more rounding."""
     for penalty in penalties:
         try:

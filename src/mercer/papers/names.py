@@ -84,6 +84,11 @@ NAMES = (
         "Oliva et al., Table 1: regression errors of BaNK and its rivals",
     ),
     NamedReproduction(
+        "spectral-table-2",
+        "mercer.papers.spectral_table_2",
+        "Oliva et al., Table 2: classification errors of BaNK and its rivals",
+    ),
+    NamedReproduction(
         "spectral-figure-3",
         "mercer.papers.spectral_figure_3",
         "Oliva et al., Figure 3: a kernel recovered from data",
@@ -91,7 +96,12 @@ NAMES = (
     NamedReproduction(
         "spectral-figure-4",
         "mercer.papers.spectral_figure_4",
-        "Oliva et al., Figure 4: error and time against rows and frequencies, regression",
+        "Oliva et al., Figure 4: error and time against rows and frequencies",
+    ),
+    NamedReproduction(
+        "spectral-figure-5",
+        "mercer.papers.spectral_figure_5",
+        "Oliva et al., Figure 5: times of all methods on all data sets",
     ),
 )
 

@@ -1,9 +1,10 @@
-"""Oliva et al., Figure 4, panels of regression: error and time against N and against M.
+"""Oliva et al., Figure 4: error and time against N and against M; classes in their own module.
 
 Rows N are subsets of the training rows of one fold, at M = 384 frequencies; frequencies M are 24
 to 384, at a fixed number of rows. Every run has the same number of sweeps, one chain and one
 thread, so that seconds are those of the sweeps; the paper's machine and number of sweeps are not
-known. Slopes are those of least squares on log-log scales.
+known. Slopes are those of least squares on log-log scales. Panels of classification
+(`mercer.papers.spectral_figure_4_classes`) have one repeat and 40 sweeps, for sets at hand.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from threadpoolctl import threadpool_limits
 from mercer.data.named import load_named
 from mercer.errors import MercerWarning
 from mercer.papers.kept import kept, parts_folder
+from mercer.papers.power_law import slope
 from mercer.papers.reproduction import Claim, Reproduction, Settings
+from mercer.papers.spectral_figure_4_classes import ClassCurves, class_claims, class_curves
 from mercer.papers.spectral_folds import Fold, fold_of, is_at_hand
 
 if TYPE_CHECKING:
@@ -85,30 +88,30 @@ def reproduce(settings: Settings) -> Reproduction:
         s: {m: _runs(s, plan.fixed_rows, m, plan, settings) for m in plan.frequencies}
         for s in _SETS
     }
+    classes = class_curves(settings)
     measured, seconds = _flat(by_rows, by_frequencies)
+    class_measured, class_seconds = classes.flat()
     return Reproduction(
         name="spectral-figure-4",
-        title="Regression: error and time against rows and frequencies",
+        title="Error and time against rows and frequencies",
         source="Oliva et al. (2016), Figure 4 and section 4.4",
         command="mercer reproduce spectral-figure-4" + (" --quick" if settings.is_quick else ""),
-        claims=_claims(by_rows, by_frequencies, settings.is_quick),
-        measured=measured,
-        unit="mean squared error, standardised target",
+        claims=(
+            *_claims(by_rows, by_frequencies, settings.is_quick),
+            *class_claims(classes, settings),
+        ),
+        measured={**measured, **class_measured},
+        unit="mean squared error, standardised target; of classes, share of errors",
         published={},
         notes=(
             f"One chain of {plan.n_sweeps} sweeps, one thread; seconds are of the whole fit, and "
             "differ from run to run.",
             "Which data sets the paper's panels show cannot be told from its text.",
         ),
-        draw=lambda figure: _draw(figure, by_rows, by_frequencies),
+        draw=lambda figure: _draw(figure, by_rows, by_frequencies, classes),
         number=".3g",
-        beside={"seconds": seconds},
+        beside={"seconds": {**seconds, **class_seconds}},
     )
-
-
-def slope(sizes: Array, values: Array) -> float:
-    """Exponent of the power law that fits best, by least squares on logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def _runs(
@@ -247,24 +250,29 @@ def _listed(values: Array) -> str:
 
 
 def _draw(
-    figure: Figure, by_rows: Mapping[str, Curve], by_frequencies: Mapping[str, Curve]
+    figure: Figure,
+    by_rows: Mapping[str, Curve],
+    by_frequencies: Mapping[str, Curve],
+    classes: ClassCurves,
 ) -> None:
-    """Draw error and time, against rows and against frequencies."""
+    """Draw error and time, against rows and against frequencies; classes below."""
     from mercer.plot.style import FONT_SIZE, dress
 
-    figure.set_size_inches(13.0, 3.6)
-    panels = figure.subplots(1, 4)
-    for axes, curves, what, label in (
-        (panels[0], by_rows, "mse", "rows N"),
-        (panels[1], by_rows, "seconds", "rows N"),
-        (panels[2], by_frequencies, "mse", "frequencies M"),
-        (panels[3], by_frequencies, "seconds", "frequencies M"),
-    ):
+    n_lines = 1 + (not classes.is_empty)
+    figure.set_size_inches(13.0, 3.6 * n_lines)
+    panels = figure.subplots(n_lines, 4, squeeze=False)
+    places = (("N", "mse"), ("N", "seconds"), ("M", "mse"), ("M", "seconds"))
+    for axes, (symbol, what) in zip(panels[0], places, strict=True):
         dress(axes)
-        _draw_panel(axes, curves, what)
-        axes.set_xlabel(label)
+        _draw_panel(axes, by_rows if symbol == "N" else by_frequencies, what)
         axes.set_ylabel("mean squared error" if what == "mse" else "seconds")
-    panels[0].legend(fontsize=FONT_SIZE - 1, frameon=False)
+    for axes, (symbol, what) in zip(panels[1:].ravel(), places, strict=False):
+        dress(axes)
+        classes.draw(axes, symbol, "error" if what == "mse" else "seconds")
+    for axes, (symbol, _) in zip(panels.ravel(), places * n_lines, strict=True):
+        axes.set_xlabel("rows N" if symbol == "N" else "frequencies M")
+    for axes in panels[:, 0]:
+        axes.legend(fontsize=FONT_SIZE - 1, frameon=False)
 
 
 def _draw_panel(axes: Axes, curves: Mapping[str, Curve], what: str) -> None:

@@ -10,7 +10,7 @@ from mercer.errors import UsageError
 from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
-from mercer.report import basis, basis_classes, gp, gp_numbers, spectral, sphere
+from mercer.report import basis, basis_classes, gp, gp_numbers, spectral, spectral_classes, sphere
 from mercer.report.chains import chains_section, diagnostics_section
 from mercer.report.held_out import class_sections, class_tiles
 from mercer.report.held_out_numbers import number_sections, number_tiles
@@ -59,6 +59,12 @@ _METHODS: Final = {
         spectral.GLOSSARY,
         spectral.describe,
         lambda model, _: spectral.sections(model),
+    ),
+    "BaNKClassifier": _Method(
+        spectral_classes.TITLE,
+        spectral_classes.GLOSSARY,
+        spectral_classes.describe,
+        lambda model, _: spectral_classes.sections(model),
     ),
 }
 

@@ -14,7 +14,7 @@ from mercer.report.spectrum import spectrum_section
 from mercer.report.words import count, listing, number
 from mercer.spectral.inputs import InputScales, input_scales
 
-__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
+__all__ = ["GLOSSARY", "TITLE", "describe", "kernel_section", "sections", "used_words"]
 
 TITLE: Final = "Regression with a learned kernel"
 GLOSSARY: Final = (
@@ -40,7 +40,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         "kernel says how. It is not chosen but learned, as a mixture of waves of any frequency. "
         f"Markov chain Monte Carlo drew {count(draws.n_total)} kernels and functions that are "
         "plausible given the data, and every prediction is an average over "
-        f"{_used_words(estimator)}.",
+        f"{used_words(estimator)}.",
         noise_words(estimator),
         "A saved model file contains no training row. This report holds summaries; of held-out "
         "rows, where there are any, drawings.",
@@ -53,15 +53,20 @@ def sections(estimator: Any) -> tuple[Section, ...]:
     if not scales.order:
         words = ("All inputs are constant: there is no kernel to learn.",)
         return (Section("kernel", "The kernel that was learned", words),)
-    return _kernel_section(estimator, scales), spectrum_section(estimator, scales)
+    kernel = kernel_section(estimator, scales, curve_figures(estimator))
+    return kernel, spectrum_section(estimator, scales)
 
 
-def _used_words(estimator: Any) -> str:
+def used_words(estimator: Any) -> str:
+    """Say what predictions are averaged over: the draws, or how many of them."""
     n_used = len(estimator._functions.mean)
     return "them" if n_used == estimator.posterior_.n_total else f"{n_used} of them"
 
 
-def _kernel_section(estimator: Any, scales: InputScales) -> Section:
+def kernel_section(
+    estimator: Any, scales: InputScales, drawings: tuple[Figure, ...] = ()
+) -> Section:
+    """Build the section on the kernel and on which inputs matter; further drawings come last."""
     order, names = scales.order, estimator.feature_labels_
     shown = order[:9]
     text = [
@@ -85,7 +90,7 @@ def _kernel_section(estimator: Any, scales: InputScales) -> Section:
             f"Learned kernel along {listing([names[j] for j in shown])}.",
         )
     ]
-    figures += curve_figures(estimator)
+    figures += drawings
     tables = (_inputs_table(estimator, scales),) if several else ()
     title = "The kernel that was learned"
     return Section("kernel", title, tuple(text), figures=tuple(figures), tables=tables)

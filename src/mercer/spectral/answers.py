@@ -1,4 +1,4 @@
-"""What drawn functions and spectra answer: the prediction methods of the estimator."""
+"""What drawn functions answer: the prediction methods of the regressor."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import UsageError
 from mercer.estimation.number_answers import NumberAnswers
-from mercer.estimation.options import check_choice, check_count
+from mercer.estimation.options import check_count
 from mercer.posterior.predictive import NormalMixture
 from mercer.random import entropy_of
+from mercer.spectral.kernel_estimator import KernelAnswers
 from mercer.spectral.predict import FunctionDraws
-from mercer.spectral.spectrum import Band, Spectrum
 
 __all__ = ["FunctionRegressor"]
 
 Array = NDArray[np.float64]
 
 
-class FunctionRegressor(NumberAnswers[NormalMixture]):
+class FunctionRegressor(KernelAnswers, NumberAnswers[NormalMixture]):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws
-    _spectrum: Spectrum
 
     def sample_y(
         self,
@@ -41,57 +39,6 @@ class FunctionRegressor(NumberAnswers[NormalMixture]):
         parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
-    def kernel(self, lags: ArrayLike) -> Band:
-        """Kernel that was learned, as a function of the difference of two inputs.
-
-        Parameters
-        ----------
-        lags : array of shape (n, d), or (n,) for one input
-            In units of the inputs; those of a warped input are measured at its centre.
-
-        Returns
-        -------
-        mean, lower, upper : ndarray of shape (n,)
-            Over draws, the central 90 %; 1 at lag 0.
-        """
-        check_is_fitted(self)
-        return self._spectrum.kernel(self._points(lags, "lags"))
-
-    def spectral_density(self, frequencies: ArrayLike) -> Band:
-        """Density of frequencies, the same for w and -w.
-
-        Parameters
-        ----------
-        frequencies : array of shape (n, d), or (n,) for one input
-            In radians per unit of each input.
-
-        Returns
-        -------
-        mean, lower, upper : ndarray of shape (n,)
-            Over draws, the central 90 %.
-        """
-        check_is_fitted(self)
-        return self._spectrum.density(self._points(frequencies, "frequencies"))
-
-    def marginal_spectral_density(self, frequencies: ArrayLike, column: int) -> Band:
-        """Density of the frequencies of one input, at frequencies of shape (n,).
-
-        Parameters
-        ----------
-        frequencies : array of shape (n,)
-            In radians per unit of the input.
-        column : int
-            Position of the input, from 0.
-        """
-        check_is_fitted(self)
-        check_choice("column", column, range(self.n_features_in_))
-        values = np.asarray(frequencies, dtype=np.float64)
-        if values.ndim != 1 or not np.isfinite(values).all():
-            raise UsageError(
-                f"frequencies must be finite numbers of shape (n,); got {values.shape}"
-            )
-        return self._spectrum.marginal_density(values, int(column))
-
     def _law(self, Z: Array) -> NormalMixture:
         centre, locations = self._functions.locations(Z)
         scale, shift = self.target_scale_, self.target_centre_
@@ -102,12 +49,3 @@ class FunctionRegressor(NumberAnswers[NormalMixture]):
     def _expected(self, Z: Array) -> Array:
         mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_
         return np.asarray(mean)
-
-    def _points(self, values: ArrayLike, name: str) -> Array:
-        points = np.asarray(values, dtype=np.float64)
-        d = self.n_features_in_
-        if points.ndim == 1 and d == 1:
-            points = points[:, np.newaxis]
-        if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
-            raise UsageError(f"{name} must be finite numbers of shape (n, {d}); got {points.shape}")
-        return points

@@ -10,17 +10,18 @@ from mercer.features import compiled as feature_loops
 from mercer.features.products import fill_features
 from mercer.numerics.compilation import compile_first
 from mercer.spectral import compiled
-from mercer.spectral.halving import decide
+from mercer.spectral.halving import decide, decide_together
 from mercer.spectral.mixture import compilation as mixture_compilation
 from mercer.spectral.mixture import compiled as mixture_loops
 
-__all__ = ["compile_loops", "compile_now"]
+__all__ = ["LOOPS", "compile_loops", "compile_now"]
 
-_LOOPS = (
+LOOPS = (
     feature_loops.cosines_and_sines,
     mixture_loops.seat,
     compiled.assemble,
     compiled.decide_few,
+    compiled.decide_few_together,
     compiled.gather,
     compiled.select,
     compiled.tridiagonal_evidence,
@@ -29,7 +30,7 @@ _LOOPS = (
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(LOOPS, __name__, tell)
 
 
 def compile_now() -> None:
@@ -41,5 +42,6 @@ def compile_now() -> None:
     joint, linear = np.empty((4 * m + 1, 4 * m + 1), order="F"), np.empty((1, 4 * m + 1), order="F")
     compiled.assemble(gram, among, across, 1.0, 1, joint, linear)
     decisions = decide(joint, np.zeros(m), 1.0, 1.0)
+    decide_together((joint, joint), np.zeros(m))
     compiled.select(gram, among, across, decisions.is_accepted)
     compiled.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)

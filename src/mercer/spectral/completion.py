@@ -25,13 +25,13 @@ from mercer.spectral.predict import FunctionDraws, function_draws
 from mercer.spectral.rows import GramSum, TrainingRows
 from mercer.spectral.settings import SpectralSettings
 
-__all__ = ["complete"]
+__all__ = ["N_DEVIATIONS", "check_rows", "complete", "spread"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 _CHECK_ROWS = 5000
-_N_DEVIATIONS = 64  # draws of the coefficients for each of the few completed draws
+N_DEVIATIONS = 64  # draws of the coefficients for each of the few completed draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ def complete(
     note : str
         What that changed.
     """
-    chosen = _spread(draws.n_total, full_draws)
-    check = _check_rows(rows.n_rows, subset, entropy)
+    chosen = spread(draws.n_total, full_draws)
+    check = check_rows(rows.n_rows, subset, entropy)
     tasks = [
         _Task(
             draws.flat("frequencies")[i],
@@ -98,13 +98,13 @@ def complete(
     return after, note
 
 
-def _spread(n_total: int, n: int) -> Positions:
+def spread(n_total: int, n: int) -> Positions:
     """Positions of n draws, each in the middle of its share of all."""
     n = min(n, n_total)
     return ((np.arange(n) + 0.5) * n_total / n).astype(np.int64)
 
 
-def _check_rows(n_rows: int, subset: Positions, entropy: int) -> Positions:
+def check_rows(n_rows: int, subset: Positions, entropy: int) -> Positions:
     """Rows outside the subset, at most a tenth of all, ascending.
 
     Drawn by rejection: no array as long as there are rows.
@@ -170,7 +170,7 @@ def _functions(
         n_features = 2 * len(task.frequencies)
         prior = model.prior_precisions(n_features, task.ridge, task.linear_precision)
         law = coefficients(model, gram, prior)
-        variance, drawn = law.draw(rng, model.posterior_shape, _N_DEVIATIONS)
+        variance, drawn = law.draw(rng, model.posterior_shape, N_DEVIATIONS)
         means.append(law.mean)
         deviations.append(drawn)
         noise.append(math.sqrt(variance))

@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from mercer.errors import UsageError
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.estimation.run import CommonArguments
-from mercer.estimation.standardize import METHODS
 from mercer.posterior.table import Table
 from mercer.spectral.answers import FunctionRegressor
+from mercer.spectral.arguments import check_arguments, settings_of
 from mercer.spectral.results import Result
-from mercer.spectral.ridge import RIDGE_LIMITS
 from mercer.spectral.saved import parts_of, restore
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.spectrum import Spectrum
@@ -27,14 +24,6 @@ from mercer.spectral.training import fit_result
 __all__ = ["BaNKRegressor"]
 
 Array = NDArray[np.float64]
-
-
-# Beyond these, nothing is left of the digits of a double.
-_RANGES = {
-    "concentration": (1e-6, 1e6),
-    "frequency_scale": (1e-6, 1e6),
-    "ridge_precision": RIDGE_LIMITS,
-}
 
 
 class BaNKRegressor(FunctionRegressor):
@@ -122,6 +111,7 @@ class BaNKRegressor(FunctionRegressor):
 
     See Also
     --------
+    BaNKClassifier : the same for classes.
     mercer.baselines.RKSRegressor : the frequencies drawn once, of a kernel that is chosen.
 
     Notes
@@ -248,23 +238,7 @@ class BaNKRegressor(FunctionRegressor):
         return model
 
     def _check_arguments(self) -> CommonArguments:
-        if self.n_frequencies != "auto":
-            check_count("n_frequencies", self.n_frequencies, 1)
-        for name, (lowest, highest) in _RANGES.items():
-            value = getattr(self, name)
-            if value == "learn":
-                continue
-            if not lowest <= check_positive(name, value) <= highest:
-                raise UsageError(
-                    f"{name} must lie between {lowest:g} and {highest:g}; got {value!r}"
-                )
-        check_choice("proposals", self.proposals, ("pcn", "prior"))
-        check_choice("base_measure", self.base_measure, ("diagonal", "full"))
-        check_choice("linear_part", self.linear_part, (True, False))
-        check_choice("standardize", self.standardize, METHODS)
-        if self.kernel_rows is not None:
-            check_count("kernel_rows", self.kernel_rows, 2)
-        check_count("full_draws", self.full_draws, 1)
+        check_arguments(self)
         return self._common(self.checkpoint)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
@@ -275,20 +249,7 @@ class BaNKRegressor(FunctionRegressor):
 
     def _settings(self, n_rows: int) -> SpectralSettings:
         """Return what is fitted to so many rows."""
-        n_frequencies = self.n_frequencies
-        if n_frequencies == "auto":
-            n_frequencies = 160 if n_rows < 5000 else 384
-        n_total = int(self.n_draws) * int(self.n_chains)
-        return SpectralSettings(
-            n_frequencies=int(n_frequencies),
-            concentration=self.concentration,
-            proposals=self.proposals,
-            base_measure=self.base_measure,
-            frequency_scale=self.frequency_scale,
-            ridge_precision=self.ridge_precision,
-            linear_part=bool(self.linear_part),
-            n_deviations=-(-128 // n_total),
-        )
+        return settings_of(self, n_rows)
 
     def _put(self, result: Result) -> None:
         """Set the fitted attributes."""

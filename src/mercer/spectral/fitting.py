@@ -21,14 +21,22 @@ from mercer.spectral.sampler import SpectralSampler
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.start import Scales
 
-__all__ = ["FittedSpectral", "fit_spectral", "make_sampler"]
+__all__ = [
+    "FIRST_STEP",
+    "ROWS_OF_START",
+    "FittedSpectral",
+    "few_rows",
+    "fit_spectral",
+    "make_probe",
+    "make_sampler",
+]
 
 Array = NDArray[np.float64]
 
-_ROWS_OF_START = 2000
+ROWS_OF_START = 2000
+FIRST_STEP = 0.5
 _PROBE_ROWS, _PROBE_LAGS = 20, 10
 _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
-_FIRST_STEP = 0.5
 # Warm-up first looks at an eighth of the rows, then a quarter, then a half, for this share of its
 # sweeps in equal parts; not at fewer rows than these, nor at more than fit into memory easily.
 _PARTS, _SHARE_OF_FEW = (8, 4, 2), 0.7
@@ -53,24 +61,24 @@ def fit_spectral(
     compile_loops(lambda line: tell(line, options.progress))
     with threadpool_limits(limits=1, user_api="blas"):
         rng = stream(options.entropy, "rows")
-        X, y = rows.take(some_positions(rng, rows.n_rows, _ROWS_OF_START))
+        X, y = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = settings.first_scales(rows.n_inputs)
         if settings.is_scale_learned:
             found = settings.climb(stream(options.entropy, "scales"), X, y)
-    few, more_rows_after = _few_rows(rows, settings, options)
+    few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = make_sampler(rows, X, found, settings, few)
     adaptation = StepAdaptation(more_rows_after) if settings.proposals == "pcn" else None
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
 
 
-def _few_rows(
-    rows: TrainingRows, settings: SpectralSettings, options: RunOptions
+def few_rows(
+    rows: TrainingRows, proposals: str, options: RunOptions
 ) -> tuple[tuple[TrainingRows, ...], tuple[int, ...]]:
     """Take the parts of the rows that warm-up looks at first, and say until which sweep."""
     sizes = [rows.n_rows // part for part in _PARTS]
     sizes = [n for n in sizes if _FEWEST_ROWS <= n <= _MOST_ROWS_IN_MEMORY]
-    if settings.proposals != "pcn" or options.n_warmup < _SHORTEST_WARMUP:
+    if proposals != "pcn" or options.n_warmup < _SHORTEST_WARMUP:
         sizes = []
     few: list[TrainingRows] = []
     for k, n in enumerate(sizes):
@@ -98,13 +106,13 @@ def make_sampler(
         start=settings.start(found),
         n_frequencies=settings.n_frequencies,
         n_deviations=settings.n_deviations,
-        tuning=ProposalTuning(_FIRST_STEP if is_tuned else 1.0),
-        probe=_probe(some_rows, settings.linear_part),
+        tuning=ProposalTuning(FIRST_STEP if is_tuned else 1.0),
+        probe=make_probe(some_rows, settings.linear_part),
         few=few,
     )
 
 
-def _probe(X: Array, has_linear_part: bool) -> Probe:
+def make_probe(X: Array, has_linear_part: bool) -> Probe:
     """Look at the function at rows, and at the kernel at differences between rows.
 
     The differences are those of neighbours in the order of the rows, made shorter and shorter: at

@@ -15,6 +15,7 @@ The decisions are those of the single-site chain, exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +24,9 @@ from scipy.linalg import blas
 
 from mercer.errors import NumericalError
 from mercer.numerics.cholesky import factorise
-from mercer.spectral.compiled import decide_few, gather
+from mercer.spectral.compiled import assemble, decide_few, decide_few_together, gather
 
-__all__ = ["Decisions", "decide"]
+__all__ = ["Decisions", "decide", "decide_together", "join"]
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,41 @@ class Decisions:
 
     is_accepted: NDArray[np.bool_]
     log_ratio: Array
+
+
+# Decides a few frequencies: all products, logarithms of uniform variables, what is to be written.
+_Few = Callable[[tuple[Array, ...], Array, Decisions], None]
+
+
+def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisions: Array) -> Array:
+    """Lay out all products for `decide`, what is always in the model eliminated.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
+        Of [current features, linear columns, targets].
+    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
+        Of the proposed features, with each other and with those columns.
+    ridge : float
+    linear_precisions : ndarray of shape (p,)
+        Prior precisions of the coefficients of the linear columns.
+
+    Returns
+    -------
+    ndarray of shape (4 M + 1, 4 M + 1)
+        The lower triangle, Fortran-ordered.
+    """
+    p, width = len(linear_precisions), 2 * len(among) + 1
+    joint = np.empty((width, width), order="F")
+    linear = np.empty((p, width), order="F")
+    assemble(gram, among, across, ridge, p, joint, linear)
+    if p == 0:
+        return joint
+    inner = np.array(gram[-p - 1 : -1, -p - 1 : -1], order="F")
+    inner[np.arange(p), np.arange(p)] += linear_precisions
+    solved = blas.dtrsm(1.0, factorise(inner), linear, lower=1, overwrite_b=1)
+    reduced: Array = blas.dsyrk(-1.0, solved, beta=1.0, c=joint, trans=1, lower=1, overwrite_c=1)
+    return reduced
 
 
 def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decisions:
@@ -60,9 +96,41 @@ def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decis
     NumericalError
         If the current features are collinear to working precision.
     """
+
+    def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
+        decide_few(joints[0], log_uniform, shape, rate, found.is_accepted, found.log_ratio)
+
+    return _all_of((joint,), log_uniform, few)
+
+
+def decide_together(joints: tuple[Array, ...], log_uniform: Array) -> Decisions:
+    """Decide each proposal for several regressions at once: their log ratios add.
+
+    The regressions have the same frequencies and targets of their own, and noise of variance 1.
+
+    Parameters
+    ----------
+    joints : tuple of ndarray of shape (4 M + 1, 4 M + 1)
+        As in `decide`, one for each regression.
+    log_uniform : ndarray of shape (M,)
+
+    Raises
+    ------
+    NumericalError
+        If the current features are collinear to working precision.
+    """
+
+    def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
+        stack = np.array(joints, order="C")  # one layout: the loop calls itself
+        decide_few_together(stack, log_uniform, found.is_accepted, found.log_ratio)
+
+    return _all_of(joints, log_uniform, few)
+
+
+def _all_of(joints: tuple[Array, ...], log_uniform: Array, few: _Few) -> Decisions:
     m = len(log_uniform)
     decisions = Decisions(np.zeros(m, dtype=bool), np.empty(m))
-    _decide(joint, log_uniform, (shape, rate), decisions)
+    _decide(joints, log_uniform, few, decisions)
     if np.isnan(decisions.log_ratio).any():
         raise NumericalError(
             "the features are collinear to working precision: the ridge is too low"
@@ -70,18 +138,16 @@ def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decis
     return decisions
 
 
-def _decide(
-    joint: Array, log_uniform: Array, noise: tuple[float, float], decisions: Decisions
-) -> None:
+def _decide(joints: tuple[Array, ...], log_uniform: Array, few: _Few, decisions: Decisions) -> None:
     m = len(log_uniform)
     is_accepted, log_ratio = decisions.is_accepted, decisions.log_ratio
     if m <= _FEW:
-        decide_few(joint, log_uniform, *noise, is_accepted, log_ratio)
+        few(joints, log_uniform, decisions)
         return
     h = m // 2
     for half, other in ((slice(0, h), slice(h, m)), (slice(h, m), slice(0, h))):
-        schur = _eliminate(joint, other, is_accepted[other], half)
-        _decide(schur, log_uniform[half], noise, Decisions(is_accepted[half], log_ratio[half]))
+        schurs = tuple(_eliminate(joint, other, is_accepted[other], half) for joint in joints)
+        _decide(schurs, log_uniform[half], few, Decisions(is_accepted[half], log_ratio[half]))
 
 
 def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half: slice) -> Array:

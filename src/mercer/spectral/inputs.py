@@ -59,7 +59,7 @@ class InputScales:
 
 
 def input_scales(model: Any) -> InputScales:
-    """Look at the frequencies of a fitted `BaNKRegressor`, of at most 200 of its draws."""
+    """Look at the frequencies of a fitted BaNK model, of at most 200 of its draws."""
     W = model.posterior_.flat("frequencies")
     chosen = np.unique(np.linspace(0, len(W) - 1, min(len(W), _MOST_DRAWS)).astype(int))
     falls = [1.0 - np.sinc(W[i] / np.pi).mean(axis=0) for i in chosen]

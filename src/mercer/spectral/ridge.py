@@ -21,7 +21,7 @@ from mercer.numerics.cholesky import factorise
 from mercer.spectral.compiled import tridiagonal_evidence
 from mercer.spectral.model import GammaPrior, RegressionModel
 
-__all__ = ["RIDGE_LIMITS", "RidgeDensity", "draw_ridge", "ridge_density"]
+__all__ = ["RIDGE_LIMITS", "RidgeDensity", "draw_ridge", "reduce_products", "ridge_density"]
 
 Array = NDArray[np.float64]
 
@@ -76,13 +76,34 @@ def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) 
     NumericalError
         If the linear part is collinear to working precision.
     """
-    p = model.n_linear
+    prior = model.ridge_prior
+    if prior is None:
+        raise ValueError("the ridge is fixed")
+    reduced = reduce_products(gram, model.linear_precisions(linear_precision))
+    return RidgeDensity(*reduced, model.posterior_shape, model.noise_rate, prior)
+
+
+def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array, Array, float]:
+    """Eliminate the linear part of [Phi, H, y]'[Phi, H, y], bring the rest to tridiagonal form.
+
+    Returns
+    -------
+    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
+    target : float
+        As the attributes of `RidgeDensity`.
+
+    Raises
+    ------
+    NumericalError
+        If the linear part is collinear to working precision.
+    """
+    p = len(linear_precisions)
     m = len(gram) - p - 1
     features = [*range(m), len(gram) - 1]
     left = np.asfortranarray(gram[np.ix_(features, features)])
     if p:
         inner = np.array(gram[m : m + p, m : m + p], order="F")
-        inner[np.arange(p), np.arange(p)] += model.linear_precisions(linear_precision)
+        inner[np.arange(p), np.arange(p)] += linear_precisions
         across = np.asfortranarray(gram[np.ix_(range(m, m + p), features)])
         solved = blas.dtrsm(1.0, factorise(inner), across, lower=1)
         left = blas.dsyrk(-1.0, solved, beta=1.0, c=left, trans=1, lower=1, overwrite_c=1)
@@ -95,12 +116,7 @@ def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) 
         b[1:] = rotated[:, 0]
     if info != 0:
         raise NumericalError(f"reduction to tridiagonal form failed ({info})")
-    prior = model.ridge_prior
-    if prior is None:
-        raise ValueError("the ridge is fixed")
-    return RidgeDensity(
-        diagonal, off, b, float(left[m, m]), model.posterior_shape, model.noise_rate, prior
-    )
+    return diagonal, off, b, float(left[m, m])
 
 
 def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridge: float) -> float:

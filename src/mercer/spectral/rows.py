@@ -8,18 +8,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.source import RowSource
 from mercer.estimation.standardize import Standardizer
-from mercer.estimation.target_scale import TargetScale
 from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
 
-__all__ = ["GramSum", "MemoryRows", "StoredRows", "TrainingRows", "some_positions"]
+__all__ = [
+    "GramSum",
+    "MemoryRows",
+    "StoredRows",
+    "TargetTransform",
+    "TrainingRows",
+    "some_positions",
+]
 
 Array = NDArray[np.float64]
+
+
+class TargetTransform(Protocol):
+    """From targets as they are given to what is fitted."""
+
+    def transform(self, y: Array) -> Array:
+        """Transform targets, shape (n,)."""
 
 
 def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray[np.int64]:
@@ -147,13 +161,13 @@ class StoredRows(TrainingRows):
     source : RowSource
         The inputs, then the targets.
     standardizer : Standardizer
-    target : TargetScale
+    target : TargetTransform
     has_linear_part : bool
     """
 
     source: RowSource
     standardizer: Standardizer
-    target: TargetScale
+    target: TargetTransform
     has_linear_part: bool
 
     @property

@@ -39,12 +39,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
-from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Sampler
-from mercer.spectral.compiled import assemble, select
-from mercer.spectral.halving import Decisions, decide
+from mercer.spectral.compiled import select
+from mercer.spectral.halving import Decisions, decide, join
 from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.mixture.state import MixtureState
 from mercer.spectral.model import RegressionModel, coefficients
@@ -132,6 +130,13 @@ class Start:
     ridge: float
     linear_precision: float
 
+    def frequencies(self, rng: np.random.Generator, n: int) -> tuple[Array, NDArray[np.int64]]:
+        """Draw n frequencies, (n, d), and say which factor each has."""
+        Z = np.arange(n) * len(self.factors) // n
+        sizes = np.array(self.factors)[Z]
+        normal = rng.standard_normal((n, len(self.scales)))
+        return normal * sizes[:, np.newaxis] * self.scales, Z
+
 
 @dataclass(frozen=True, eq=False)
 class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
@@ -177,10 +182,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def init(self, rng: np.random.Generator) -> SpectralState:
         """Draw frequencies at the scales of the start, one component for each of its factors."""
         start = self.start
-        Z = np.arange(self.n_frequencies) * len(start.factors) // self.n_frequencies
-        sizes = np.array(start.factors)[Z]
-        normal = rng.standard_normal((self.n_frequencies, len(start.scales)))
-        W = normal * sizes[:, np.newaxis] * start.scales
+        W, Z = start.frequencies(rng, self.n_frequencies)
         mixture = self.mixture.init(rng, W, Z)
         return self._complete(
             rng, W, self.rows_now.gram(W), start.ridge, start.linear_precision, mixture
@@ -230,28 +232,13 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
         products = self.rows_now.products(proposed, W)
-        joint = self._joint(state, products.among, products.across)
         model = self.model_now
+        precisions = model.linear_precisions(state.linear_precision)
+        joint = join(state.gram, products.among, products.across, state.ridge, precisions)
         decisions = decide(joint, log_uniform, model.posterior_shape, model.noise_rate)
         is_accepted = decisions.is_accepted
         gram = select(state.gram, products.among, products.across, is_accepted)
         return decisions, np.where(is_accepted[:, np.newaxis], proposed, W), gram
-
-    def _joint(self, state: SpectralState, among: Array, across: Array) -> Array:
-        """Return all products with the linear part eliminated, as the accept loop wants them."""
-        p, width = self.model.n_linear, 2 * len(among) + 1
-        joint = np.empty((width, width), order="F")
-        linear = np.empty((p, width), order="F")
-        assemble(state.gram, among, across, state.ridge, p, joint, linear)
-        if p == 0:
-            return joint
-        inner = np.array(state.gram[-p - 1 : -1, -p - 1 : -1], order="F")
-        inner[np.arange(p), np.arange(p)] += self.model.linear_precisions(state.linear_precision)
-        solved = blas.dtrsm(1.0, factorise(inner), linear, lower=1, overwrite_b=1)
-        reduced: Array = blas.dsyrk(
-            -1.0, solved, beta=1.0, c=joint, trans=1, lower=1, overwrite_c=1
-        )
-        return reduced
 
     def _complete(
         self,

@@ -7,18 +7,17 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.estimation.model_file import ModelParts, json_params
 from mercer.estimation.saved import common_parts, is_finite, require, restore_common
 from mercer.posterior.draws import Draws
 from mercer.spectral.predict import FunctionDraws, function_draws
 from mercer.spectral.results import Result
+from mercer.spectral.saved_spectrum import check_numbers, check_scales, check_spectra
 from mercer.spectral.start import Scales
 
 __all__ = ["parts_of", "restore"]
 
-_LARGEST_FREQUENCY = 1e50  # radians per standardised unit
 _DRAWS = (
     "log_evidence",
     "noise_std",
@@ -55,9 +54,7 @@ def restore(parts: ModelParts, model: Any) -> Result:
     """
     common, values = restore_common(parts), parts.fields
     d = len(common.feature_labels)
-    scales = parts.arrays["start_scales"]
-    require(scales.shape == (d,) and scales.dtype == np.float64, "start_scales")
-    require(is_finite(scales) and bool((scales > 0.0).all()), "start_scales")
+    scales = check_scales(parts, d)
     n_rows = int(values["n_training_rows"])
     centre, scale = float(values["target_centre"]), float(values["target_scale"])
     require(math.isfinite(centre) and 0.0 < scale < math.inf and n_rows > 0, "target")
@@ -100,28 +97,13 @@ def _functions(parts: ModelParts, draws: Draws) -> FunctionDraws:
 
 
 def _check_draws(draws: Draws, d: int, p: int, n_scales: int) -> None:
-    missing = [name for name in (*_DRAWS, "assignment") if name not in draws.variables]
-    require(not missing, f"draws of {', '.join(missing)}")
-    for name in _DRAWS:
-        values = draws.variables[name]
-        require(values.dtype == np.float64 and is_finite(values), f"draws of {name}")
-    W = draws.variables["frequencies"]
-    require(W.ndim == 4 and W.shape[2] > 0 and W.shape[3] == d, "draws of frequencies")
-    m = W.shape[2]
+    check_numbers(draws, _DRAWS)
+    m = check_spectra(draws, d, n_scales)
     n_coef = 2 * m + p
     require(draws.variables["coef_mean"].shape[2:] == (n_coef,), "draws of coef_mean")
     deviation = draws.variables["coef_deviation"]
     is_right = deviation.ndim == 4 and deviation.shape[2] > 0 and deviation.shape[3] == n_coef
     require(is_right, "draws of coef_deviation")
-    for name in ("noise_std", "concentration", "base_scale"):
-        require(bool((draws.variables[name] > 0.0).all()), f"draws of {name}")
-    for name in ("log_evidence", "noise_std", "concentration"):
+    require(bool((draws.variables["noise_std"] > 0.0).all()), "draws of noise_std")
+    for name in ("log_evidence", "noise_std"):
         require(draws.variables[name].ndim == 2, f"draws of {name}")
-    require(draws.variables["base_scale"].shape[2:] == (n_scales,), "draws of base_scale")
-    require(bool((np.abs(W) <= _LARGEST_FREQUENCY).all()), "draws of frequencies")
-    _check_assignment(draws.variables["assignment"], m)
-
-
-def _check_assignment(Z: NDArray[Any], m: int) -> None:
-    is_right = Z.dtype == np.int64 and Z.shape[2:] == (m,) and Z.min() >= 0 and Z.max() < m
-    require(bool(is_right), "draws of assignment")

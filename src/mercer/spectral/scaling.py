@@ -9,6 +9,7 @@ Each is tried on all skewed columns at once, with a few steps up the evidence on
 from __future__ import annotations
 
 import warnings
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from mercer.errors import MercerWarning
 from mercer.estimation.standardize import WARPS, Standardizer, fit_standardizer
 from mercer.random import stream
 from mercer.spectral.rows import some_positions
-from mercer.spectral.settings import SpectralSettings
+from mercer.spectral.start import Scales
 
 __all__ = ["choose_standardizer"]
 
@@ -33,12 +34,18 @@ _HOW = {
 }
 
 
+class _Climber(Protocol):
+    """What takes a few steps up the evidence of some rows."""
+
+    def climb(self, rng: np.random.Generator, X: Array, y: Array) -> Scales: ...
+
+
 def choose_standardizer(
     X: Array,
     y: Array,
     method: object,
     names: tuple[str, ...],
-    settings: SpectralSettings,
+    settings: _Climber,
     entropy: int,
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).

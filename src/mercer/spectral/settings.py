@@ -15,7 +15,7 @@ from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.mixture.partition import ConcentrationPrior
 from mercer.spectral.model import GammaPrior, RegressionModel
 from mercer.spectral.sampler import Start
-from mercer.spectral.start import Scales, find_scales
+from mercer.spectral.start import PENALTY, Scales, find_scales
 
 __all__ = ["SpectralSettings", "default_scale"]
 
@@ -74,12 +74,14 @@ class SpectralSettings:
         ridge = _FIRST_RIDGE if isinstance(self.ridge_precision, str) else self.ridge_precision
         return Scales(unit * default_scale(n_inputs), float(ridge))
 
-    def climb(self, rng: np.random.Generator, X: Array, y: Array) -> Scales:
-        """Search for the start on standardised rows X (n, d), y (n,)."""
+    def climb(
+        self, rng: np.random.Generator, X: Array, y: Array, penalty: float = PENALTY
+    ) -> Scales:
+        """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`."""
         n, d = X.shape
         first = self.first_scales(d)
         precision = self.start(first).linear_precision
-        return find_scales(rng, X, y, self.model(n, d), first, precision)
+        return find_scales(rng, X, y, self.model(n, d), first, precision, penalty)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""

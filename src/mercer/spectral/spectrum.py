@@ -44,11 +44,14 @@ class Spectrum:
         The prior of frequencies that was used.
     units : ndarray of shape (d,)
         Length of a standardised unit of each input, in the input's units.
+    best : str
+        The variable that is highest for the draw whose components are listed.
     """
 
     draws: Draws
     mixture: Mixture
     units: Array
+    best: str = "log_evidence"
 
     def kernel(self, lags: Array) -> Band:
         """Mean and 90 % band of the features' kernel at lags (n, d)."""
@@ -74,8 +77,8 @@ class Spectrum:
         return _band(np.stack(rows))
 
     def components(self, names: tuple[str, ...]) -> Table:
-        """List the components of the draw with the highest evidence, the largest first."""
-        best = int(np.argmax(self.draws.flat("log_evidence")))
+        """List the components of the draw that explains the data best, the largest first."""
+        best = int(np.argmax(self.draws.flat(self.best)))
         W = self.draws.flat("frequencies")[best]
         Z = self.draws.flat("assignment")[best]
         labels, counts = np.unique(Z, return_counts=True)

@@ -28,14 +28,14 @@ from mercer.errors import NumericalError
 from mercer.spectral.model import RegressionModel, coefficients
 from mercer.spectral.probe import design
 
-__all__ = ["BOUNDS", "EvidenceOfScales", "Scales", "find_scales"]
+__all__ = ["BOUNDS", "PENALTY", "EvidenceOfScales", "Scales", "find_scales"]
 
 Array = NDArray[np.float64]
 
 BOUNDS = (1.0 / 4.0, 16.0)
 _N_FREQUENCIES = 128
 _MOST_STEPS = 15
-_PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
+PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,12 @@ def find_scales(
     model: RegressionModel,
     first: Scales,
     linear_precision: float,
+    penalty: float = PENALTY,
 ) -> Scales:
-    """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales."""
+    """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales.
+
+    ``penalty`` times |log c|^2 is taken from it, in nats.
+    """
     d = X.shape[1]
     W0 = rng.standard_normal((_N_FREQUENCIES, d)) * first.scales
     evidence = EvidenceOfScales(X, y, W0, model, linear_precision)
@@ -118,7 +122,7 @@ def find_scales(
         except NumericalError:
             return 1e300, np.zeros(d + 1)
         pull = np.append(theta[:-1], 0.0)
-        return _PENALTY * float(pull @ pull) - value, 2.0 * _PENALTY * pull - gradient
+        return penalty * float(pull @ pull) - value, 2.0 * penalty * pull - gradient
 
     start = np.append(np.zeros(d), np.log(first.ridge))
     bounds = [(np.log(BOUNDS[0]), np.log(BOUNDS[1]))] * d + [(np.log(1e-8), np.log(1e2))]
@@ -127,4 +131,4 @@ def find_scales(
     )
     scales, ridge = first.scales * np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
     pull = found.x[:-1]
-    return Scales(scales, ridge, _PENALTY * float(pull @ pull) - float(found.fun))
+    return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 from mercer.data.source import RowSource
 from mercer.errors import DataError, UsageError
 from mercer.estimation.standardize import Standardizer
-from mercer.estimation.target_scale import TargetScale
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.spectral.rows import MemoryRows, StoredRows, TrainingRows
+from mercer.spectral.rows import MemoryRows, StoredRows, TargetTransform, TrainingRows
 
 __all__ = ["Table", "check_table"]
 
 Array = NDArray[np.float64]
+
+_ROWS_AT_ONCE = 65536
 
 
 class Table(ABC):
@@ -34,8 +36,20 @@ class Table(ABC):
         """Inputs and targets of some rows, by ascending position."""
 
     @abstractmethod
-    def rows(self, standardizer: Standardizer, target: TargetScale, linear: bool) -> TrainingRows:
+    def rows(
+        self, standardizer: Standardizer, target: TargetTransform, linear: bool
+    ) -> TrainingRows:
         """All rows, standardised."""
+
+    @abstractmethod
+    def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
+        """Return the values of the target, ascending, and how many rows have each.
+
+        Raises
+        ------
+        DataError
+            If there are more than ``most``.
+        """
 
     @abstractmethod
     def digest(self) -> str:
@@ -56,8 +70,15 @@ class _Arrays(Table):
     def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
         return self.X[chosen], self.y[chosen]
 
-    def rows(self, standardizer: Standardizer, target: TargetScale, linear: bool) -> TrainingRows:
+    def rows(
+        self, standardizer: Standardizer, target: TargetTransform, linear: bool
+    ) -> TrainingRows:
         return MemoryRows(standardizer.transform(self.X), target.transform(self.y), linear)
+
+    def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
+        values, counts = np.unique(self.y, return_counts=True)
+        _check_few(len(values), most)
+        return values, counts.astype(np.int64)
 
     def digest(self) -> str:
         return digest_arrays(self.X, self.y)
@@ -77,11 +98,27 @@ class _Stored(Table):
         block = self.source.take(chosen)
         return block[:, :-1], block[:, -1]
 
-    def rows(self, standardizer: Standardizer, target: TargetScale, linear: bool) -> TrainingRows:
+    def rows(
+        self, standardizer: Standardizer, target: TargetTransform, linear: bool
+    ) -> TrainingRows:
         return StoredRows(self.source, standardizer, target, linear)
+
+    def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
+        total: Counter[float] = Counter()
+        for block in self.source.select([self.source.names[-1]]).blocks(_ROWS_AT_ONCE):
+            values, counts = np.unique(block[:, -1], return_counts=True)
+            total.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+            _check_few(len(total), most)
+        found = sorted(total)
+        return np.array(found), np.array([total[value] for value in found])
 
     def digest(self) -> str:
         return self.source.digest()
+
+
+def _check_few(n_classes: int, most: int) -> None:
+    if n_classes > most:
+        raise DataError(f"the target has more than {most} classes, the most that are told apart")
 
 
 def check_table(model: Any, X: Any, y: Any) -> Table:

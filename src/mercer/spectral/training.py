@@ -17,11 +17,11 @@ from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
 from mercer.spectral.scaling import choose_standardizer
 from mercer.spectral.table import check_table
 
-__all__ = ["fit_result"]
+__all__ = ["LATE", "ROWS_OF_SCALES", "fit_result"]
 
 # Rows from which the standardisation is learned, where all rows are on a disk and more than these.
-_ROWS_OF_SCALES = 200_000
-_LATE = "out of time before the pass over all rows: all was learned from {} of {} rows"
+ROWS_OF_SCALES = 200_000
+LATE = "out of time before the pass over all rows: all was learned from {} of {} rows"
 
 
 def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
@@ -32,7 +32,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     identity = {**settings.as_options(), "standardize": model.standardize, **model._counts()}
     identity["kernel_rows"] = model.kernel_rows
     options = run_options(common, table.digest(), identity, started)
-    limit = model.kernel_rows or _ROWS_OF_SCALES
+    limit = model.kernel_rows or ROWS_OF_SCALES
     subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
     X_some, y_some = table.take(subset)
     target = scale_target(y_some)
@@ -49,7 +49,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     fitted = fit_spectral(rows, settings, options)
     functions, said = function_draws(fitted.draws), ""
     if is_partial and _is_late(options):
-        said = _LATE.format(len(subset), table.n_rows)
+        said = LATE.format(len(subset), table.n_rows)
     elif is_partial:
         everything = table.rows(standardizer, target, settings.linear_part)
         functions, said = complete(

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from mercer.baselines import mkl, residual_spread, rks
+from mercer.baselines import a_la_carte, mkl, residual_spread, rfo, rks
 from mercer.baselines.ard_process import ArdProcess
 from mercer.baselines.by_task import peers_of
 from mercer.baselines.regression_peers import REGRESSION_PEERS
@@ -31,8 +31,10 @@ Y = 100.0 + 20.0 * X[:, 0] + 5.0 * np.sin(3 * X[:, 1]) + 2.0 * RNG.normal(size=9
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few features, one thread: what is tested here does not depend on them."""
-    for module, name in ((rks, "RKSRegressor"), (mkl, "MKLRegressor")):
+    for module, name in ((rks, "RKSRegressor"), (mkl, "MKLRegressor"), (rfo, "RFORegressor")):
         monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=36))
+    small = partial(a_la_carte.AlaCarteRegressor, components=(2,), frequencies_each=(6,))
+    monkeypatch.setattr(a_la_carte, "AlaCarteRegressor", small)
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mercer import models
+from mercer.baselines import mkl_classifier, rfo, rks_classifier
 
 from .conftest import SPHERE, TINY
 
@@ -23,7 +25,15 @@ def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
     assert "\x1b" not in out
 
 
-def test_all_that_tell_three_classes_apart(run, tmp_path: Path) -> None:
+def test_all_that_tell_three_classes_apart(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in (
+        (rks_classifier, "RKSClassifier"),
+        (mkl_classifier, "MKLClassifier"),
+        (rfo, "RFOClassifier"),
+    ):
+        monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=24))
     code, out, _ = run(
         "compare", "iris", "--target", "target", "--cv", "2", "--json", "--metric", "error_rate",
         *SPHERE,
@@ -31,8 +41,8 @@ def test_all_that_tell_three_classes_apart(run, tmp_path: Path) -> None:
     assert code == 0
     result = json.loads(out)
     names = [model["name"] for model in result["models"] if not model["is_baseline"]]
-    assert sorted(names) == ["mercer basis", "mercer sphere"]
-    assert len(result["models"]) == 8
+    assert sorted(names) == ["mercer basis", "mercer gp", "mercer spectral", "mercer sphere"]
+    assert len(result["models"]) == 13
     assert all(model["error_rate"]["standard_error"] is not None for model in result["models"])
 
 

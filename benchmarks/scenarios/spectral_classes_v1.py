@@ -1,0 +1,120 @@
+"""The two samplers of BaNK for classes beside each other, and a sweep beside the regression's.
+
+Labels of a wavy function of three inputs, drawn by a logistic law; 50 frequencies, the defaults of
+the estimator but for the sampler, one chain, one thread.
+
+* Effective sample size for a second of the processor, of the functions at 20 held-out rows, from
+  500 and 2000 rows: sweeps that tune the step are not counted, of as many sweeps as `N_SWEEPS` says
+  the smallest and the median over rows are kept. The default is to be the faster one.
+* Milliseconds of a sweep against rows and frequencies: both samplers, and the regression on the
+  same rows with the labels as numbers, which knows half of its products from the sweep before. They
+  take turns; medians of rounds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from arviz_stats.base import array_stats
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.spectral_chain import spectral_chain, standardised, warmed_up
+from benchmarks.timing import interleaved
+from benchmarks.workloads import wavy_classes_v1
+from mercer import BaNKClassifier
+from mercer.spectral.classes.compilation import compile_loops
+from mercer.spectral.classes.fitting import make_class_sampler
+from mercer.spectral.classes.settings import SAMPLERS, ClassSettings
+from mercer.spectral.probe import Probe
+from mercer.spectral.rows import MemoryRows
+
+SEED = 0
+HAS_NO_RECORD_YET = True
+
+SIZES_OF_ESS, N_FREQUENCIES = (500, 2000), 50
+N_WARMUP, N_SWEEPS = 200, 2000
+# Rows and frequencies of the sweeps that are timed.
+SIZES_OF_SWEEPS = ((500, 50), (2000, 50), (8000, 50), (2000, 160), (8000, 160), (8000, 384))
+_N_HELD_OUT = 20
+
+Array = NDArray[np.float64]
+
+
+def run() -> dict[str, object]:
+    """Measure both."""
+    compile_loops(lambda line: None)
+    with threadpool_limits(limits=1):
+        return {
+            "n_frequencies": N_FREQUENCIES,
+            "n_sweeps": N_SWEEPS,
+            "ess": [
+                ess_row(n, sampler, N_FREQUENCIES, N_WARMUP, N_SWEEPS)
+                for n in SIZES_OF_ESS
+                for sampler in SAMPLERS
+            ],
+            "sweeps": [sweep_row(n, m, n_warmup=20, n_rounds=7) for n, m in SIZES_OF_SWEEPS],
+        }
+
+
+def ess_row(
+    n: int, sampler: str, n_frequencies: int, n_warmup: int, n_sweeps: int
+) -> dict[str, Any]:
+    """Run a chain and look at the functions at held-out rows."""
+    X, y = wavy_classes_v1(n + _N_HELD_OUT)
+    chain = _class_chain(X[:n], y[:n], sampler, n_frequencies)
+    probe = Probe(np.zeros((1, 3)), X[n:], has_linear_part=True)
+    chain, state = warmed_up(chain, n_warmup, SEED)
+    rng, values, accepted = np.random.default_rng(SEED), [], 0.0
+    began = time.process_time()
+    for _ in range(n_sweeps):
+        state, info = chain.step(rng, state)
+        accepted += info.acceptance_rate / n_sweeps
+        values.append(probe.function(state.frequencies, state.coef)[0])
+    seconds = time.process_time() - began
+    of_rows = [array_stats.ess(f[np.newaxis]) for f in np.array(values).T]
+    return {
+        "n": n,
+        "sampler": sampler,
+        "acceptance_rate": round(accepted, 3),
+        "ms_of_a_sweep": _rounded(1e3 * seconds / n_sweeps),
+        "smallest_ess_per_second": _rounded(min(of_rows) / seconds),
+        "median_ess_per_second": _rounded(float(np.median(of_rows)) / seconds),
+    }
+
+
+def sweep_row(n: int, n_frequencies: int, n_warmup: int, n_rounds: int) -> dict[str, Any]:
+    """Time sweeps of both samplers and of the regression."""
+    X, y = wavy_classes_v1(n)
+    rows = MemoryRows(X, standardised(y), has_linear_part=True)
+    chains = {
+        **{name: _class_chain(X, y, name, n_frequencies) for name in SAMPLERS},
+        "regression": spectral_chain(rows, n_frequencies),
+    }
+    calls = {name: _sweep(*warmed_up(chain, n_warmup, SEED)) for name, chain in chains.items()}
+    seconds = interleaved(calls, n_rounds=n_rounds, repeat=1)
+    return {
+        "n": n,
+        "n_frequencies": n_frequencies,
+        "ms": {name: _rounded(1e3 * each) for name, each in seconds.items()},
+    }
+
+
+def _class_chain(X: Array, y: Array, sampler: str, n_frequencies: int) -> Any:
+    """The sampler of two classes, without the search for where chains start."""
+    settings = ClassSettings(
+        BaNKClassifier(n_frequencies=n_frequencies)._settings(len(X)), 2, sampler
+    )
+    rows, found = MemoryRows(X, y, True), settings.spectral.first_scales(X.shape[1])
+    return make_class_sampler(rows, X, found, settings)
+
+
+def _sweep(chain: Any, state: Any) -> Callable[[], Any]:
+    return lambda: chain.step(np.random.default_rng(SEED), state)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")

@@ -1,0 +1,248 @@
+"""`AlaCarteRegressor`: the kernel of a GP as a mixture, by maximum likelihood of its features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import KFold
+
+from mercer.baselines.descent import Deadline, Minimum, minimise
+from mercer.baselines.frequency_mixture import draw_mixture
+from mercer.baselines.frequency_search import checked_counts
+from mercer.baselines.inputs import some_rows
+from mercer.baselines.random_features import typical_distance
+from mercer.baselines.regressor import FunctionRegressor, equations_of, solve_allowed
+from mercer.baselines.ridge_path import NormalEquations, fitted_values, normal_equations
+from mercer.baselines.spectral_evidence import SpectralEvidence
+from mercer.estimation.options import check_count, check_positive
+from mercer.random import entropy_of, stream
+
+__all__ = ["AlaCarteRegressor"]
+
+Array = NDArray[np.float64]
+
+_STEP_OF_NOISE = 10.0  # Where all rows make the equations singular at the noise variance found.
+_N_STEPS_OF_NOISE = 12
+
+
+class AlaCarteRegressor(FunctionRegressor):
+    """GP regression whose spectral density, a mixture of normals, is optimised: A la Carte.
+
+    The kernel is sum_k nu_k^2 exp(-|S_k t|^2 / 2) cos(mu_k't), by the features of frequencies
+    S_k w_kj + mu_k with unit draws w_kj that are made once. The likelihood of the GP with these
+    features is climbed over nu_k, the scales of S_k (diagonal), mu_k and the noise variance.
+    Numbers of components and of frequencies of each are chosen by cross-validation on the training
+    rows.
+
+    Parameters
+    ----------
+    components : sequence of int, default=(2, 4)
+        Numbers of components that are tried.
+    frequencies_each : sequence of int, default=(24, 96)
+        Numbers of frequencies of each component that are tried.
+    n_folds : int, default=3
+        Of the cross-validation, by squared error.
+    selection_rows : int, default=1000
+        Rows that the settings are chosen on, at most.
+    likelihood_rows : int, default=4000
+        Rows whose likelihood is climbed, at most; coefficients are from all rows.
+    max_iter : int, default=60
+        Steps of L-BFGS, of each fit.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        Of the inputs, per column, learned on the training rows.
+    random_state : int, Generator, RandomState or None, default=None
+        Of draws, folds and the subsets of rows.
+    max_seconds : float or None, default=None
+        Stop after a whole step once so much time has passed, half of it for cross-validation;
+        ``notes_`` says so, and the result is then not the same each time.
+
+    Attributes
+    ----------
+    n_components_, n_each_ : int
+        What was chosen.
+    cv_errors_ : ndarray of shape (n_settings,)
+        Mean squared errors of the rows held out, of the standardised target, for each number of
+        components with each number of frequencies.
+    weights_ : ndarray of shape (n_components_,)
+        nu_k, of the standardised target.
+    noise_variance_ : float
+        Of the standardised target: ten times larger, once or more often, where all rows together
+        make the equations singular.
+    log_likelihood_ : float
+        In nats, of the rows that it was climbed on.
+    frequencies_ : ndarray of shape (F, d)
+        Optimised; in radians per unit of the standardised inputs.
+    coef_ : ndarray of shape (2 F,)
+        Of the cosine and the sine of each frequency in turn, over the root of F.
+    intercept_ : float
+        Of the standardised target.
+    n_iter_ : int
+        Steps of L-BFGS of the last climb.
+    notes_ : tuple of str
+        What else a user should know of this fit, a line each.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+
+    See Also
+    --------
+    RFOClassifier : frequencies by a logistic loss.
+
+    Notes
+    -----
+    As [2]_ in its form with a mixture of normals, with plain random features in place of
+    Fastfood's; cross-validated as in section 4.2 of [1]_. A step costs O(n F^2).
+
+    References
+    ----------
+    .. [1] J. B. Oliva et al., Bayesian nonparametric kernel-learning, AISTATS (2016).
+    .. [2] Z. Yang, A. J. Smola, L. Song and A. G. Wilson, A la Carte - learning fast kernels,
+       AISTATS (2015).
+
+    Examples
+    --------
+    >>> X = np.linspace(-3, 3, 60)[:, np.newaxis]
+    >>> model = AlaCarteRegressor(frequencies_each=(12,), random_state=0)
+    >>> model = model.fit(X, np.sin(2 * X[:, 0]))
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.0)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        components: Sequence[int] = (2, 4),
+        frequencies_each: Sequence[int] = (24, 96),
+        n_folds: int = 3,
+        selection_rows: int = 1000,
+        likelihood_rows: int = 4000,
+        max_iter: int = 60,
+        standardize: str | bool = "auto",
+        random_state: object = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.components = components
+        self.frequencies_each = frequencies_each
+        self.n_folds = n_folds
+        self.selection_rows = selection_rows
+        self.likelihood_rows = likelihood_rows
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.random_state = random_state
+        self.max_seconds = max_seconds
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> AlaCarteRegressor:
+        """Choose the size of the mixture, climb the likelihood, and solve for the coefficients.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        climb, n_rows = self._arguments()
+        rows, u = self._checked_numbers(X, y)
+        best = self._choose(climb, rows, u)
+        some = some_rows(stream(climb.entropy, "rows", 1), len(u), n_rows)
+        Z = self.standardizer_.transform(rows[some])
+        evidence, minimum = climb.up(Z, u[some], best, climb.late)
+        theta = minimum.theta
+        self.frequencies_ = evidence.frequencies(theta)
+        self.weights_ = np.exp(theta[: evidence.mixture.n_components])
+        equations = equations_of(self.frequencies_, self.standardizer_, rows, u)
+        coef, self.noise_variance_ = _coefficients(evidence, theta, equations)
+        self.intercept_, self.coef_ = float(coef[0]), coef[1:]
+        self.log_likelihood_, self.n_iter_ = -minimum.value, minimum.n_steps
+        cut = f"stopped by max_seconds after {self.n_iter_} steps of L-BFGS"
+        self.notes_ = (cut,) if minimum.is_cut_short else ()
+        return self
+
+    def _arguments(self) -> tuple[_Climb, int]:
+        """Check all arguments; return how to climb, and on how many rows in the end."""
+        n_folds, n_kept = self._checked_selection()
+        sizes = [
+            (K, D)
+            for K in checked_counts("components", self.components)
+            for D in checked_counts("frequencies_each", self.frequencies_each)
+        ]
+        if self.max_seconds is not None:
+            check_positive("max_seconds", self.max_seconds)
+        half = None if self.max_seconds is None else 0.5 * self.max_seconds
+        climb = _Climb(
+            entropy_of(self.random_state), tuple(sizes), n_folds, n_kept,
+            check_count("max_iter", self.max_iter, 1), Deadline.after(half),
+            Deadline.after(self.max_seconds),
+        )  # fmt: skip
+        return climb, check_count("likelihood_rows", self.likelihood_rows, 2)
+
+    def _choose(self, climb: _Climb, X: Array, u: Array) -> int:
+        """Cross-validate every size; return the place of the best."""
+        some = some_rows(stream(climb.entropy, "rows"), len(u), climb.n_selection_rows)
+        Z, v = self.standardizer_.transform(X[some]), u[some]
+        self.cv_errors_ = climb.errors(Z, v)
+        best = int(np.argmin(self.cv_errors_))
+        self.n_components_, self.n_each_ = climb.sizes[best]
+        return best
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """How the likelihood is climbed, and sizes (K, D) are compared."""
+
+    entropy: int
+    sizes: tuple[tuple[int, int], ...]
+    n_folds: int
+    n_selection_rows: int
+    max_iter: int
+    soon: Deadline
+    late: Deadline
+
+    def up(
+        self, Z: Array, u: Array, index: int, deadline: Deadline
+    ) -> tuple[SpectralEvidence, Minimum]:
+        """Climb with the index-th size: its draws are the same for all rows."""
+        rng = stream(self.entropy, "start", index)
+        mixture = draw_mixture(rng, *self.sizes[index], Z.shape[1], False)
+        distance = typical_distance(stream(self.entropy, "scales"), Z, "euclidean")
+        evidence = SpectralEvidence(mixture, Z, u)
+        start = evidence.start(distance)
+        return evidence, minimise(evidence, start, self.max_iter, deadline, evidence.bounds())
+
+    def errors(self, Z: Array, u: Array) -> Array:
+        """Mean squared errors of the rows held out, one for each size."""
+        seed = int(stream(self.entropy, "folds").integers(2**31))
+        folds = list(KFold(min(self.n_folds, len(u)), shuffle=True, random_state=seed).split(Z))
+        squares = np.zeros(len(self.sizes))
+        for index in range(len(self.sizes)):
+            for train, test in folds:
+                evidence, minimum = self.up(Z[train], u[train], index, self.soon)
+                W = evidence.frequencies(minimum.theta)
+                equations = normal_equations(W, [(Z[train], u[train])])
+                coef, _ = _coefficients(evidence, minimum.theta, equations)
+                squares[index] += ((u[test] - fitted_values(W, coef, Z[test])) ** 2).sum()
+        return squares / len(u)
+
+
+def _coefficients(
+    evidence: SpectralEvidence, theta: Array, equations: NormalEquations
+) -> tuple[Array, float]:
+    """Posterior mean of intercept (flat prior) and coefficients, and the noise variance used."""
+    weights = np.append(1.0, evidence.weights(theta))
+    weighted = NormalEquations(
+        equations.gram * np.outer(weights, weights), equations.moments * weights
+    )
+    s2 = evidence.noise_variance(theta)
+    allowed = [s2 * _STEP_OF_NOISE**k for k in range(_N_STEPS_OF_NOISE)]
+    coef, used = solve_allowed(weighted, allowed)
+    return coef * weights, used

@@ -1,0 +1,1 @@
+"""BaNK for classes: a logistic likelihood, made normal by Polya-Gamma variables."""

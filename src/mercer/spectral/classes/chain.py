@@ -1,0 +1,144 @@
+"""What the samplers of classes share: where a chain stands, how it starts, what a draw keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.sampling.sampler import Sampler
+from mercer.spectral.classes.model import LogisticModel
+from mercer.spectral.classes.products import log_likelihood
+from mercer.spectral.mixture.gibbs import Mixture
+from mercer.spectral.mixture.state import MixtureState
+from mercer.spectral.probe import Probe
+from mercer.spectral.proposals import ProposalTuning
+from mercer.spectral.rows import TrainingRows
+from mercer.spectral.sampler import SpectralInfo, Start
+
+__all__ = ["ClassChain", "ClassState"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassState:
+    """Where the chain stands; K functions.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (M, d)
+    mean : ndarray of shape (K, 2 M + p)
+        Of the coefficients given frequencies and the last omega.
+    deviations : ndarray of shape (K, k, 2 M + p)
+        Draws around that mean; the first one is the chain's.
+    ridge, linear_precision : ndarray of shape (K,)
+    mixture : MixtureState
+    log_likelihood : float
+        Of the rows that are looked at, in nats.
+    """
+
+    frequencies: Array
+    mean: Array
+    deviations: Array
+    ridge: Array
+    linear_precision: Array
+    mixture: MixtureState
+    log_likelihood: float
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients, shape (K, 2 M + p)."""
+        return self.mean + self.deviations[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChain(Sampler[ClassState, SpectralInfo]):
+    """What the samplers of classes share: state, start, record, and the steps of the mixture.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+        Targets are places of classes, see `ClassCodes`.
+    n_sticks : int
+        K, the number of classes less one.
+    model : LogisticModel
+    mixture, start, n_frequencies, n_deviations, tuning, probe, few
+        As in `mercer.spectral.sampler.SpectralSampler`.
+    """
+
+    rows: TrainingRows
+    n_sticks: int
+    model: LogisticModel
+    mixture: Mixture
+    start: Start
+    n_frequencies: int
+    n_deviations: int
+    tuning: ProposalTuning
+    probe: Probe
+    few: tuple[TrainingRows, ...] = ()
+
+    @property
+    def rows_now(self) -> TrainingRows:
+        """The rows that a step looks at: all of them once warm-up is over."""
+        return (*self.few, self.rows)[self.tuning.level]
+
+    def init(self, rng: np.random.Generator) -> ClassState:
+        """Draw frequencies at the scales of the start; all functions are 0."""
+        W, Z = self.start.frequencies(rng, self.n_frequencies)
+        K, n_coef = self.n_sticks, 2 * len(W) + self.model.n_linear
+        mean = np.zeros((K, n_coef))
+        return ClassState(
+            frequencies=W,
+            mean=mean,
+            deviations=np.zeros((K, self.n_deviations, n_coef)),
+            ridge=np.full(K, self.start.ridge),
+            linear_precision=np.full(K, self.start.linear_precision),
+            mixture=self.mixture.init(rng, W, Z),
+            log_likelihood=log_likelihood(self.rows_now, W, mean),
+        )
+
+    def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:
+        """Frequencies, law of the coefficients, partition, and what is monitored."""
+        mixture = state.mixture
+        return {
+            "log_likelihood": np.array(state.log_likelihood),
+            "n_components": np.array(mixture.n_components),
+            "kernel": self.probe.kernel(state.frequencies),
+            "function": self.probe.function(state.frequencies, state.coef),
+            "ridge_precision": state.ridge,
+            "linear_precision": state.linear_precision,
+            "concentration": np.array(mixture.concentration),
+            "base_scale": mixture.scale,
+            "assignment": mixture.assignment,
+            "frequencies": state.frequencies,
+            "coef_mean": state.mean,
+            "coef_deviation": state.deviations,
+        }
+
+    def _linear(self, precision: float) -> Array:
+        return self.model.linear_precisions(float(precision))
+
+    def _draw_linear_precision(self, rng: np.random.Generator, coef: Array, old: float) -> float:
+        """Draw the precision of the linear part of one function given its coefficients."""
+        if self.model.n_linear <= 1:
+            return old
+        prior, slopes = self.model.linear_prior, coef[2 * self.n_frequencies + 1 :]
+        rate = prior.rate + 0.5 * float(slopes @ slopes)
+        return float(rng.gamma(prior.shape + 0.5 * len(slopes)) / rate)
+
+    def _turn(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """The mixture; a frequency that changes its sign takes the sign of its sines with it."""
+        mixture, signs = self.mixture.step(rng, state.mixture, state.frequencies)
+        factors = np.ones(state.mean.shape[1])
+        factors[1 : 2 * len(signs) : 2] = signs
+        return replace(
+            state,
+            frequencies=signs[:, np.newaxis] * state.frequencies,
+            mean=state.mean * factors,
+            deviations=state.deviations * factors,
+            mixture=mixture,
+        )

@@ -1,0 +1,71 @@
+"""From standardised rows with places of classes to the draws of BaNK."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from mercer.posterior.diagnostics import diagnose
+from mercer.random import stream
+from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.progress import tell
+from mercer.spectral.classes.chain import ClassChain
+from mercer.spectral.classes.compilation import compile_loops
+from mercer.spectral.classes.settings import SAMPLERS, ClassSettings
+from mercer.spectral.fitting import (
+    FIRST_STEP,
+    ROWS_OF_START,
+    FittedSpectral,
+    few_rows,
+    make_probe,
+)
+from mercer.spectral.proposals import ProposalTuning, StepAdaptation
+from mercer.spectral.rows import TrainingRows, some_positions
+from mercer.spectral.start import Scales
+
+__all__ = ["fit_classes", "make_class_sampler"]
+
+Array = NDArray[np.float64]
+
+_MONITORED = ("log_likelihood", "n_components", "kernel", "function")
+
+
+def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions) -> FittedSpectral:
+    """Draw frequencies and coefficients given standardised rows."""
+    compile_loops(lambda line: tell(line, options.progress))
+    common = settings.spectral
+    with threadpool_limits(limits=1, user_api="blas"):
+        rng = stream(options.entropy, "rows")
+        X, codes = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
+        found = common.first_scales(rows.n_inputs)
+        if common.is_scale_learned:
+            found = settings.climb(stream(options.entropy, "scales"), X, codes)
+    few, more_rows_after = few_rows(rows, common.proposals, options)
+    sampler = make_class_sampler(rows, X, found, settings, few)
+    adaptation = StepAdaptation(more_rows_after) if common.proposals == "pcn" else None
+    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
+    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
+
+
+def make_class_sampler(
+    rows: TrainingRows,
+    some_rows: Array,
+    found: Scales,
+    settings: ClassSettings,
+    few: tuple[TrainingRows, ...] = (),
+) -> ClassChain:
+    """Put the sampler together; it looks at the functions at some of ``some_rows``."""
+    common = settings.spectral
+    return SAMPLERS[settings.sampler](
+        rows=rows,
+        n_sticks=settings.n_sticks,
+        model=settings.model(rows.n_inputs),
+        mixture=settings.mixture(found),
+        start=settings.start(found),
+        n_frequencies=common.n_frequencies,
+        n_deviations=common.n_deviations,
+        tuning=ProposalTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
+        probe=make_probe(some_rows, common.linear_part),
+        few=few,
+    )

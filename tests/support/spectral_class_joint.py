@@ -1,0 +1,139 @@
+"""The joint test of a whole sweep over classes: see `support.spectral_joint`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy import special, stats
+
+from mercer.spectral.classes.chain import ClassChain, ClassState
+from mercer.spectral.classes.sampler import ClassSampler
+from mercer.spectral.mixture.base import ScalePrior
+from support.mixture_cases import BASES
+from support.spectral_cases import plain_design
+from support.spectral_class_cases import (
+    LINEAR_PRIOR,
+    RIDGE_PRIOR,
+    draw_joint,
+    functions,
+    make_classes,
+    plain_log_likelihood,
+    redraw_labels,
+)
+from support.spectral_joint import _one_frequency, component_law
+from support.statistics import FALSE_ALARM, dkw_distance
+
+M, N = 4, 12
+# base, linear part, step of the proposals (1 draws them from the prior), classes
+CASES: dict[str, tuple[str, bool, float, int]] = {
+    "two classes, pcn, linear part": ("diagonal, 2 inputs", True, 0.5, 2),
+    "two classes, prior": ("diagonal, 1 input", False, 1.0, 2),
+    "three classes, full, pcn": ("full, 1 input", False, 0.5, 3),
+    "three classes, prior, linear part": ("full, 2 inputs", True, 1.0, 3),
+    "two classes, learned scale": ("diagonal, 2 inputs", False, 0.7, 2),
+}
+_SCALE_SHAPE = 2.0
+MOST_STATISTICS = 18
+_TWO_SAMPLES = ("log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1")
+_N_REFERENCE = 4000
+
+
+def make(case: str, kind: type[ClassChain] = ClassSampler) -> ClassChain:
+    """The sampler of a case; its labels are still to be drawn."""
+    name, has_linear_part, step, n_classes = CASES[case]
+    base = BASES[name]
+    X = 1.5 * np.random.default_rng(41).standard_normal((N, base.n_inputs))
+    sampler = make_classes(
+        X,
+        np.zeros(N),
+        n_classes=n_classes,
+        base=base,
+        has_linear_part=has_linear_part,
+        step=step,
+        n_frequencies=M,
+        kind=kind,
+    )
+    if "learned" not in case:
+        return sampler
+    prior = ScalePrior(_SCALE_SHAPE, base.scale)
+    return replace(sampler, mixture=replace(sampler.mixture, scale_prior=prior))
+
+
+def limit(n: int, n_cases: int = len(CASES)) -> float:
+    """False alarm 1e-6 over all statistics of all cases."""
+    return math.sqrt(math.log(2.0 * MOST_STATISTICS * n_cases / FALSE_ALARM) / (2.0 * n))
+
+
+def distances(
+    case: str, n: int, n_steps: int, seed: int = 64, kind: type[ClassChain] = ClassSampler
+) -> dict[str, float]:
+    """Largest difference of distribution functions, for each statistic."""
+    rng, sampler, rows = np.random.default_rng(seed), make(case, kind), []
+    for _ in range(n):
+        own, state = draw_joint(rng, sampler)
+        for i in range(n_steps):
+            if i > 0:
+                own = redraw_labels(rng, own, state)
+            state, _ = own.step(rng, state)
+        rows.append(statistics(own, state))
+    found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    assert len(found) <= MOST_STATISTICS
+    result = {}
+    for name, values in found.items():
+        if name == "components":
+            law = component_law()
+            shares = np.bincount(values.astype(int), minlength=len(law)) / n
+            result[name] = float(np.abs(np.cumsum(law - shares)).max())
+        elif name in _TWO_SAMPLES:
+            # The reference has its own error; both limits together are that of the difference.
+            reference = [row[name] for row in prior_statistics(case)]
+            share = 1.0 + math.sqrt(n / len(reference))
+            result[name] = float(stats.ks_2samp(values, reference).statistic) / share
+        else:
+            result[name] = dkw_distance(values, stats.uniform.cdf)
+    return result
+
+
+def statistics(sampler: ClassChain, state: ClassState) -> dict[str, float]:
+    """Values of distribution functions at one draw, or what is compared with draws of the prior."""
+    rows, m2, W = sampler.rows, 2 * M, state.frequencies
+    base, Z = sampler.mixture.base, state.mixture.assignment[0]
+    deviation = (W[0, 0] - state.mixture.means[Z, 0]) / state.mixture.components.stds[Z, 0]
+    f, coef = functions(sampler, state), state.coef
+    F = plain_design(W, rows.X, rows.has_linear_part)
+    base = base.with_scale(state.mixture.scale)
+    found = {
+        "frequency": _one_frequency(base, W[0, 0]),
+        "frequency in its component": special.ndtr(deviation),
+        "components": state.mixture.n_components,
+        "log likelihood": plain_log_likelihood(f, rows.y),
+    }
+    prior = sampler.mixture.scale_prior
+    if prior is not None:
+        scaled = prior.shape / prior.mean[0] * state.mixture.scale[0]
+        found["base scale"] = special.gammainc(prior.shape, scaled)
+    for k in range(sampler.n_sticks):
+        is_in = rows.y >= k
+        kappa = (rows.y[is_in] == k) - 0.5
+        found[f"alignment {k}"] = kappa @ f[k, is_in]
+        found[f"projected {k}"] = kappa @ F[is_in, 1] + 1e-9 * coef[k, 0]  # no ties
+        ridge, linear = state.ridge[k], state.linear_precision[k]
+        found[f"ridge {k}"] = special.gammainc(RIDGE_PRIOR.shape, RIDGE_PRIOR.rate * ridge)
+        found[f"coefficients {k}"] = special.chdtr(m2, ridge * coef[k, :m2] @ coef[k, :m2])
+        found[f"one coefficient {k}"] = special.ndtr(math.sqrt(ridge) * coef[k, 1])
+        if rows.has_linear_part:
+            share = special.gammainc(LINEAR_PRIOR.shape, LINEAR_PRIOR.rate * linear)
+            found[f"linear precision {k}"] = share
+            slopes = coef[k, m2 + 1 :]
+            found[f"slopes {k}"] = special.chdtr(len(slopes), linear * slopes @ slopes)
+    return {name: float(value) for name, value in found.items()}
+
+
+@functools.cache
+def prior_statistics(case: str) -> list[dict[str, float]]:
+    """Statistics of exact draws of state and labels."""
+    rng, sampler = np.random.default_rng(65), make(case)
+    return [statistics(*draw_joint(rng, sampler)) for _ in range(_N_REFERENCE)]

@@ -1,0 +1,45 @@
+"""The compiled loop of the joint moves against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.spectral.classes.compiled import move_jointly
+from support.spectral_joint_moves import move_plain
+
+
+@pytest.mark.parametrize(("m", "n", "K"), [(1, 5, 1), (6, 40, 1), (6, 40, 3), (3, 1, 2)])
+def test_move_jointly(m: int, n: int, K: int) -> None:
+    rng = np.random.default_rng(m + n + K)
+    now, proposed = rng.standard_normal((2, 2 * m, n))
+    codes = rng.integers(0, K + 1, n)
+    k = np.arange(K)[:, np.newaxis]
+    sign = np.where(codes == k, 1.0, np.where(codes > k, -1.0, 0.0))
+    coef, ridge = rng.standard_normal((K, 2 * m)), rng.gamma(2.0, 0.3, K)
+    f = coef @ now + rng.standard_normal((K, n))
+    given = ridge, rng.standard_normal((m, K, 2)), np.log(rng.random(m))
+    found = []
+    for move in (move_jointly, move_plain):
+        own, functions = coef.copy(), f.copy()
+        is_accepted, log_ratio = np.zeros(m, dtype=bool), np.empty(m)
+        move(now, proposed, sign, own, *given, functions, is_accepted, log_ratio)
+        found.append((own, functions, is_accepted, log_ratio))
+    for compiled, plain in zip(*found, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-9, atol=1e-10)
+    own, functions, is_accepted, _ = found[0]
+    chosen = np.where(np.repeat(is_accepted, 2)[:, np.newaxis], proposed, now)
+    np.testing.assert_allclose(functions - f, own @ chosen - coef @ now, atol=1e-10)
+
+
+def test_both_outcomes_are_among_them() -> None:
+    """A proposal that a uniform variable of 0 accepts, and one that none accepts."""
+    rng = np.random.default_rng(4)
+    now, proposed = rng.standard_normal((2, 4, 30))
+    sign = np.sign(rng.standard_normal((1, 30)))
+    is_accepted, log_ratio = np.zeros(2, dtype=bool), np.empty(2)
+    move_jointly(
+        now, proposed, sign, np.zeros((1, 4)), np.ones(1), np.zeros((2, 1, 2)),
+        np.array([-1e9, 1e9]), np.zeros((1, 30)), is_accepted, log_ratio,
+    )  # fmt: skip
+    assert is_accepted.tolist() == [True, False]

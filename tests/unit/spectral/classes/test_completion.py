@@ -1,0 +1,68 @@
+"""Coefficients from all rows: the maximum, its curvature, and what is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from mercer.spectral.classes import completion
+from mercer.spectral.classes.completion import _complete, _maximise, _RowsWithout, _Task
+from mercer.spectral.rows import MemoryRows
+from support.spectral_cases import plain_design
+from support.spectral_class_cases import plain_log_likelihood, problem
+from support.spectral_class_fits import tiny, waves
+
+X, CODES = problem(60, 2, 3)
+ROWS = MemoryRows(X, CODES, True)
+PRIOR = np.full((2, 11), 0.4)
+
+
+def task(scale: float = 0.0) -> _Task:
+    rng = np.random.default_rng(4)
+    return _Task(rng.standard_normal((4, 2)), scale * rng.standard_normal((2, 11)), PRIOR, 3)
+
+
+def loss(coef: np.ndarray, W: np.ndarray) -> float:
+    coef = coef.reshape(2, 11)
+    f = coef @ plain_design(W, X, True).T
+    return 0.2 * float(np.square(coef).sum()) - plain_log_likelihood(f, CODES)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+def test_the_maximum(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from where Newton's method would run away."""
+    monkeypatch.setattr(completion, "_SHORT", 1e-12)
+    one = task(scale)
+    found = _maximise(ROWS, one)
+    expected = minimize(loss, np.zeros(22), args=(one.frequencies,), tol=1e-10).x
+    np.testing.assert_allclose(found.ravel(), expected, atol=2e-4)
+
+
+def test_rows_that_were_left_out_are_added() -> None:
+    """The last step is taken on all rows, and the deviations have the curvature there."""
+    one, gone = task(), np.array([0, 7, 8, 59])
+    others = _RowsWithout(ROWS, gone)
+    assert (others.n_rows, others.n_inputs, others.has_linear_part) == (56, 2, True)
+    found = _complete(others, MemoryRows(X[gone], CODES[gone], True), 0, one)
+    expected = minimize(loss, np.zeros(22), args=(one.frequencies,), tol=1e-10).x
+    before = np.abs(found.before.ravel() - expected).max()
+    after = np.abs(found.mean.ravel() - expected).max()
+    assert after < 0.15 * before
+    assert found.deviations.shape == (2, 64, 11)
+
+
+def test_a_fit_on_some_of_the_rows_says_so() -> None:
+    rows, labels = waves(400, n_classes=3)
+    model = tiny(n_frequencies=20, kernel_rows=150, full_draws=3).fit(rows[:300], labels[:300])
+    assert "learned on 150 of 300 rows, the coefficients of 3 draws on all" in model.notes_[-1]
+    assert len(model._functions.mean) == 3
+    assert model.score(rows[300:], labels[300:]) > 0.75
+    late = tiny(n_frequencies=20, kernel_rows=150, max_seconds=1e-3).fit(rows[:300], labels[:300])
+    assert "out of time before the pass over all rows" in late.notes_[-1]
+
+
+def test_completing_does_not_depend_on_the_jobs() -> None:
+    rows, labels = waves(60)
+    one, two = (tiny(kernel_rows=25, full_draws=2, n_jobs=n).fit(rows, labels) for n in (1, 2))
+    np.testing.assert_array_equal(one.predict_proba(rows), two.predict_proba(rows))
