@@ -18,6 +18,7 @@ from scipy.special import log_expit
 
 from mercer.spectral.classes import joint as joint_sampler
 from mercer.spectral.classes.joint import JointSampler
+from mercer.spectral.classes.labels import signs_of
 from mercer.spectral.mixture.diagonal import DiagonalBase, DiagonalComponents
 from mercer.spectral.mixture.state import MixtureState
 from support.spectral_class_cases import make_classes
@@ -71,7 +72,7 @@ def distance(n_classes: int, step: float) -> float:
     state = sampler.init(rng)
     components = DiagonalComponents(np.zeros((1, 1)), np.full((1, 1), STD**2))
     mixture = MixtureState(np.zeros(1, dtype=np.int64), components, np.ones(1), 1.0)
-    sign, after = joint_sampler._signs(CODES[n_classes], K), np.empty((N_DRAWS, 1 + 2 * K))
+    sign, after = signs_of(CODES[n_classes], K), np.empty((N_DRAWS, 1 + 2 * K))
     for i, start in enumerate(draws[:N_DRAWS]):
         W, coef = start[:1, np.newaxis], start[1:].reshape(K, 2).copy()
         own = dataclasses.replace(state, frequencies=W, mixture=mixture)

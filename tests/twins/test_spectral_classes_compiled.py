@@ -1,11 +1,11 @@
-"""The compiled loop of the joint moves against NumPy."""
+"""The compiled loops of the classifier against NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mercer.spectral.classes.compiled import move_jointly
+from mercer.spectral.classes.compiled import move_jointly, pull_of_phases
 from support.spectral_joint_moves import move_plain
 
 
@@ -43,3 +43,13 @@ def test_both_outcomes_are_among_them() -> None:
         np.array([-1e9, 1e9]), np.zeros((1, 30)), is_accepted, log_ratio,
     )  # fmt: skip
     assert is_accepted.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("m", "n", "K"), [(1, 1, 1), (5, 40, 1), (5, 40, 3)])
+def test_pull_of_phases(m: int, n: int, K: int) -> None:
+    rng = np.random.default_rng(m + n + K)
+    features, residual = rng.standard_normal((2 * m, n)), rng.standard_normal((K, n))
+    coef, out = rng.standard_normal((K, 2 * m + 3)), rng.standard_normal((m, n))
+    pull_of_phases(features, residual, coef, out)
+    cosine, sine = coef[:, 0 : 2 * m : 2].T @ residual, coef[:, 1 : 2 * m : 2].T @ residual
+    np.testing.assert_allclose(out, sine * features[0::2] - cosine * features[1::2], rtol=1e-12)

@@ -133,9 +133,11 @@ class Start:
     def frequencies(self, rng: np.random.Generator, n: int) -> tuple[Array, NDArray[np.int64]]:
         """Draw n frequencies, (n, d), and say which factor each has."""
         Z = np.arange(n) * len(self.factors) // n
-        sizes = np.array(self.factors)[Z]
-        normal = rng.standard_normal((n, len(self.scales)))
-        return normal * sizes[:, np.newaxis] * self.scales, Z
+        return rng.standard_normal((n, len(self.scales))) * self.scales_of(Z), Z
+
+    def scales_of(self, Z: NDArray[np.int64]) -> Array:
+        """Standard deviation of frequencies of these factors, shape (n, d)."""
+        return np.outer(np.array(self.factors)[Z], self.scales)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.sampling.sampler import Sampler
+from mercer.spectral.classes.ascent import Ascent
 from mercer.spectral.classes.model import LogisticModel
 from mercer.spectral.classes.products import log_likelihood
 from mercer.spectral.mixture.gibbs import Mixture
@@ -38,7 +39,7 @@ class ClassState:
     ridge, linear_precision : ndarray of shape (K,)
     mixture : MixtureState
     log_likelihood : float
-        Of the rows that are looked at, in nats.
+        In nats.
     """
 
     frequencies: Array
@@ -66,8 +67,10 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     n_sticks : int
         K, the number of classes less one.
     model : LogisticModel
-    mixture, start, n_frequencies, n_deviations, tuning, probe, few
+    mixture, start, n_frequencies, n_deviations, tuning, probe
         As in `mercer.spectral.sampler.SpectralSampler`.
+    ascent : Ascent or None
+        Steps up the posterior that a chain begins with.
     """
 
     rows: TrainingRows
@@ -79,18 +82,15 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     n_deviations: int
     tuning: ProposalTuning
     probe: Probe
-    few: tuple[TrainingRows, ...] = ()
-
-    @property
-    def rows_now(self) -> TrainingRows:
-        """The rows that a step looks at: all of them once warm-up is over."""
-        return (*self.few, self.rows)[self.tuning.level]
+    ascent: Ascent | None = None
 
     def init(self, rng: np.random.Generator) -> ClassState:
-        """Draw frequencies at the scales of the start; all functions are 0."""
+        """Draw frequencies at the scales of the start; functions are 0, or climb from there."""
         W, Z = self.start.frequencies(rng, self.n_frequencies)
         K, n_coef = self.n_sticks, 2 * len(W) + self.model.n_linear
         mean = np.zeros((K, n_coef))
+        if self.ascent is not None:
+            W, mean = self.ascent.climb(W, self.start.scales_of(Z), K)
         return ClassState(
             frequencies=W,
             mean=mean,
@@ -98,7 +98,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             ridge=np.full(K, self.start.ridge),
             linear_precision=np.full(K, self.start.linear_precision),
             mixture=self.mixture.init(rng, W, Z),
-            log_likelihood=log_likelihood(self.rows_now, W, mean),
+            log_likelihood=log_likelihood(self.rows, W, mean),
         )
 
     def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:

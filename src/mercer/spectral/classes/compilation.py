@@ -9,11 +9,11 @@ import numpy as np
 from mercer.likelihoods.polya_gamma import compiled as polya_gamma_loops
 from mercer.numerics.compilation import compile_first
 from mercer.spectral import compilation as shared
-from mercer.spectral.classes.compiled import move_jointly
+from mercer.spectral.classes.compiled import move_jointly, pull_of_phases
 
 __all__ = ["compile_loops", "compile_now"]
 
-_LOOPS = (*shared.LOOPS, polya_gamma_loops.fill_polya_gamma, move_jointly)
+_LOOPS = (*shared.LOOPS, polya_gamma_loops.fill_polya_gamma, move_jointly, pull_of_phases)
 
 
 def compile_loops(tell: Callable[[str], None]) -> None:
@@ -30,3 +30,4 @@ def compile_now() -> None:
         features, features, once, np.zeros((1, 2)), np.ones(1), np.zeros((1, 1, 2)), np.zeros(1),
         once.copy(), np.zeros(1, dtype=bool), np.zeros(1),
     )  # fmt: skip
+    pull_of_phases(features, once, np.zeros((1, 2)), once.copy())

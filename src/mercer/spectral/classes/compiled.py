@@ -1,7 +1,7 @@
-"""Compiled loops of the joint moves: one frequency with its coefficients after the other.
+"""Compiled loops: joint moves, one frequency with its coefficients after the other, and a gradient.
 
-Rows stand in the inner loops; each moves the functions f in place, so that the next frequency meets
-them as they are. NumPy twin: `tests/twins/test_spectral_classes_compiled.py`.
+Rows stand in the inner loops; a move changes the functions f in place, so that the next frequency
+meets them as they are. NumPy twins: `tests/twins/test_spectral_classes_compiled.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["move_jointly"]
+__all__ = ["move_jointly", "pull_of_phases"]
 
 # Newton's method stops once twice the gain that it expects is this small, in nats: the law is a
 # proposal, which the ratio corrects.
@@ -130,3 +130,28 @@ def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_a
                 c, s = c0, s0
             for i in range(n):
                 f[k, i] += coef[k, 2 * j] * c[i] + coef[k, 2 * j + 1] * s[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def pull_of_phases(features, residual, coef, out):
+    """Gradient of the log likelihood in the phase of each frequency at each row.
+
+    Parameters
+    ----------
+    features : ndarray of shape (2 M, n)
+        Rows 2 j and 2 j + 1 the cosine and the sine of frequency j.
+    residual : ndarray of shape (K, n)
+        Gradient in the functions.
+    coef : ndarray of shape (K, q)
+        The first 2 M are those of the features.
+    out : ndarray of shape (M, n)
+        Written.
+    """
+    n_frequencies, n_rows = out.shape
+    for j in range(n_frequencies):
+        cosine, sine, row = features[2 * j], features[2 * j + 1], out[j]
+        row[:] = 0.0
+        for k in range(len(coef)):
+            a, b, r = coef[k, 2 * j], coef[k, 2 * j + 1], residual[k]
+            for i in range(n_rows):
+                row[i] += r[i] * (b * cosine[i] - a * sine[i])

@@ -73,9 +73,10 @@ class BaNKClassifier(FunctionClassifier):
         times the interquartile range, the inverse hyperbolic sine. Constant columns become 0.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
-    n_warmup : int, default=100
-        Sweeps of each chain that tune the step and are dropped. With many rows most of them look
-        at an eighth, a quarter and a half of the rows only.
+    n_warmup : int, default=50
+        Sweeps of each chain that tune the step and are dropped. From 3000 rows, and unless
+        ``proposals="prior"``, a chain begins where up to 400 steps up the posterior of all
+        frequencies and coefficients have led, on at most 20 000 rows.
     n_chains : int, default=4
         Independent chains.
     thin : int, default=1
@@ -160,7 +161,7 @@ class BaNKClassifier(FunctionClassifier):
         full_draws: int = 4,
         standardize: str | bool = "auto",
         n_draws: int = 100,
-        n_warmup: int = 100,
+        n_warmup: int = 50,
         n_chains: int = 4,
         thin: int = 1,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,

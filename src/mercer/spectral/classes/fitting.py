@@ -10,6 +10,7 @@ from mercer.posterior.diagnostics import diagnose
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
+from mercer.spectral.classes.ascent import Ascent, prepare_ascent
 from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.compilation import compile_loops
 from mercer.spectral.classes.settings import SAMPLERS, ClassSettings
@@ -17,7 +18,6 @@ from mercer.spectral.fitting import (
     FIRST_STEP,
     ROWS_OF_START,
     FittedSpectral,
-    few_rows,
     make_probe,
 )
 from mercer.spectral.proposals import ProposalTuning, StepAdaptation
@@ -28,6 +28,8 @@ __all__ = ["fit_classes", "make_class_sampler"]
 
 Array = NDArray[np.float64]
 
+# Of the time that a chain may take.
+_SHARE_OF_ASCENT = 0.25
 _MONITORED = ("log_likelihood", "n_components", "kernel", "function")
 
 
@@ -41,9 +43,14 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         found = common.first_scales(rows.n_inputs)
         if common.is_scale_learned:
             found = settings.climb(stream(options.entropy, "scales"), X, codes)
-    few, more_rows_after = few_rows(rows, common.proposals, options)
-    sampler = make_class_sampler(rows, X, found, settings, few)
-    adaptation = StepAdaptation(more_rows_after) if common.proposals == "pcn" else None
+    ascent = None
+    if common.proposals == "pcn":
+        precisions = settings.precisions_of_ascent(rows.n_inputs)
+        seconds = options.seconds_a_chain()
+        seconds = None if seconds is None else _SHARE_OF_ASCENT * seconds
+        ascent = prepare_ascent(stream(options.entropy, "rows", 4), rows, precisions, seconds)
+    sampler = make_class_sampler(rows, X, found, settings, ascent)
+    adaptation = StepAdaptation() if common.proposals == "pcn" else None
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
 
@@ -53,7 +60,7 @@ def make_class_sampler(
     some_rows: Array,
     found: Scales,
     settings: ClassSettings,
-    few: tuple[TrainingRows, ...] = (),
+    ascent: Ascent | None = None,
 ) -> ClassChain:
     """Put the sampler together; it looks at the functions at some of ``some_rows``."""
     common = settings.spectral
@@ -67,5 +74,5 @@ def make_class_sampler(
         n_deviations=common.n_deviations,
         tuning=ProposalTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
         probe=make_probe(some_rows, common.linear_part),
-        few=few,
+        ascent=ascent,
     )

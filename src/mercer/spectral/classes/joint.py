@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from mercer.features.products import fill_features
 from mercer.spectral.classes.chain import ClassChain, ClassState
 from mercer.spectral.classes.compiled import move_jointly
+from mercer.spectral.classes.labels import signs_of
 from mercer.spectral.classes.model import logistic_coefficients
 from mercer.spectral.classes.products import polya_gamma
 from mercer.spectral.probe import design
@@ -61,8 +62,8 @@ class JointSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        X, codes = _in_memory(self.rows_now)
-        sign = _signs(codes, self.n_sticks)
+        X, codes = _in_memory(self.rows)
+        sign = signs_of(codes, self.n_sticks)
         coef = state.coef
         f = _functions(X, state.frequencies, coef, self.model.n_linear > 0)
         W, accepted = self._sweep(rng, state, X, sign, coef, f)
@@ -149,12 +150,6 @@ def _in_memory(rows: TrainingRows) -> tuple[Array, Array]:
         return rows.X, rows.y
     X, codes = zip(*rows.blocks(), strict=True)
     return np.concatenate(X), np.concatenate(codes)
-
-
-def _signs(codes: Array, n_sticks: int) -> Array:
-    """Whether each row belongs to the class that each function tells: shape (K, n)."""
-    k = np.arange(n_sticks)[:, np.newaxis]
-    return np.where(codes == k, 1.0, np.where(codes > k, -1.0, 0.0))
 
 
 def _functions(X: Array, W: Array, coef: Array, has_linear_part: bool) -> Array:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ClassCodes", "class_codes"]
+__all__ = ["ClassCodes", "class_codes", "signs_of"]
 
 Array = NDArray[np.float64]
 
@@ -54,3 +54,12 @@ def class_codes(values: Array, counts: NDArray[np.int64]) -> ClassCodes:
     if len(values) == 2:
         return ClassCodes(values, np.array([1, 0]))
     return ClassCodes(values, np.argsort(-counts, kind="stable"))
+
+
+def signs_of(codes: Array, n_functions: int) -> Array:
+    """1 or -1: whether a row belongs to the class that a function tells; 0 if it says nothing.
+
+    Shape (K, n), from places of classes (n,).
+    """
+    k = np.arange(n_functions)[:, np.newaxis]
+    return np.where(codes == k, 1.0, np.where(codes > k, -1.0, 0.0))

@@ -22,9 +22,19 @@ from scipy.linalg import blas
 
 from mercer.features.products import PairwiseSum, fill_features
 from mercer.likelihoods.polya_gamma.compiled import fill_polya_gamma
+from mercer.spectral.classes.labels import signs_of
 from mercer.spectral.rows import TrainingRows
 
-__all__ = ["StickProducts", "Weigh", "log_likelihood", "polya_gamma", "weighted_products"]
+__all__ = [
+    "StickProducts",
+    "Weigh",
+    "fill_design",
+    "log_likelihood",
+    "log_probabilities",
+    "parts",
+    "polya_gamma",
+    "weighted_products",
+]
 
 Array = NDArray[np.float64]
 
@@ -85,11 +95,11 @@ def weighted_products(
     sums = [PairwiseSum() for _ in range(n_sticks)]
     for X, y in rows.blocks():
         tasks = [np.zeros((n_columns, n_columns), order="F") for _ in range(n_sticks)]
-        for part, codes in _parts(X, y):
+        for part, codes in parts(X, y):
             room = np.empty((n_columns, len(part)))
             if n_new:
                 fill_features(proposed, part, room[:n_new])
-            _fill_design(rows, frequencies, part, room[n_new:-1])
+            fill_design(rows, frequencies, part, room[n_new:-1])
             for k, task in enumerate(tasks):
                 columns = room if n_sticks == 1 else room[:, codes >= k]
                 _add(task, columns, codes[codes >= k] == k, coef[k], weigh)
@@ -100,25 +110,30 @@ def weighted_products(
 
 def log_likelihood(rows: TrainingRows, frequencies: Array, coef: Array) -> float:
     """Log probability of all labels, in nats: one pass, O(n M)."""
-    total = 0.0
-    for X, y in rows.blocks():
-        for part, codes in _parts(X, y):
-            F = np.empty((coef.shape[1], len(part)))
-            _fill_design(rows, frequencies, part, F)
-            for k, f in enumerate(coef @ F):
-                is_in = codes >= k
-                sign = np.where(codes[is_in] == k, -1.0, 1.0)
-                total -= float(np.logaddexp(0.0, sign * f[is_in]).sum())
-    return total
+    return float(sum(part.sum() for part in _log_probabilities(rows, frequencies, coef)))
 
 
-def _parts(X: Array, y: Array) -> Iterator[tuple[Array, Array]]:
-    for begin in range(0, len(X), _ROWS_AT_ONCE):
-        rows = slice(begin, begin + _ROWS_AT_ONCE)
+def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Array:
+    """Log probability of each label, shape (n,), in nats."""
+    return np.concatenate(list(_log_probabilities(rows, frequencies, coef)))
+
+
+def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
+    """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
+    for begin in range(0, len(X), size):
+        rows = slice(begin, begin + size)
         yield X[rows], y[rows]
 
 
-def _fill_design(rows: TrainingRows, frequencies: Array, X: Array, out: Array) -> None:
+def _log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Iterator[Array]:
+    for part, codes in (part for block in rows.blocks() for part in parts(*block)):
+        F = np.empty((coef.shape[1], len(part)))
+        fill_design(rows, frequencies, part, F)
+        sign = signs_of(codes, len(coef))
+        yield -np.logaddexp(0.0, -sign * (coef @ F)).sum(axis=0, where=sign != 0.0)
+
+
+def fill_design(rows: TrainingRows, frequencies: Array, X: Array, out: Array) -> None:
     """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
     m2 = 2 * len(frequencies)
     fill_features(frequencies, X, out[:m2])

@@ -63,7 +63,7 @@ class ClassSampler(ClassChain):
         W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, state, W, grams)
         new = self._turn(rng, new)
-        density = log_likelihood(self.rows_now, new.frequencies, new.coef)
+        density = log_likelihood(self.rows, new.frequencies, new.coef)
         new = replace(new, log_likelihood=density)
         return new, SpectralInfo(accepted, self.tuning.step, density)
 
@@ -74,7 +74,7 @@ class ClassSampler(ClassChain):
         W = state.frequencies
         proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        products = weighted_products(self.rows_now, proposed, W, state.coef, polya_gamma(rng))
+        products = weighted_products(self.rows, proposed, W, state.coef, polya_gamma(rng))
         joints = tuple(
             join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
             for each, ridge, precision in zip(

@@ -31,6 +31,8 @@ MOST_CLASSES = 20
 _RIDGE_PRIOR = GammaPrior(1.0, 1.0)
 _LINEAR_PRIOR = GammaPrior(1.0, 0.1)
 _FIRST_RIDGE, _FIRST_LINEAR_PRECISION = 0.1, 1.0
+# Weak: what is held out says when to stop.
+_RIDGE_OF_ASCENT = 0.01
 # Times |log c|^2 in the search for the start: 0 and 1 are not numbers with normal noise, whose
 # evidence makes too much of what a few hundred of them say.
 _PENALTY = 2.0
@@ -88,6 +90,13 @@ class ClassSettings:
         given = self.spectral.ridge_precision
         ridge = _FIRST_RIDGE if isinstance(given, str) else float(given)
         return Start(start.scales, start.factors, ridge, _FIRST_LINEAR_PRECISION)
+
+    def precisions_of_ascent(self, n_inputs: int) -> Array:
+        """Prior precisions of the coefficients on the way to the start, shape (2 M + p,)."""
+        given = self.spectral.ridge_precision
+        ridge = _RIDGE_OF_ASCENT if isinstance(given, str) else float(given)
+        n_features = 2 * self.spectral.n_frequencies
+        return self.model(n_inputs).prior_precisions(n_features, ridge, _FIRST_LINEAR_PRECISION)
 
     def mixture(self, found: Scales) -> Mixture:
         """Return the prior of the frequencies."""

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from mercer.spectral.classes import joint as joint_sampler
 from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.proposals import ProposalTuning
-from mercer.spectral.rows import MemoryRows
 from support.spectral_class_cases import functions, make_classes, plain_log_likelihood, problem
 from support.spectral_class_fits import tiny, waves
 
@@ -50,16 +46,6 @@ def test_frequencies_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         found.append(state.coef)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-9)
-
-
-def test_fewer_rows_in_warm_up() -> None:
-    sampler = joint(3)
-    few = (MemoryRows(sampler.rows.X[:8], sampler.rows.y[:8], True),)
-    first = dataclasses.replace(sampler, few=few, tuning=ProposalTuning(0.5, 0))
-    rng = np.random.default_rng(4)
-    state, _ = first.step(rng, first.init(rng))
-    plain = plain_log_likelihood(functions(first, state)[:, :8], sampler.rows.y[:8])
-    assert state.log_likelihood == pytest.approx(plain)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,6 @@ from mercer.spectral.classes.model import logistic_coefficients
 from mercer.spectral.classes.ridge import logistic_ridge_density
 from mercer.spectral.classes.sampler import ClassSampler
 from mercer.spectral.model import GammaPrior
-from mercer.spectral.proposals import ProposalTuning
-from mercer.spectral.rows import MemoryRows
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import functions, make_classes, plain_log_likelihood, problem
 
@@ -69,17 +65,6 @@ def test_what_a_draw_stores() -> None:
     assert record["coef_mean"].shape == (2, 15)
     F = plain_design(state.frequencies, X, True)
     np.testing.assert_allclose(record["function"], state.coef @ F.T, rtol=1e-10, atol=1e-12)
-
-
-def test_fewer_rows_in_warm_up() -> None:
-    sampler = make_classes(X, Y, n_classes=3)
-    few = (MemoryRows(X[:8], Y[:8], True),)
-    first = dataclasses.replace(sampler, few=few, tuning=ProposalTuning(0.5, 0))
-    state = after(first, 3)
-    plain = plain_log_likelihood(functions(first, state)[:, :8], Y[:8])
-    assert state.log_likelihood == pytest.approx(plain)
-    last = dataclasses.replace(first, tuning=ProposalTuning(0.5, 1))
-    assert last.rows_now is sampler.rows
 
 
 @pytest.mark.parametrize("n_linear", [0, 3])

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from mercer.spectral.classes import ascent
+from mercer.spectral.classes.ascent import FEWEST_ROWS, Ascent, prepare_ascent
+from mercer.spectral.classes.products import log_likelihood, log_probabilities
+from mercer.spectral.rows import MemoryRows
+from support.spectral_class_cases import make_classes
+
+M, N_LINEAR = 20, 3
+
+
+def rows(n: int, noise: float, seed: int = 0) -> MemoryRows:
+    """Classes by a wave; noise in logits, the larger the noisier."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    f = 4.0 * np.sin(3.0 * X[:, 0]) / noise
+    return MemoryRows(X, (rng.random(n) < expit(f)).astype(np.float64), True)
+
+
+def prepared(n: int, noise: float, seconds: float | None = None) -> Ascent:
+    precisions = np.full(2 * M + N_LINEAR, 0.01)
+    made = prepare_ascent(np.random.default_rng(1), rows(n, noise), precisions, seconds)
+    assert made is not None
+    return made
+
+
+def start() -> tuple[np.ndarray, np.ndarray]:
+    scales = np.full((M, 2), 1.5)
+    return scales * np.random.default_rng(2).standard_normal((M, 2)), scales
+
+
+def test_few_rows_do_without() -> None:
+    precisions = np.ones(2 * M + N_LINEAR)
+    few = rows(FEWEST_ROWS - 1, 1.0)
+    assert prepare_ascent(np.random.default_rng(1), few, precisions, None) is None
+
+
+def test_rows_are_parted() -> None:
+    made = prepared(FEWEST_ROWS, 1.0)
+    assert (made.fitted.n_rows, made.held_out.n_rows) == (2700, 300)
+    both = np.concatenate([made.fitted.X, made.held_out.X])
+    assert len(np.unique(both, axis=0)) == FEWEST_ROWS
+
+
+def test_of_many_rows_it_looks_at_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ascent, "_MOST_ROWS", 3200)
+    made = prepared(4000, 1.0)
+    assert (made.fitted.n_rows, made.held_out.n_rows) == (2880, 320)
+
+
+def test_it_climbs() -> None:
+    """What was not looked at at all is predicted nearly as well as by the true function."""
+    made, new = prepared(4000, 0.5), rows(2000, 0.5, seed=9)
+    W, coef = made.climb(*start(), 1)
+    found = log_likelihood(new, W, coef) / 2000
+    f = 8.0 * np.sin(3.0 * new.X[:, 0])
+    true = -np.logaddexp(0.0, np.where(new.y == 1.0, -f, f)).mean()
+    untouched = log_likelihood(new, start()[0], np.zeros_like(coef)) / 2000
+    assert untouched == pytest.approx(-np.log(2.0))
+    assert found > true - 0.03
+
+
+def test_it_stops_where_what_is_held_out_gets_worse() -> None:
+    """Of pure noise nothing can be learned: it does not go to the top of the posterior."""
+    made = prepared(FEWEST_ROWS, 1e9)
+    W, coef = made.climb(*start(), 1)
+    assert log_likelihood(made.held_out, W, coef) / 300 > -0.75
+
+
+def test_it_stops_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    look = ascent.log_probabilities
+
+    def counted(*args: object) -> np.ndarray:
+        seen.append(1)
+        return look(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ascent, "log_probabilities", counted)
+    prepared(FEWEST_ROWS, 0.5, seconds=0.0).climb(*start(), 1)
+    assert not seen
+    prepared(FEWEST_ROWS, 0.5, seconds=1e9).climb(*start(), 1)
+    assert seen
+
+
+def test_the_same_each_time() -> None:
+    first, second = (prepared(FEWEST_ROWS, 0.5).climb(*start(), 1) for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_chain_begins_there() -> None:
+    made = prepared(FEWEST_ROWS, 0.5)
+    plain = make_classes(*_arrays(rows(FEWEST_ROWS, 0.5)), n_frequencies=M)
+    sampler = dataclasses.replace(plain, ascent=made)
+    with_it, without = (s.init(np.random.default_rng(3)) for s in (sampler, plain))
+    assert with_it.log_likelihood > without.log_likelihood + 500.0
+    np.testing.assert_allclose(
+        with_it.log_likelihood,
+        log_probabilities(sampler.rows, with_it.frequencies, with_it.coef).sum(),
+    )
+    state, _ = sampler.step(np.random.default_rng(4), with_it)
+    assert state.log_likelihood > without.log_likelihood + 500.0
+
+
+def _arrays(given: MemoryRows) -> tuple[np.ndarray, np.ndarray]:
+    return given.X, given.y
