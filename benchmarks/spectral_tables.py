@@ -72,6 +72,18 @@ def _large(metrics: Metrics) -> list[str]:
     return table(header, rows)
 
 
+def _million(metrics: Metrics) -> list[str]:
+    names = {
+        "mercer": "mercer",
+        "features": "RBFSampler, logistic regression",
+        "trees": "histogram gradient boosting",
+    }
+    header = ["method", "minutes", "memory, GiB", "error", "log score", "log score of the law"]
+    keys = ["minutes", "peak_gib", "error_rate", "log_score", "log_score_of_the_law"]
+    rows = [[names[row["method"]], *(row[key] for key in keys)] for row in metrics["rows"]]
+    return table(header, rows)
+
+
 def _peers(metrics: Metrics) -> list[str]:
     header = ["data", "method", "setting", "seconds", "error", "log score"]
     return table(
@@ -131,6 +143,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-linear": ("spectral-linear-v1", _linear),
     "spectral-features": ("spectral-features-v1", _features),
     "spectral-large": ("spectral-large-v1", _large),
+    "spectral-million": ("spectral-million-v1", _million),
     "spectral-peers": ("spectral-peers-v1", _peers),
     "spectral-classes": ("spectral-classes-v1", _classes),
     "spectral-class-sweeps": ("spectral-classes-v1", _class_sweeps),

@@ -93,6 +93,17 @@ def test_large(tmp_path: Path) -> None:
     assert len(lines_of("spectral-large", {"rows": rows})) == 5
 
 
+def test_million() -> None:
+    from benchmarks.scenarios.spectral_million_v1 import METHODS, rows_of
+
+    small = {"n_frequencies": 12, "kernel_rows": 600, "n_draws": 6, "n_warmup": 4, "n_chains": 1}
+    methods = {**METHODS, "mercer": (1, small), "features": (1, 24), "trees": (1, 20)}
+    rows = rows_of(methods, 21_000, 500)
+    assert all(row["log_score_of_the_law"] < row["log_score"] < np.log(2.0) for row in rows)
+    assert all(0.02 < row["peak_gib"] < 4.0 for row in rows)
+    assert len(lines_of("spectral-million", {"rows": rows})) == 5
+
+
 def test_rows_and_peers_of_large(tmp_path: Path) -> None:
     from benchmarks.large_rows import fit_features, fit_trees, write_rows
 
