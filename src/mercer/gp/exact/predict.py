@@ -31,12 +31,10 @@ from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
 from mercer.numerics.workspace import Workspace
-from mercer.sampling.resampling import effective_sample_size
 
 __all__ = [
     "ExactDraws",
     "draw_probabilities",
-    "laplace_reweighted",
     "laplace_weights",
 ]
 
@@ -101,28 +99,3 @@ def laplace_weights(log_errors: Array) -> Array:
     """Turn Laplace's errors rho (S,), in nats, into weights exp(-rho) with mean 1."""
     weights = np.exp(log_errors.min() - log_errors)
     return np.asarray(weights / weights.mean())
-
-
-def laplace_reweighted(draws: FunctionMoments, log_errors: Array, X: Array) -> tuple[Array, float]:
-    """Return Laplace's predictive probabilities from draws of the exact chain.
-
-    Parameters
-    ----------
-    draws : LatentDraws
-        Laplace's function at the hyperparameters of each draw.
-    log_errors : ndarray of shape (S,)
-        "log_laplace_error" of the draws, nats.
-    X : ndarray of shape (m, d)
-        Standardised new rows.
-
-    Returns
-    -------
-    probabilities : ndarray of shape (m,)
-    effective_size : float
-        How many equally weighted draws the weighted ones are worth.
-    """
-    total = np.zeros(len(X))
-    weights = laplace_weights(log_errors)
-    for weight, proba in zip(weights, draw_probabilities(draws, X), strict=True):
-        total += weight * proba
-    return total / weights.sum(), effective_sample_size(-log_errors)

@@ -8,7 +8,6 @@ from mercer.gp.exact import predict
 from mercer.gp.exact.predict import (
     ExactDraws,
     draw_probabilities,
-    laplace_reweighted,
     laplace_weights,
 )
 from mercer.kernels.squared_exponential import SquaredExponentialARD
@@ -48,12 +47,3 @@ def test_weights() -> None:
     weights = laplace_weights(np.array([1000.0, 1001.0, 1000.0]))
     assert weights.mean() == pytest.approx(1.0)
     assert weights[0] / weights[1] == pytest.approx(np.e)
-
-
-def test_reweighted() -> None:
-    draws, X = made()
-    errors = np.log([1.0, 2.0, 4.0])
-    found, size = laplace_reweighted(draws, errors, X)
-    W = np.array([4.0, 2.0, 1.0]) / 7.0
-    np.testing.assert_allclose(found, W @ np.array(list(draw_probabilities(draws, X))))
-    assert size == pytest.approx(1.0 / (W @ W))
