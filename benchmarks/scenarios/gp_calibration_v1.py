@@ -41,7 +41,6 @@ from mercer.posterior.scores import error_rate, log_score
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 
 DATA = ("crabs", "pima_532", "breast_cancer", "glass", "wine")
 OURS = ("mercer, map", "mercer, map, one kernel", "mercer, hmc", "mercer, hmc, one kernel")
