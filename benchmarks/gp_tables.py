@@ -81,8 +81,8 @@ def _calibration(metrics: Metrics) -> list[str]:
 
 
 def _time(metrics: Metrics) -> list[str]:
-    header = ["n", "BLAS threads", "a gradient, s", "search of the maximum, s", "memory, GiB"]
-    keys = ["n", "n_threads", "gradient_seconds", "search_seconds", "peak_gib"]
+    header = ["n", "a gradient, s", "search of the maximum, s", "memory, GiB"]
+    keys = ["n", "gradient_seconds", "search_seconds", "peak_gib"]
     return table(header, [[row[key] for key in keys] for row in metrics["sizes"]])
 
 

@@ -186,7 +186,7 @@ def test_a_variational_process_learns_classes() -> None:
 def test_size_and_chosen_rows() -> None:
     from benchmarks.scenarios.gp_size_v1 import choices, sizes, summary
 
-    metrics = summary(sizes((100,), (1,)), choices(40, 120, 60, n_sets=1))
+    metrics = summary(sizes((100,)), choices(40, 120, 60, n_sets=1))
     assert 0.05 < metrics["largest_gib"] < 4.0
     assert metrics["sizes"][0]["gradient_seconds"] < metrics["sizes"][0]["search_seconds"]
     fitted = {(row["problem"], row["rows"]): row["n_fitted"] for row in metrics["choices"]}
