@@ -10,8 +10,6 @@ from benchmarks.reproductions import reproduced
 
 SEED = 0
 NEEDS_DATA = True
-# Its first record is still to be made; then this line goes.
-HAS_NO_RECORD_YET = True
 
 
 def run() -> dict[str, object]:
