@@ -33,7 +33,6 @@ from mercer.spectral.probe import Probe
 from mercer.spectral.rows import MemoryRows
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 
 SIZES_OF_ESS, N_FREQUENCIES = (500, 2000), 50
 N_WARMUP, N_SWEEPS = 200, 2000
