@@ -8,7 +8,7 @@ standardised target, where a method has one. One thread, one run each: differenc
 cent are chance.
 
 * BaNK: `BaNKRegressor(max_seconds=...)`, one chain, at three budgets. Its sweeps of warm-up, from
-  20 to the default 60, are made to take a third of the budget or so (they look at fewer rows at
+  20 to 60, are made to take a third of the budget or so (they look at fewer rows at
   first). Its clock is that of the whole fit.
 * RKS: `mercer.baselines.RKSRegressor`, length scale and penalty by cross-validation, 768 and 2048
   features.

@@ -29,10 +29,10 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
 
     Columns are matched by name, and others are ignored. Of a number, per row: the mean and the
     standard deviation of a new observation, and the ends of its 90 % interval. Of a class: the
-    most probable class and the probability of each class. From gp also mean and standard deviation
-    of the latent function (in logits of the second class); from sphere also the probability of
-    each class before its label is recorded, without label noise, and the margin of votes. Where
-    the target is there, scores are said on standard error.
+    most probable class and the probability of each class. Of two classes from gp and spectral
+    also mean and standard deviation of the latent function (in logits of the second class); from
+    sphere also the probability of each class before its label is recorded, without label noise,
+    and the margin of votes. Where the target is there, scores are said on standard error.
 
     Files above 200 MB are predicted block by block, in little memory, where the model takes
     numbers only and the result is CSV or Parquet; so are .npy files of any size.

@@ -66,10 +66,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         frequency.
     shared_kernel : bool, default=False
         Of several classes: whether their functions have the hyperparameters in common. They have
-        their own otherwise, which costs little and is more accurate where classes differ.
+        their own otherwise, which is more accurate where classes differ; chains take longer.
     predictive_mean : {"corrected", "mode"}, default="corrected"
         "mode" is Laplace's k'a, as in the paper; "corrected" goes from there towards the posterior
-        mean, along the first-order step and as far as the variational bound says.
+        mean, along the first-order step and as far as the variational bound says. Exact draws
+        need neither.
     n_leapfrog : int or None, default=None
         Steps of every trajectory, for "hmc". Given together with ``step_size`` it fixes the
         trajectories as in the paper, with unit mass and the paper's start: nothing is tuned.

@@ -65,17 +65,6 @@ class RunOptions:
     run: RunFolder | None = None
     first_chain: int = 0  # number of the first chain, where several runs share entropy and folder
 
-    @property
-    def n_workers(self) -> int:
-        """Chains that run at a time."""
-        return min(int(effective_n_jobs(self.n_jobs)), self.n_chains)
-
-    def seconds_a_chain(self) -> float | None:
-        """Time from now that each chain may take; None without a deadline."""
-        if self.deadline is None:
-            return None
-        return (self.deadline - time.monotonic()) / -(-self.n_chains // self.n_workers)
-
     def chain_file(self, index: int) -> ChainFile | None:
         """Checkpoint of one chain of this run, if there are checkpoints."""
         return None if self.run is None else self.run.chain(self.first_chain + index)
@@ -173,7 +162,7 @@ def _run(
     is_last_kept: bool = False,
 ) -> list[Chain]:
     """Run all chains, with progress, signals and checkpoints."""
-    n_jobs = options.n_workers
+    n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
     with _board(options.n_chains, n_jobs) as board:
         plans = [replace(p, is_last_kept=is_last_kept) for p in _plans(options, n_jobs)]
         n_steps = options.n_warmup + options.n_draws * options.thin

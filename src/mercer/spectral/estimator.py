@@ -59,9 +59,10 @@ class BaNKRegressor(FunctionRegressor):
     full_draws : int, default=4
         Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Per column, learned on the training rows. "auto": mean and standard deviation; where the
-        absolute skewness is above 1, Yeo-Johnson's warp; where the standard deviation is over ten
-        times the interquartile range, the inverse hyperbolic sine. Constant columns become 0.
+        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
+        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
+        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
+        inverse hyperbolic sine, whichever has the highest evidence. Constant columns become 0.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=100

@@ -8,8 +8,8 @@ invariant, so that only the evidence decides:
 
 with noise ~ N(0, Sigma). The step sqrt(1 - rho^2) is tuned in warm-up; 1 is the prior.
 
-With many rows the first part of the warm-up looks at few of them: sweeps are cheap there, the
-posterior is wide, and most of the way to where it concentrates is covered.
+With many rows the first part of the regression's warm-up looks at few of them: sweeps are cheap
+there, the posterior is wide, and most of the way to where it concentrates is covered.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ProposalTuning:
     step : float
         sqrt(1 - rho^2), in (0, 1].
     level : int
-        Which rows are looked at: that of the sampler's ``few``, or all of them.
+        Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
     """
 
     step: float

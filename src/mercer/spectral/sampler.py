@@ -132,12 +132,15 @@ class Start:
 
     def frequencies(self, rng: np.random.Generator, n: int) -> tuple[Array, NDArray[np.int64]]:
         """Draw n frequencies, (n, d), and say which factor each has."""
-        Z = np.arange(n) * len(self.factors) // n
-        return rng.standard_normal((n, len(self.scales))) * self.scales_of(Z), Z
+        return rng.standard_normal((n, len(self.scales))) * self.scales_of(n), self.places(n)
 
-    def scales_of(self, Z: NDArray[np.int64]) -> Array:
-        """Standard deviation of frequencies of these factors, shape (n, d)."""
-        return np.outer(np.array(self.factors)[Z], self.scales)
+    def places(self, n: int) -> NDArray[np.int64]:
+        """Which factor each of n frequencies has, shape (n,)."""
+        return np.arange(n) * len(self.factors) // n
+
+    def scales_of(self, n: int) -> Array:
+        """Standard deviations that n frequencies are drawn with, shape (n, d)."""
+        return np.outer(np.array(self.factors)[self.places(n)], self.scales)
 
 
 @dataclass(frozen=True, eq=False)

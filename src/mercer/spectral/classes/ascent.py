@@ -16,9 +16,8 @@ on this, not the law of the draws.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,14 +48,11 @@ class Ascent:
     fitted, held_out : MemoryRows
     precisions : ndarray of shape (2 M + p,)
         Diagonal of Lambda_0, the same for all functions.
-    seconds : float or None
-        Of one ascent, at most.
     """
 
     fitted: MemoryRows
     held_out: MemoryRows
     precisions: Array
-    seconds: float | None = None
 
     def climb(self, frequencies: Array, scales: Array, n_functions: int) -> tuple[Array, Array]:
         """Return frequencies (M, d) and coefficients (K, 2 M + p) from frequencies and zeros.
@@ -80,19 +76,22 @@ class Ascent:
             parts = (found.frequencies * scales).ravel(), (found.coef / roots).ravel()
             return 0.5 * float(theta @ theta) - found.value, theta - np.concatenate(parts)
 
-        start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
-        peak = _Peak(start, self.seconds)
+        def judge(theta: Array) -> Array:
+            return log_probabilities(self.held_out, *split(theta))
 
-        def look(intermediate_result: OptimizeResult) -> None:
-            peak.step(intermediate_result.x, lambda x: log_probabilities(self.held_out, *split(x)))
+        start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
+        peak = _Peak(start, judge(start))
+
+        def step(intermediate_result: OptimizeResult) -> None:
+            peak.step(intermediate_result.x, judge)
 
         options = {"maxiter": _MOST_STEPS, "maxcor": _MEMORY}
-        minimize(loss, start, jac=True, method="L-BFGS-B", callback=look, options=options)
+        minimize(loss, start, jac=True, method="L-BFGS-B", callback=step, options=options)
         return split(peak.position)
 
 
 def prepare_ascent(
-    rng: np.random.Generator, rows: TrainingRows, precisions: Array, seconds: float | None
+    rng: np.random.Generator, rows: TrainingRows, precisions: Array
 ) -> Ascent | None:
     """Choose the rows to climb on; None where they are too few."""
     if rows.n_rows < FEWEST_ROWS:
@@ -104,31 +103,36 @@ def prepare_ascent(
         MemoryRows(X[chosen], codes[chosen], rows.has_linear_part)
         for chosen in (~is_held_out, is_held_out)
     )
-    return Ascent(fitted, held_out, precisions, seconds)
+    return Ascent(fitted, held_out, precisions)
 
 
 @dataclass(eq=False)
 class _Peak:
-    """The last position that is about as good as the best, as what is held out judges them."""
+    """The last position that is about as good as the best, as what is held out judges them.
+
+    Attributes
+    ----------
+    position : ndarray
+        At first the start.
+    best : ndarray of shape (n,)
+        Log probabilities of what is held out, at the best position.
+    """
 
     position: Array
-    seconds: float | None
-    best: Array | None = None  # log probabilities of what is held out
+    best: Array
     n_steps: int = 0
     step_of_position: int = 0
-    started: float = field(default_factory=time.monotonic)
 
     def step(self, position: Array, judge: Callable[[Array], Array]) -> None:
         """Take note of a position; raises StopIteration where it is time to stop."""
         self.n_steps += 1
         if self.n_steps % _STEPS_A_LOOK == 0:
             self._look(position, judge(position))
-        is_late = self.seconds is not None and time.monotonic() - self.started > self.seconds
-        if is_late or self.n_steps - self.step_of_position >= _PATIENCE:
+        if self.n_steps - self.step_of_position >= _PATIENCE:
             raise StopIteration
 
     def _look(self, position: Array, logs: Array) -> None:
-        if self.best is None or logs.sum() > self.best.sum():
+        if logs.sum() > self.best.sum():
             self.best = logs
         lost = self.best - logs
         if lost.sum() <= math.sqrt(len(lost)) * lost.std():

@@ -70,7 +70,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     mixture, start, n_frequencies, n_deviations, tuning, probe
         As in `mercer.spectral.sampler.SpectralSampler`.
     ascent : Ascent or None
-        Steps up the posterior that a chain begins with.
+        Steps up the posterior that the first step begins with.
     """
 
     rows: TrainingRows
@@ -85,12 +85,10 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     ascent: Ascent | None = None
 
     def init(self, rng: np.random.Generator) -> ClassState:
-        """Draw frequencies at the scales of the start; functions are 0, or climb from there."""
+        """Draw frequencies at the scales of the start; all functions are 0."""
         W, Z = self.start.frequencies(rng, self.n_frequencies)
         K, n_coef = self.n_sticks, 2 * len(W) + self.model.n_linear
         mean = np.zeros((K, n_coef))
-        if self.ascent is not None:
-            W, mean = self.ascent.climb(W, self.start.scales_of(Z), K)
         return ClassState(
             frequencies=W,
             mean=mean,
@@ -100,6 +98,18 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             mixture=self.mixture.init(rng, W, Z),
             log_likelihood=log_likelihood(self.rows, W, mean),
         )
+
+    def climb(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """Climb from the start, which alone has functions that are 0: part of the first step.
+
+        As a part of a step it can be stopped like one, and a resumed chain does not do it again.
+        """
+        if self.ascent is None or state.coef.any():
+            return state
+        m = self.n_frequencies
+        W, mean = self.ascent.climb(state.frequencies, self.start.scales_of(m), self.n_sticks)
+        mixture = self.mixture.init(rng, W, self.start.places(m))
+        return replace(state, frequencies=W, mean=mean, mixture=mixture)
 
     def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, partition, and what is monitored."""

@@ -68,15 +68,17 @@ class BaNKClassifier(FunctionClassifier):
     full_draws : int, default=4
         Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Per column, learned on the training rows. "auto": mean and standard deviation; where the
-        absolute skewness is above 1, Yeo-Johnson's warp; where the standard deviation is over ten
-        times the interquartile range, the inverse hyperbolic sine. Constant columns become 0.
+        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
+        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
+        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
+        inverse hyperbolic sine, whichever has the highest evidence. Constant columns become 0.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=50
-        Sweeps of each chain that tune the step and are dropped. From 3000 rows, and unless
-        ``proposals="prior"``, a chain begins where up to 400 steps up the posterior of all
-        frequencies and coefficients have led, on at most 20 000 rows.
+        Sweeps of each chain that tune the step and are dropped. Of a
+        spectrum from 3000 rows or more, and unless ``proposals="prior"``, the first one begins
+        where up to 400 steps up the posterior of all frequencies and coefficients have led, on at
+        most 20 000 rows.
     n_chains : int, default=4
         Independent chains.
     thin : int, default=1

@@ -28,8 +28,6 @@ __all__ = ["fit_classes", "make_class_sampler"]
 
 Array = NDArray[np.float64]
 
-# Of the time that a chain may take.
-_SHARE_OF_ASCENT = 0.25
 _MONITORED = ("log_likelihood", "n_components", "kernel", "function")
 
 
@@ -46,9 +44,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     ascent = None
     if common.proposals == "pcn":
         precisions = settings.precisions_of_ascent(rows.n_inputs)
-        seconds = options.seconds_a_chain()
-        seconds = None if seconds is None else _SHARE_OF_ASCENT * seconds
-        ascent = prepare_ascent(stream(options.entropy, "rows", 4), rows, precisions, seconds)
+        ascent = prepare_ascent(stream(options.entropy, "rows", 4), rows, precisions)
     sampler = make_class_sampler(rows, X, found, settings, ascent)
     adaptation = StepAdaptation() if common.proposals == "pcn" else None
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))

@@ -62,6 +62,7 @@ class JointSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
+        state = self.climb(rng, state)
         X, codes = _in_memory(self.rows)
         sign = signs_of(codes, self.n_sticks)
         coef = state.coef

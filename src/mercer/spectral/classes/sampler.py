@@ -60,6 +60,7 @@ class ClassSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
+        state = self.climb(rng, state)
         W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, state, W, grams)
         new = self._turn(rng, new)
