@@ -34,7 +34,6 @@ from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.posterior.scores import error_rate, log_score
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 
 SIZES, N_INPUTS = (1000, 2000, 5000), 10
 TARGET_GIB = 16.0
