@@ -53,6 +53,8 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
 
 
 _KINDS = tuple(_wide(1))
+# Of moments of logarithms: beyond, exponentials overflow.
+_LARGEST = 100.0
 
 
 def check_prior(prior: Any) -> None:
@@ -76,7 +78,7 @@ def check_prior(prior: Any) -> None:
         if not _is_moments(moments):
             raise UsageError(
                 f"prior: {kind!r} must have a finite mean and a positive standard deviation of its "
-                f"logarithm; got {moments!r}"
+                f"logarithm, both below {_LARGEST:g} in size; got {moments!r}"
             )
 
 
@@ -92,7 +94,7 @@ def _is_moments(moments: Any) -> bool:
         mean, std = (float(value) for value in moments)
     except (TypeError, ValueError):
         return False
-    return abs(mean) < 100.0 and 0.0 < std < 100.0
+    return abs(mean) < _LARGEST and 0.0 < std < _LARGEST
 
 
 def kernel_prior(n_inputs: int, choice: PriorChoice = "wide", kernel: Kernel = _ARD) -> NormalPrior:
