@@ -22,7 +22,7 @@ from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.spectral.model import RegressionModel, coefficients
 from mercer.spectral.predict import FunctionDraws, function_draws
-from mercer.spectral.rows import GramSum, TrainingRows
+from mercer.spectral.rows import GramSum, RowsWithout, TrainingRows
 from mercer.spectral.settings import SpectralSettings
 
 __all__ = ["N_DEVIATIONS", "check_rows", "complete", "spread"]
@@ -125,7 +125,7 @@ def _grams(
     """Sum the products of each draw over all rows but some."""
     n_workers = min(effective_n_jobs(n_jobs), len(tasks))
     shares = [tasks[i::n_workers] for i in range(n_workers)]
-    run = functools.partial(_one_pass, rows, check)
+    run = functools.partial(_one_pass, RowsWithout(rows, check))
     if n_workers == 1:
         parts = [run(shares[0])]
     else:
@@ -138,16 +138,11 @@ def _grams(
     return [by_draw[task.index] for task in tasks]
 
 
-def _one_pass(rows: TrainingRows, check: Positions, tasks: list[_Task]) -> list[Array]:
+def _one_pass(rows: TrainingRows, tasks: list[_Task]) -> list[Array]:
     """Read the rows once for several draws; the order of the sums does not depend on the others."""
     sums = [GramSum(task.frequencies, rows.n_linear + 1) for task in tasks]
-    position = 0
     with threadpool_limits(limits=1, user_api="blas"):
         for X, y in rows.blocks():
-            left_out = check[np.searchsorted(check, position) :]
-            left_out = left_out[left_out < position + len(X)] - position
-            position += len(X)
-            X, y = np.delete(X, left_out, axis=0), np.delete(y, left_out)
             columns = rows.columns(X, y)
             for each in sums:
                 each.add(X, columns)

@@ -20,6 +20,7 @@ from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
 __all__ = [
     "GramSum",
     "MemoryRows",
+    "RowsWithout",
     "StoredRows",
     "TargetTransform",
     "TrainingRows",
@@ -191,3 +192,47 @@ class StoredRows(TrainingRows):
 
     def _standardized(self, block: Array) -> tuple[Array, Array]:
         return self.standardizer.transform(block[:, :-1]), self.target.transform(block[:, -1])
+
+
+@dataclass(frozen=True, eq=False)
+class RowsWithout(TrainingRows):
+    """All rows but some.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+    left_out : ndarray of int
+        Positions among them, ascending.
+    """
+
+    rows: TrainingRows
+    left_out: NDArray[np.int64]
+
+    @property
+    def has_linear_part(self) -> bool:  # type: ignore[override]
+        """That of the rows."""
+        return self.rows.has_linear_part
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are not left out."""
+        return self.rows.n_rows - len(self.left_out)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number d of inputs."""
+        return self.rows.n_inputs
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        """The blocks of the rows, each without what is left out of it."""
+        position = 0
+        for X, y in self.rows.blocks():
+            gone = self.left_out[np.searchsorted(self.left_out, position) :]
+            gone = gone[gone < position + len(X)] - position
+            position += len(X)
+            yield np.delete(X, gone, axis=0), np.delete(y, gone)
+
+    def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Take from the rows; positions are among those that are not left out."""
+        n_kept_before = self.left_out - np.arange(len(self.left_out))
+        return self.rows.take(chosen + np.searchsorted(n_kept_before, chosen, side="right"))

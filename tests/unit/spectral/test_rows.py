@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.features.products import ROWS_PER_TASK
-from mercer.spectral.rows import MemoryRows
+from mercer.spectral.rows import MemoryRows, RowsWithout
 from support.spectral_cases import plain_design, problem
 
 RNG = np.random.default_rng(1)
@@ -59,3 +59,17 @@ def test_read_only_rows() -> None:
     expected = own.gram(NEW)
     own.X.flags.writeable = own.y.flags.writeable = False
     np.testing.assert_array_equal(own.gram(NEW), expected)
+
+
+@pytest.mark.parametrize("gone", [[], [0], [0, 1, 5], [3, 4, 9], list(range(9))])
+def test_rows_without_some(gone: list[int]) -> None:
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
+    left_out = np.array(gone, dtype=np.int64)
+    rows = RowsWithout(MemoryRows(X, y, True), left_out)
+    kept = np.delete(y, left_out)
+    assert (rows.n_rows, rows.n_inputs, rows.n_linear) == (len(kept), 2, 3)
+    np.testing.assert_array_equal(np.concatenate([part for _, part in rows.blocks()]), kept)
+    for chosen in (np.arange(len(kept)), np.arange(0, len(kept), 2)):
+        inputs, targets = rows.take(chosen)
+        np.testing.assert_array_equal(targets, kept[chosen])
+        np.testing.assert_array_equal(inputs[:, 0], 2.0 * kept[chosen])

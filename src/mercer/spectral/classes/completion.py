@@ -11,7 +11,6 @@ on rows that neither has seen; then they are added, by one more Newton step.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +30,7 @@ from mercer.spectral.classes.predict import ClassDraws, class_draws
 from mercer.spectral.classes.products import log_likelihood, weighted_products
 from mercer.spectral.classes.settings import ClassSettings
 from mercer.spectral.completion import N_DEVIATIONS, check_rows, spread
-from mercer.spectral.rows import MemoryRows, TrainingRows
+from mercer.spectral.rows import MemoryRows, RowsWithout, TrainingRows
 
 __all__ = ["complete_classes"]
 
@@ -44,37 +43,6 @@ _MOST_HALVINGS = 8
 _SHORT = 1e-2
 _LEAST_WEIGHT = 1e-12
 _SMALLEST_PROBA = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class _RowsWithout(TrainingRows):
-    """All rows but some, given by ascending position."""
-
-    rows: TrainingRows
-    left_out: Positions
-
-    @property
-    def has_linear_part(self) -> bool:  # type: ignore[override]
-        return self.rows.has_linear_part
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows.n_rows - len(self.left_out)
-
-    @property
-    def n_inputs(self) -> int:
-        return self.rows.n_inputs
-
-    def blocks(self) -> Iterator[tuple[Array, Array]]:
-        position = 0
-        for X, y in self.rows.blocks():
-            gone = self.left_out[np.searchsorted(self.left_out, position) :]
-            gone = gone[gone < position + len(X)] - position
-            position += len(X)
-            yield np.delete(X, gone, axis=0), np.delete(y, gone)
-
-    def take(self, chosen: Positions) -> tuple[Array, Array]:
-        raise NotImplementedError("rows are only passed over")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +101,7 @@ def complete_classes(
     tasks = [_task(model, draws, int(i)) for i in spread(draws.n_total, full_draws)]
     check = check_rows(rows.n_rows, subset, entropy)
     X, codes = rows.take(check)
-    others = _RowsWithout(rows, check)
+    others = RowsWithout(rows, check)
     added = MemoryRows(X, codes, rows.has_linear_part)
     run = functools.partial(_complete, others, added, entropy)
     found = Parallel(n_jobs=n_jobs)(delayed(run)(task) for task in tasks)

@@ -75,10 +75,9 @@ class BaNKClassifier(FunctionClassifier):
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=50
-        Sweeps of each chain that tune the step and are dropped. Of a
-        spectrum from 3000 rows or more, and unless ``proposals="prior"``, the first one begins
-        where up to 400 steps up the posterior of all frequencies and coefficients have led, on at
-        most 20 000 rows.
+        Sweeps of each chain that tune the step and are dropped. Of a spectrum from 3000 rows or
+        more, and unless ``proposals="prior"``, the first one begins where up to 400 steps up the
+        posterior of all frequencies and coefficients have led, on at most 20 000 rows.
     n_chains : int, default=4
         Independent chains.
     thin : int, default=1

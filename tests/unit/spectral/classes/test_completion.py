@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from mercer.spectral.classes import completion
-from mercer.spectral.classes.completion import _complete, _maximise, _RowsWithout, _Task
-from mercer.spectral.rows import MemoryRows
+from mercer.spectral.classes.completion import _complete, _maximise, _Task
+from mercer.spectral.rows import MemoryRows, RowsWithout
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import plain_log_likelihood, problem
 from support.spectral_class_fits import tiny, waves
@@ -42,7 +42,7 @@ def test_the_maximum(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_were_left_out_are_added() -> None:
     """The last step is taken on all rows, and the deviations have the curvature there."""
     one, gone = task(), np.array([0, 7, 8, 59])
-    others = _RowsWithout(ROWS, gone)
+    others = RowsWithout(ROWS, gone)
     assert (others.n_rows, others.n_inputs, others.has_linear_part) == (56, 2, True)
     found = _complete(others, MemoryRows(X[gone], CODES[gone], True), 0, one)
     expected = minimize(loss, np.zeros(22), args=(one.frequencies,), tol=1e-10).x
