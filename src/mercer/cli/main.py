@@ -17,6 +17,7 @@ from types import FrameType
 import click
 
 from mercer.cli.terminal.exits import TerminatedError, fail, hush_output
+from mercer.cli.terminal.lost_interrupt import repeat_lost_interrupts
 
 __all__ = ["cli", "main", "run"]
 
@@ -112,6 +113,7 @@ def run() -> None:
     """Entry point of the script ``mercer``."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
+        repeat_lost_interrupts()
     code = main(sys.argv[1:])
     hush_output()
     sys.exit(code)

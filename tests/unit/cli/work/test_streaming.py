@@ -300,13 +300,17 @@ def test_ctrl_c_leaves_nothing(model: Path, tmp_path: Path) -> None:
         [*map(str, command), str(tmp_path / "t.npy"), "--out", str(tmp_path / "to" / "p.csv")],
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "to").glob(".mercer-*")):
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    try:
+        deadline = time.monotonic() + 60
+        while not list((tmp_path / "to").glob(".mercer-*")):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.communicate()
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert list((tmp_path / "to").iterdir()) == []
