@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer import BaNKRegressor
+from mercer.sampling.sampler import Adaptation
 from mercer.spectral.fitting import make_sampler
 from mercer.spectral.proposals import StepAdaptation
 from mercer.spectral.rows import TrainingRows
-from mercer.spectral.sampler import SpectralSampler, SpectralState
+from mercer.spectral.sampler import SpectralSampler
 
 __all__ = ["spectral_chain", "standardised", "warmed_up"]
 
@@ -22,10 +25,10 @@ def spectral_chain(rows: TrainingRows, n_frequencies: int) -> SpectralSampler:
 
 
 def warmed_up(
-    sampler: SpectralSampler, n_warmup: int, seed: int
-) -> tuple[SpectralSampler, SpectralState]:
+    sampler: Any, n_warmup: int, seed: int, adaptation: Adaptation | None = None
+) -> tuple[Any, Any]:
     """Take some sweeps that tune the step: the sampler and where it then stands."""
-    rng, adaptation = np.random.default_rng(seed), StepAdaptation()
+    rng, adaptation = np.random.default_rng(seed), adaptation or StepAdaptation()
     state, learned = sampler.init(rng), adaptation.init(sampler)
     for _ in range(n_warmup):
         state, info = sampler.step(rng, state)

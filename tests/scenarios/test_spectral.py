@@ -57,11 +57,14 @@ def test_linear() -> None:
 def test_classes() -> None:
     from benchmarks.scenarios.spectral_classes_v1 import ess_row, sweep_row
 
-    ess = [ess_row(60, sampler, 5, 5, 20) for sampler in ("polya-gamma", "joint")]
+    ess = [
+        ess_row(60, sampler, n, 5, 5, 20) for sampler in ("polya-gamma", "joint") for n in (0, 2)
+    ]
     assert all(row["smallest_ess_per_second"] > 0.0 for row in ess)
+    assert all(row["smallest_kernel_ess_per_second"] > 0.0 for row in ess)
     sweeps = [sweep_row(60, 5, n_warmup=2, n_rounds=1)]
     assert set(sweeps[0]["ms"]) == {"polya-gamma", "joint", "regression"}
-    assert len(lines_of("spectral-classes", {"ess": ess})) == 4
+    assert len(lines_of("spectral-classes", {"ess": ess})) == 6
     assert len(lines_of("spectral-class-sweeps", {"sweeps": sweeps})) == 3
 
 

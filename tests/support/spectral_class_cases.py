@@ -8,9 +8,10 @@ import math
 import numpy as np
 from scipy.special import expit
 
-from mercer.spectral.classes.chain import ClassChain, ClassState
+from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.model import LogisticModel
 from mercer.spectral.classes.sampler import ClassSampler
+from mercer.spectral.classes.state import ClassState
 from mercer.spectral.mixture.base import BaseMeasure
 from mercer.spectral.mixture.diagonal import DiagonalBase
 from mercer.spectral.mixture.gibbs import Mixture
@@ -23,6 +24,7 @@ from support.spectral_cases import CONCENTRATION, plain_design
 
 RIDGE_PRIOR = GammaPrior(2.0, 40.0)  # functions of several logits: labels say much of them
 LINEAR_PRIOR = GammaPrior(1.5, 1.0)
+TRAJECTORY = 1.0  # step of trajectories: some are refused
 
 
 def make_classes(
@@ -38,6 +40,7 @@ def make_classes(
     n_deviations: int = 1,
     ridge: float = 1.0,
     kind: type[ClassChain] = ClassSampler,
+    n_leapfrog: int = 0,
 ) -> ClassChain:
     """A sampler with proper priors; codes are places of classes."""
     d = X.shape[1]
@@ -51,8 +54,9 @@ def make_classes(
         start=Start(np.ones(d), (0.5, 1.0), ridge, 1.0),
         n_frequencies=n_frequencies,
         n_deviations=n_deviations,
-        tuning=ProposalTuning(step),
+        tuning=ProposalTuning(step, trajectory=TRAJECTORY),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
+        n_leapfrog=n_leapfrog,
     )
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from scipy import special, stats
 
-from mercer.spectral.classes.chain import ClassChain, ClassState
+from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.mixture.base import ScalePrior
+from mercer.spectral.classes.state import ClassState
+from mercer.spectral.mixture.base import BaseMeasure, ScalePrior
+from mercer.spectral.mixture.full import FullBase
 from support.mixture_cases import BASES
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import (
@@ -36,12 +39,12 @@ CASES: dict[str, tuple[str, bool, float, int]] = {
     "two classes, learned scale": ("diagonal, 2 inputs", False, 0.7, 2),
 }
 _SCALE_SHAPE = 2.0
-MOST_STATISTICS = 18
+MOST_STATISTICS = 19
 _TWO_SAMPLES = ("log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1")
 _N_REFERENCE = 4000
 
 
-def make(case: str, kind: type[ClassChain] = ClassSampler) -> ClassChain:
+def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) -> ClassChain:
     """The sampler of a case; its labels are still to be drawn."""
     name, has_linear_part, step, n_classes = CASES[case]
     base = BASES[name]
@@ -55,6 +58,7 @@ def make(case: str, kind: type[ClassChain] = ClassSampler) -> ClassChain:
         step=step,
         n_frequencies=M,
         kind=kind,
+        n_leapfrog=n_leapfrog,
     )
     if "learned" not in case:
         return sampler
@@ -67,17 +71,32 @@ def limit(n: int, n_cases: int = len(CASES)) -> float:
     return math.sqrt(math.log(2.0 * MOST_STATISTICS * n_cases / FALSE_ALARM) / (2.0 * n))
 
 
+Step = Callable[[ClassChain, np.random.Generator, ClassState], ClassState]
+
+
+def sweep(sampler: ClassChain, rng: np.random.Generator, state: ClassState) -> ClassState:
+    """A whole step of a chain."""
+    return sampler.step(rng, state)[0]
+
+
 def distances(
-    case: str, n: int, n_steps: int, seed: int = 64, kind: type[ClassChain] = ClassSampler
+    case: str,
+    n: int,
+    n_steps: int,
+    seed: int = 64,
+    kind: type[ClassChain] = ClassSampler,
+    *,
+    step: Step = sweep,
+    n_leapfrog: int = 0,
 ) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
-    rng, sampler, rows = np.random.default_rng(seed), make(case, kind), []
+    rng, sampler, rows = np.random.default_rng(seed), make(case, kind, n_leapfrog), []
     for _ in range(n):
         own, state = draw_joint(rng, sampler)
         for i in range(n_steps):
             if i > 0:
                 own = redraw_labels(rng, own, state)
-            state, _ = own.step(rng, state)
+            state = step(own, rng, state)
         rows.append(statistics(own, state))
     found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     assert len(found) <= MOST_STATISTICS
@@ -111,6 +130,9 @@ def statistics(sampler: ClassChain, state: ClassState) -> dict[str, float]:
         "components": state.mixture.n_components,
         "log likelihood": plain_log_likelihood(f, rows.y),
     }
+    degrees, scale = spread_law(base)
+    variance = state.mixture.components.stds[Z, 0] ** 2
+    found["spread of its component"] = special.gammaincc(0.5 * degrees, 0.5 * scale / variance)
     prior = sampler.mixture.scale_prior
     if prior is not None:
         scaled = prior.shape / prior.mean[0] * state.mixture.scale[0]
@@ -130,6 +152,13 @@ def statistics(sampler: ClassChain, state: ClassState) -> dict[str, float]:
             slopes = coef[k, m2 + 1 :]
             found[f"slopes {k}"] = special.chdtr(len(slopes), linear * slopes @ slopes)
     return {name: float(value) for name, value in found.items()}
+
+
+def spread_law(base: BaseMeasure) -> tuple[float, float]:
+    """Degrees of freedom and scale of the variance of the first input: inverse gamma."""
+    if isinstance(base, FullBase):
+        return base.nu0 - base.n_inputs + 1.0, float(base.scale[0] * base.psi[0, 0])
+    return base.nu0, float(base.scale[0])
 
 
 @functools.cache

@@ -26,11 +26,13 @@ from mercer.sampling.sampler import Adaptation
 from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.mixture.state import MixtureState
 
-__all__ = ["ProposalTuning", "StepAdaptation", "propose"]
+__all__ = ["TARGET_ACCEPTANCE", "LearnedStep", "ProposalTuning", "StepAdaptation", "propose"]
 
 Array = NDArray[np.float64]
 
-_TARGET_ACCEPTANCE = 0.3
+#: Of proposals of frequencies.
+TARGET_ACCEPTANCE = 0.3
+_SMALLEST_STEP = 1e-6
 _FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
 
 
@@ -44,10 +46,13 @@ class ProposalTuning:
         sqrt(1 - rho^2), in (0, 1].
     level : int
         Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
+    trajectory : float
+        Step of the trajectories between sweeps, where there are any.
     """
 
     step: float
     level: int = 0
+    trajectory: float = 0.1
 
 
 def propose(
@@ -65,11 +70,34 @@ def propose(
 
 @dataclass(frozen=True)
 class LearnedStep:
-    """Where the search for the step stands."""
+    """Where Robbins & Monro's search for a step of at most 1 stands."""
 
     n_seen: int
     log_step: float
     log_average: float
+
+    @classmethod
+    def first(cls, step: float) -> LearnedStep:
+        """Begin at a step."""
+        return cls(0, math.log(step), math.log(step))
+
+    def after(self, excess: float) -> LearnedStep:
+        """Move by how much more than wanted was accepted."""
+        n = self.n_seen + 1
+        log_step = self.log_step + 2.0 / math.sqrt(n) * excess
+        log_step = min(max(log_step, math.log(_SMALLEST_STEP)), 0.0)
+        share = 1.0 if n <= _FIRST_STEPS else (n - _FIRST_STEPS) ** -0.6
+        return LearnedStep(n, log_step, share * log_step + (1.0 - share) * self.log_average)
+
+    @property
+    def step(self) -> float:
+        """The step to try next."""
+        return math.exp(self.log_step)
+
+    @property
+    def average(self) -> float:
+        """The step to keep."""
+        return math.exp(self.log_average)
 
 
 @dataclass(frozen=True)
@@ -86,26 +114,19 @@ class StepAdaptation(Adaptation):
 
     def init(self, sampler: Any) -> LearnedStep:
         """Begin at the sampler's own step."""
-        log_step = math.log(sampler.tuning.step)
-        return LearnedStep(0, log_step, log_step)
+        return LearnedStep.first(sampler.tuning.step)
 
     def update(
         self, learned: LearnedStep, sampler: Any, state: Any, info: Any
     ) -> tuple[LearnedStep, Any]:
         """Move the step by what the last sweep accepted."""
-        n = learned.n_seen + 1
-        gain = 2.0 / math.sqrt(n)
-        log_step = learned.log_step + gain * (info.acceptance_rate - _TARGET_ACCEPTANCE)
-        log_step = min(max(log_step, math.log(1e-6)), 0.0)
-        share = 1.0 if n <= _FIRST_STEPS else (n - _FIRST_STEPS) ** -0.6
-        average = share * log_step + (1.0 - share) * learned.log_average
-        level = sum(n >= end for end in self.more_rows_after)
-        tuning = ProposalTuning(math.exp(log_step), level)
-        return LearnedStep(n, log_step, average), self.with_tuning(sampler, tuning)
+        learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE)
+        level = sum(learned.n_seen >= end for end in self.more_rows_after)
+        return learned, self.with_tuning(sampler, ProposalTuning(learned.step, level))
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
-        tuning = ProposalTuning(math.exp(learned.log_average), len(self.more_rows_after))
+        tuning = ProposalTuning(learned.average, len(self.more_rows_after))
         return self.with_tuning(sampler, tuning)
 
     def tuning(self, sampler: Any) -> ProposalTuning:

@@ -1,4 +1,4 @@
-"""What the samplers of classes share: where a chain stands, how it starts, what a draw keeps."""
+"""What the samplers of classes share: how a chain starts and travels, what a draw keeps."""
 
 from __future__ import annotations
 
@@ -13,47 +13,25 @@ from mercer.sampling.sampler import Sampler
 from mercer.spectral.classes.ascent import Ascent
 from mercer.spectral.classes.model import LogisticModel
 from mercer.spectral.classes.products import log_likelihood
+from mercer.spectral.classes.state import ClassState
+from mercer.spectral.classes.trajectory import move_together
 from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.state import MixtureState
 from mercer.spectral.probe import Probe
 from mercer.spectral.proposals import ProposalTuning
 from mercer.spectral.rows import TrainingRows
 from mercer.spectral.sampler import SpectralInfo, Start
 
-__all__ = ["ClassChain", "ClassState"]
+__all__ = ["ClassChain", "TrajectoryInfo"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ClassState:
-    """Where the chain stands; K functions.
+class TrajectoryInfo(SpectralInfo):
+    """Of a sweep that a trajectory went before: how probable its end was, and its step."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (M, d)
-    mean : ndarray of shape (K, 2 M + p)
-        Of the coefficients given frequencies and the last omega.
-    deviations : ndarray of shape (K, k, 2 M + p)
-        Draws around that mean; the first one is the chain's.
-    ridge, linear_precision : ndarray of shape (K,)
-    mixture : MixtureState
-    log_likelihood : float
-        In nats.
-    """
-
-    frequencies: Array
-    mean: Array
-    deviations: Array
-    ridge: Array
-    linear_precision: Array
-    mixture: MixtureState
-    log_likelihood: float
-
-    @property
-    def coef(self) -> Array:
-        """The coefficients, shape (K, 2 M + p)."""
-        return self.mean + self.deviations[:, 0]
+    trajectory_acceptance: float
+    trajectory_step: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +49,8 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         As in `mercer.spectral.sampler.SpectralSampler`.
     ascent : Ascent or None
         Steps up the posterior that the first step begins with.
+    n_leapfrog : int
+        Steps of the trajectory that each sweep begins with; 0 for none.
     """
 
     rows: TrainingRows
@@ -83,6 +63,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     tuning: ProposalTuning
     probe: Probe
     ascent: Ascent | None = None
+    n_leapfrog: int = 0
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw frequencies at the scales of the start; all functions are 0."""
@@ -99,17 +80,31 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             log_likelihood=log_likelihood(self.rows, W, mean),
         )
 
-    def climb(self, rng: np.random.Generator, state: ClassState) -> ClassState:
-        """Climb from the start, which alone has functions that are 0: part of the first step.
+    def travel(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, float]:
+        """Take the trajectory that goes before a sweep, if there is one.
 
-        As a part of a step it can be stopped like one, and a resumed chain does not do it again.
+        The first step climbs instead.
+
+        Returns
+        -------
+        state : ClassState
+        acceptance_rate : float
+            Of the trajectory.
         """
-        if self.ascent is None or state.coef.any():
-            return state
-        m = self.n_frequencies
-        W, mean = self.ascent.climb(state.frequencies, self.start.scales_of(m), self.n_sticks)
-        mixture = self.mixture.init(rng, W, self.start.places(m))
-        return replace(state, frequencies=W, mean=mean, mixture=mixture)
+        if self.ascent is not None and not state.coef.any():
+            return self._climb(rng, self.ascent, state), 1.0
+        if self.n_leapfrog == 0:
+            return state, 1.0
+        return move_together(
+            rng, self.rows, self.model, self.mixture, state, self.tuning.trajectory, self.n_leapfrog
+        )
+
+    def info(self, accepted: float, trajectory: float, log_density: float) -> SpectralInfo:
+        """Report of a step: shares of accepted proposals and trajectories, log likelihood."""
+        common = (accepted, self.tuning.step, log_density)
+        if self.n_leapfrog == 0:
+            return SpectralInfo(*common)
+        return TrajectoryInfo(*common, trajectory, self.tuning.trajectory)
 
     def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, partition, and what is monitored."""
@@ -128,6 +123,16 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             "coef_mean": state.mean,
             "coef_deviation": state.deviations,
         }
+
+    def _climb(self, rng: np.random.Generator, ascent: Ascent, state: ClassState) -> ClassState:
+        """Climb from the start, which alone has functions that are 0.
+
+        As a part of a step it can be stopped like one, and a resumed chain does not do it again.
+        """
+        m = self.n_frequencies
+        W, mean = ascent.climb(state.frequencies, self.start.scales_of(m), self.n_sticks)
+        mixture = self.mixture.init(rng, W, self.start.places(m))
+        return replace(state, frequencies=W, mean=mean, mixture=mixture)
 
     def _linear(self, precision: float) -> Array:
         return self.model.linear_precisions(float(precision))

@@ -12,16 +12,16 @@ from sklearn.utils.validation import validate_data
 
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice
+from mercer.estimation.options import check_choice, check_count
 from mercer.estimation.run import CommonArguments
 from mercer.posterior.table import Table
 from mercer.spectral.arguments import check_arguments, settings_of
 from mercer.spectral.classes.answers import FunctionClassifier
+from mercer.spectral.classes.ascent import FEWEST_ROWS
 from mercer.spectral.classes.results import ClassResult
 from mercer.spectral.classes.saved import parts_of, restore
-from mercer.spectral.classes.settings import SAMPLERS
+from mercer.spectral.classes.settings import N_LEAPFROG, SAMPLERS, ClassSettings
 from mercer.spectral.classes.training import fit_class_result
-from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.spectrum import Spectrum
 
 __all__ = ["BaNKClassifier"]
@@ -48,6 +48,10 @@ class BaNKClassifier(FunctionClassifier):
         "polya-gamma": frequencies are accepted with all coefficients integrated out, which costs
         16 n M^2 operations a sweep; "joint": each moves together with its own coefficients, as in
         the paper, which costs O(n M) and needs the rows in memory, but takes more sweeps.
+    n_leapfrog : int or "auto", default="auto"
+        Steps of a trajectory of hybrid Monte Carlo before each sweep, in which all frequencies,
+        their components and coefficients move together; 0 for none. "auto": 20 with fewer than
+        3000 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from there.
     proposals : {"pcn", "prior"}, default="pcn"
         Of frequencies. "pcn": a step from where they are, tuned in warm-up; "prior": anew from
         their component, as in the paper.
@@ -129,7 +133,8 @@ class BaNKClassifier(FunctionClassifier):
     Notes
     -----
     Implements section 3 of [1]_ for classes. A sweep costs (C - 1) 16 n M^2 flops and O(C M^3).
-    Deviations are listed in `mercer.spectral.classes.sampler`. The paper's proposals of a frequency
+    Deviations are listed in `mercer.spectral.classes.sampler`,
+    trajectories in `mercer.spectral.classes.trajectory`. The paper's proposals of a frequency
     with its two coefficients are those of ``sampler="joint"``, with the ratio put right: see
     `mercer.spectral.classes.joint`.
 
@@ -153,6 +158,7 @@ class BaNKClassifier(FunctionClassifier):
         n_frequencies: int | str = "auto",
         concentration: float | str = 2.0,
         sampler: str = "polya-gamma",
+        n_leapfrog: int | str = "auto",
         proposals: str = "pcn",
         base_measure: str = "diagonal",
         frequency_scale: float | str = "learn",
@@ -174,6 +180,7 @@ class BaNKClassifier(FunctionClassifier):
         self.n_frequencies = n_frequencies
         self.concentration = concentration
         self.sampler = sampler
+        self.n_leapfrog = n_leapfrog
         self.proposals = proposals
         self.base_measure = base_measure
         self.frequency_scale = frequency_scale
@@ -204,6 +211,7 @@ class BaNKClassifier(FunctionClassifier):
             n_frequencies=384,
             concentration=1.0,
             sampler="joint",
+            n_leapfrog=0,
             proposals="prior",
             base_measure="full",
             frequency_scale=1.0,
@@ -258,6 +266,8 @@ class BaNKClassifier(FunctionClassifier):
     def _check_arguments(self) -> CommonArguments:
         check_arguments(self)
         check_choice("sampler", self.sampler, tuple(SAMPLERS))
+        if self.n_leapfrog != "auto":
+            check_count("n_leapfrog", self.n_leapfrog, 0)
         return self._common(self.checkpoint)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
@@ -266,9 +276,13 @@ class BaNKClassifier(FunctionClassifier):
         self.classes_, index = encode_classes(np.asarray(y))
         return np.asarray(X), index.astype(np.float64)
 
-    def _settings(self, n_rows: int) -> SpectralSettings:
-        """Return what is fitted to so many rows."""
-        return settings_of(self, n_rows)
+    def _class_settings(self, n_rows: int, n_classes: int) -> ClassSettings:
+        """Return what is fitted to so many rows of so many classes."""
+        n_leapfrog = self.n_leapfrog
+        if n_leapfrog == "auto":
+            n_leapfrog = N_LEAPFROG if min(n_rows, self.kernel_rows or n_rows) < FEWEST_ROWS else 0
+        common = settings_of(self, n_rows)
+        return ClassSettings(common, n_classes, self.sampler, int(n_leapfrog))
 
     def _put(self, result: ClassResult) -> None:
         """Set the fitted attributes."""

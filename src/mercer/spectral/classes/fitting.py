@@ -10,6 +10,7 @@ from mercer.posterior.diagnostics import diagnose
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
+from mercer.spectral.classes.adaptation import ClassAdaptation
 from mercer.spectral.classes.ascent import Ascent, prepare_ascent
 from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.compilation import compile_loops
@@ -20,7 +21,7 @@ from mercer.spectral.fitting import (
     FittedSpectral,
     make_probe,
 )
-from mercer.spectral.proposals import ProposalTuning, StepAdaptation
+from mercer.spectral.proposals import ProposalTuning
 from mercer.spectral.rows import TrainingRows, some_positions
 from mercer.spectral.start import Scales
 
@@ -46,7 +47,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         precisions = settings.precisions_of_ascent(rows.n_inputs)
         ascent = prepare_ascent(stream(options.entropy, "rows", 4), rows, precisions)
     sampler = make_class_sampler(rows, X, found, settings, ascent)
-    adaptation = StepAdaptation() if common.proposals == "pcn" else None
+    adaptation = ClassAdaptation(common.proposals == "pcn")
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
 
@@ -71,4 +72,5 @@ def make_class_sampler(
         tuning=ProposalTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
         probe=make_probe(some_rows, common.linear_part),
         ascent=ascent,
+        n_leapfrog=settings.n_leapfrog,
     )

@@ -37,11 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.features.products import fill_features
-from mercer.spectral.classes.chain import ClassChain, ClassState
+from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.compiled import move_jointly
 from mercer.spectral.classes.labels import signs_of
 from mercer.spectral.classes.model import logistic_coefficients
 from mercer.spectral.classes.products import polya_gamma
+from mercer.spectral.classes.state import ClassState
 from mercer.spectral.probe import design
 from mercer.spectral.proposals import propose
 from mercer.spectral.rows import MemoryRows, TrainingRows
@@ -62,7 +63,7 @@ class JointSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        state = self.climb(rng, state)
+        state, travelled = self.travel(rng, state)
         X, codes = _in_memory(self.rows)
         sign = signs_of(codes, self.n_sticks)
         coef = state.coef
@@ -73,7 +74,7 @@ class JointSampler(ClassChain):
         new = self._turn(rng, self._complete(rng, state, W, coef))
         density = -float(np.logaddexp(0.0, -sign * f)[sign != 0.0].sum())
         new = replace(new, log_likelihood=density)
-        return new, SpectralInfo(accepted, self.tuning.step, density)
+        return new, self.info(accepted, travelled, density)
 
     def _sweep(
         self,

@@ -39,10 +39,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.spectral.classes.chain import ClassChain, ClassState
+from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.model import logistic_coefficients
 from mercer.spectral.classes.products import log_likelihood, polya_gamma, weighted_products
 from mercer.spectral.classes.ridge import logistic_ridge_density
+from mercer.spectral.classes.state import ClassState
 from mercer.spectral.compiled import select
 from mercer.spectral.halving import decide_together, join
 from mercer.spectral.proposals import propose
@@ -60,13 +61,13 @@ class ClassSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        state = self.climb(rng, state)
+        state, travelled = self.travel(rng, state)
         W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, state, W, grams)
         new = self._turn(rng, new)
         density = log_likelihood(self.rows, new.frequencies, new.coef)
         new = replace(new, log_likelihood=density)
-        return new, SpectralInfo(accepted, self.tuning.step, density)
+        return new, self.info(accepted, travelled, density)
 
     def _sweep(
         self, rng: np.random.Generator, state: ClassState

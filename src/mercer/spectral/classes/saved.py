@@ -12,7 +12,7 @@ from mercer.estimation.saved import common_parts, is_finite, require, restore_co
 from mercer.posterior.draws import Draws
 from mercer.spectral.classes.predict import ClassDraws, class_draws
 from mercer.spectral.classes.results import ClassResult
-from mercer.spectral.classes.settings import MOST_CLASSES, ClassSettings
+from mercer.spectral.classes.settings import MOST_CLASSES
 from mercer.spectral.saved_spectrum import check_numbers, check_scales, check_spectra
 from mercer.spectral.start import Scales
 
@@ -59,7 +59,7 @@ def restore(parts: ModelParts, model: Any) -> ClassResult:
     scales = check_scales(parts, d)
     n_rows = int(parts.fields["n_training_rows"])
     require(n_rows > 0, "n_training_rows")
-    settings = ClassSettings(model._settings(n_rows), C, model.sampler)
+    settings = model._class_settings(n_rows, C)
     n_scales = d if settings.spectral.base_measure == "diagonal" else 1
     check_numbers(common.draws, _DRAWS)
     m = check_spectra(common.draws, d, n_scales)

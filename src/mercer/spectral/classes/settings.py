@@ -19,13 +19,15 @@ from mercer.spectral.sampler import Start
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.start import Scales
 
-__all__ = ["MOST_CLASSES", "SAMPLERS", "ClassSettings"]
+__all__ = ["MOST_CLASSES", "N_LEAPFROG", "SAMPLERS", "ClassSettings"]
 
 Array = NDArray[np.float64]
 
 SAMPLERS: Mapping[str, type[ClassChain]] = {"polya-gamma": ClassSampler, "joint": JointSampler}
 # Each function takes (4 M)^2 numbers of memory several times over.
 MOST_CLASSES = 20
+#: Steps of a trajectory where they are worth their time.
+N_LEAPFROG = 20
 # Logits of order one to ten: unlike that of numbers, the precision is not relative to a noise, and
 # of separable classes it must not fall without end.
 _RIDGE_PRIOR = GammaPrior(1.0, 1.0)
@@ -42,15 +44,27 @@ _FUNCTIONS_OF_START = 3
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """What numbers and classes have in common, the number of classes, and one of `SAMPLERS`."""
+    """What numbers and classes have in common, and what classes have besides.
+
+    Attributes
+    ----------
+    spectral : SpectralSettings
+    n_classes : int
+    sampler : str
+        One of `SAMPLERS`.
+    n_leapfrog : int
+        Steps of the trajectory before each sweep; 0 for none.
+    """
 
     spectral: SpectralSettings
     n_classes: int
     sampler: str = "polya-gamma"
+    n_leapfrog: int = 0
 
     def as_options(self) -> dict[str, Any]:
         """Return the options that the draws depend on, as JSON can hold them."""
-        return {"estimator": "BaNKClassifier", "sampler": self.sampler, **asdict(self.spectral)}
+        own = {"sampler": self.sampler, "n_leapfrog": self.n_leapfrog}
+        return {"estimator": "BaNKClassifier", **own, **asdict(self.spectral)}
 
     @property
     def n_sticks(self) -> int:

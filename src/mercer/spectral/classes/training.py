@@ -16,7 +16,7 @@ from mercer.spectral.classes.fitting import fit_classes
 from mercer.spectral.classes.labels import class_codes
 from mercer.spectral.classes.predict import class_draws
 from mercer.spectral.classes.results import ClassResult
-from mercer.spectral.classes.settings import MOST_CLASSES, ClassSettings
+from mercer.spectral.classes.settings import MOST_CLASSES
 from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
 from mercer.spectral.scaling import choose_standardizer
 from mercer.spectral.table import check_table
@@ -35,7 +35,7 @@ def fit_class_result(
     if len(values) < 2:
         raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
     codes = class_codes(values, counts)
-    settings = ClassSettings(model._settings(table.n_rows), len(values), model.sampler)
+    settings = model._class_settings(table.n_rows, len(values))
     identity = {**settings.as_options(), "standardize": model.standardize, **model._counts()}
     identity["kernel_rows"] = model.kernel_rows
     options = run_options(common, table.digest(), identity, started)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mercer
-from mercer.errors import DataError
+from mercer.errors import DataError, UsageError
 from mercer.spectral.classes.estimator import BaNKClassifier
 from support.spectral_class_fits import NAMES, tiny, waves
 from support.spectral_fits import PAPER
@@ -30,6 +30,31 @@ def test_paper_settings() -> None:
     paper = BaNKClassifier.paper()
     assert (paper.n_frequencies, paper.ridge_precision, paper.n_chains) == (384, 0.5, 1)
     assert (paper.proposals, paper.base_measure, paper.standardize) == ("prior", "full", "std")
+
+
+def test_trajectories_where_rows_are_few() -> None:
+    """Chains of many rows climb instead; those of the spectrum count."""
+    of = BaNKClassifier()._class_settings
+    assert (of(2999, 2).n_leapfrog, of(3000, 2).n_leapfrog) == (20, 0)
+    assert BaNKClassifier(kernel_rows=500)._class_settings(10**6, 2).n_leapfrog == 20
+    assert BaNKClassifier(kernel_rows=None)._class_settings(10**6, 2).n_leapfrog == 0
+    assert BaNKClassifier(n_leapfrog=3)._class_settings(10**6, 2).n_leapfrog == 3
+    assert BaNKClassifier.paper()._class_settings(100, 2).n_leapfrog == 0
+
+
+@pytest.mark.parametrize("n", [0, 2, "auto"])
+def test_trajectories_are_told(n: int | str) -> None:
+    stats = tiny(n_leapfrog=n).fit(X, Y).posterior_.stats
+    assert ("trajectory_acceptance" in stats) == (n != 0)
+    if n != 0:
+        assert ((stats["trajectory_acceptance"] >= 0) & (stats["trajectory_acceptance"] <= 1)).all()
+        assert (stats["trajectory_step"] > 0.0).all()
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "many", None])
+def test_other_lengths_of_trajectories_are_refused(bad: object) -> None:
+    with pytest.raises(UsageError, match="n_leapfrog"):
+        tiny(n_leapfrog=bad).fit(X, Y)
 
 
 @pytest.mark.parametrize(("n_classes", "lowest"), [(2, 0.85), (3, 0.8), (4, 0.7)])

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.classes.chain import ClassState
 from mercer.spectral.classes.model import logistic_coefficients
 from mercer.spectral.classes.ridge import logistic_ridge_density
 from mercer.spectral.classes.sampler import ClassSampler
+from mercer.spectral.classes.state import ClassState
 from mercer.spectral.model import GammaPrior
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import functions, make_classes, plain_log_likelihood, problem
