@@ -150,6 +150,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-table-1": ("spectral-table-1-v1", _page),
     "spectral-table-2": ("spectral-table-2-v1", page_lines),
     "spectral-figure-5": ("spectral-figure-5-v1", page_lines),
+    "spectral-figure-4-classes": ("spectral-figure-4-classes-v1", page_lines),
     "spectral-figure-3": (
         "spectral-figures-v1",
         lambda metrics: _page(metrics["spectral-figure-3"]),

@@ -1,7 +1,7 @@
 """Oliva et al., Figure 4, panels of classification: error and time against N and against M.
 
 As the panels of regression (`mercer.papers.spectral_figure_4`), with one repeat of 40 sweeps at
-each size: ten minutes at most. Sets whose files are not at hand are left out.
+each size, without trajectories: ten minutes at most. Sets whose files are not at hand are left out.
 """
 
 from __future__ import annotations
@@ -191,5 +191,5 @@ def _unfitted(n_frequencies: int, n_sweeps: int) -> Any:
 
     return BaNKClassifier(
         n_frequencies=n_frequencies, n_draws=n_sweeps // 2, n_warmup=n_sweeps - n_sweeps // 2,
-        n_chains=1, random_state=0, n_jobs=1, progress=False,
+        n_leapfrog=0, n_chains=1, random_state=0, n_jobs=1, progress=False,
     )  # fmt: skip
