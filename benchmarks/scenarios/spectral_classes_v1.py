@@ -1,11 +1,11 @@
 """The two samplers of BaNK for classes beside each other, and a sweep beside the regression's.
 
-Labels of a wavy function of three inputs, drawn by a logistic law; 50 frequencies, the defaults of
-the estimator but for the sampler, one chain, one thread.
+Labels of a wavy function of three inputs, drawn by a logistic law; 50 frequencies and the 160 that
+are the default, the defaults of the estimator but for the sampler, one chain, one thread.
 
 * Effective sample size for a second of the processor, of functions at 20 held-out rows and of the
   kernel at 10 lags, from 500 and 2000 rows; each sampler with a trajectory before its sweeps, as
-  by default with so few rows, and without. Sweeps that tune the steps are not counted; of
+  by default below 1500 rows, and without. Sweeps that tune the steps are not counted; of
   `N_SWEEPS` sweeps the smallest over rows and over lags is kept. The default is to be the fastest.
 * Milliseconds of a sweep against rows and frequencies: both samplers, and the regression on the
   same rows with the labels as numbers, which knows half of its products from the sweep before. They
@@ -31,14 +31,16 @@ from mercer import BaNKClassifier
 from mercer.spectral.classes.adaptation import ClassAdaptation
 from mercer.spectral.classes.compilation import compile_loops
 from mercer.spectral.classes.fitting import make_class_sampler
-from mercer.spectral.classes.settings import N_LEAPFROG, SAMPLERS
+from mercer.spectral.classes.settings import SAMPLERS
 from mercer.spectral.proposals import StepAdaptation
 from mercer.spectral.rows import MemoryRows
 
 SEED = 0
 
-SIZES_OF_ESS, N_FREQUENCIES = (500, 2000), 50
-N_WARMUP, N_SWEEPS = 200, 2000
+# Rows and frequencies.
+SIZES_OF_ESS = ((500, 50), (500, 160), (2000, 50), (2000, 160))
+N_LEAPFROG = 20
+N_WARMUP, N_SWEEPS = 200, 1000
 # Rows and frequencies of the sweeps that are timed.
 SIZES_OF_SWEEPS = ((500, 50), (2000, 50), (8000, 50), (2000, 160), (8000, 160), (8000, 384))
 _N_HELD_OUT = 20
@@ -51,11 +53,10 @@ def run() -> dict[str, object]:
     compile_loops(lambda line: None)
     with threadpool_limits(limits=1):
         return {
-            "n_frequencies": N_FREQUENCIES,
             "n_sweeps": N_SWEEPS,
             "ess": [
-                ess_row(n, sampler, n_leapfrog, N_FREQUENCIES, N_WARMUP, N_SWEEPS)
-                for n in SIZES_OF_ESS
+                ess_row(n, sampler, n_leapfrog, m, N_WARMUP, N_SWEEPS)
+                for n, m in SIZES_OF_ESS
                 for sampler in SAMPLERS
                 for n_leapfrog in (N_LEAPFROG, 0)
             ],
@@ -83,6 +84,7 @@ def ess_row(
     of_rows, of_lags = _ess(functions), _ess(kernels)
     return {
         "n": n,
+        "n_frequencies": n_frequencies,
         "sampler": sampler,
         "n_leapfrog": n_leapfrog,
         "acceptance_rate": round(accepted, 3),

@@ -17,10 +17,9 @@ from mercer.estimation.run import CommonArguments
 from mercer.posterior.table import Table
 from mercer.spectral.arguments import check_arguments, settings_of
 from mercer.spectral.classes.answers import FunctionClassifier
-from mercer.spectral.classes.ascent import FEWEST_ROWS
 from mercer.spectral.classes.results import ClassResult
 from mercer.spectral.classes.saved import parts_of, restore
-from mercer.spectral.classes.settings import N_LEAPFROG, SAMPLERS, ClassSettings
+from mercer.spectral.classes.settings import SAMPLERS, ClassSettings, default_leapfrog
 from mercer.spectral.classes.training import fit_class_result
 from mercer.spectral.spectrum import Spectrum
 
@@ -51,7 +50,7 @@ class BaNKClassifier(FunctionClassifier):
     n_leapfrog : int or "auto", default="auto"
         Steps of a trajectory of hybrid Monte Carlo before each sweep, in which all frequencies,
         their components and coefficients move together; 0 for none. "auto": 20 with fewer than
-        3000 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from there.
+        1500 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from there.
     proposals : {"pcn", "prior"}, default="pcn"
         Of frequencies. "pcn": a step from where they are, tuned in warm-up; "prior": anew from
         their component, as in the paper.
@@ -280,7 +279,7 @@ class BaNKClassifier(FunctionClassifier):
         """Return what is fitted to so many rows of so many classes."""
         n_leapfrog = self.n_leapfrog
         if n_leapfrog == "auto":
-            n_leapfrog = N_LEAPFROG if min(n_rows, self.kernel_rows or n_rows) < FEWEST_ROWS else 0
+            n_leapfrog = default_leapfrog(min(n_rows, self.kernel_rows or n_rows))
         common = settings_of(self, n_rows)
         return ClassSettings(common, n_classes, self.sampler, int(n_leapfrog))
 

@@ -19,15 +19,15 @@ from mercer.spectral.sampler import Start
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.start import Scales
 
-__all__ = ["MOST_CLASSES", "N_LEAPFROG", "SAMPLERS", "ClassSettings"]
+__all__ = ["MOST_CLASSES", "SAMPLERS", "ClassSettings", "default_leapfrog"]
 
 Array = NDArray[np.float64]
 
 SAMPLERS: Mapping[str, type[ClassChain]] = {"polya-gamma": ClassSampler, "joint": JointSampler}
 # Each function takes (4 M)^2 numbers of memory several times over.
 MOST_CLASSES = 20
-#: Steps of a trajectory where they are worth their time.
-N_LEAPFROG = 20
+# Steps of a trajectory, and the rows from which it is not worth its time: see docs/performance.md.
+_N_LEAPFROG, _MANY_ROWS = 20, 1500
 # Logits of order one to ten: unlike that of numbers, the precision is not relative to a noise, and
 # of separable classes it must not fall without end.
 _RIDGE_PRIOR = GammaPrior(1.0, 1.0)
@@ -115,3 +115,8 @@ class ClassSettings:
     def mixture(self, found: Scales) -> Mixture:
         """Return the prior of the frequencies."""
         return self.spectral.mixture(found)
+
+
+def default_leapfrog(n_rows: int) -> int:
+    """Steps of the trajectories before sweeps over so many rows; 0 for none."""
+    return _N_LEAPFROG if n_rows < _MANY_ROWS else 0
