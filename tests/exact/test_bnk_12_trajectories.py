@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -14,21 +15,34 @@ from mercer.spectral.classes.joint import JointSampler
 from mercer.spectral.classes.model import LogisticModel
 from mercer.spectral.classes.state import ClassState
 from mercer.spectral.mixture import coordinates
-from support.spectral_class_joint import CASES, distances, limit
+from support.spectral_class_joint import CASES, distances, limit, make
 
 N_RUNS, N_LEAPFROG = 1000, 4
+PRIOR, FULL = "two classes, prior", "three classes, full, pcn"
+LEARNED = "two classes, learned scale"
 
 
-def travel(sampler: ClassChain, rng: np.random.Generator, state: ClassState) -> ClassState:
+class Travel:
     """Trajectories alone: nothing else hides what is wrong with them."""
-    return sampler.travel(rng, state)[0]
+
+    def __init__(self) -> None:
+        self.has_moved: list[bool] = []
+
+    def __call__(
+        self, sampler: ClassChain, rng: np.random.Generator, state: ClassState
+    ) -> ClassState:
+        new, _ = sampler.before_sweep(rng, state)
+        self.has_moved.append(new is not state)
+        return new
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_bnk_12_trajectories_alone(case: str) -> None:
-    """False alarm 1e-6 over all distances; detects 0.2."""
+    """False alarm 1e-6 over all distances; detects 0.2. Ends are both taken and refused."""
+    travel = Travel()
     found = distances(case, N_RUNS, 4, step=travel, n_leapfrog=N_LEAPFROG)
     assert max(found.values()) < limit(N_RUNS), found
+    assert 0.4 < np.mean(travel.has_moved) < 0.97
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -59,12 +73,15 @@ def forget_the_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take_every_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that do not run away."""
+    """All that do not run away, at twice the step."""
 
     def mutant(value, theta, p):
         return 0.0 if np.abs(theta).max() < 5.0 else -np.inf
 
     monkeypatch.setattr(split_hmc, "_log_joint", mutant)
+    monkeypatch.setattr(
+        trajectory, "travel", lambda *args: split_hmc.travel(*args[:4], 2.0 * args[4], args[5])
+    )
 
 
 def scale_the_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,13 +100,32 @@ def few_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trajectory, "likelihood_gradient", mutant)
 
 
-MUTANTS = [forget_the_jacobian, take_every_end, scale_the_coefficients, few_of_the_rows]
+def forget_the_learned_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chart of the scale that the base measure starts with."""
+    chart_of, first = trajectory.coordinates_of, make(LEARNED).mixture.base.scale
+
+    def mutant(base, state):
+        return chart_of(base.with_scale(first), dataclasses.replace(state, scale=first))
+
+    monkeypatch.setattr(trajectory, "coordinates_of", mutant)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
+MUTANTS = [
+    (forget_the_jacobian, PRIOR),
+    (take_every_end, PRIOR),
+    (scale_the_coefficients, PRIOR),
+    (few_of_the_rows, PRIOR),
+    (scale_the_coefficients, FULL),
+    (forget_the_learned_scale, LEARNED),
+]
+
+
+@pytest.mark.parametrize(("mutant", "case"), MUTANTS)
 def test_bnk_12_sees_wrong_trajectories(
-    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    mutant: Callable[[pytest.MonkeyPatch], None],
+    case: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutant(monkeypatch)
-    found = distances("two classes, prior", 1000, 15, step=travel, n_leapfrog=N_LEAPFROG)
-    assert max(found.values()) > 1.2 * limit(1000), found
+    found = distances(case, N_RUNS, 15, step=Travel(), n_leapfrog=N_LEAPFROG)
+    assert max(found.values()) > 1.2 * limit(N_RUNS), found

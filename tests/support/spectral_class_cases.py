@@ -11,20 +11,19 @@ from scipy.special import expit
 from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.model import LogisticModel
 from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.classes.state import ClassState
+from mercer.spectral.classes.state import ClassState, ClassTuning
 from mercer.spectral.mixture.base import BaseMeasure
 from mercer.spectral.mixture.diagonal import DiagonalBase
 from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.model import GammaPrior
 from mercer.spectral.probe import Probe
-from mercer.spectral.proposals import ProposalTuning
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import Start
 from support.spectral_cases import CONCENTRATION, plain_design
 
 RIDGE_PRIOR = GammaPrior(2.0, 40.0)  # functions of several logits: labels say much of them
 LINEAR_PRIOR = GammaPrior(1.5, 1.0)
-TRAJECTORY = 1.0  # step of trajectories: some are refused
+TRAJECTORY = 0.45  # step of trajectories: some are refused
 
 
 def make_classes(
@@ -54,7 +53,7 @@ def make_classes(
         start=Start(np.ones(d), (0.5, 1.0), ridge, 1.0),
         n_frequencies=n_frequencies,
         n_deviations=n_deviations,
-        tuning=ProposalTuning(step, trajectory=TRAJECTORY),
+        tuning=ClassTuning(step, trajectory=TRAJECTORY),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
         n_leapfrog=n_leapfrog,
     )

@@ -127,7 +127,6 @@ class FeatureProducts:
     def __init__(self, new: Array, old: Array | None, n_columns: int) -> None:
         self._new = new
         self._old = np.empty((0, new.shape[1])) if old is None else old
-        self._n_columns = n_columns
         self._sum = PairwiseSum()
         self._task: Array | None = None
         self._n_in_task = 0

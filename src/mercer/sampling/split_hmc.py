@@ -8,7 +8,8 @@ and whatever else there is, phi. Coordinates have masses 1 / rate^2.
 1. p += eps / 2 rate grad phi.
 2. (theta, p) rotate by the angle eps rate, each coordinate with its own momentum.
 3. p += eps / 2 rate grad phi; all of it ``n_leapfrog`` times.
-4. The end is accepted with probability min(1, exp(H(start) - H(end))).
+4. The end is accepted with probability min(1, exp(H(start) - H(end))); a path on which H changes by
+   more than 1000 is refused, from either end.
 
 The rotation is exact: coordinates of which phi says nothing move by themselves without error,
 however many there are. eps varies by a fifth from one trajectory to the next.
@@ -65,15 +66,17 @@ def travel(
     cosine, sine = np.cos(eps * rates), np.sin(eps * rates)
     theta, (value, gradient) = position, potential(position)
     start = _log_joint(value, theta, p)
-    change = 0.0
-    for _ in range(n_leapfrog):
-        p = p + 0.5 * eps * rates * gradient
-        theta, p = cosine * theta + sine * p, cosine * p - sine * theta
-        value, gradient = potential(theta)
-        p = p + 0.5 * eps * rates * gradient
-        change = _log_joint(value, theta, p) - start
-        if not change > -MAX_ENERGY_ERROR:
-            return Trajectory(position, False, 0.0)
+    change = lowest = highest = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # what goes astray is refused
+        for _ in range(n_leapfrog):
+            p = p + 0.5 * eps * rates * gradient
+            theta, p = cosine * theta + sine * p, cosine * p - sine * theta
+            value, gradient = potential(theta)
+            p = p + 0.5 * eps * rates * gradient
+            change = _log_joint(value, theta, p) - start
+            lowest, highest = min(lowest, change), max(highest, change)
+            if not (highest - lowest < MAX_ENERGY_ERROR and math.isfinite(change)):
+                return Trajectory(position, False, 0.0)
     is_accepted = log_uniform < change
     end = theta if is_accepted else position
     return Trajectory(end, is_accepted, math.exp(min(0.0, change)))

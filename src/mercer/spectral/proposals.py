@@ -46,13 +46,10 @@ class ProposalTuning:
         sqrt(1 - rho^2), in (0, 1].
     level : int
         Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
-    trajectory : float
-        Step of the trajectories between sweeps, where there are any.
     """
 
     step: float
     level: int = 0
-    trajectory: float = 0.1
 
 
 def propose(

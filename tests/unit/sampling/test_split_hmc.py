@@ -85,3 +85,25 @@ def test_a_trajectory_gone_astray_stays(bad: float) -> None:
     assert not found.is_accepted
     assert found.position is position
     assert found.acceptance_rate == 0.0
+
+
+def test_a_path_over_a_mountain_is_refused_from_either_end() -> None:
+    """Also where the end is as probable as the start."""
+    values = [0.0, -900.0, 200.0, 0.0]
+    for path in (values, values[::-1]):
+        calls = iter(path)
+        found = travel(
+            np.random.default_rng(5),
+            lambda theta, calls=calls: (next(calls), np.zeros(3)), np.ones(3), np.ones(3), 0.5, 3,
+        )  # fmt: skip
+        assert not found.is_accepted
+
+
+def test_nothing_is_said_of_what_goes_astray() -> None:
+    """Warnings are errors here."""
+
+    def steep(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        return -float(np.exp(50.0 * theta**2).sum()), -100.0 * theta * np.exp(50.0 * theta**2)
+
+    found = travel(np.random.default_rng(6), steep, np.full(3, 0.1), np.ones(3), 1.0, 50)
+    assert not found.is_accepted

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.sampling.sampler import Adaptation
-from mercer.spectral.proposals import TARGET_ACCEPTANCE, LearnedStep, ProposalTuning
+from mercer.spectral.classes.state import ClassTuning
+from mercer.spectral.proposals import TARGET_ACCEPTANCE, LearnedStep
 
 __all__ = ["ClassAdaptation", "LearnedSteps"]
 
@@ -48,19 +49,19 @@ class ClassAdaptation(Adaptation):
             proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
         if sampler.n_leapfrog > 0:
             trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
-        tuning = ProposalTuning(proposals.step, trajectory=trajectory.step)
+        tuning = ClassTuning(proposals.step, trajectory=trajectory.step)
         return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
 
     def finish(self, learned: LearnedSteps, sampler: Any) -> Any:
         """Keep the averages of the searches."""
-        tuning = ProposalTuning(learned.proposals.average, trajectory=learned.trajectory.average)
+        tuning = ClassTuning(learned.proposals.average, trajectory=learned.trajectory.average)
         return self.with_tuning(sampler, tuning)
 
-    def tuning(self, sampler: Any) -> ProposalTuning:
+    def tuning(self, sampler: Any) -> ClassTuning:
         """Both steps."""
-        tuning: ProposalTuning = sampler.tuning
+        tuning: ClassTuning = sampler.tuning
         return tuning
 
-    def with_tuning(self, sampler: Any, tuning: ProposalTuning) -> Any:
+    def with_tuning(self, sampler: Any, tuning: ClassTuning) -> Any:
         """Return the sampler with these steps."""
         return dataclasses.replace(sampler, tuning=tuning)

@@ -31,7 +31,7 @@ __all__ = ["FEWEST_ROWS", "Ascent", "prepare_ascent"]
 
 Array = NDArray[np.float64]
 
-#: With fewer rows the sweeps find their way by themselves.
+#: With fewer rows the sweeps find the way to where the posterior is by themselves.
 FEWEST_ROWS = 3000
 _MOST_ROWS = 20_000
 _HELD_OUT = 10  # one row of so many

@@ -13,11 +13,10 @@ from mercer.sampling.sampler import Sampler
 from mercer.spectral.classes.ascent import Ascent
 from mercer.spectral.classes.model import LogisticModel
 from mercer.spectral.classes.products import log_likelihood
-from mercer.spectral.classes.state import ClassState
+from mercer.spectral.classes.state import ClassState, ClassTuning
 from mercer.spectral.classes.trajectory import move_together
 from mercer.spectral.mixture.gibbs import Mixture
 from mercer.spectral.probe import Probe
-from mercer.spectral.proposals import ProposalTuning
 from mercer.spectral.rows import TrainingRows
 from mercer.spectral.sampler import SpectralInfo, Start
 
@@ -60,7 +59,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     start: Start
     n_frequencies: int
     n_deviations: int
-    tuning: ProposalTuning
+    tuning: ClassTuning
     probe: Probe
     ascent: Ascent | None = None
     n_leapfrog: int = 0
@@ -80,29 +79,29 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             log_likelihood=log_likelihood(self.rows, W, mean),
         )
 
-    def travel(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, float]:
-        """Take the trajectory that goes before a sweep, if there is one.
-
-        The first step climbs instead.
+    def before_sweep(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, float | None]:
+        """Climb, if it is the first step, then take a trajectory, each where there is one.
 
         Returns
         -------
         state : ClassState
-        acceptance_rate : float
+        acceptance_rate : float or None
             Of the trajectory.
         """
         if self.ascent is not None and not state.coef.any():
-            return self._climb(rng, self.ascent, state), 1.0
+            state = self._climb(rng, self.ascent, state)
         if self.n_leapfrog == 0:
-            return state, 1.0
+            return state, None
         return move_together(
             rng, self.rows, self.model, self.mixture, state, self.tuning.trajectory, self.n_leapfrog
         )
 
-    def info(self, accepted: float, trajectory: float, log_density: float) -> SpectralInfo:
+    def info(self, accepted: float, trajectory: float | None, log_density: float) -> SpectralInfo:
         """Report of a step: shares of accepted proposals and trajectories, log likelihood."""
         common = (accepted, self.tuning.step, log_density)
-        if self.n_leapfrog == 0:
+        if trajectory is None:
             return SpectralInfo(*common)
         return TrajectoryInfo(*common, trajectory, self.tuning.trajectory)
 

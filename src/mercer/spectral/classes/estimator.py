@@ -49,8 +49,9 @@ class BaNKClassifier(FunctionClassifier):
         the paper, which costs O(n M) and needs the rows in memory, but takes more sweeps.
     n_leapfrog : int or "auto", default="auto"
         Steps of a trajectory of hybrid Monte Carlo before each sweep, in which all frequencies,
-        their components and coefficients move together; 0 for none. "auto": 20 with fewer than
-        1500 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from there.
+        their components and coefficients move together; 0 for none. "auto": 20 for a spectrum from
+        fewer than 1500 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from
+        there. With hundreds of inputs 20 steps take longer than a sweep.
     proposals : {"pcn", "prior"}, default="pcn"
         Of frequencies. "pcn": a step from where they are, tuned in warm-up; "prior": anew from
         their component, as in the paper.
@@ -78,7 +79,7 @@ class BaNKClassifier(FunctionClassifier):
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=50
-        Sweeps of each chain that tune the step and are dropped. Of a spectrum from 3000 rows or
+        Sweeps of each chain that tune the steps and are dropped. Of a spectrum from 3000 rows or
         more, and unless ``proposals="prior"``, the first one begins where up to 400 steps up the
         posterior of all frequencies and coefficients have led, on at most 20 000 rows.
     n_chains : int, default=4
@@ -131,7 +132,8 @@ class BaNKClassifier(FunctionClassifier):
 
     Notes
     -----
-    Implements section 3 of [1]_ for classes. A sweep costs (C - 1) 16 n M^2 flops and O(C M^3).
+    Implements section 3 of [1]_ for classes. A sweep costs (C - 1) 16 n M^2 flops and O(C M^3),
+    a step of a trajectory O(n M (d + C)).
     Deviations are listed in `mercer.spectral.classes.sampler`,
     trajectories in `mercer.spectral.classes.trajectory`. The paper's proposals of a frequency
     with its two coefficients are those of ``sampler="joint"``, with the ratio put right: see

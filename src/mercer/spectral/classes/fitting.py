@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mercer.posterior.diagnostics import diagnose
+from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
@@ -15,13 +16,13 @@ from mercer.spectral.classes.ascent import Ascent, prepare_ascent
 from mercer.spectral.classes.chain import ClassChain
 from mercer.spectral.classes.compilation import compile_loops
 from mercer.spectral.classes.settings import SAMPLERS, ClassSettings
+from mercer.spectral.classes.state import ClassTuning
 from mercer.spectral.fitting import (
     FIRST_STEP,
     ROWS_OF_START,
     FittedSpectral,
     make_probe,
 )
-from mercer.spectral.proposals import ProposalTuning
 from mercer.spectral.rows import TrainingRows, some_positions
 from mercer.spectral.start import Scales
 
@@ -29,6 +30,8 @@ __all__ = ["fit_classes", "make_class_sampler"]
 
 Array = NDArray[np.float64]
 
+# Share of trajectories whose end is taken, below which they are not worth their time.
+_FEW_ACCEPTED = 0.2
 _MONITORED = ("log_likelihood", "n_components", "kernel", "function")
 
 
@@ -49,7 +52,22 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     sampler = make_class_sampler(rows, X, found, settings, ascent)
     adaptation = ClassAdaptation(common.proposals == "pcn")
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
-    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
+    notes = (*sampled.notes, *_words_of_trajectories(sampled.draws))
+    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
+
+
+def _words_of_trajectories(draws: Draws) -> tuple[str, ...]:
+    """Say how many chains hardly ever take the end of a trajectory."""
+    rates = draws.stats.get("trajectory_acceptance")
+    if rates is None:
+        return ()
+    n_still = int((rates.mean(axis=1) < _FEW_ACCEPTED).sum())
+    if n_still == 0:
+        return ()
+    return (
+        f"in {n_still} of {len(rates)} chains trajectories were mostly refused: a longer n_warmup "
+        "finds shorter steps, n_leapfrog=0 saves the time",
+    )
 
 
 def make_class_sampler(
@@ -69,7 +87,7 @@ def make_class_sampler(
         start=settings.start(found),
         n_frequencies=common.n_frequencies,
         n_deviations=common.n_deviations,
-        tuning=ProposalTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
+        tuning=ClassTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
         probe=make_probe(some_rows, common.linear_part),
         ascent=ascent,
         n_leapfrog=settings.n_leapfrog,

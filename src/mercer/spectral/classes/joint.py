@@ -2,7 +2,7 @@
 
 **Target** p(W, beta, ridge, Z, mu, Sigma, ... | y), as in `mercer.spectral.classes.sampler`.
 
-**One step** (a sweep)
+**One step** (a sweep; `mercer.spectral.classes.trajectory` says what may go before it)
 
 1. Proposals W* for all frequencies given Z, mu, Sigma; each depends on its own W_j at most.
 2. For each frequency in its turn, f being what all others make of the functions: its coefficients
@@ -63,7 +63,7 @@ class JointSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        state, travelled = self.travel(rng, state)
+        state, trajectory = self.before_sweep(rng, state)
         X, codes = _in_memory(self.rows)
         sign = signs_of(codes, self.n_sticks)
         coef = state.coef
@@ -74,7 +74,7 @@ class JointSampler(ClassChain):
         new = self._turn(rng, self._complete(rng, state, W, coef))
         density = -float(np.logaddexp(0.0, -sign * f)[sign != 0.0].sum())
         new = replace(new, log_likelihood=density)
-        return new, self.info(accepted, travelled, density)
+        return new, self.info(accepted, trajectory, density)
 
     def _sweep(
         self,

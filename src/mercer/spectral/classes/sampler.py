@@ -5,7 +5,7 @@ under a Dirichlet-process mixture, with coefficients beta_k, gamma_k, a ridge an
 linear part for each of the C - 1 functions that tell classes apart
 (`mercer.spectral.classes.labels`).
 
-**One step** (a sweep)
+**One step** (a sweep; `mercer.spectral.classes.trajectory` says what may go before it)
 
 1. Proposals for all frequencies given Z, mu, Sigma.
 2. One pass over the rows: omega | beta, W, and products weighted by it.
@@ -61,13 +61,13 @@ class ClassSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        state, travelled = self.travel(rng, state)
+        state, trajectory = self.before_sweep(rng, state)
         W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, state, W, grams)
         new = self._turn(rng, new)
         density = log_likelihood(self.rows, new.frequencies, new.coef)
         new = replace(new, log_likelihood=density)
-        return new, self.info(accepted, travelled, density)
+        return new, self.info(accepted, trajectory, density)
 
     def _sweep(
         self, rng: np.random.Generator, state: ClassState

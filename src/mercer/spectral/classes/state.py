@@ -1,4 +1,4 @@
-"""Where a chain of classes stands."""
+"""Where a chain of classes stands, and what its warm-up changes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.spectral.mixture.state import MixtureState
+from mercer.spectral.proposals import ProposalTuning
 
-__all__ = ["ClassState"]
+__all__ = ["ClassState", "ClassTuning"]
 
 Array = NDArray[np.float64]
 
@@ -43,3 +44,10 @@ class ClassState:
     def coef(self) -> Array:
         """The coefficients, shape (K, 2 M + p)."""
         return self.mean + self.deviations[:, 0]
+
+
+@dataclass(frozen=True)
+class ClassTuning(ProposalTuning):
+    """The step of the proposals, and that of the trajectories before sweeps."""
+
+    trajectory: float = 0.1

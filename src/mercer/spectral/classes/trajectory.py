@@ -1,4 +1,4 @@
-"""Between sweeps: frequencies, their components and all coefficients move together.
+"""Before a sweep: frequencies, their components and all coefficients move together.
 
 A sweep moves a frequency at a time, and components only as far as their members let them; the
 posterior of the kernel is crossed slowly. One trajectory of hybrid Monte Carlo
@@ -8,10 +8,12 @@ posterior of the kernel is crossed slowly. One trajectory of hybrid Monte Carlo
     beta_k, gamma_k     times the roots of their prior precisions
 
 given the partition, ridges and precisions, under the logistic likelihood itself: no variables are
-added to it. The masses are one plus what n rows of balanced classes would say of a coordinate by
-itself. The paper has nothing of the kind.
+added to it. The masses are one plus about what n rows of balanced classes would say of a coordinate
+by itself: too large for functions that few rows speak of, which then move slowly. The paper has
+nothing of the kind.
 
-**Cost** of a trajectory: O((C - 1) n M d) for each of its steps; a sweep costs O((C - 1) n M^2).
+**Cost** of a trajectory: O(n M (d + C - 1)) for each of its steps, with full covariances O(M d^2)
+more; a sweep costs O((C - 1) n M^2).
 """
 
 from __future__ import annotations
@@ -91,4 +93,4 @@ def _rates(chart: Coordinates, precisions: Array, n_rows: int, n_features: int) 
     of_coef = information / precisions
     of_coef[:, :n_features] /= n_features
     of_frequency = 2.0 * information / n_features * float((1.0 / precisions[:, 0]).sum())
-    return np.asarray(1.0 / np.sqrt(1.0 + np.append(chart.curvature(of_frequency), of_coef)))
+    return np.asarray(1.0 / np.sqrt(1.0 + np.append(chart.precisions(of_frequency), of_coef)))

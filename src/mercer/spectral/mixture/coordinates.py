@@ -69,13 +69,15 @@ class Coordinates(ABC):
         """Log density of the prior over a standard normal one, and its gradient (p,)."""
 
     @abstractmethod
-    def curvature(self, information: float) -> Array:
-        """About minus the second derivatives of a log likelihood, shape (p,).
+    def precisions(self, information: float) -> Array:
+        """How firmly each coordinate is held, beyond a standard normal law: shape (p,).
+
+        For masses, which need the size only: factors were found by trial.
 
         Parameters
         ----------
         information : float
-            The same of one entry of W.
+            Precision that a likelihood gives to an entry of W by itself.
         """
 
     def _split(self, theta: Array) -> list[Array]:
@@ -89,7 +91,7 @@ class Coordinates(ABC):
         is_member = self.assignment == np.arange(self.n_components)[:, np.newaxis]
         return np.asarray(is_member.astype(np.float64) @ values)
 
-    def _curvatures(self, information: float) -> tuple[Array, Array]:
+    def _precisions_of_members(self, information: float) -> tuple[Array, Array]:
         """Those of u, and their sums over the members of each component."""
         of_members = information * np.broadcast_to(
             self.variances, (len(self.assignment), self.variances.shape[1])
@@ -128,19 +130,17 @@ class _Diagonal(Coordinates):
     def log_density(self, theta: Array) -> tuple[float, Array]:
         _, _, s = self._split(theta)
         half, gradient = 0.5 * self.nu0, np.zeros_like(theta)
-        with np.errstate(over="ignore", invalid="ignore"):  # where it goes astray it is refused
-            inverse = np.exp(-s)
-            gradient[-s.size :] = (s - half * (1.0 - inverse)).ravel()
-            return float((0.5 * s**2 - half * (s + inverse)).sum()), gradient
+        inverse = np.exp(-s)
+        gradient[-s.size :] = (s - half * (1.0 - inverse)).ravel()
+        return float((0.5 * s**2 - half * (s + inverse)).sum()), gradient
 
-    def curvature(self, information: float) -> Array:
-        of_u, summed = self._curvatures(information)
+    def precisions(self, information: float) -> Array:
+        of_u, summed = self._precisions_of_members(information)
         of_m, of_s = summed / (2.0 * self.kappa0), summed / 8.0 + 0.5 * self.nu0 - 1.0
         return np.concatenate([of_u.ravel(), of_m.ravel(), np.maximum(of_s, 0.0).ravel()])
 
     def _stds(self, s: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(np.sqrt(self.scale / self.nu0) * np.exp(0.5 * s))
+        return np.asarray(np.sqrt(self.scale / self.nu0) * np.exp(0.5 * s))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +173,8 @@ class _Full(Coordinates):
     def log_density(self, theta: Array) -> tuple[float, Array]:
         return 0.0, np.zeros_like(theta)
 
-    def curvature(self, information: float) -> Array:
-        of_u, summed = self._curvatures(information)
+    def precisions(self, information: float) -> Array:
+        of_u, summed = self._precisions_of_members(information)
         return np.concatenate([of_u.ravel(), (summed / (2.0 * self.kappa0)).ravel()])
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.posterior.draws import Draws
+from mercer.spectral.classes.fitting import _words_of_trajectories
 from mercer.spectral.classes.model import logistic_coefficients
 from mercer.spectral.classes.ridge import logistic_ridge_density
 from mercer.spectral.classes.sampler import ClassSampler
@@ -82,3 +84,14 @@ def test_the_density_of_the_ridge_is_that_of_the_evidence(n_linear: int) -> None
     for x in (-3.0, 0.0, 2.0):
         assert density(x) - density(1.0) == pytest.approx(expected(x) - expected(1.0), rel=1e-9)
     assert density(-100.0) == -np.inf
+
+
+def test_it_says_where_trajectories_are_refused() -> None:
+    """In chains, not in draws; where none were taken there is nothing to say."""
+    rates = np.array([[0.0, 0.3], [0.5, 0.9], [0.1, 0.1]])
+    variables = {"log_likelihood": np.zeros((3, 2))}
+    (words,) = _words_of_trajectories(Draws(variables, {"trajectory_acceptance": rates}, {}, ()))
+    assert words.startswith("in 2 of 3 chains trajectories were mostly refused")
+    assert _words_of_trajectories(Draws(variables, {}, {}, ())) == ()
+    good = {"trajectory_acceptance": np.full((3, 2), 0.8)}
+    assert _words_of_trajectories(Draws(variables, good, {}, ())) == ()

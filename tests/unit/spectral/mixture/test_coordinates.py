@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -112,15 +114,26 @@ def test_the_prior_is_standard_normal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_curvatures(name: str) -> None:
+def test_precisions(name: str) -> None:
     """Positive, and of nothing known those of the prior alone."""
     chart, state, W = case(name)
     size = len(chart.position(W, state.components))
     for information in (0.0, 100.0):
-        found = chart.curvature(information)
+        found = chart.precisions(information)
         assert found.shape == (size,)
         assert (found >= 0.0).all()
-    assert (chart.curvature(100.0)[: W.size] > 1.0).all()
+    assert (chart.precisions(100.0)[: W.size] > 1.0).all()
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_precisions_do_not_depend_on_what_moves(name: str) -> None:
+    """A chart that is made where another one has led has the same."""
+    chart, state, W = case(name)
+    theta = chart.position(W, state.components) + 0.3
+    there = dataclasses.replace(state, components=chart.components(theta))
+    again = coordinates_of(BASES[name].with_scale(state.scale), there)
+    np.testing.assert_allclose(again.precisions(50.0), chart.precisions(50.0), rtol=1e-12)
+    np.testing.assert_allclose(again.frequencies(theta), chart.frequencies(theta), rtol=1e-12)
 
 
 def test_other_components_are_refused() -> None:
