@@ -103,9 +103,11 @@ def _peers(metrics: Metrics) -> list[str]:
 
 
 def _classes(metrics: Metrics) -> list[str]:
-    keys = ["n", "sampler", "acceptance_rate", "ms_of_a_sweep", "smallest_ess_per_second",
-            "median_ess_per_second"]  # fmt: skip
-    header = ["rows", "sampler", "accepted", "a sweep, ms", "smallest ESS / s", "median ESS / s"]
+    keys = ["n", "n_frequencies", "sampler", "n_leapfrog", "ms_of_a_sweep",
+            "smallest_ess_per_second", "median_ess_per_second",
+            "smallest_kernel_ess_per_second"]  # fmt: skip
+    header = ["rows", "frequencies", "sampler", "steps of a trajectory", "a sweep, ms",
+              "smallest ESS / s", "median ESS / s", "of the kernel, smallest"]  # fmt: skip
     return table(header, [[row[key] for key in keys] for row in metrics["ess"]])
 
 

@@ -16,7 +16,6 @@ from mercer.papers.spectral_figure_4_classes import class_claims, class_curves
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 
 
 def run() -> dict[str, object]:

@@ -9,7 +9,6 @@ from benchmarks.reproductions import reproduced
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 
 
 def run() -> dict[str, object]:
