@@ -54,7 +54,15 @@ def _peers(metrics: Metrics) -> list[str]:
 
 
 def _drift(metrics: Metrics) -> list[str]:
+    """All rates of forgetting side by side, and the best setting of each peer on each stream."""
     header = ["inputs", "change", "method", "setting", "error", "log score", "ms a row"]
+    streams: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in metrics["rows"]:
+        streams.setdefault((row["d"], row["change"], row["family"]), []).append(row)
+    shown = [
+        rows[-1] if family == "mercer" else max(rows, key=lambda row: float(row["log_score"]))
+        for (_, _, family), rows in streams.items()
+    ]
     return table(
         header,
         [
@@ -67,7 +75,7 @@ def _drift(metrics: Metrics) -> list[str]:
                 f"{row['log_score']:.3f} ± {row['log_score_standard_error']:.3f}",
                 row["ms_a_row"],
             ]
-            for row in metrics["rows"]
+            for row in shown
         ],
     )
 

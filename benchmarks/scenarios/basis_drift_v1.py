@@ -43,8 +43,6 @@ from benchmarks.workloads import drifting_rows_v1
 from mercer import SequentialKernelRegressor
 
 SEED = 0
-# Its first record is still to be made; then this line goes.
-HAS_NO_RECORD_YET = True
 NEEDS_PACKAGES = ("river",)
 
 CHANGES = ("none", "slow", "abrupt")

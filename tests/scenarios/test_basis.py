@@ -134,7 +134,9 @@ def test_drift() -> None:
     metrics = summary(rows)
     above = [each["log_score_above"] for each in metrics["above_best"]]
     assert [set(each) for each in above] == [{"SGD", "persistence"}] * 3
-    assert len(lines_of("basis-drift", metrics)) == 2 + len(rows)
+    lines = lines_of("basis-drift", metrics)
+    assert len(lines) == 2 + 3 * 3
+    assert sum("forgetting 1, 0.998, 0.99" in line for line in lines) == 3
 
 
 def test_drift_of_river() -> None:
