@@ -108,15 +108,6 @@ class HamiltonianAdaptation(Adaptation):
         tuning = HamiltonianTuning(step_size, sampler.tuning.mass)
         return dataclasses.replace(sampler, tuning=tuning)
 
-    def tuning(self, sampler: Any) -> HamiltonianTuning:
-        """Step size and mass."""
-        tuning: HamiltonianTuning = sampler.tuning
-        return tuning
-
-    def with_tuning(self, sampler: Any, tuning: HamiltonianTuning) -> Any:
-        """Return the sampler with this step size and mass."""
-        return dataclasses.replace(sampler, tuning=tuning)
-
 
 def mass_windows(n_warmup: int) -> tuple[int, tuple[int, ...]]:
     """Step after which draws are collected, and the steps at which a mass is made of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
@@ -53,13 +54,13 @@ class Adaptation(ABC):
     def finish(self, learned: Any, sampler: Any) -> Any:
         """Return the sampler that takes the kept draws."""
 
-    @abstractmethod
     def tuning(self, sampler: Any) -> Any:
         """Return the part of the sampler that warm-up changes, as a frozen dataclass."""
+        return sampler.tuning
 
-    @abstractmethod
     def with_tuning(self, sampler: Any, tuning: Any) -> Any:
         """Return the sampler with that part replaced: the inverse of ``tuning``."""
+        return dataclasses.replace(sampler, tuning=tuning)
 
 
 def iterate(

@@ -14,7 +14,6 @@ there, the posterior is wide, and most of the way to where it concentrates is co
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -125,12 +124,3 @@ class StepAdaptation(Adaptation):
         """Keep the average of the search, and look at all rows."""
         tuning = ProposalTuning(learned.average, len(self.more_rows_after))
         return self.with_tuning(sampler, tuning)
-
-    def tuning(self, sampler: Any) -> ProposalTuning:
-        """The step."""
-        tuning: ProposalTuning = sampler.tuning
-        return tuning
-
-    def with_tuning(self, sampler: Any, tuning: ProposalTuning) -> Any:
-        """Return the sampler with this step and these rows."""
-        return dataclasses.replace(sampler, tuning=tuning)

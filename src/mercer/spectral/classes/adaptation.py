@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +55,3 @@ class ClassAdaptation(Adaptation):
         """Keep the averages of the searches."""
         tuning = ClassTuning(learned.proposals.average, trajectory=learned.trajectory.average)
         return self.with_tuning(sampler, tuning)
-
-    def tuning(self, sampler: Any) -> ClassTuning:
-        """Both steps."""
-        tuning: ClassTuning = sampler.tuning
-        return tuning
-
-    def with_tuning(self, sampler: Any, tuning: ClassTuning) -> Any:
-        """Return the sampler with these steps."""
-        return dataclasses.replace(sampler, tuning=tuning)

@@ -119,11 +119,8 @@ def complete_classes(
 def _task(model: LogisticModel, draws: Draws, i: int) -> _Task:
     W = draws.flat("frequencies")[i]
     ridges, linear = draws.flat("ridge_precision")[i], draws.flat("linear_precision")[i]
-    diagonals = [
-        model.prior_precisions(2 * len(W), float(a), float(b))
-        for a, b in zip(ridges, linear, strict=True)
-    ]
-    return _Task(W, draws.flat("coef_mean")[i], np.stack(diagonals), i)
+    precisions = model.precisions_of_all(2 * len(W), ridges, linear)
+    return _Task(W, draws.flat("coef_mean")[i], precisions, i)
 
 
 def _complete(others: TrainingRows, added: MemoryRows, entropy: int, task: _Task) -> _Completed:

@@ -74,6 +74,15 @@ class LogisticModel:
         linear = self.linear_precisions(linear_precision)
         return np.concatenate([np.full(n_features, ridge), linear])
 
+    def precisions_of_all(self, n_features: int, ridges: Array, linear_precisions: Array) -> Array:
+        """Those of every function, shape (K, 2 M + p), from precisions of shape (K,)."""
+        return np.stack(
+            [
+                self.prior_precisions(n_features, float(ridge), float(linear))
+                for ridge, linear in zip(ridges, linear_precisions, strict=True)
+            ]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class LogisticCoefficients:

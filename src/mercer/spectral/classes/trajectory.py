@@ -51,12 +51,7 @@ def move_together(
     """Take one trajectory; return the new state and the probability of its end."""
     chart = coordinates_of(mixture.base.with_scale(state.mixture.scale), state.mixture)
     shape, m2 = state.mean.shape, 2 * len(state.frequencies)
-    precisions = np.stack(
-        [
-            model.prior_precisions(m2, float(ridge), float(linear))
-            for ridge, linear in zip(state.ridge, state.linear_precision, strict=True)
-        ]
-    )
+    precisions = model.precisions_of_all(m2, state.ridge, state.linear_precision)
     roots = np.sqrt(precisions)
     start = chart.position(state.frequencies, state.mixture.components)
     size = len(start)
