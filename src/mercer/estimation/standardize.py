@@ -11,10 +11,10 @@ from scipy.stats import yeojohnson, yeojohnson_normmax
 
 from mercer.errors import DataError, MercerWarning
 
-__all__ = ["METHODS", "WARPS", "Standardizer", "fit_standardizer", "identity"]
+__all__ = ["METHODS", "Standardizer", "fit_standardizer", "identity"]
 
 METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
-WARPS = ("yeo-johnson", "arcsinh")
+_WARPS = ("yeo-johnson", "arcsinh")
 
 _CLIP = 10.0  # of the robust columns, in units of the interquartile range
 _ARTEFACTS = 10.0  # "auto": standard deviation above so many interquartile ranges
@@ -72,22 +72,27 @@ class Standardizer:
         Z = deviations / np.where(self.scale == 0.0, 1.0, _std(deviations))
         return np.asarray((np.abs(np.mean(Z**3, axis=0)) > _SKEWED) & (self.scale > 0.0))
 
-    def warped(self, X: Array, warp: object, which: NDArray[np.bool_]) -> Standardizer:
+    def warped(
+        self, X: Array, warp: object, which: NDArray[np.bool_], knee: float = 1.0
+    ) -> Standardizer:
         """Warp some columns instead, learned on training rows X (n, d).
 
         Parameters
         ----------
         warp : {"yeo-johnson", "arcsinh"}
-            The second of values less their median, over their interquartile range.
+            The second of values less their median, over ``knee`` interquartile ranges.
         which : ndarray of shape (d,)
             Constant columns are left alone.
+        knee : float
+            How far from the median "arcsinh" turns from a line to a logarithm, in interquartile
+            ranges (standard deviations of a column whose interquartile range is 0).
         """
         which = which & (self.scale > 0.0)
         deviations = X - X.mean(axis=0)
         centre, scale = X.mean(axis=0), _std(deviations)
         if warp == "arcsinh":
             median, iqr = _quartiles(X)
-            centre, scale = median, np.where(iqr > 0.0, iqr, scale)
+            centre, scale = median, knee * np.where(iqr > 0.0, iqr, scale)
         kind = _ARCSINH if warp == "arcsinh" else _YEO_JOHNSON
         first = replace(
             self,
@@ -160,7 +165,7 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
     centre = np.where(is_robust, median, mean)
     scale = np.where(is_constant, 0.0, np.where(is_robust, iqr, std))
     plain = Standardizer(kind, centre, scale, np.ones(d), np.zeros(d), np.ones(d))
-    return plain.warped(X, method, np.full(d, True)) if method in WARPS else plain
+    return plain.warped(X, method, np.full(d, True)) if method in _WARPS else plain
 
 
 def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:

@@ -214,7 +214,7 @@ def _notes(is_quick: bool) -> tuple[str, ...]:
         "better; settings on 2000 training rows at most. RFO: 768 features, settings on 1000 rows. "
         "Support vectors: robust scaling, settings on 2000 rows; gradient boosting: scikit-learn's "
         "on histograms, settings on 10,000. Coefficients and trees from all rows. BaNK: defaults, "
-        "but from 5000 training rows on eight chains of 10 + 10 sweeps, from 20,000 two of 15 + 40."
+        "but from 5000 training rows on eight chains of 10 + 10 sweeps, from 20,000 four."
         f" BaNK and RFO stop after {MAX_SECONDS:.0f} s a fold.",
         seconds,
     )

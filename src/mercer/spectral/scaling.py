@@ -1,37 +1,73 @@
 """How inputs and target are standardised: which columns are warped, the evidence decides.
 
 Where a column is skewed there are several ways to take it: as it is, clipped (if it holds
-artefacts), by Yeo-Johnson's warp, or by the inverse hyperbolic sine of its robustly scaled values.
-Each is tried on all skewed columns at once, with a few steps up the evidence on some rows
-(`mercer.spectral.start`), and the highest evidence of the targets is taken.
+artefacts), by Yeo-Johnson's warp, or by the inverse hyperbolic sine of its robustly scaled values,
+a line up to a knee and a logarithm beyond. Each is tried on all skewed columns at once, with a few
+steps up the evidence on some rows (`mercer.spectral.start`), and the highest evidence of the
+targets is taken.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning
-from mercer.estimation.standardize import WARPS, Standardizer, fit_standardizer
+from mercer.estimation.standardize import Standardizer, fit_standardizer
 from mercer.random import stream
 from mercer.spectral.rows import some_positions
 from mercer.spectral.start import Scales
 
-__all__ = ["choose_standardizer"]
+__all__ = ["WarpSearch", "choose_standardizer"]
 
 Array = NDArray[np.float64]
 
-_ROWS = 2000
 _FEWEST_ROWS = 20  # below, no skewness is worth the name
-_HOW = {
-    "as they are": "taken as they are",
-    "clipped": "scaled by their quartiles and clipped",
-    "yeo-johnson": "warped (Yeo-Johnson)",
-    "arcsinh": "warped (inverse hyperbolic sine)",
-}
+
+
+@dataclass(frozen=True)
+class WarpSearch:
+    """What is tried.
+
+    Attributes
+    ----------
+    most_rows : int
+        Rows whose evidence decides, at most.
+    knees : tuple of float
+        Of the inverse hyperbolic sine, in interquartile ranges.
+    """
+
+    most_rows: int = 2000
+    knees: tuple[float, ...] = (1.0,)
+
+    def candidates(
+        self, X: Array, first: Standardizer, plain: Standardizer, which: NDArray[np.bool_]
+    ) -> dict[str, Standardizer]:
+        """Standardisations of training rows X (n, d) to choose among, by what they do.
+
+        Parameters
+        ----------
+        first, plain : Standardizer
+            The one that may clip columns, and the one that does not.
+        which : ndarray of shape (d,)
+            The columns to warp.
+        """
+        found = {
+            "taken as they are": plain,
+            "warped (Yeo-Johnson)": plain.warped(X, "yeo-johnson", which),
+        }
+        for knee in self.knees:
+            where = "" if knee == 1.0 else f", knee at {knee:g} interquartile ranges"
+            found[f"warped (inverse hyperbolic sine{where})"] = plain.warped(
+                X, "arcsinh", which, knee
+            )
+        if first.is_clipped.any():
+            found["scaled by their quartiles and clipped"] = first
+        return found
 
 
 class _Climber(Protocol):
@@ -47,6 +83,7 @@ def choose_standardizer(
     names: tuple[str, ...],
     settings: _Climber,
     entropy: int,
+    search: WarpSearch = WarpSearch(),
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
 
@@ -65,18 +102,16 @@ def choose_standardizer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)  # of constant columns, a second time
         plain = fit_standardizer(X, "std", names)
-    candidates = {"as they are": plain} | {warp: plain.warped(X, warp, which) for warp in WARPS}
-    if first.is_clipped.any():
-        candidates["clipped"] = first
-    chosen = some_positions(stream(entropy, "rows", 1), len(X), _ROWS)
+    candidates = search.candidates(X, first, plain, which)
+    chosen = some_positions(stream(entropy, "rows", 1), len(X), search.most_rows)
     evidence = {
-        warp: settings.climb(
+        how: settings.climb(
             stream(entropy, "scales", 1), each.transform(X[chosen]), y[chosen]
         ).log_evidence
-        for warp, each in candidates.items()
+        for how, each in candidates.items()
     }
-    best = max(evidence, key=lambda warp: evidence[warp])
+    best = max(evidence, key=lambda how: evidence[how])
     listed = ", ".join(repr(names[j]) for j in np.flatnonzero(which)[:5])
     more = int(which.sum()) - 5
     listed += f" and {more} more" if more > 0 else ""
-    return candidates[best], (f"skewed columns, {_HOW[best]} by evidence: {listed}",)
+    return candidates[best], (f"skewed columns, {best} by evidence: {listed}",)

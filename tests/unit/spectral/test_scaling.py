@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.estimation.target_scale import scale_target
-from mercer.spectral.scaling import choose_standardizer
+from mercer.spectral.scaling import WarpSearch, choose_standardizer
 from mercer.spectral.settings import SpectralSettings
+from mercer.spectral.start import Scales
 
 SETTINGS = SpectralSettings(8, 2.0, "pcn", "diagonal", "learn", "learn", True, 1)
 NAMES = ("x0", "x1", "x2")
@@ -72,6 +73,32 @@ def test_a_method_that_is_given_is_taken(method: object) -> None:
     standardizer, notes = choose(X, PLAIN[:, 0], method)
     assert notes == ()
     assert standardizer.is_warped.all() == (method in ("yeo-johnson", "arcsinh"))
+
+
+def test_so_many_rows_at_most_decide() -> None:
+    sizes = []
+
+    class Climber:
+        def climb(self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray) -> Scales:
+            sizes.append(len(X))
+            return Scales(np.ones(X.shape[1]), 1.0, 0.0)
+
+    X = skewed(np.exp(2.0 * PLAIN[:, 0]))
+    choose_standardizer(X, PLAIN[:, 0], "auto", NAMES, Climber(), 1, WarpSearch(most_rows=70))
+    assert set(sizes) == {70}
+
+
+def test_a_threshold_close_to_the_median_moves_the_knee() -> None:
+    """Long tails on both sides, and a function of the order of magnitude alone."""
+    magnitude = 3.0 * PLAIN[:, 0]
+    X = skewed(np.sign(magnitude) * np.expm1(np.abs(magnitude)))
+    y = np.sin(magnitude) + NOISE
+    scaled = scale_target(y).transform(y)
+    search = WarpSearch(knees=(1.0, 0.1))
+    standardizer, notes = choose_standardizer(X, scaled, "auto", NAMES, SETTINGS, 1, search)
+    assert "knee at 0.1 interquartile ranges" in notes[0]
+    quartiles = np.quantile(X[:, 0], (0.25, 0.75))
+    np.testing.assert_allclose(standardizer.scale[0], 0.1 * np.ptp(quartiles))
 
 
 def test_the_choice_is_that_of_the_seed() -> None:

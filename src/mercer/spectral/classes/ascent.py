@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 #: With fewer rows the sweeps find the way to where the posterior is by themselves.
 FEWEST_ROWS = 3000
-_MOST_ROWS = 20_000
+_MOST_ROWS = 50_000
 _HELD_OUT = 10  # one row of so many
 _MOST_STEPS, _STEPS_A_LOOK, _PATIENCE = 400, 5, 50
 _MEMORY = 20  # steps that L-BFGS remembers
