@@ -100,6 +100,16 @@ def test_several_classes_are_told_apart_by_their_frequency() -> None:
     assert np.corrcoef(mean[:, 0], proba[:, first])[0, 1] > 0.9
 
 
+def test_thresholds_close_to_the_median_are_seen() -> None:
+    """Classes by the order of magnitude: a warp that is a line up to the quartiles hides them."""
+    magnitude = 3.0 * np.random.default_rng(31).standard_normal(400)
+    column = np.sign(magnitude) * np.expm1(np.abs(magnitude))
+    rows = np.column_stack([column, np.roll(magnitude, 1)])
+    fitted = tiny().fit(rows, NAMES[(np.sin(magnitude) > 0.0).astype(int)])
+    assert "knee at 0." in fitted.notes_[0]
+    assert "'x0'" in fitted.notes_[0]
+
+
 def test_probabilities_are_never_0_or_1() -> None:
     rows, labels = waves(60, n_classes=3)
     fitted = tiny(ridge_precision=1e-6).fit(rows, labels)
