@@ -10,7 +10,6 @@ targets is taken.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -22,52 +21,15 @@ from mercer.random import stream
 from mercer.spectral.rows import some_positions
 from mercer.spectral.start import Scales
 
-__all__ = ["WarpSearch", "choose_standardizer"]
+__all__ = ["choose_standardizer"]
 
 Array = NDArray[np.float64]
 
+_ROWS = 2000
 _FEWEST_ROWS = 20  # below, no skewness is worth the name
-
-
-@dataclass(frozen=True)
-class WarpSearch:
-    """What is tried.
-
-    Attributes
-    ----------
-    most_rows : int
-        Rows whose evidence decides, at most.
-    knees : tuple of float
-        Of the inverse hyperbolic sine, in interquartile ranges.
-    """
-
-    most_rows: int = 2000
-    knees: tuple[float, ...] = (1.0,)
-
-    def candidates(
-        self, X: Array, first: Standardizer, plain: Standardizer, which: NDArray[np.bool_]
-    ) -> dict[str, Standardizer]:
-        """Standardisations of training rows X (n, d) to choose among, by what they do.
-
-        Parameters
-        ----------
-        first, plain : Standardizer
-            The one that may clip columns, and the one that does not.
-        which : ndarray of shape (d,)
-            The columns to warp.
-        """
-        found = {
-            "taken as they are": plain,
-            "warped (Yeo-Johnson)": plain.warped(X, "yeo-johnson", which),
-        }
-        for knee in self.knees:
-            where = "" if knee == 1.0 else f", knee at {knee:g} interquartile ranges"
-            found[f"warped (inverse hyperbolic sine{where})"] = plain.warped(
-                X, "arcsinh", which, knee
-            )
-        if first.is_clipped.any():
-            found["scaled by their quartiles and clipped"] = first
-        return found
+# Of the inverse hyperbolic sine, in interquartile ranges: thresholds may lie close together where
+# most values are.
+_KNEES = (1.0, 0.3, 0.1)
 
 
 class _Climber(Protocol):
@@ -83,9 +45,11 @@ def choose_standardizer(
     names: tuple[str, ...],
     settings: _Climber,
     entropy: int,
-    search: WarpSearch = WarpSearch(),
+    most_rows: int = _ROWS,
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
+
+    The evidence is that of ``most_rows`` rows at most.
 
     Returns
     -------
@@ -102,8 +66,8 @@ def choose_standardizer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)  # of constant columns, a second time
         plain = fit_standardizer(X, "std", names)
-    candidates = search.candidates(X, first, plain, which)
-    chosen = some_positions(stream(entropy, "rows", 1), len(X), search.most_rows)
+    candidates = _candidates(X, first, plain, which)
+    chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
     evidence = {
         how: settings.climb(
             stream(entropy, "scales", 1), each.transform(X[chosen]), y[chosen]
@@ -115,3 +79,28 @@ def choose_standardizer(
     more = int(which.sum()) - 5
     listed += f" and {more} more" if more > 0 else ""
     return candidates[best], (f"skewed columns, {best} by evidence: {listed}",)
+
+
+def _candidates(
+    X: Array, first: Standardizer, plain: Standardizer, which: NDArray[np.bool_]
+) -> dict[str, Standardizer]:
+    """Standardisations of training rows X (n, d) to choose among, by what they do.
+
+    Parameters
+    ----------
+    first, plain : Standardizer
+        The one that may clip columns, and the one that does not.
+    which : ndarray of shape (d,)
+        The columns to warp.
+    """
+    found = {
+        "taken as they are": plain,
+        "warped (Yeo-Johnson)": plain.warped(X, "yeo-johnson", which),
+    }
+    for knee in _KNEES:
+        where = "" if knee == 1.0 else f", knee at {knee:g} interquartile ranges"
+        how = f"warped (inverse hyperbolic sine{where})"
+        found[how] = plain.warped(X, "arcsinh", which, knee)
+    if first.is_clipped.any():
+        found["scaled by their quartiles and clipped"] = first
+    return found

@@ -18,15 +18,15 @@ from mercer.spectral.classes.predict import class_draws
 from mercer.spectral.classes.results import ClassResult
 from mercer.spectral.classes.settings import MOST_CLASSES
 from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
-from mercer.spectral.scaling import WarpSearch, choose_standardizer
+from mercer.spectral.scaling import choose_standardizer
 from mercer.spectral.table import check_table
 from mercer.spectral.training import LATE, ROWS_OF_SCALES
 
 __all__ = ["fit_class_result"]
 
-# A class says less than a number, and thresholds may lie close together where most values are: more
-# rows than for numbers decide, among more warps.
-_WARPS = WarpSearch(most_rows=6000, knees=(1.0, 0.3, 0.1))
+# A class says less than a number, and rare ones are what a warp can hide: more rows than for
+# numbers decide.
+_ROWS_OF_WARP = 6000
 
 
 def fit_class_result(
@@ -48,7 +48,7 @@ def fit_class_result(
     X_some, y_some = table.take(subset)
     y_some = codes.transform(y_some)
     standardizer, notes = choose_standardizer(
-        X_some, y_some, model.standardize, names, settings, options.entropy, _WARPS
+        X_some, y_some, model.standardize, names, settings, options.entropy, _ROWS_OF_WARP
     )
     linear = settings.spectral.linear_part
     is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
