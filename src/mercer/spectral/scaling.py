@@ -27,9 +27,11 @@ Array = NDArray[np.float64]
 
 _ROWS = 2000
 _FEWEST_ROWS = 20  # below, no skewness is worth the name
-# Of the inverse hyperbolic sine, in interquartile ranges: thresholds may lie close together where
-# most values are.
-_KNEES = (1.0, 0.3, 0.1)
+# Of the inverse hyperbolic sine, in interquartile ranges. Thresholds may lie close together where
+# most values are: the sharper ones are for that. Few rows do not show it: the evidence, of classes
+# as if they were numbers, then prefers them where they predict worse.
+_KNEE, _SHARPER_KNEES = 1.0, (0.3, 0.1)
+_ROWS_OF_SHARPER_KNEES = 3000
 
 
 class _Climber(Protocol):
@@ -97,8 +99,9 @@ def _candidates(
         "taken as they are": plain,
         "warped (Yeo-Johnson)": plain.warped(X, "yeo-johnson", which),
     }
-    for knee in _KNEES:
-        where = "" if knee == 1.0 else f", knee at {knee:g} interquartile ranges"
+    sharper = _SHARPER_KNEES if len(X) >= _ROWS_OF_SHARPER_KNEES else ()
+    for knee in (_KNEE, *sharper):
+        where = "" if knee == _KNEE else f", knee at {knee:g} interquartile ranges"
         how = f"warped (inverse hyperbolic sine{where})"
         found[how] = plain.warped(X, "arcsinh", which, knee)
     if first.is_clipped.any():

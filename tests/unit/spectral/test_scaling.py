@@ -88,15 +88,17 @@ def test_so_many_rows_at_most_decide() -> None:
     assert set(sizes) == {70}
 
 
-def test_a_threshold_close_to_the_median_moves_the_knee() -> None:
-    """Long tails on both sides, and a function of the order of magnitude alone."""
-    magnitude = 3.0 * PLAIN[:, 0]
-    X = skewed(np.sign(magnitude) * np.expm1(np.abs(magnitude)))
-    y = np.sin(magnitude) + NOISE
-    standardizer, notes = choose(X, y)
-    assert "knee at 0.1 interquartile ranges" in notes[0]
-    quartiles = np.quantile(X[:, 0], (0.25, 0.75))
-    np.testing.assert_allclose(standardizer.scale[0], 0.1 * np.ptp(quartiles))
+@pytest.mark.parametrize(("n", "knee"), [(2999, 1.0), (3000, 0.1)])
+def test_a_threshold_close_to_the_median_moves_the_knee(n: int, knee: float) -> None:
+    """Long tails on both sides, and a function of the order of magnitude alone: many rows tell."""
+    rng = np.random.default_rng(9)
+    magnitude = 3.0 * rng.standard_normal(n)
+    column = np.sign(magnitude) * np.expm1(np.abs(magnitude))
+    X = np.column_stack([column, rng.standard_normal((n, 2))])
+    standardizer, notes = choose(X, np.sin(magnitude) + 0.05 * rng.standard_normal(n))
+    assert ("knee at 0.1 interquartile ranges" in notes[0]) == (knee == 0.1)
+    quartiles = np.quantile(column, (0.25, 0.75))
+    np.testing.assert_allclose(standardizer.scale[0], knee * np.ptp(quartiles))
 
 
 def test_the_choice_is_that_of_the_seed() -> None:

@@ -75,8 +75,8 @@ class BaNKClassifier(FunctionClassifier):
         Per column, learned on the training rows. "auto": mean and standard deviation; where columns
         are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
         times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
-        inverse hyperbolic sine (with its knee at 1, 0.3 or 0.1 interquartile ranges), whichever has
-        the highest evidence on at most 6000 rows. Constant columns become 0.
+        inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
+        or 0.1), whichever has the highest evidence on at most 6000 rows. Constant columns become 0.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=50

@@ -102,7 +102,7 @@ def test_several_classes_are_told_apart_by_their_frequency() -> None:
 
 def test_thresholds_close_to_the_median_are_seen() -> None:
     """Classes by the order of magnitude: a warp that is a line up to the quartiles hides them."""
-    magnitude = 3.0 * np.random.default_rng(31).standard_normal(400)
+    magnitude = 3.0 * np.random.default_rng(31).standard_normal(3000)
     column = np.sign(magnitude) * np.expm1(np.abs(magnitude))
     rows = np.column_stack([column, np.roll(magnitude, 1)])
     fitted = tiny().fit(rows, NAMES[(np.sin(magnitude) > 0.0).astype(int)])
