@@ -43,8 +43,9 @@ def expected(model) -> np.ndarray:
     return model().fit(_X, _Y).predict_proba(_Z)
 
 
-# A trajectory in hundreds of coordinates makes two or three times as much of a last bit: few of
-# them, and whole chains without.
+# A trajectory in hundreds of coordinates makes two or three times as much of a last bit. What D8
+# promises of it: units that are powers of two change no bit, others no more than another seed
+# (below); the same to 1e-6 holds for its first steps, and for whole chains of sweeps alone.
 STEADY = {
     **ESTIMATORS,
     "spectral": lambda: spectral_class_fits.tiny(n_leapfrog=0),
@@ -172,6 +173,32 @@ def test_d8_scale(steady, scale: float, columns: slice, expected_of_steady: np.n
         assert "'x0'" in message
     else:
         np.testing.assert_allclose(fitted.predict_proba(Z), expected_of_steady, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [2.0**-90, 0.125, 2.0**40])
+def test_d8_powers_of_two_change_no_bit(model, scale: float, expected: np.ndarray) -> None:
+    fitted = model().fit(scale * _X, _Y)
+    np.testing.assert_array_equal(fitted.predict_proba(scale * _Z), expected)
+
+
+def distances(unit: float, standardize: object = "auto") -> tuple[float, float]:
+    """How far apart fits of `BaNKClassifier` are: in two units, and with two seeds."""
+
+    def probabilities(scale: float, seed: int) -> np.ndarray:
+        own = spectral_class_fits.tiny(n_draws=30, random_state=seed, standardize=standardize)
+        return own.fit(scale * _X, _Y).predict_proba(scale * _Z)[:, 1]
+
+    here, there = (np.array([probabilities(u, seed) for seed in range(6)]) for u in (1.0, unit))
+    by_seed = here[:, None] - here[None]
+    return float(np.sqrt(np.mean((there - here) ** 2))), float(np.sqrt(np.mean(by_seed**2) * 1.2))
+
+
+def test_d8_other_units_change_trajectories_no_more_than_another_seed() -> None:
+    """Over six seeds; the mutant does not standardise."""
+    by_unit, by_seed = distances(2.54)
+    assert 1e-6 < by_unit < 1.5 * by_seed
+    by_unit, by_seed = distances(2.54, standardize=False)
+    assert by_unit > 1.5 * by_seed
 
 
 def test_d8_offset(steady, expected_of_steady: np.ndarray) -> None:

@@ -15,6 +15,20 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
+def test_errata_name_tests_that_are_there() -> None:
+    """Each line names a test, or the reproduction whose claims show it."""
+    page = (ROOT / "docs" / "errata.md").read_text()
+    files = {path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    rows = [line for line in lines if not line.startswith("| where")]
+    assert len(rows) > 20
+    for row in rows:
+        named = re.findall(r"`(test_\w+\.py)::(\w+)`", row)
+        assert named or "](papers/" in row, row
+        for file, name in named:
+            assert f"def {name}(" in files[file], (file, name)
+
+
 def commands(text: str) -> list[str]:
     lines = re.findall(r"^ {4}(mercer .*)$", text, re.MULTILINE)
     quoted = re.findall(r"`(mercer [^`]+)`", text)

@@ -51,3 +51,31 @@ def test_smc_2_adaptive_quadrature() -> None:
     )
     own = np.log(np.exp(exact.log_joint[0, 1]).sum()) - exact.log_prior[1]
     assert abs(np.log(value / kept) - 10.0 - own) < 1e-9
+
+
+def log_marginal_densities(log_scales: np.ndarray, shape: float, rate: float) -> np.ndarray:
+    """p(y | scale) times the inverse gamma density of its logarithm; one centre, noise 1."""
+    X, y = problem(4)
+    k = np.exp(-0.5 * (X[:, 0] - X[0, 0]) ** 2)
+    square = k @ k
+    scale = np.exp(log_scales)
+    quadratic = y @ y - scale * (k @ y) ** 2 / (1.0 + scale * square)
+    likelihood = -0.5 * (np.log1p(scale * square) + quadratic)
+    return likelihood - shape * log_scales - rate / scale
+
+
+def mass_below(lowest: float, shape: float, rate: float) -> float:
+    """Integral of the unnormalised posterior of the log scale from ``lowest`` to 20."""
+    u = np.linspace(lowest, 20.0, 40_001)
+    return float(np.trapezoid(np.exp(log_marginal_densities(u, shape, rate)), u))
+
+
+def test_the_printed_priors_have_no_posterior() -> None:
+    """Section 4.1: with a = b = 0 each doubling of the range adds as much as the range is long."""
+    lows = (-40.0, -80.0, -160.0)
+    printed = np.array([mass_below(low, 0.0, 0.0) for low in lows])
+    growth = np.diff(printed) / np.array([40.0, 80.0])
+    assert growth[0] == pytest.approx(growth[1], rel=1e-3)
+    assert growth[0] > 0.01
+    proper = np.array([mass_below(low, 1.0, 1.0) for low in lows])
+    np.testing.assert_allclose(proper, proper[0], rtol=1e-6)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
 from mercer.sampling import hmc as hmc_module
-from mercer.sampling.leapfrog import log_joint
+from mercer.sampling.hmc import HMC
+from mercer.sampling.leapfrog import leapfrog, log_joint
 from support.targets import Skewed, make_hmc, run
 
 
@@ -55,6 +58,46 @@ def test_energy_is_that_of_the_state_kept() -> None:
     """With one tiny step the energy is the start's: -log density plus a chi-squared part."""
     for _, new, info in infos(make_hmc(1e-6, n_leapfrog=1), 20):
         assert info.energy >= -new.point.log_density
+
+
+def energy_error(sampler, count: int = 60) -> float:
+    """Largest error of the reported energy: that of the end if accepted, else of the start."""
+    rng, again = np.random.default_rng(5), np.random.default_rng(5)
+    state, largest, n_rejected = sampler.init(rng), 0.0, 0
+    sampler.init(again)
+    for _ in range(count):
+        new, info = sampler.step(rng, state)
+        point, p = state.point, sampler.tuning.mass.draw_momentum(again)
+        again.random()
+        if info.is_accepted:
+            for _ in range(info.n_leapfrog):
+                point, p = leapfrog(sampler.target, point, p, info.step_size, sampler.tuning.mass)
+        n_rejected += not info.is_accepted
+        largest = max(largest, abs(info.energy + log_joint(point, p, sampler.tuning.mass)))
+        state = new
+    assert 10 < n_rejected < count - 10
+    return largest
+
+
+class TellsOfRejectedEnds(HMC):
+    """The mutant: the energy of the trajectory's end, whether it was accepted or not."""
+
+    def step(self, rng, state):
+        before = rng.bit_generator.state
+        new, info = super().step(rng, state)
+        rng.bit_generator.state, after = before, rng.bit_generator.state
+        point, p = state.point, self.tuning.mass.draw_momentum(rng)
+        rng.bit_generator.state = after
+        for _ in range(info.n_leapfrog):
+            point, p = leapfrog(self.target, point, p, info.step_size, self.tuning.mass)
+        return new, replace(info, energy=-log_joint(point, p, self.tuning.mass))
+
+
+def test_the_energy_of_a_rejected_trajectory_is_that_of_its_start() -> None:
+    sampler = make_hmc(0.7, n_leapfrog=3)
+    assert energy_error(sampler) == 0.0
+    own = {field.name: getattr(sampler, field.name) for field in fields(sampler)}
+    assert energy_error(TellsOfRejectedEnds(**own)) > 0.1
 
 
 def test_states_carry_what_the_target_gave() -> None:

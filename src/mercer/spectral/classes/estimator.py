@@ -140,6 +140,11 @@ class BaNKClassifier(FunctionClassifier):
     with its two coefficients are those of ``sampler="joint"``, with the ratio put right: see
     `mercer.spectral.classes.joint`.
 
+    Units of inputs do not matter to the posterior. To the draws they matter as rounding does:
+    powers of two change no bit; other units change the last bit of standardised inputs, which a
+    trajectory in hundreds of coordinates makes larger step by step, until the draws differ as
+    those of another seed do. Sweeps alone (``n_leapfrog=0``) keep the same draws to 1e-6.
+
     References
     ----------
     .. [1] J. B. Oliva, A. Dubey, A. G. Wilson, B. Poczos, J. Schneider and E. P. Xing, Bayesian
