@@ -86,30 +86,10 @@ def _time(metrics: Metrics) -> list[str]:
     return table(header, [[row[key] for key in keys] for row in metrics["sizes"]])
 
 
-def _choice(metrics: Metrics) -> list[str]:
-    names = {"labels": "classes", "arm": "numbers"}
-    header = ["problem", "rows", "fitted", "error", "log score", "seconds"]
-    return table(
-        header,
-        [
-            [
-                names[row["problem"]],
-                row["rows"],
-                f"{row['n_fitted']} of {row['n_train']}",
-                f"{row['error']:.4f}",
-                f"{row['log_score']:.4f}",
-                f"{row['seconds']:.3g}",
-            ]
-            for row in metrics["choices"]
-        ],
-    )
-
-
 #: Name of the table -> scenario, and what makes its lines from the metrics.
 GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
     "gp-calibration": ("gp-calibration-v1", _calibration),
     "gp-size": ("gp-size-v1", _time),
-    "gp-choice": ("gp-size-v1", _choice),
 }

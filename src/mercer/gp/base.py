@@ -13,15 +13,18 @@ from mercer.estimation.base import KernelEstimator
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.estimation.run import CommonArguments
 from mercer.estimation.standardize import METHODS
-from mercer.gp.choosing import limit_of_rows
 from mercer.gp.fitting import GPSettings
 from mercer.gp.parameters import input_weights, named_parameters
 from mercer.gp.priors import PriorChoice, check_prior, plain_prior
 from mercer.kernels.names import as_kernel, name_of_kernel
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
+from mercer.random import stream
 
-__all__ = ["GPEstimator"]
+__all__ = ["GPEstimator", "stratified_rows"]
+
+MOST_ROWS = 5000
+_MOST_SAMPLED = 2000  # "auto": beyond it, chains take hours
 
 
 class GPEstimator(KernelEstimator):
@@ -40,7 +43,7 @@ class GPEstimator(KernelEstimator):
         """Check the arguments that all GP estimators have."""
         check_choice("inference", self.inference, ("hmc", "nuts", "map", "metropolis"))
         check_prior(self.prior)
-        limit_of_rows(self.max_rows, self.inference)
+        self._limit_of_rows()
         check_choice("standardize", self.standardize, METHODS)
         if (self.n_leapfrog is None) != (self.step_size is None):
             raise UsageError("n_leapfrog and step_size are given together or not at all")
@@ -51,6 +54,39 @@ class GPEstimator(KernelEstimator):
         # The maximum is found in no time: there is no state to save.
         checkpoint = None if self.inference == "map" else self.checkpoint
         return self._common(checkpoint)
+
+    def _limit_of_rows(self) -> int:
+        """Return how many rows are fitted at most.
+
+        Raises
+        ------
+        UsageError
+            If `max_rows` is neither "auto" nor a number from 10 to 5000.
+        """
+        given: object = self.max_rows
+        if given == "auto":
+            return MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
+        if isinstance(given, str):
+            raise UsageError(f'max_rows must be "auto" or a number; got {given!r}')
+        limit = check_count("max_rows", given, 10)
+        if limit > MOST_ROWS:
+            raise UsageError(
+                f"max_rows must be at most {MOST_ROWS}: matrices of n x n numbers take hours "
+                f"beyond; got {given!r}"
+            )
+        return limit
+
+    def _chosen_rows(
+        self, y: NDArray[np.float64], limit: int, entropy: int, *, is_classes: bool
+    ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Choose the rows that are fitted, at random where there are more than ``limit``.
+
+        Returns the rows, ascending, and what is to be said of it.
+        """
+        if len(y) <= limit:
+            return np.arange(len(y)), ()
+        rows = stratified_rows(y, limit, stream(entropy, "rows", 1), is_classes=is_classes)
+        return rows, (_note_of_choice(len(y), limit, is_classes=is_classes),)
 
     def _set_kernel(self, n_inputs: int) -> None:
         self.kernel_ = as_kernel(self.kernel, n_inputs)
@@ -77,3 +113,62 @@ class GPEstimator(KernelEstimator):
         prior = self._settings().prior_of(d).interval(0.9)
         lower, upper = (named_parameters(self.kernel_, d, end)[name][0] for end in prior)
         self.prior_weight_interval_ = (float(np.exp(lower)), float(np.exp(upper)))
+
+
+def stratified_rows(
+    y: NDArray[np.float64], limit: int, rng: np.random.Generator, *, is_classes: bool
+) -> NDArray[np.int64]:
+    """Choose ``limit`` of more rows at random, stratified by their target.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Targets: numbers, or codes of classes.
+    limit : int
+        Less than n.
+    rng : numpy.random.Generator
+    is_classes : bool
+        Each class keeps its share of the rows, to the next whole number, and one row at least.
+        Otherwise one row is taken from each of ``limit`` strata between quantiles of the target.
+
+    Returns
+    -------
+    ndarray of shape (limit,), int
+        In ascending order.
+
+    Raises
+    ------
+    UsageError
+        There are more classes than half of ``limit``.
+    """
+    order = rng.permutation(len(y))
+    if not is_classes:
+        order = order[np.argsort(y[order], kind="stable")]
+        strata = np.array_split(order, limit)
+        return np.sort(np.array([rng.choice(stratum) for stratum in strata]))
+    classes, code, counts = np.unique(y[order], return_inverse=True, return_counts=True)
+    if len(classes) > limit // 2:
+        raise UsageError(f"max_rows={limit} is too few for {len(classes)} classes: take twice")
+    share = limit * counts / len(y)
+    taken = np.maximum(np.floor(share), 1.0).astype(np.int64)
+    while taken.sum() < limit:
+        taken[np.argmax(share - taken)] += 1
+    while taken.sum() > limit:
+        taken[np.argmax(np.where(taken > 1, taken - share, -np.inf))] -= 1
+    return np.sort(np.concatenate([order[code == k][: taken[k]] for k in range(len(classes))]))
+
+
+def _note_of_choice(n_rows: int, limit: int, *, is_classes: bool) -> str:
+    """Say that rows were chosen, what takes more of them, and which models take all."""
+    how = "class" if is_classes else "the target"
+    more = f"max_rows={min(n_rows, MOST_ROWS)} takes more; " if limit < MOST_ROWS else ""
+    others = (
+        "BaNKClassifier and SequentialKernelClassifier (spectral and basis on the command line) "
+        "take all rows, and so does KernelGibbsClassifier (sphere), above 5000 rows with rank=512"
+        if is_classes
+        else "BaNKRegressor and SequentialKernelRegressor (spectral and basis on the command "
+        "line) take all rows"
+    )
+    return (
+        f"fitted to {limit} of {n_rows} rows, a random choice stratified by {how}; {more}{others}"
+    )

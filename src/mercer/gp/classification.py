@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +17,6 @@ from mercer.gp.binary.predict import (
     latent_moments,
     success_probability,
 )
-from mercer.gp.choosing import choose_rows
 from mercer.gp.compilation import compile_loops
 from mercer.gp.exact.distance import PredictiveDistance, predictive_distance, rows_per_region
 from mercer.gp.exact.fitting import fit_exactly
@@ -31,7 +30,6 @@ from mercer.gp.several.naming import class_shapes, class_thetas
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.softmax import one_hot
 from mercer.posterior.draws import Draws
-from mercer.random import stream
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
 
@@ -95,25 +93,6 @@ class ClassTask:
         return fit_several(
             self.X, codes, settings, options, names, self.classes, is_shared=self.is_shared
         )
-
-    def chosen(self, limit: int, settings: GPSettings, options: RunOptions) -> ClassTask:
-        """Return the task of ``limit`` of the rows, those that tell most of the functions."""
-        first_settings = settings.at_maximum()
-
-        def look(first: NDArray[np.int64], X: Array) -> list[tuple[Array, Array]]:
-            part = replace(self, X=self.X[first], codes=self.codes[first], is_exact=False)
-            names = tuple(map(str, range(X.shape[1])))
-            draws = part.fit(first_settings, replace(options, run=None), names).draws
-            proba = part.answers(draws, is_corrected=True).probabilities(X)
-            precision = proba * (1.0 - proba)
-            theta = part.thetas(draws)[0]
-            if self.is_binary:
-                return [(theta, precision[:, 1])]
-            return [(theta[k % len(theta)], column) for k, column in enumerate(precision.T)]
-
-        rng = stream(options.entropy, "rows", 1)
-        rows = choose_rows(self.X, self.kernel, limit, rng, look, self.codes)
-        return replace(self, X=self.X[rows], codes=self.codes[rows])
 
     def thetas(self, draws: Draws) -> Array:
         """Return the log parameters of all draws: (S, p), of several classes (S, C or 1, p)."""

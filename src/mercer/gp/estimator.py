@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.gp.base import GPEstimator
-from mercer.gp.choosing import limit_of_rows, note_of_choice
 from mercer.gp.classification import ClassTask
 from mercer.gp.exact.distance import PredictiveDistance
 from mercer.gp.priors import PriorChoice
@@ -77,7 +77,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     step_size : float or None, default=None
         Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
     max_rows : int or "auto", default="auto"
-        Of more rows so many are fitted, chosen by what they tell of the function, and ``notes_``
+        Of more rows so many are fitted, a random choice stratified by class, and ``notes_``
         says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Per column, learned on the training rows. "auto": mean and standard deviation, or, where
@@ -248,13 +248,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Xs = self.standardizer_.transform(X)
         self._set_kernel(Xs.shape[1])
         settings, task = self._settings(), self._task(Xs, codes)
-        limit = limit_of_rows(self.max_rows, self.inference)
+        limit = self._limit_of_rows()
         own = {"shared_kernel": task.is_shared, "max_rows": limit, "is_exact": task.is_exact}
         identity = {**settings.as_options("GPClassifier"), **own, **self._counts()}
         options = run_options(common, digest_arrays(Xs, codes), identity, started)
-        notes: tuple[str, ...] = ()
-        if len(Xs) > limit:
-            task, notes = task.chosen(limit, settings, options), (note_of_choice(len(Xs), limit),)
+        rows, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
+        task = replace(task, X=Xs[rows], codes=codes[rows])
         fitted = task.fit(settings, options, self.feature_labels_)
         self._set_fitted(task, fitted.draws, fitted.diagnostics, (*notes, *fitted.notes))
         return self

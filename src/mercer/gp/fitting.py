@@ -64,10 +64,6 @@ class GPSettings:
         """Return the options that the draws depend on, as JSON can hold them."""
         return {"estimator": estimator, **asdict(self)}
 
-    def at_maximum(self) -> GPSettings:
-        """Return the settings for the most probable hyperparameters only."""
-        return GPSettings("map", self.prior, None, None, self.kernel)
-
     def make_kernel(self) -> Kernel:
         """Return the kernel."""
         return kernel_named(self.kernel)

@@ -18,13 +18,11 @@ from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.estimation.target_scale import TargetScale, scale_target
 from mercer.gp.base import GPEstimator
-from mercer.gp.choosing import limit_of_rows, note_of_choice
 from mercer.gp.hyperparameters import LARGEST_LOG
 from mercer.gp.priors import PriorChoice
 from mercer.gp.regression.answers import ProcessRegressor
 from mercer.gp.regression.fitting import (
     RegressionSettings,
-    choose_regression_rows,
     fit_regression,
 )
 from mercer.gp.regression.predict import function_draws
@@ -71,7 +69,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     step_size : float or None, default=None
         Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
     max_rows : int or "auto", default="auto"
-        Of more rows so many are fitted, chosen by what they tell of the function, and ``notes_``
+        Of more rows so many are fitted, a random choice stratified by the target, and ``notes_``
         says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of inputs, per column, learned on the training rows. "auto": mean and standard deviation,
@@ -247,14 +245,11 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
         self._set_kernel(Xs.shape[1])
         settings = RegressionSettings(self._settings(), self._log_noise(target))
-        limit = limit_of_rows(self.max_rows, self.inference)
+        limit = self._limit_of_rows()
         identity = {**settings.as_options(), "max_rows": limit, **self._counts()}
         options = run_options(common, digest_arrays(Xs, ys), identity, started)
-        notes: tuple[str, ...] = ()
-        if len(Xs) > limit:
-            notes = (note_of_choice(len(Xs), limit),)
-            rows = choose_regression_rows(Xs, ys, limit, settings, options)
-            Xs, ys = Xs[rows], ys[rows]
+        rows, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
+        Xs, ys = Xs[rows], ys[rows]
         fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)
         notes = (*notes, *fitted.notes)
         self._set_fitted(Xs, ys, target, fitted.draws, fitted.diagnostics, notes)

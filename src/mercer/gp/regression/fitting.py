@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gp.choosing import choose_rows
 from mercer.gp.fitting import (
     FittedGP,
     GPSettings,
@@ -18,12 +17,10 @@ from mercer.gp.fitting import (
 )
 from mercer.gp.priors import noise_prior, paper_start, places_of_weights, prior_start
 from mercer.gp.regression.model import RegressionPosterior, RegressionRecorder
-from mercer.gp.regression.predict import function_draws
 from mercer.numerics.normal_prior import NormalPrior
-from mercer.random import stream
 from mercer.sampling.driver import RunOptions
 
-__all__ = ["RegressionSettings", "choose_regression_rows", "fit_regression"]
+__all__ = ["RegressionSettings", "fit_regression"]
 
 Array = NDArray[np.float64]
 
@@ -77,20 +74,3 @@ def fit_regression(
     recorder = RegressionRecorder(model, monitored_rows(options, len(y)))
     labels = kernel_labels(model.kernel, names, "log_noise_variance")
     return fit_posterior(model, recorder, settings.common, options, labels)
-
-
-def choose_regression_rows(
-    X: Array, y: Array, limit: int, settings: RegressionSettings, options: RunOptions
-) -> NDArray[np.int64]:
-    """Choose ``limit`` of the standardised rows, those that tell most of the function."""
-    first_settings = replace(settings, common=settings.common.at_maximum())
-
-    def look(first: NDArray[np.int64], pool: Array) -> list[tuple[Array, Array]]:
-        names = tuple(map(str, range(X.shape[1])))
-        own = replace(options, run=None)
-        draws = fit_regression(X[first], y[first], first_settings, own, names).draws
-        functions = function_draws(draws, X[first], settings.common.make_kernel())
-        return [(functions.theta[0], np.full(len(pool), 1.0 / functions.noise_variance[0]))]
-
-    rng = stream(options.entropy, "rows", 1)
-    return choose_rows(X, settings.common.make_kernel(), limit, rng, look)

@@ -1,0 +1,85 @@
+"""Of more rows than `max_rows` a stratified random choice is fitted: by class, or by quantile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import GPClassifier, GPRegressor
+from mercer.gp.base import stratified_rows
+
+
+def many(n: int = 900) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 2))
+    return X, np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def test_numbers_are_taken_one_from_each_quantile() -> None:
+    """Random rows would leave some of the 40 strata empty, with probability above 1 - 1e-15."""
+    y = np.random.default_rng(2).standard_normal(1000)
+    rows = stratified_rows(y, 40, np.random.default_rng(0), is_classes=False)
+    np.testing.assert_array_equal(rows, np.sort(rows))
+    ranks = np.argsort(np.argsort(y))[rows]
+    assert sorted(ranks // 25) == list(range(40))
+
+
+def test_every_row_is_as_likely_as_any_other() -> None:
+    """No stratum is favoured: 2000 choices, limits at 5 standard deviations (7e-5 in all)."""
+    y = np.exp(2.0 * np.random.default_rng(3).standard_normal(120))
+    counts = np.zeros(120)
+    for seed in range(2000):
+        rng = np.random.default_rng(seed)
+        counts[stratified_rows(y, 30, rng, is_classes=False)] += 1.0
+    assert np.abs(counts / 2000 - 0.25).max() < 5.0 * np.sqrt(0.25 * 0.75 / 2000)
+
+
+def test_classes_keep_their_shares() -> None:
+    codes = np.repeat([0.0, 1.0, 2.0, 3.0], [500, 300, 199, 1])
+    rows = stratified_rows(codes, 100, np.random.default_rng(0), is_classes=True)
+    assert len(set(rows)) == 100
+    assert np.bincount(codes[rows].astype(int)).tolist() == [50, 30, 19, 1]
+
+
+def test_more_classes_than_half_of_the_rows() -> None:
+    with pytest.raises(ValueError, match="max_rows=10 is too few for 50 classes"):
+        stratified_rows(np.arange(50.0), 10, np.random.default_rng(0), is_classes=True)
+
+
+def test_a_regressor_says_what_it_is_fitted_to_and_who_takes_all_rows() -> None:
+    X, y = many()
+    models = [GPRegressor(inference="map", max_rows=40, random_state=4).fit(X, y) for _ in "ab"]
+    assert models[0].notes_[0] == (
+        "fitted to 40 of 900 rows, a random choice stratified by the target; max_rows=900 takes "
+        "more; BaNKRegressor and SequentialKernelRegressor (spectral and basis on the command "
+        "line) take all rows"
+    )
+    np.testing.assert_array_equal(models[0]._X, models[1]._X)
+    other = GPRegressor(inference="map", max_rows=40, random_state=5).fit(X, y)
+    assert not np.array_equal(models[0]._X, other._X)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_class_is_among_the_chosen(shared: bool) -> None:
+    X, f = many(400)
+    y = np.where(f > 0.0, "high", "low")
+    y[7] = "rare"
+    model = GPClassifier(inference="map", max_rows=20, shared_kernel=shared, random_state=0)
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.classes_, ["high", "low", "rare"])
+    assert model.predict_proba(X).shape == (400, 3)
+    assert model._task_.codes.size == 20
+    assert set(model._task_.codes) == {0.0, 1.0, 2.0}
+    assert "by class" in model.notes_[0]
+    for name in ("BaNKClassifier", "KernelGibbsClassifier", "SequentialKernelClassifier"):
+        assert name in model.notes_[0]
+
+
+def test_two_classes_and_the_same_rows_each_time() -> None:
+    X, f = many(300)
+    y = f > 0.0
+    models = [
+        GPClassifier(inference="map", max_rows=30, random_state=3).fit(X, y) for _ in range(2)
+    ]
+    np.testing.assert_array_equal(models[0]._X, models[1]._X)
+    assert np.mean(models[0].predict(X) == y) > 0.85
