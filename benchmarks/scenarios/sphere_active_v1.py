@@ -170,7 +170,7 @@ def _mercer(seed: int) -> Any:
     from mercer.sphere.estimator import KernelGibbsClassifier
 
     return KernelGibbsClassifier(
-        nugget=0.1, n_draws=100, n_warmup=50, n_chains=1,
+        nugget=0.1, standardize=False, n_draws=100, n_warmup=50, n_chains=1,
         random_state=seed, progress=False, n_jobs=1,
     )  # fmt: skip
 

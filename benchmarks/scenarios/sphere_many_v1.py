@@ -50,8 +50,8 @@ def watch():
 threading.Thread(target=watch, daemon=True).start()
 begin = time.time()
 model = KernelGibbsClassifier(
-    kernel="linear", fit_intercept=False, n_draws=int(sys.argv[3]), n_warmup=80, n_chains=2,
-    n_jobs=2, random_state=0, progress=False,
+    kernel="linear", fit_intercept=False, standardize=False, n_draws=int(sys.argv[3]), n_warmup=80,
+    n_chains=2, n_jobs=2, random_state=0, progress=False,
 )
 model.fit(X, y)
 minutes = (time.time() - begin) / 60

@@ -22,7 +22,7 @@ TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progre
 ESTIMATORS = {
     "gp": lambda **own: GPClassifier(**TINY | own),
     "sphere": lambda **own: KernelGibbsClassifier(
-        **TINY | {"lengthscale": "median", "nugget": 0.0, "standardize": "std"} | own
+        **TINY | {"lengthscale": "median", "nugget": 0.0} | own
     ),
     "spectral": lambda **own: spectral_class_fits.tiny(**own),
     "basis": lambda n_draws=30, **own: class_fits.tiny(n_particles=n_draws, **own),
@@ -260,3 +260,20 @@ def test_p5_far_away_is_finite(model) -> None:
     p = fitted.predict_proba(_Z * 1e12)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert np.isfinite(p).all()
+
+
+def test_units_of_the_inputs_say_nothing_by_default() -> None:
+    """`KernelGibbsClassifier` standardises by default; `paper` and callables do not."""
+    own = {**TINY, "nugget": 0.0}
+    scales = np.array([1.0, 1024.0, 0.0625])
+
+    def standardizer(**arguments):
+        return KernelGibbsClassifier(**own | arguments).fit(_X * scales, _Y).standardizer_
+
+    plain = KernelGibbsClassifier(**own, lengthscale="median").fit(_X, _Y)
+    scaled = KernelGibbsClassifier(**own, lengthscale="median").fit(_X * scales, _Y)
+    np.testing.assert_array_equal(plain.predict_proba(_Z), scaled.predict_proba(_Z * scales))
+    assert KernelGibbsClassifier.paper().standardize is False
+    assert standardizer(standardize=False).scale.tolist() == [1.0, 1.0, 1.0]
+    assert standardizer(kernel=lambda A, B: A @ B.T + 1.0).scale.tolist() == [1.0, 1.0, 1.0]
+    assert (standardizer(kernel=lambda A, B: A @ B.T, standardize="std").scale != 1.0).all()

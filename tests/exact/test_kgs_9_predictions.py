@@ -132,7 +132,7 @@ def fitted() -> KernelGibbsClassifier:
     """Three rows fitted as users do."""
     model = KernelGibbsClassifier(
         kernel="rbf", lengthscale=1.0, nugget=0.4, noise_rate=RATE, fit_intercept=False,
-        n_draws=1000, n_warmup=60, n_chains=4, random_state=0, progress=False,
+        standardize=False, n_draws=1000, n_warmup=60, n_chains=4, random_state=0, progress=False,
     )  # fmt: skip
     return model.fit(X, np.where(LABELS == 1, "yes", "no"))
 

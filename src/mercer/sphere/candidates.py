@@ -70,6 +70,11 @@ class SpaceArguments:
         return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
 
     @property
+    def is_callable(self) -> bool:
+        """Whether the kernel is a function of the user's, with scales of its own."""
+        return not isinstance(self.kernel, str | Kernel)
+
+    @property
     def _is_finite_ready(self) -> bool:
         is_named = isinstance(self.kernel, str) and self.kernel not in (AUTO, PRECOMPUTED)
         return is_named or isinstance(self.kernel, Kernel)

@@ -14,7 +14,7 @@ from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, run_options
-from mercer.estimation.standardize import METHODS, fit_standardizer, identity
+from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
 from mercer.kernels.base import Kernel
 from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
@@ -38,6 +38,8 @@ from mercer.sphere.saved import parts_of, restore
 __all__ = ["KernelGibbsClassifier"]
 
 Array = NDArray[np.float64]
+
+_BLOCK_ROWS = 16384
 
 
 class KernelGibbsClassifier(CloudClassifier):
@@ -77,8 +79,9 @@ class KernelGibbsClassifier(CloudClassifier):
         noise that swap with the chain, for few rows and several modes.
     fit_intercept : bool, default=True
         Adds a constant to the kernel; not for a precomputed one.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default=False
-        As for `GPClassifier`.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
+        takes, as they are: its scales are in their units.
     n_draws, n_warmup, n_chains, thin : int, default=500, 150, 4, 1
         Kept draws of each chain, steps that tune it and are dropped, independent chains, and one
         of how many steps is kept.
@@ -164,7 +167,7 @@ class KernelGibbsClassifier(CloudClassifier):
         decision: str = "vote",
         sampler: str = "auto",
         fit_intercept: bool = True,
-        standardize: str | bool = False,
+        standardize: str | bool = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
         n_chains: int = 4,
@@ -201,7 +204,7 @@ class KernelGibbsClassifier(CloudClassifier):
         """Return an unfitted classifier with the settings of the paper, section 5.
 
         A linear kernel without intercept or nugget, the Bayes point of 100 draws by great
-        circles, noise rate 0.05.
+        circles, noise rate 0.05. Inputs as they are.
         """
         return cls(
             kernel="linear",
@@ -210,6 +213,7 @@ class KernelGibbsClassifier(CloudClassifier):
             decision="bayes_point",
             sampler="great_circle",
             fit_intercept=False,
+            standardize=False,
             n_draws=100,
             n_chains=1,
         )
@@ -240,13 +244,14 @@ class KernelGibbsClassifier(CloudClassifier):
         X, y = np.asarray(X), np.asarray(y)
         self.classes_, labels = encode_classes(y)
         self.feature_labels_ = self._labels()
+        method = False if self.standardize == "auto" and space.is_callable else self.standardize
         if space.is_precomputed:  # a constant column says something there
             self.standardizer_ = identity(X.shape[1])
         else:
-            self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
-        is_unchanged = self.standardize is False and bool(self.standardizer_.scale.all())
+            self.standardizer_ = fit_standardizer(X, method, self.feature_labels_)
+        is_unchanged = method is False and bool(self.standardizer_.scale.all())
         is_kept = space.is_precomputed or (is_many and is_unchanged)
-        Xs = X if is_kept else self.standardizer_.transform(X)
+        Xs = X if is_kept else _transformed(self.standardizer_, X)
         costs = noise.costs(labels, self.classes_)
         options = run_options(
             common, self._digest(Xs, labels), {**self._options(), **self._counts()}, started
@@ -335,3 +340,12 @@ class KernelGibbsClassifier(CloudClassifier):
         self.label_error_proba_ = 1.0 - fitted.label_proba[np.arange(len(labels)), labels]
         self.noise_rate_ = mean_rates(self._cloud.rates, self.classes_)
         self.bayes_point_ = self._cloud.bayes_point
+
+
+def _transformed(standardizer: Standardizer, X: Array) -> Array:
+    """Standardise rows block by block, so that many rows in single precision stay in it."""
+    Z = np.empty_like(X)
+    for begin in range(0, len(X), _BLOCK_ROWS):
+        rows = slice(begin, begin + _BLOCK_ROWS)
+        Z[rows] = standardizer.transform(X[rows])
+    return Z
