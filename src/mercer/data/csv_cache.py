@@ -2,7 +2,10 @@
 
 The file lies in a cache folder, row by row, so that later passes parse nothing. It belongs to the
 contents of the text files: while their sizes and times are as they were it is used at once; when
-these differ the contents are summed; when the sum differs too the file is made again.
+these differ the contents are summed; when the sum differs too the file is made again. The same
+holds of the file of numbers itself, so that an edited one is not believed. Times of the last moment
+prove nothing, since the clock of a file system may stand still for that long: then contents are
+summed.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,7 +39,9 @@ from mercer.errors import StorageError
 __all__ = ["cache_folder", "open_csv"]
 
 #: Of the files in the cache; others are made again.
-_VERSION = 1
+_VERSION = 2
+#: Nanoseconds for which the clock of a file system may stand still, with a wide margin.
+_TICK = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,10 @@ class _Facts:
     version: int
     files: list[str]
     looks: list[list[int]]  # size, times of contents and of entry, and inode of each file
-    content: str
+    content: str  # sum of the files
+    rows: str  # sum of the file of numbers
+    rows_look: list[int]
+    seen: int  # when files were looked at, in nanoseconds
     names: list[str]
     n_rows: list[int]
     strays: dict[str, list[Any]]  # position of the file, row, line, and what is wrong there
@@ -84,15 +93,17 @@ def open_csv(
     files = [stamp.path for stamp in stamps]
     key = hashlib.sha256(os.fsencode(os.path.abspath(name))).hexdigest()
     folder = cache / key[:16]
+    seen = time.time_ns()
     looks = [_look(path) for path in paths]
     facts = _load(folder)
-    if facts is None or (facts.files, facts.looks) != (files, looks):
+    if facts is None or not _is_unchanged(facts, folder, files, looks):
         content = _sum_contents(paths)
-        if facts is None or facts.content != content:
-            facts = _parse(_rows_path(folder, content), paths, name, content, tell)
+        rows = _rows_path(folder, content)
+        if facts is None or facts.content != content or _sum_contents([rows]) != facts.rows:
+            facts = _parse(rows, paths, name, content, tell)
             for stamp in stamps:
                 stamp.check()
-        facts = replace(facts, files=files, looks=looks)
+        facts = replace(facts, files=files, looks=looks, rows_look=_look(rows), seen=seen)
         _save(folder, facts)
     return replace(
         open_npy(_rows_path(folder, facts.content)),
@@ -118,6 +129,14 @@ def _look(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
+def _is_unchanged(facts: _Facts, folder: Path, files: list[str], looks: list[list[int]]) -> bool:
+    """Whether sizes and times say that neither the text nor the numbers changed since."""
+    then = [*facts.looks, facts.rows_look]
+    now = [*looks, _look(_rows_path(folder, facts.content))]
+    is_settled = all(max(look[1:3]) < facts.seen - _TICK for look in then)
+    return facts.files == files and now == then and is_settled
+
+
 def _sum_contents(paths: Sequence[Path]) -> str:
     """SHA-256 over the sums of the files, gzipped or not, as they are on disk."""
     sha = hashlib.sha256()
@@ -130,18 +149,33 @@ def _sum_contents(paths: Sequence[Path]) -> str:
 def _load(folder: Path) -> _Facts | None:
     """Read what is in the cache; None where that is nothing, or not whole."""
     try:
-        facts = _Facts(**json.loads((folder / "facts.json").read_bytes()))
+        fields = json.loads((folder / "facts.json").read_bytes())
+        if fields.pop("sum") != _seal(fields):
+            return None
+        facts = _Facts(**fields)
         rows = open_npy(_rows_path(folder, facts.content))
         shape = (sum(facts.n_rows), len(facts.names))
-    except (OSError, ValueError, TypeError):  # a MercerError is one of these
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+    ):  # a MercerError is one of these
         return None
     return facts if facts.version == _VERSION and (rows.n_rows, rows.n_columns) == shape else None
+
+
+def _seal(fields: dict[str, Any]) -> str:
+    """SHA-256 of the facts, by which damaged ones are known."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def _save(folder: Path, facts: _Facts) -> None:
     """Write the facts, and remove the numbers of earlier contents."""
     with replacing(folder / "facts.json") as file:
-        file.write(json.dumps(asdict(facts)).encode())
+        fields = asdict(facts)
+        file.write(json.dumps({**fields, "sum": _seal(fields)}).encode())
     kept = _rows_path(folder, facts.content)
     with contextlib.suppress(OSError):
         for path in folder.glob("rows-*.npy"):
@@ -185,7 +219,18 @@ def _parse_into(
             raise no_rows(name)
         file.seek(0)
         _write_header(file, (sum(parser.n_rows), len(parser.columns)))
-    return _Facts(_VERSION, [], [], content, list(parser.columns), parser.n_rows, parser.strays)
+    return _Facts(
+        version=_VERSION,
+        files=[],
+        looks=[],
+        content=content,
+        rows=_sum_contents([target]),
+        rows_look=[],
+        seen=0,
+        names=list(parser.columns),
+        n_rows=parser.n_rows,
+        strays=parser.strays,
+    )
 
 
 class _Parser:

@@ -223,9 +223,7 @@ def _records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str],
             break
     if not skipped:
         return
-    delimiter = max(
-        DELIMITERS, key=lambda mark: len(next(csv.reader([skipped[-1]], delimiter=mark)))
-    )
+    delimiter = max(DELIMITERS, key=lambda mark: _n_cells(skipped[-1], mark))
     reader = csv.reader(chain(skipped, lines), delimiter=delimiter, strict=True)
     start = 1
     try:
@@ -236,8 +234,17 @@ def _records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str],
     except csv.Error as error:
         raise DataError(
             f"{printable(str(path))}, line {start}: {error}; look for a quotation mark that is "
-            "not closed"
+            "not closed, or for cells that something other than a comma, a semicolon or a tab "
+            "separates"
         ) from None
+
+
+def _n_cells(header: str, delimiter: str) -> int:
+    """Count the cells that a delimiter makes of a header; 0 where one of them is too long."""
+    try:
+        return len(next(csv.reader([header], delimiter=delimiter)))
+    except csv.Error:
+        return 0
 
 
 def _check_header(path: Path, line: int, header: list[str]) -> list[str]:

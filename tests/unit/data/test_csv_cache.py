@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -89,6 +90,29 @@ def test_other_contents_are_parsed_again(path: Path, n_parses: list[str]) -> Non
         whole(old)
 
 
+def test_a_change_that_the_clock_does_not_show(
+    path: Path, n_parses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that a look at the file shows is other than before: its time is too young to tell."""
+    write_csv(path, ROWS)
+    look = [path.stat().st_size, time.time_ns(), time.time_ns(), 1]
+    monkeypatch.setattr(csv_cache, "_look", lambda path: look)
+    open_(path)
+    path.write_text(path.read_text().replace(repr(float(ROWS[9, 1])), "8.0"))
+    assert open_(path).take(np.array([9]))[0, 1] == 8.0
+    assert n_parses == ["data.csv"] * 2
+
+
+def test_old_files_are_not_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all times are older than a tick of the clock, contents are not summed any more."""
+    write_csv(path, ROWS)
+    old = [path.stat().st_size, 5, 5, 1]
+    monkeypatch.setattr(csv_cache, "_look", lambda path: old)
+    open_(path)
+    monkeypatch.delattr(csv_cache, "_sum_contents")
+    np.testing.assert_array_equal(whole(open_(path)), ROWS)
+
+
 def test_a_file_that_is_only_touched_or_copied_is_not_parsed_again(
     path: Path, n_parses: list[str]
 ) -> None:
@@ -137,13 +161,37 @@ def rows_cut(folder: Path) -> None:
     os.truncate(file, file.stat().st_size - 8)
 
 
+def edited_facts(folder: Path) -> None:
+    facts = (folder / "facts.json").read_text()
+    (folder / "facts.json").write_text(facts.replace('"x0"', '"x9"'))
+
+
+def rows_edited(folder: Path) -> None:
+    """Other numbers, of the same size, at the same time."""
+    file = next(folder.glob("rows-*"))
+    status = file.stat()
+    rows = np.load(file, mmap_mode="r+")
+    rows[9, 1] += 1.0
+    rows.flush()
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
 def rows_of_another_table(folder: Path) -> None:
     np.save(next(folder.glob("rows-*")), ROWS[:5])
 
 
 @pytest.mark.parametrize(
     "harm",
-    [damage_facts, other_facts, older_version, rows_gone, rows_cut, rows_of_another_table],
+    [
+        damage_facts,
+        other_facts,
+        edited_facts,
+        older_version,
+        rows_gone,
+        rows_cut,
+        rows_edited,
+        rows_of_another_table,
+    ],
 )
 def test_a_damaged_cache_is_made_again(path: Path, n_parses: list[str], harm) -> None:  # type: ignore[no-untyped-def]
     write_csv(path, ROWS)

@@ -169,3 +169,21 @@ def test_d16_control_characters_in_names(path: Path) -> None:
 @pytest.mark.parametrize("start", [b"PK\x03\x04", b"\x93NUMPY", b"MERCER01", b"SQLite format 3\0"])
 def test_other_kinds_of_file(path: Path, start: bytes) -> None:
     assert "save the table as CSV or Parquet" in fails(path, start + b"\x00" * 20)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_d15_a_long_header(path: Path, mark: str) -> None:
+    """Longer than the 131 072 characters that a cell may have, of cells that are not."""
+    names = [f"a_rather_long_name_{k}" for k in range(6000)]
+    frame = read(path, mark.join(names) + "\n" + mark.join(["1"] * 6000) + "\n")
+    assert frame.names == tuple(names)
+
+
+def test_d15_a_long_cell(path: Path) -> None:
+    for text in (
+        "a" * 140_000 + "\n1\n",
+        '"' + "a," * 70_000 + '",b\n1,2\n',
+        "a,b\n1," + "2" * 140_000,
+    ):
+        with pytest.raises(DataError, match=r"line \d: field larger than field limit \(131072\)"):
+            read(path, text)
