@@ -44,8 +44,8 @@ check: install-test  ## style, import rules, types, doctests, tests: what CI run
 slow: install-test  ## the second tier: before an issue is closed
 	$(RUN) -m pytest -n auto -m slow
 
-bench: install-test  ## records in benchmarks/results
-	$(RUN) -m benchmarks
+bench: install-test  ## records in reproduce/results
+	$(RUN) -m reproduce
 
 docs: $(BIN)/python  ## the pages as a site, in the folder site
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[docs]'

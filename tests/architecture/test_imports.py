@@ -80,7 +80,7 @@ def test_optional_packages_are_loaded_on_demand(module: str) -> None:
 
 def _may_import_sklearn(path: str) -> bool:
     return (
-        path.startswith(("estimation/", "baselines/", "papers/"))
+        path.startswith(("estimation/", "baselines/"))
         or path.endswith(("estimator.py", "/regressor.py", "/answers.py"))
         or path in ("kernels/translate.py", "data/named.py")
     )
@@ -91,7 +91,7 @@ DOORS = {
     "torch": lambda path: path == "features/torch.py",
     "dask": lambda path: path in ("data/dask.py", "sampling/dask.py"),
     "distributed": lambda path: path in ("data/dask.py", "sampling/dask.py"),
-    "matplotlib": lambda path: path.startswith(("plot/", "papers/")),
+    "matplotlib": lambda path: path.startswith("plot/"),
     "sklearn": _may_import_sklearn,
 }
 

@@ -82,8 +82,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_tables_are_those_of_the_records(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks.tables import filled
+def test_tables_are_those_of_the_records(page: Path) -> None:
+    from reproduce.tables import filled
 
     assert filled(page.read_text()) == page.read_text()

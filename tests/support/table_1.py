@@ -11,9 +11,9 @@ import pytest
 from sklearn.linear_model import BayesianRidge
 
 from mercer.data import named
-from mercer.papers import spectral_cells, spectral_folds, spectral_methods, spectral_table_1
-from mercer.papers.spectral_folds import Fold
-from mercer.papers.spectral_methods import METHODS, Prediction
+from reproduce.papers import spectral_cells, spectral_folds, spectral_methods, spectral_table_1
+from reproduce.papers.spectral_folds import Fold
+from reproduce.papers.spectral_methods import METHODS, Prediction
 
 
 def fake_bank(fold: Fold, is_quick: bool, n_jobs: int | None) -> Prediction:

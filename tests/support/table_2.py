@@ -11,9 +11,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mercer.data import named
-from mercer.papers import spectral_class_cells, spectral_class_folds, spectral_table_2
-from mercer.papers.spectral_class_folds import ClassFold
-from mercer.papers.spectral_class_methods import CLASS_METHODS
+from reproduce.papers import spectral_class_cells, spectral_class_folds, spectral_table_2
+from reproduce.papers.spectral_class_folds import ClassFold
+from reproduce.papers.spectral_class_methods import CLASS_METHODS
 
 
 def stand_in(fold: ClassFold, is_quick: bool, n_jobs: int | None) -> np.ndarray:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mercer.cli.options import debug_option, jobs_option, json_option
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from mercer.cli.terminal.session import Session
-    from mercer.papers.reproduction import Reproduction
 
 __all__ = ["command"]
 
@@ -41,43 +43,69 @@ def command(
     """Run a paper's table or figure again and hold every claim against what was seen."""
     from mercer.cli.terminal.session import Session
     from mercer.errors import UsageError
-    from mercer.papers.names import NAMES, reproduce
-    from mercer.papers.reproduction import Settings, write_reproduction
 
     session = Session(is_json)
+    papers, outcome_type = _load("names"), _load("reproduction")
     if is_list:
-        _list(session)
+        _list(session, papers.NAMES)
         return
     if not names:
-        listed = ", ".join(entry.name for entry in NAMES)
+        listed = ", ".join(entry.name for entry in papers.NAMES)
         raise UsageError(f"name what to reproduce: {listed}")
     outcomes = []
     for name in names:
         tell = functools.partial(session.note, f"{name} ")
-        settings = Settings(is_quick, -1 if jobs is None else jobs, tell, out)
-        outcome = reproduce(name, settings)
+        settings = outcome_type.Settings(is_quick, -1 if jobs is None else jobs, tell, out)
+        outcome = papers.reproduce(name, settings)
         outcomes.append(outcome)
-        _show(session, outcome)
+        _show(session, outcome, outcome_type.mean_and_error)
         if out is not None:
-            for path in write_reproduction(outcome, out):
+            for path in outcome_type.write_reproduction(outcome, out):
                 session.say("wrote", str(path))
     session.give({"reproductions": [_as_dict(outcome) for outcome in outcomes]})
 
 
-def _list(session: Session) -> None:
+def _load(name: str) -> ModuleType:
+    """Import a module of the papers, which lie beside the package's source and are not installed.
+
+    Raises
+    ------
+    UsageError
+        If neither the source of this package nor the present folder has them.
+    """
+    import importlib
+    import sys
+
+    import mercer
+    from mercer.errors import UsageError
+    from mercer.estimation.run import mercer_version
+
+    homes = (Path(mercer.__file__).resolve().parents[2], Path.cwd())
+    home = next((h for h in homes if (h / "reproduce" / "papers" / "names.py").is_file()), None)
+    if home is None:
+        raise UsageError(
+            "`mercer reproduce` runs in the folder of mercer's source, where the papers and their "
+            f"data lie: unpack the source archive of mercer {mercer_version()} and run it there"
+        )
+    if str(home) not in sys.path:
+        sys.path.append(str(home))
+    return importlib.import_module(f"reproduce.papers.{name}")
+
+
+def _list(session: Session, entries: Sequence[Any]) -> None:
     from mercer.cli.terminal.score_table import plain_table
-    from mercer.papers.names import NAMES
 
     table = plain_table("name", "what", n_text=2)
-    for entry in NAMES:
+    for entry in entries:
         table.add_row(entry.name, entry.summary)
     session.show(table)
-    session.give({"names": [{"name": e.name, "summary": e.summary} for e in NAMES]})
+    session.give({"names": [{"name": e.name, "summary": e.summary} for e in entries]})
 
 
-def _show(session: Session, outcome: Reproduction) -> None:
+def _show(
+    session: Session, outcome: Any, mean_and_error: Callable[[Any], tuple[float, float]]
+) -> None:
     from mercer.cli.terminal.score_table import plain_table
-    from mercer.papers.reproduction import mean_and_error
 
     session.say(f"{outcome.name} ", f"{outcome.title}; {outcome.source}")
     table = plain_table("claim", "paper", "ours", "verdict", n_text=4)
@@ -95,7 +123,7 @@ def _show(session: Session, outcome: Reproduction) -> None:
         session.say("", note)
 
 
-def _as_dict(outcome: Reproduction) -> dict[str, object]:
+def _as_dict(outcome: Any) -> dict[str, object]:
     from dataclasses import asdict
 
     return {

@@ -29,3 +29,15 @@ def test_without_the_data(run, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = run("reproduce", "gp-crabs")
     assert code == 6
     assert "MERCER_DATA" in err
+
+
+def test_an_installed_package_says_where_it_runs(run, monkeypatch, tmp_path) -> None:
+    """Away from the source: one line that says what to do, no traceback."""
+    import mercer
+
+    monkeypatch.setattr(mercer, "__file__", str(tmp_path / "site" / "x" / "mercer" / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("reproduce", "gp-pima")
+    assert code == 2
+    assert "source archive of mercer" in err
+    assert err.count("\n") == 1

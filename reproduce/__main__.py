@@ -1,0 +1,63 @@
+"""``python -m reproduce [SCENARIO...] [--cache FOLDER]``: run scenarios and write their records.
+
+Long scenarios keep what they have measured in the folder, and go on from there: `cells`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import os
+import pkgutil
+import sys
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from reproduce import scenarios
+from reproduce.cells import VARIABLE
+from reproduce.record import write_record
+
+
+def main(arguments: list[str]) -> int:
+    """Run the scenarios named, or all; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m reproduce")
+    parser.add_argument("names", nargs="*", metavar="SCENARIO")
+    parser.add_argument("--cache", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    if options.cache:
+        os.environ[VARIABLE] = options.cache
+    names = options.names
+    known = [m.name for m in pkgutil.iter_modules(scenarios.__path__)]
+    wanted = [name.replace("-", "_") for name in names] or known
+    for name in wanted:
+        if name not in known:
+            print(f"no scenario {name}; there is: {', '.join(known)}", file=sys.stderr)
+            return 2
+        module = importlib.import_module(f"reproduce.scenarios.{name}")
+        if getattr(module, "NEEDS_DATA", False) and not os.environ.get("MERCER_DATA"):
+            print(f"{name}: skipped, MERCER_DATA is not set")
+            continue
+        peers = getattr(module, "NEEDS_PACKAGES", ())
+        missing = [peer for peer in peers if not _is_installed(peer)]
+        if missing:
+            print(f"{name}: skipped, not installed: {', '.join(missing)} (extra bench)")
+            continue
+        metrics = module.run()
+        path = write_record(name.replace("_", "-"), module.SEED, metrics, peers)
+        print(f"{path.name}\n{json.dumps(metrics, indent=1)}")
+    return 0
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,80 @@
+"""Long scenarios cell by cell: what is measured is kept in a file, so that a stopped run goes on.
+
+The file is one line of JSON for each cell, ``SCENARIO.jsonl`` in the folder named by the
+environment variable ``MERCER_BENCH_CACHE`` (``python -m reproduce SCENARIO --cache FOLDER``);
+without it cells are kept in memory only. Delete the file when the code that is measured changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+__all__ = ["VARIABLE", "measured"]
+
+VARIABLE = "MERCER_BENCH_CACHE"
+
+Cell = tuple[Any, ...]
+
+
+def measured(
+    scenario: str,
+    cells: Iterable[Cell],
+    measure: Callable[..., list[dict[str, Any]]],
+    *,
+    n_jobs: int = 1,
+) -> list[dict[str, Any]]:
+    """Rows of all cells, in their order; those that are in the file are not measured again.
+
+    Parameters
+    ----------
+    scenario : str
+        Name of the file.
+    cells : iterable of tuple
+        Of strings and numbers.
+    measure : callable
+        (*cell) -> rows, that is dictionaries of strings and numbers.
+    n_jobs : int
+        Cells measured at a time, in processes: where rows hold no times.
+    """
+    folder = os.environ.get(VARIABLE)
+    path = Path(folder) / f"{scenario}.jsonl" if folder else None
+    known = _read(path)
+    cells = list(cells)
+    new = [cell for cell in dict.fromkeys(cells) if json.dumps(cell) not in known]
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_timed)(measure, cell) for cell in new
+    )
+    for cell, (rows, seconds) in zip(new, results, strict=True):
+        known[json.dumps(cell)] = rows
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a") as file:
+                file.write(json.dumps({"cell": cell, "seconds": seconds, "rows": rows}) + "\n")
+    return [row for cell in cells for row in known[json.dumps(cell)]]
+
+
+def _timed(
+    measure: Callable[..., list[dict[str, Any]]], cell: Cell
+) -> tuple[list[dict[str, Any]], float]:
+    begin = time.perf_counter()
+    rows = measure(*cell)
+    return rows, round(time.perf_counter() - begin, 2)
+
+
+def _read(path: Path | None) -> dict[str, list[dict[str, Any]]]:
+    """Rows by cell; a last line that was cut short is left out, and cut off."""
+    if path is None or not path.exists():
+        return {}
+    text = path.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole)
+    lines = [json.loads(line) for line in whole.splitlines()]
+    return {json.dumps(line["cell"]): line["rows"] for line in lines}

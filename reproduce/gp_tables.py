@@ -1,0 +1,95 @@
+"""Tables of Gaussian processes beside their peers, for `reproduce.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reproduce.markdown import table
+
+__all__ = ["GP_TABLES"]
+
+Metrics = dict[str, Any]
+
+
+def _theta(metrics: Metrics) -> list[str]:
+    header = ["method", "smallest ESS a CPU second", "smallest ESS", "CPU s"]
+    header += ["warm-up, draws", "log score"]
+    lines = table(
+        header,
+        [
+            [
+                row["method"],
+                f"{row['ess_per_second']:g}",
+                f"{row['min_ess']:g}",
+                f"{row['cpu_seconds']:g}",
+                f"{row['n_warmup']}, {row['n_draws']}",
+                f"{row['log_score']:.4f} ± {row['log_score_standard_error']:.4f}",
+            ]
+            for row in metrics["means"]
+        ],
+    )
+    ratios = " and ".join(f"{ratio:g} ({what})" for what, ratio in metrics["ratios"].items())
+    score, error = metrics["log_score_of_full_models"]
+    text = (
+        f"Beside {metrics['best_peer']}, the best of the three: {ratios}. "
+        f"Log score of all chains of the three: {score:.4f} ± {error:.4f}."
+    )
+    return [*lines, "", text]
+
+
+def _map(metrics: Metrics) -> list[str]:
+    header = ["n, d", "mercer, s", "scikit-learn, s", "ratio", "evidence, mercer"]
+    header += ["evidence, scikit-learn"]
+    return table(
+        header,
+        [
+            [
+                f"{row['n']}, {row['d']}",
+                row["mercer_seconds"],
+                row["sklearn_seconds"],
+                row["ratio"],
+                f"{row['mercer_evidence']:.3f}",
+                f"{row['sklearn_evidence']:.3f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _calibration(metrics: Metrics) -> list[str]:
+    header = ["data", "method", "log score", "error", "less mercer, map", "less mercer, hmc"]
+
+    def difference(row: Metrics, *names: str) -> str:
+        pairs = [row["less_mercer"][name] for name in names if name in row["less_mercer"]]
+        return " ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in pairs)
+
+    return table(
+        header,
+        [
+            [
+                row["data"],
+                row["method"],
+                f"{row['log_score']:.3f}",
+                f"{100 * row['error_rate']:.1f} %",
+                difference(row, "mercer, map"),
+                difference(row, "mercer, hmc", "mercer, hmc, one kernel"),
+            ]
+            for row in metrics["means"]
+        ],
+    )
+
+
+def _time(metrics: Metrics) -> list[str]:
+    header = ["n", "a gradient, s", "search of the maximum, s", "memory, GiB"]
+    keys = ["n", "gradient_seconds", "search_seconds", "peak_gib"]
+    return table(header, [[row[key] for key in keys] for row in metrics["sizes"]])
+
+
+#: Name of the table -> scenario, and what makes its lines from the metrics.
+GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
+    "gp-theta-peers": ("gp-theta-peers-v1", _theta),
+    "gp-map": ("gp-map-v1", _map),
+    "gp-calibration": ("gp-calibration-v1", _calibration),
+    "gp-size": ("gp-size-v1", _time),
+}

@@ -1,0 +1,284 @@
+"""Tables of the README and the docs, made from records by ``python -m reproduce.tables``.
+
+A page holds ``<!-- table: NAME -->`` and ``<!-- end of table -->``; what stands between them is
+written here, and a test holds it against the records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reproduce.basis_tables import BASIS_TABLES
+from reproduce.gp_tables import GP_TABLES
+from reproduce.markdown import page_lines, table
+from reproduce.record import read_record
+from reproduce.spectral_tables import SPECTRAL_TABLES
+
+__all__ = ["PAGES", "filled", "main"]
+
+ROOT = Path(__file__).parent.parent
+PAGES = (
+    "README.md",
+    "docs/papers/gp.md",
+    "docs/papers/basis.md",
+    "docs/papers/spectral.md",
+    "docs/performance.md",
+    "docs/how-to/find-wrong-labels.md",
+)
+_MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
+
+
+def main() -> None:
+    """Fill in the tables of all pages."""
+    for page in PAGES:
+        path = ROOT / page
+        path.write_text(filled(path.read_text()))
+
+
+def filled(text: str) -> str:
+    """Return the page with every table made anew."""
+    return _MARK.sub(lambda match: _block(match.group(1)), text)
+
+
+def _block(name: str) -> str:
+    scenario, make = _TABLES[name]
+    record = read_record(scenario)
+    if record is None:
+        raise FileNotFoundError(f"no record of {scenario}: run python -m reproduce {scenario}")
+    lines = make(record["metrics"])
+    machine = record["machine"]
+    source = (
+        f"Record `reproduce/results/{scenario}.json`: commit {record['commit']}, "
+        f"{record['date']}, {machine['cpu']}, one BLAS thread."
+    )
+    return "\n".join([f"<!-- table: {name} -->", *lines, "", source, "<!-- end of table -->"])
+
+
+def _peers(metrics: dict[str, Any]) -> list[str]:
+    names = {
+        "make_classification_300_v1": "simulated, 300 x 8",
+        "breast_cancer_300_v1": "breast cancer, 300 x 30",
+    }
+    header = ["data", "method", "log score", "error", "fit, s", "predict, s"]
+    return table(
+        header,
+        [
+            [
+                names[row["data"]],
+                row["method"],
+                f"{row['log_score']:.3f} ± {row['log_score_standard_error']:.3f}",
+                f"{100 * row['error_rate']:.1f} %",
+                f"{row['fit_seconds']:.2f}",
+                f"{row['predict_seconds']:.2f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _gradient(metrics: dict[str, Any]) -> list[str]:
+    header = ["n", "d", "log v0", "dpotrf, ms", "gradient, ms", "ratio"]
+    keys = ["n", "d", "log_signal_variance", "dpotrf_ms", "gradient_ms", "ratio"]
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _ess(metrics: dict[str, Any]) -> list[str]:
+    header = ["data", "sampler", "smallest ESS a CPU second", "smallest ESS", "CPU s", "draws"]
+    keys = ["data", "sampler", "ess_per_second", "min_ess", "cpu_seconds", "n_draws_in_all"]
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _claims(name: str) -> Callable[[dict[str, Any]], list[str]]:
+    def make(metrics: dict[str, Any]) -> list[str]:
+        rows = [
+            [
+                claim["claim"],
+                claim["paper"],
+                claim["ours"],
+                claim["verdict"] + (f" ({claim['note']})" if claim["note"] else ""),
+            ]
+            for claim in metrics[name]["claims"]
+        ]
+        return [*table(["claim", "paper", "ours", "verdict"], rows), "", *metrics[name]["notes"]]
+
+    return make
+
+
+def _size(metrics: dict[str, Any]) -> list[str]:
+    return table(
+        ["n", "peak of fit, n x n arrays", "of fit and predict"],
+        [[metrics["n"], metrics["peak_arrays_fit"], metrics["peak_arrays_fit_and_predict"]]],
+    )
+
+
+def _startup(metrics: dict[str, Any]) -> list[str]:
+    names = {
+        "help_seconds": "`mercer --help`",
+        "import_seconds": "`import mercer`",
+        "bare_python_seconds": "Python alone",
+        "first_fit_with_compilation_seconds": "first fit, loops compiled",
+        "first_fit_from_cache_seconds": "first fit, loops cached",
+    }
+    return table(["process", "seconds"], [[text, metrics[key]] for key, text in names.items()])
+
+
+def _cone(metrics: dict[str, Any]) -> list[str]:
+    header = ["m, d", "sampler", "law", "smallest ESS a CPU second", "smallest ESS", "CPU s"]
+    return table(
+        header,
+        [
+            [
+                f"{row['m']}, {row['d']}",
+                row["sampler"],
+                row["law"],
+                f"{row['ess_per_second']:g}"
+                + ("" if row["has_200_effective"] else " (under 200 effective draws at the limit)"),
+                f"{row['min_ess']:.0f}",
+                f"{row['cpu_seconds']:.0f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _audit(metrics: dict[str, Any]) -> list[str]:
+    methods = ["mercer", "logistic", "forest", "gp"]
+    header = ["data", "flipped", *methods, "best rival", "best less mercer", "learned rate"]
+    return table(
+        header,
+        [
+            [
+                cell["data"],
+                f"{100 * cell['rate']:.0f} %",
+                *(f"{cell['average_precision'][method]:.3f}" for method in methods),
+                f"{cell['best_rival']}, {cell['average_precision'][cell['best_rival']]:.3f}",
+                f"{cell['below_best']:.3f} ± {cell['below_best_standard_error']:.3f}",
+                f"{cell['noise_rate']:.3f}",
+            ]
+            for cell in metrics["cells"]
+        ],
+    )
+
+
+def _active(metrics: dict[str, Any]) -> list[str]:
+    header = ["data", "learner", "queries", "mean error", "last error", "above mercer's query"]
+    return table(
+        header,
+        [
+            [
+                row["data"],
+                row["learner"],
+                row["strategy"],
+                f"{row['area']:.4f} ± {row['standard_error']:.4f}",
+                f"{row['last_error']:.4f}",
+                f"{row['above_ours']:.4f} ± {row['above_ours_standard_error']:.4f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _noise(metrics: dict[str, Any]) -> list[str]:
+    header = ["n", "q", "trajectories: smallest ESS a CPU second", "smallest ESS", "of the errors"]
+    header += ["line moves: smallest ESS a CPU second", "smallest ESS", "ratio"]
+    return table(
+        header,
+        [
+            [
+                row["n"],
+                row["q"],
+                f"{row['hmc']['ess_per_second']:g}",
+                f"{row['hmc']['min_ess']:.0f}",
+                f"{row['hmc']['ess_per_second_of_errors']:g}",
+                f"{row['lines']['ess_per_second']:g}",
+                f"{row['lines']['min_ess']:.0f}",
+                f"{row['ratio']:g}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
+def _events(metrics: dict[str, Any]) -> list[str]:
+    header = ["n", "r", "an event, us", "its memory traffic, us", "ratio"]
+    keys = ["n", "r", "event_us", "traffic_us", "ratio"]
+    return table(header, [[row[key] for key in keys] for row in metrics["events"]])
+
+
+def _circle(metrics: dict[str, Any]) -> list[str]:
+    header = ["n = r", "product, us a direction", "whole step, us", "speed of the product"]
+    keys = ["n", "product_us_a_direction", "step_us", "speed_of_the_product"]
+    return table(header, [[metrics[key] for key in keys]])
+
+
+def _evidence(metrics: dict[str, Any]) -> list[str]:
+    header = ["data", "n", "error in nats, median of ten runs", "largest", "CPU s"]
+    rows = [
+        [
+            row["data"],
+            row["n"],
+            row.get("median_error", "no exact value"),
+            row.get("largest_error", f"sd between runs {row.get('largest_sd_between_seeds')}"),
+            row["seconds"],
+        ]
+        for row in metrics["rows"]
+    ]
+    return table(header, rows)
+
+
+def _misspecified(metrics: dict[str, Any]) -> list[str]:
+    header = [
+        "n",
+        "sampler",
+        "smallest ESS a CPU second",
+        "smallest ESS",
+        "ESS a CPU second, errors",
+    ]
+    keys = ["n", "sampler", "ess_per_second", "min_ess", "ess_per_second_of_errors"]
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
+def _many(metrics: dict[str, Any]) -> list[str]:
+    logistic = metrics["logistic"]
+    header = ["n, r", "method", "minutes", "peak GiB", "R-hat", "error", "average precision"]
+    size = f"{metrics['n']}, {metrics['r']}"
+    return table(
+        header,
+        [
+            [size, "mercer", metrics["minutes"], metrics["peak_gib"],
+             metrics["max_rhat_of_margins"], metrics["error"], metrics["average_precision"]],
+            [size, "logistic regression", logistic["minutes"], "", "", logistic["error"],
+             logistic["average_precision"]],
+        ],
+    )  # fmt: skip
+
+
+_TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
+    "gp-peers": ("gp-peers-v1", _peers),
+    "gp-gradient": ("gp-gradient-v1", _gradient),
+    "gp-ess": ("gp-ess-v1", _ess),
+    "gp-memory": ("gp-memory-v1", _size),
+    "startup": ("startup-v1", _startup),
+    "sphere-cone": ("sphere-cone-v1", _cone),
+    "sphere-noise": ("sphere-noise-v1", _noise),
+    "sphere-events": ("sphere-noise-v1", _events),
+    "sphere-circle": ("sphere-circle-v1", _circle),
+    "sphere-evidence": ("sphere-evidence-v1", _evidence),
+    "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
+    "sphere-many": ("sphere-many-v1", _many),
+    "sphere-audit": ("sphere-audit-v1", _audit),
+    "sphere-active": ("sphere-active-v1", _active),
+    **GP_TABLES,
+    **BASIS_TABLES,
+    **SPECTRAL_TABLES,
+    "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
+    "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),
+    "gp-table-1": ("gp-table-1-v1", page_lines),
+    "gp-table-2": ("gp-table-2-v1", page_lines),
+}
+
+if __name__ == "__main__":
+    main()
