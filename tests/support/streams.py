@@ -69,12 +69,12 @@ def read_answers(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def start(*words: object) -> subprocess.Popen[bytes]:
+def start(*words: object, stdout: Any = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """Start the command with the stand-in, its streams piped and not buffered."""
     return subprocess.Popen(
         [sys.executable, "-m", "support.run_stream", "stream", *map(str, words)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         bufsize=0,
         env={**os.environ, "PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"},

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mercer.basis.arrays import Array
 from mercer.basis.scales import GivenScales
+from mercer.errors import NumericalError
 from mercer.sampling.held_interrupt import HeldInterrupt
 
 __all__ = ["RowLearner", "Running", "RunningFilters"]
@@ -72,6 +73,8 @@ class RowLearner(ABC, Generic[Running, Seen]):
         Of these, in the user's units.
     told : set of str
         Columns whose leaving of ten scales has been said.
+    is_whole : bool
+        False once an error has left the arrays in the middle of a row.
     """
 
     given: GivenScales
@@ -84,6 +87,20 @@ class RowLearner(ABC, Generic[Running, Seen]):
     n_scored: int = 0
     sum_log_density: float = 0.0
     told: set[str] = field(default_factory=set)
+    is_whole: bool = True
+
+    def check_whole(self) -> None:
+        """Refuse to go on, or to be saved, in the middle of a row.
+
+        Raises
+        ------
+        NumericalError
+        """
+        if not self.is_whole:
+            raise NumericalError(
+                f"the model failed in the middle of row {self.n_scored + 1} and cannot be used any "
+                "more; go on from one that was saved before"
+            )
 
     @abstractmethod
     def check(self, X: Array, y: Targets) -> None:
@@ -104,6 +121,7 @@ class RowLearner(ABC, Generic[Running, Seen]):
         Of rows that are held back it is told when they are learned. Rows that are refused leave
         everything as it was.
         """
+        self.check_whole()
         self.check(X, y)
         n_held = self._hold(X, y) if self.running is None else 0
         if self.running is None and (len(self.held_y) >= self.scale_rows or self.given.is_complete):
@@ -121,6 +139,7 @@ class RowLearner(ABC, Generic[Running, Seen]):
 
     def release(self, see: Callable[[Seen], Any]) -> Running:
         """Fix the scales from the rows held back and learn these, unless that is done."""
+        self.check_whole()
         if self.running is None:
             self._begin_held()
             self._learn_held(see)
@@ -160,8 +179,13 @@ class RowLearner(ABC, Generic[Running, Seen]):
         """Learn rows; Ctrl-C is heeded after a whole one, since states are changed in place."""
         with HeldInterrupt() as interrupt:
             for z, target in zip(running.standardise(X), running.scaled(y), strict=True):
-                seen = running.learn(z, target)
+                self.is_whole = False
+                try:
+                    seen = running.learn(z, target)
+                except ValueError as error:  # of linear algebra: nothing is wrong with the row
+                    raise NumericalError(f"row {self.n_scored + 1}: {error}") from error
                 self.n_scored += 1
                 self.sum_log_density += running.score(seen)
+                self.is_whole = True
                 see(seen)
                 interrupt.check()

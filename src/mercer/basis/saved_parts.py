@@ -21,6 +21,7 @@ Arrays = dict[str, NDArray[Any]]
 def common_values(model: Any) -> dict[str, Any]:
     """Return what JSON holds of every stream."""
     learner: RowLearner[Any, Any] = model._learner
+    learner.check_whole()
     return {
         "labels_of_inputs": list(learner.names),
         "has_feature_names": hasattr(model, "feature_names_in_"),

@@ -24,14 +24,14 @@ __all__ = ["command"]
 )
 @click.option("--model", default="auto", show_default=True, metavar="NAME", help="auto or basis.")
 @out_path("--load", "Go on from this model.")
-@out_path("--save", "Save the model: as it goes, at the end, and when it is stopped.")
+@out_path("--save", "Save the model: as it goes, at the end, when it is stopped, when it fails.")
 @click.option(
     "--save-every",
-    type=click.FloatRange(min=0.0, min_open=True),
-    default=60.0,
+    default="60s",
     show_default=True,
-    metavar="SECONDS",
-    help="Between two files.",
+    metavar="ROWS|SECONDSs",
+    help="500: save after so many rows, before they are answered, and still every 60 seconds; "
+    "20s: save every so many seconds.",
 )
 @click.option(
     "--lags",
@@ -105,7 +105,7 @@ def command(
     model: str,
     load: Path | None,
     save: Path | None,
-    save_every: float,
+    save_every: str,
     lags: int | None,
     horizon: int | None,
     warmup: int,
@@ -137,6 +137,7 @@ def command(
 
     from mercer.cli.terminal.live_stream import LivePanel
     from mercer.cli.terminal.session import Session
+    from mercer.cli.work.live.keeping import read_interval
     from mercer.cli.work.live.planning import StreamOptions, plan_stream
     from mercer.cli.work.live.running import run_stream
     from mercer.cli.work.live.warned import warnings_at_once
@@ -151,7 +152,7 @@ def command(
         model=model,
         load=load,
         save=save,
-        save_every=save_every,
+        save_every=read_interval(save_every),
         lags=lags,
         horizon=horizon,
         warmup=warmup,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from mercer.basis import filter as filter_module
 from mercer.basis.estimator import SequentialKernelRegressor
-from mercer.errors import MercerWarning, UsageError
+from mercer.errors import MercerWarning, NumericalError, UsageError
 from support.basis_streams import STREAMS, bits, make_stream, small
 
 X, Y = make_stream()
@@ -185,3 +187,29 @@ def test_settings_changed_while_it_learns_change_nothing() -> None:
     model = small().partial_fit(X[:30], Y[:30]).set_params(n_particles=99, forgetting=0.5)
     expected = small().partial_fit(X, Y)
     assert bits(model.partial_fit(X[30:], Y[30:])) == bits(expected)
+
+
+@pytest.mark.parametrize("error", [MemoryError, np.linalg.LinAlgError])
+def test_an_error_in_the_middle_of_a_row_is_not_gone_on_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: type[Exception]
+) -> None:
+    """Its arrays are neither those before the row nor those after it: no file, no further row."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    model = SequentialKernelRegressor(n_particles=5, random_state=0, scale_rows=10)
+    model.partial_fit(X[:20], y[:20])
+
+    def fail(*_: object) -> None:
+        raise error("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(filter_module, "admit", fail)
+        with pytest.raises(MemoryError if error is MemoryError else NumericalError):
+            model.partial_fit(X[20:], y[20:])
+    for use in (
+        lambda: model.save(tmp_path / "m"), lambda: model.predict(X),
+        lambda: model.partial_fit(X, y), lambda: model.prequential(X, y),
+    ):  # fmt: skip
+        with pytest.raises(NumericalError, match="in the middle of row 21"):
+            use()
+    assert not (tmp_path / "m").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,11 @@ import numpy as np
 import pytest
 
 from mercer import models
-from mercer.cli.work.live import running
+from mercer.cli.terminal.live_stream import LivePanel
+from mercer.cli.work.live import keeping, running
+from mercer.cli.work.live.learner import Learner
+from mercer.cli.work.live.output import Output
+from mercer.errors import StorageError
 from mercer.posterior.container import read_container
 from support.line_model.estimator import ENTRY, LineRegressor
 from support.streams import as_json_lines, json_lines, read_answers, write_rows, write_series
@@ -318,8 +323,107 @@ def test_a_bad_row_can_end_the_stream(stream, rows: Path, tmp_path: Path) -> Non
     code, answers, err = stream("".join(lines), *words)
     assert code == 3
     assert err.splitlines()[-1].startswith(f"mercer: {tmp_path / 'input'}, row 50 (line 51): has 3")
+    assert f"{out} has learned the rows to row 49: --load {out} goes on" in " ".join(err.split())
     assert [a["row"] for a in answers] == list(range(1, 50))
-    assert not out.exists()
+
+
+SPOILT = {
+    "plain-cell": (["--id", "name"], 70, {"a": "x"}),
+    "plain-target": (["--id", "name"], 70, {"y": "x"}),
+    "plain-too-large": (["--id", "name"], 70, {"a": "1e200"}),
+    "series-target": (["--drop", "name", "--lags", "3"], 70, {"y": "x"}),
+    "series-cell": (["--drop", "name,kind", "--lags", "2", "--horizon", "5"], 70, {"a": "x"}),
+    "series-too-large": (["--drop", "name", "--lags", "3", "--horizon", "2"], 70, {"a": "1e999"}),
+}
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_bad_row_that_ends_the_stream_loses_none_before_it(
+    stream, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_alone: bool
+) -> None:
+    """The file holds the rows before it, to the last bit, however many are taken together."""
+    if is_alone:
+        monkeypatch.setattr(running, "_MOST_ROWS", 1)
+    words, n, cells = SPOILT[name]
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    assert stream(part(rows, 0, n), *COMMON, *words, "--save", good)[0] == 0
+    table = as_json_lines(rows)
+    table[n] |= cells
+    strict = [*COMMON, *words, "--on-bad-row", "fail", "--save", bad]
+    code, answers, err = stream(json_lines(table), *strict)
+    assert code == 3, err
+    assert [a["row"] for a in answers] == list(range(1, n + 1))
+    assert f"row {n + 1} (line {n + 1})" in err.splitlines()[-1]
+    assert f"has learned the rows to row {n}:" in " ".join(err.split())
+    assert arrays_of(bad) == arrays_of(good)
+
+
+def test_a_bad_row_in_the_warm_up_loses_none_before_it(stream, rows: Path, tmp_path: Path) -> None:
+    """Cells are read once the warm-up is over: the rows before the bad one are learned first."""
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    table = as_json_lines(rows)
+    assert stream(json_lines(table[:12]), *COMMON, "--id", "name", "--save", good)[0] == 0
+    table[12]["a"] = "x"
+    words = [*COMMON, "--id", "name", "--on-bad-row", "fail", "--save", bad]
+    code, _, err = stream(json_lines(table), *words)
+    assert code == 3
+    assert "has learned the rows to row 12:" in " ".join(err.split())
+    assert read_container(bad)[0]["fields"]["n"] == read_container(good)[0]["fields"]["n"] == 12
+
+
+@pytest.mark.parametrize("where", ["ahead", "write", "tick", "encode"])
+def test_what_nobody_foresaw_loses_no_row(
+    stream, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Whatever fails, after whichever row: the file goes on from there, bit for bit."""
+    whole, broken, both = (tmp_path / name for name in ("whole", "broken", "both"))
+    assert stream(rows, *COMMON, "--id", "name", "--save", whole)[0] == 0
+    home = {
+        "ahead": LineRegressor, "write": Output, "tick": LivePanel, "encode": Learner,
+    }[where]  # fmt: skip
+    method = "prequential" if where == "ahead" else where
+    original, n_calls = getattr(home, method), []
+
+    def fail_at_last(*args, **own):
+        n_calls.append(1)
+        if len(n_calls) == 9:
+            raise RuntimeError("nobody foresaw this")
+        return original(*args, **own)
+
+    monkeypatch.setattr(running, "_MOST_ROWS", 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(home, method, fail_at_last)
+        code, _, err = stream(rows, *COMMON, "--id", "name", "--save", broken)
+    assert (code, "internal error: RuntimeError: nobody foresaw this" in err) == (1, True), err
+    n = int(re.search(r"has learned the rows to row (\d+):", " ".join(err.split())).group(1))
+    assert W < n < 120
+    code, _, err = stream(part(rows, n, 120), "--load", broken, "--id", "name", "--save", both)
+    assert code == 0, err
+    assert arrays_of(both) == arrays_of(whole)
+
+
+def test_a_file_that_cannot_be_saved_hides_no_error(
+    stream, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(keeping, "write_stream_model", fail)
+    table = as_json_lines(rows)
+    table[60]["a"] = "x"
+    words = [*COMMON, "--id", "name", "--on-bad-row", "fail", "--save", tmp_path / "m"]
+    code, _, err = stream(json_lines(table), *words)
+    assert (code, "row 61" in err.splitlines()[-1]) == (3, True)
+    assert "could not be saved: the disk is full" in " ".join(err.split())
+    assert f"{tmp_path / 'm'} is as it was" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "0.3", "5 m", "s", "0s", "nans", "1e999s", "rows"])
+def test_what_is_no_interval_is_refused(stream, rows: Path, text: str) -> None:
+    code, _, err = stream(rows, *COMMON, f"--save-every={text}")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "such as 500" in err
 
 
 REFUSED = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -136,7 +137,7 @@ def test_a_slow_reader_loses_nothing_and_can_be_stopped(lines: list[bytes], tmp_
 
 def test_the_file_is_written_while_no_row_comes(lines: list[bytes], tmp_path: Path) -> None:
     out = tmp_path / "m.mercer"
-    process = start(*WORDS, "--save", out, "--save-every", "0.3")
+    process = start(*WORDS, "--save", out, "--save-every", "0.3s")
     send(process, *lines[:31])
     deadline = time.monotonic() + LIMIT
     while not out.exists() or n_rows(out) < 30:
@@ -146,6 +147,45 @@ def test_the_file_is_written_while_no_row_comes(lines: list[bytes], tmp_path: Pa
     time.sleep(0.8)
     assert out.stat().st_mtime_ns == stamp  # nothing new, nothing written
     assert finish(process)[0] == 0
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_a_kill_loses_fewer_rows_than_were_promised(
+    lines: list[bytes], tmp_path: Path, every: int
+) -> None:
+    """SIGKILL, at any answer: the file lacks fewer than so many rows, and is as if never killed."""
+    whole, killed, both = (tmp_path / name for name in ("whole", "killed", "both"))
+    assert main(["stream", *WORDS, "--save", str(whole), str(write_rows(tmp_path / "r.csv"))]) == 0
+    process = start(*WORDS, "--save", killed, "--save-every", every)
+    send(process, *lines)
+    for _ in range(83):
+        last = answer(process)["row"]
+    process.kill()
+    process.wait(timeout=LIMIT)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
+    assert n_rows(killed) > last - every
+    rest = start("--load", killed, "--drop", "name", "--save", both)
+    send(rest, lines[0], *lines[1 + n_rows(killed) :])
+    assert finish(rest)[0] == 0
+    assert n_rows(both) == 120
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_for_answers_loses_no_row_that_was_learned(
+    lines: list[bytes], tmp_path: Path
+) -> None:
+    """Exit code 6; what was learned is saved, and it says which answers are lost."""
+    out, path = tmp_path / "m.mercer", tmp_path / "rows.csv"
+    with open("/dev/full", "wb") as full:
+        process = start(path, *WORDS, "--save", out, stdout=full)
+        code, _, err = finish(process)
+    words = " ".join(err.split())
+    assert code == 6, err
+    assert "cannot write to standard output: No space left on device" in err.splitlines()[-1]
+    assert "the answers of rows 1 to " in words
+    last = re.search(r"has learned the rows to row (\d+):", words)
+    assert n_rows(out) == int(last.group(1)) > 0
 
 
 def test_a_file_that_cannot_be_written_ends_it(lines: list[bytes], tmp_path: Path) -> None:

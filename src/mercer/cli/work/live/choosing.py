@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer import models
 from mercer.cli.work.live.answering import Answers, Numbers
+from mercer.cli.work.live.keeping import Interval
 from mercer.cli.work.live.labels import Labels
 from mercer.cli.work.live.undecided import Undecided
 from mercer.cli.work.settings import always, make_estimator, parse_settings
@@ -38,7 +39,7 @@ class StreamOptions:
     model: str
     load: Path | None
     save: Path | None
-    save_every: float
+    save_every: Interval
     lags: int | None
     horizon: int | None
     warmup: int

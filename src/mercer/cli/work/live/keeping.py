@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import shlex
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import click
 
@@ -16,10 +17,47 @@ from mercer.cli.work.live.learner import Learner
 from mercer.cli.work.live.rows import Row
 from mercer.cli.work.live.state import StreamState, write_stream_model
 from mercer.cli.work.provenance import versions
+from mercer.data.infer import parse_number
+from mercer.data.wording import quoted
+from mercer.errors import UsageError
 from mercer.estimation.model_file import TableModel
 from mercer.posterior.evaluation import Provenance
 
-__all__ = ["Keeper", "Stream"]
+__all__ = ["Interval", "Keeper", "Stream", "read_interval"]
+
+_SECONDS = 60.0
+
+
+class Interval(NamedTuple):
+    """Between two files: at most so many seconds, and so many rows; None: any number of rows."""
+
+    seconds: float = _SECONDS
+    rows: int | None = None
+
+
+def read_interval(text: str) -> Interval:
+    """Read "500" as rows and "20s" as seconds.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+
+    Examples
+    --------
+    >>> read_interval("500"), read_interval("0.5s")
+    (Interval(seconds=60.0, rows=500), Interval(seconds=0.5, rows=None))
+    """
+    words = text.strip()
+    if words.isdecimal() and int(words) > 0:
+        return Interval(rows=int(words))
+    seconds = parse_number(words.removesuffix("s")) if words.endswith("s") else None
+    if seconds is None or not 0.0 < seconds < threading.TIMEOUT_MAX:
+        raise UsageError(
+            f"--save-every {quoted(text)}: must be a number of rows, such as 500, or of seconds "
+            "with an s, such as 20s"
+        )
+    return Interval(seconds=seconds)
 
 
 class Stream(Protocol):
@@ -46,8 +84,8 @@ class Keeper:
     ----------
     path : Path or None
         Where to; None: nowhere.
-    every : float
-        Seconds between two files.
+    every : Interval
+        Between two files.
     target : str
         Column that is predicted.
     seed : int
@@ -58,7 +96,7 @@ class Keeper:
     """
 
     path: Path | None
-    every: float
+    every: Interval
     target: str
     seed: int
     learner: Learner
@@ -74,7 +112,16 @@ class Keeper:
         """Seconds to the next file; None: there is nothing to write."""
         if self.path is None or not self._is_behind:
             return None
-        return max(0.0, self._last + self.every - self.clock())
+        if self.n_rows_left == 0:
+            return 0.0
+        return max(0.0, self._last + self.every.seconds - self.clock())
+
+    @property
+    def n_rows_left(self) -> int | None:
+        """Rows to the next file; None: any number, or there is nothing to write to."""
+        if self.path is None or self.every.rows is None:
+            return None
+        return max(0, self._n_written + self.every.rows - self.learner.tally.n_rows)
 
     @property
     def _is_behind(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from mercer.data.encoding import Encoder
 __all__ = ["Learner"]
 
 Array = NDArray[np.float64]
+_Each = TypeVar("_Each")
 _SLICE = 100  # rows learned in one call
 
 
@@ -75,6 +76,11 @@ class Learner:
         """The answers, once numbers or classes are to be learned."""
         assert not isinstance(self.answers, Undecided)
         return self.answers
+
+    @property
+    def n_rows_of_model(self) -> int:
+        """Rows that the model has learned, or holds back."""
+        return int(getattr(self.answers.model, "n_rows_seen_", 0))
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -144,9 +150,12 @@ class Learner:
         # Without a data frame scikit-learn has no way to pass the names of columns on.
         self.answers.model._names_of_columns = self.encoder.feature_names
         held, self._held = self._held, []
-        for position, words in problems.items():
+        begin = 0
+        for position, words in sorted(problems.items()):
+            self.learn(held[begin:position])
             self.reporter.bad(rows[position], words)
-        self.learn([example for k, example in enumerate(held) if k not in problems])
+            begin = position + 1
+        self.learn(held[begin:])
         return self.encoder
 
     def encode(
@@ -164,34 +173,51 @@ class Learner:
         for begin in range(0, len(examples), _SLICE):
             part = examples[begin : begin + _SLICE]
             X, _ = self.encode([e.row for e in part], [e.lags for e in part])
+            # Of rows after one that ends the stream nothing is said.
             for example, words in zip(
-                part, self.learn_encoded(X, [e.target for e in part]), strict=True
+                part, self.learn_encoded(X, [e.target for e in part]), strict=False
             ):
                 if words:
                     self.reporter.bad(example.row, words)
 
     def learn_encoded(self, X: Array, y: Sequence[Any]) -> list[str]:
-        """Learn rows in their order; says what is wrong with each, nothing if it was learned."""
+        """Learn rows in their order; says what is wrong with each, nothing if it was learned.
+
+        Where such a row ends the stream, it is the last of which something is said.
+        """
         try:
             self._decided.learn(X, y)
         except ValueError as error:
             if len(y) == 1:
                 return [str(error)]
             # A call that fails has learned nothing.
-            return [self.learn_encoded(X[k : k + 1], y[k : k + 1])[0] for k in range(len(y))]
+            return list(self._until_fatal(self.learn_encoded, X, y))
         self.tally.n_learned += len(y)
         return [""] * len(y)
 
     def ahead(self, X: Array, y: Sequence[Any]) -> list[Said | str]:
-        """Predict rows, then learn those with a target; a text says what is wrong with one."""
+        """Predict rows, then learn those with a target; a text says what is wrong with one.
+
+        Where such a row ends the stream, it is the last of which something is said.
+        """
         try:
             said = self._decided.ahead(X, y)
         except ValueError as error:
             if len(y) == 1:
                 return [str(error)]
-            return [self.ahead(X[k : k + 1], y[k : k + 1])[0] for k in range(len(y))]
+            return list(self._until_fatal(self.ahead, X, y))
         self.tally.n_learned += sum(value is not None for value in y)
         return list(said)
+
+    def _until_fatal(
+        self, learn: Callable[[Array, Sequence[Any]], Sequence[_Each]], X: Array, y: Sequence[Any]
+    ) -> Iterator[_Each]:
+        """Learn rows one by one; one that ends the stream is the last."""
+        for k in range(len(y)):
+            (words,) = learn(X[k : k + 1], y[k : k + 1])
+            yield words
+            if isinstance(words, str) and words and self.reporter.is_fatal:
+                return
 
     def _make_coder(self, encoder: Encoder) -> Coder:
         codes = encoder.codes[len(self._lag_codes) :]

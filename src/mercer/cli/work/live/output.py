@@ -7,10 +7,11 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from mercer.cli.work.live.stopping import Stopping, StreamStoppedError
+from mercer.errors import StorageError
 
 __all__ = ["Output"]
 
@@ -35,16 +36,19 @@ class Output:
         except (OSError, ValueError):  # replaced by something that is no file
             self._descriptor = None
 
-    def write(self, answers: Iterable[dict[str, Any]]) -> None:
+    def write(self, answers: Sequence[dict[str, Any]]) -> None:
         """Write a line for each answer.
 
         Raises
         ------
         BrokenPipeError
             Nobody reads any more.
+        StorageError
+            They cannot be written: a disk is full, for instance.
         StreamStoppedError
             A signal came, and the reader took nothing for a second.
         """
+        rows = [answer["row"] for answer in answers]
         text = "".join(json.dumps(answer, allow_nan=False) + "\n" for answer in answers)
         if self._descriptor is None:
             sys.stdout.write(text)
@@ -52,7 +56,16 @@ class Output:
         data = memoryview(text.encode())
         while data:
             self._wait(self._descriptor)
-            data = data[os.write(self._descriptor, data[:_PIECE]) :]
+            try:
+                data = data[os.write(self._descriptor, data[:_PIECE]) :]
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                first = rows[-bytes(data).count(b"\n")]
+                raise StorageError(
+                    f"cannot write to standard output: {error.strerror}; the answers of rows "
+                    f"{first} to {rows[-1]} are lost"
+                ) from error
 
     def _wait(self, descriptor: int) -> None:
         """Wait until something can be written."""

@@ -87,6 +87,7 @@ class RowStream:
         if learner.warmup == 0:
             learner.begin([row])
             return next(self._take_ready([row]))
+        self._tally.last_row = row.number
         answer = self._answer(row, target, Said(learner.answers.unknown))
         if target is None:
             self._early.add(row.id, row)
@@ -143,10 +144,20 @@ class RowStream:
         if not examples:
             return
         X, y = np.array([x for _, x, _ in examples]), [target for _, _, target in examples]
-        for (row, _, target), said in zip(examples, self._learner.ahead(X, y), strict=True):
+        n_before = self._learner.n_rows_of_model
+        try:
+            all_said = self._learner.ahead(X, y)
+        except BaseException:
+            learned = [row.number for row, _, target in examples if target is not None]
+            n_learned = self._learner.n_rows_of_model - n_before
+            self._tally.last_row = max([self._tally.last_row, *learned[:n_learned]])
+            raise
+        # Of rows after one that ends the stream nothing is said.
+        for (row, _, target), said in zip(examples, all_said, strict=False):
             if isinstance(said, str):
                 yield self._reporter.bad(row, said)
             else:
+                self._tally.last_row = row.number
                 yield self._answer(row, target, said)
 
     def _learn_late(self, row: Row, target: Any) -> Answer:
@@ -155,7 +166,10 @@ class RowStream:
         if x is None:
             return self._reporter.bad(row, _unknown(row))
         (words,) = self._learner.learn_encoded(x[np.newaxis], [target])
-        return self._reporter.bad(row, words) if words else {**named(row), "learned": True}
+        if words:
+            return self._reporter.bad(row, words)
+        self._tally.last_row = row.number
+        return {**named(row), "learned": True}
 
     def _target(self, row: Row) -> Any:
         """Read the target of a row; a ValueError says what is wrong with the row."""

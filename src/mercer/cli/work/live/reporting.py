@@ -33,7 +33,7 @@ class Reporter:
     ) -> None:
         self.source = source
         self._tell = tell
-        self._is_fatal = is_fatal
+        self.is_fatal = is_fatal
         self._tally = tally
         self._said: set[str] = set()
 
@@ -63,9 +63,11 @@ class Reporter:
         self._tally.n_bad += 1
         joint = ", " if words.startswith("column ") else ": "
         sentence = f"{place(self.source, row.number, row.line)}{joint}{words}"
-        if self._is_fatal:
+        if self.is_fatal:
+            self._tally.last_row = row.number - 1
             raise DataError(sentence)
         self._tell("bad row", f"{sentence}; skipped")
+        self._tally.last_row = max(self._tally.last_row, row.number)
         return {**named(row), "error": words}
 
 

@@ -62,7 +62,10 @@ def run_stream(
     StoppedError
         After SIGINT or SIGTERM, once the model is saved.
     BrokenPipeError
-        Nobody reads the answers any more; the model is saved.
+        Nobody reads the answers any more.
+
+    Whatever is raised once there is a model, that is saved before, with all rows that it has
+    learned.
     """
     with Stopping() as stopping, opened(path) as descriptor, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
@@ -73,16 +76,16 @@ def run_stream(
             raise StoppedError(stopping.received or signal.SIGINT, "no row was read") from None
         try:
             loop.run(first)
-        except (BrokenPipeError, StreamStoppedError) as error:
-            with suppress(DataError):  # rows held back that cannot be used
-                loop.stream.finish()
+            loop.stream.finish()
             is_saved = loop.keeper.save()
-            if isinstance(error, BrokenPipeError):
-                raise
-            hint = _hint(options.save, is_saved=is_saved)
-            raise StoppedError(stopping.received or signal.SIGINT, hint) from None
-        loop.stream.finish()
-        is_saved = loop.keeper.save()
+        except BaseException as error:
+            is_saved = loop.rescue()
+            if isinstance(error, StreamStoppedError):
+                hint = _hint(options.save, is_saved=is_saved)
+                raise StoppedError(stopping.received or signal.SIGINT, hint) from None
+            if options.save is not None and not isinstance(error, BrokenPipeError):
+                tell("saved" if is_saved else "not saved", loop.said_of_file(is_saved=is_saved))
+            raise
     tell("rows", closing_words(loop.keeper.learner.tally))
     if is_saved:
         tell("saved", str(options.save))
@@ -155,16 +158,42 @@ class _Loop:
     def _take(self, rows: Sequence[Row]) -> None:
         begin = 0
         while begin < len(rows):
-            end = begin + self.n_together
+            n = self.keeper.n_rows_left or self.n_together
+            end = begin + min(n, self.n_together)
             started = time.perf_counter()
             answers: list[Answer] = []
             try:
                 answers.extend(self.stream.take(rows[begin:end]))
             finally:  # rows before one that ends the stream have their answers
                 self._adapt(time.perf_counter() - started)
+                if self.keeper.n_rows_left == 0:  # rows are in the file before they are answered
+                    self.keeper.save()
                 self.output.write(answers)
             self._tick()
             begin = end
+
+    def rescue(self) -> bool:
+        """Learn what was held back and write the file, since the stream ends by an error.
+
+        Returns
+        -------
+        bool
+            Whether it was written; why not is said, and hides no error.
+        """
+        with suppress(Exception):  # rows held back that cannot be used
+            self.stream.finish()
+        try:
+            return self.keeper.save()
+        except Exception as error:
+            self.keeper.learner.reporter.note(f"the model could not be saved: {error}")
+            return False
+
+    def said_of_file(self, *, is_saved: bool) -> str:
+        """What a file holds after an error, for whoever goes on from it."""
+        name, last = printable(str(self.keeper.path)), self.keeper.learner.tally.last_row
+        if not is_saved:
+            return f"{name} is as it was"
+        return f"{name} has learned the rows to row {last}: --load {name} goes on after it"
 
     def _adapt(self, seconds: float) -> None:
         """Take more or fewer rows together, by the time of the last ones."""

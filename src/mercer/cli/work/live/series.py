@@ -105,23 +105,23 @@ class SeriesStream:
 
     def _take(self, row: Row) -> Answer:
         self._tally.n_rows += 1
-        origin = self._waiting.popleft() if len(self._waiting) == self._horizon else _Origin()
         try:
             target = self._read(row)
         except ValueError as error:
+            answer = self._reporter.bad(row, str(error))  # before anything changes: it may raise
             self._past.appendleft(None)
             self._waiting.append(_Origin())
-            return self._reporter.bad(row, str(error))
+            return answer
         said = Said({})
         if target is not None:
-            said = self._learn(row, origin, target)
+            said = self._learn(row, target)
         else:
             self._reporter.once(
                 "a target is missing: rows that would need it are neither learned nor predicted"
             )
         self._past.appendleft(target)
+        self._tally.last_row = row.number
         ahead = self._foretell(row)
-        self._waiting.append(ahead)
         self._tally.add(said)
         fields = self._numbers.unknown if ahead.foretold is None else ahead.foretold.fields
         fields = dict(fields)
@@ -149,8 +149,9 @@ class SeriesStream:
                 raise ValueError(problems[0])
         return self._learner.target(row)
 
-    def _learn(self, row: Row, origin: _Origin, target: Any) -> Said:
+    def _learn(self, row: Row, target: Any) -> Said:
         """Learn a row from what was known before it, and score what was foretold of it."""
+        origin = self._waiting[0] if len(self._waiting) == self._horizon else _Origin()
         said = Said({}) if origin.foretold is None else origin.foretold.scored(target)
         if origin.x is not None:
             (words,) = self._learner.learn_encoded(origin.x[np.newaxis], [target])
@@ -158,20 +159,26 @@ class SeriesStream:
                 self._reporter.bad(row, words)
         elif origin.example is not None:
             example = origin.example
+            self._waiting.popleft()
             self._learner.hold(Example(example.row, target, example.lags))
             self._encode_waiting()
         return said
 
     def _foretell(self, row: Row) -> _Origin:
-        """Predict the row that is so many rows ahead, if all that it needs is known."""
+        """Predict the row that is so many rows ahead, if all that it needs is known.
+
+        Its inputs wait for its target, in the place of those of the row in hand.
+        """
         lags = tuple(value for value in self._past if value is not None)
         if len(lags) < (self._past.maxlen or 0):
-            return _Origin()
-        example = Example(row, None, lags)
-        if not self._learner.is_ready:
-            return _Origin(example)
-        X, _ = self._learner.encode([row], [lags])
-        return _Origin(x=X[0], foretold=self._numbers.foretell(X))
+            self._waiting.append(_Origin())
+        elif not self._learner.is_ready:
+            self._waiting.append(_Origin(Example(row, None, lags)))
+        else:
+            X, _ = self._learner.encode([row], [lags])
+            self._waiting.append(_Origin(x=X[0]))  # whatever the prediction comes to
+            self._waiting[-1] = _Origin(x=X[0], foretold=self._numbers.foretell(X))
+        return self._waiting[-1]
 
     def _encode_waiting(self) -> None:
         """Encode the rows whose successors are not there yet, once that is possible."""

@@ -26,6 +26,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.n_rows = 0
+        self.last_row = 0  # number of the last one that was learned, or skipped
         self.n_learned = 0
         self.n_bad = 0
         self._n_scored = 0
