@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "DataError",
     "MercerError",
     "MercerWarning",
     "ModelFileError",
     "NumericalError",
+    "RowsError",
     "StorageError",
     "UsageError",
 ]
@@ -29,6 +32,30 @@ class DataError(MercerError, ValueError):
     """The data cannot be used as they are: says file, row, column and remedy (exit code 3)."""
 
     exit_code = 3
+
+
+class RowsError(DataError):
+    """Some rows of an array cannot be used as they are.
+
+    Whoever knows where the rows come from turns the positions into names: see
+    `mercer.data.row_names.RowNames`.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Positions in the array, the first is 0.
+    words : str
+        What is wrong with them: the message without its beginning.
+    """
+
+    def __init__(self, rows: Sequence[int], words: str) -> None:
+        self.rows, self.words = tuple(int(row) for row in rows), words
+        super().__init__(self.rows, words)  # so that it is pickled whole
+
+    def __str__(self) -> str:
+        noun = "row" if len(self.rows) == 1 else "rows"
+        listed = " and ".join(map(str, self.rows))
+        return f"{noun} {listed} of X (positions, the first is 0){self.words}"
 
 
 class ModelFileError(MercerError, ValueError):

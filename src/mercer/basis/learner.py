@@ -14,7 +14,7 @@ from mercer.basis.bank import Bank, BankState, Outlook
 from mercer.basis.row_learner import RowLearner
 from mercer.basis.scales import Scales, leaving_columns
 from mercer.basis.settings import FilterSettings
-from mercer.errors import DataError
+from mercer.errors import RowsError
 from mercer.estimation.target_scale import TargetScale
 from mercer.posterior.student_predictive import StudentMixture
 from mercer.random import stream
@@ -94,9 +94,7 @@ class Learner(RowLearner[Running, Outlook]):
         values = y if self.running is None else self.running.scales.target.transform(y)
         is_large = ~(np.abs(values) < _LARGEST)
         if is_large.any():
-            raise DataError(
-                f"row {int(np.argmax(is_large)) + 1}: the target is too large to compute with"
-            )
+            raise RowsError([int(np.argmax(is_large))], ": the target is too large to compute with")
 
     def begin_stream(self, X: Array, y: NDArray[Any]) -> Running:
         """Set up the filters, with scales learned from the first rows (n, d)."""

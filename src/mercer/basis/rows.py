@@ -12,7 +12,7 @@ __all__ = ["known_runs", "name_not_finite"]
 
 
 def name_not_finite(X: Any, y: Any) -> str | None:
-    """Say which is the first value that is not finite, by row (from 1) and column.
+    """Say which is the first value that is not finite, by row (its position) and column.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def name_not_finite(X: Any, y: Any) -> str | None:
         if column:
             label = f"x{column[0]}" if names is None else str(names[column[0]])
             of_column = f", column {label!r}"
-        return f"Input {name} contains {what}: row {row + 1}{of_column}"
+        return f"Input {name} contains {what}: row {row} (a position, the first is 0){of_column}"
     return None
 
 

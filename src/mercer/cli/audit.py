@@ -118,11 +118,11 @@ def _audit(
     if is_strict:
         refuse_unconverged(fitted)
     say_fitted(fitted, session)
-    audited = audit_fitted(plan, fitted, fdr, options.id_column)
+    audited = audit_fitted(plan, fitted, fdr)
     session.say("noise", noise_words(fitted.estimator))
     session.say("list", list_words(audited.audit))
     session.blank()
-    session.show(suspects_table(audited.audit, audited.ids, audited.id_column))
+    session.show(suspects_table(audited.audit))
     session.blank()
     provenance = provenance_of(plan, fitted, options.target)
     write_audit(audited, fitted, provenance, session, out=out, report=report)

@@ -59,7 +59,7 @@ def command(
         session.note("note", note)
     session.say("pool", f"{pool}: {found.n_pool} rows")
     session.blank()
-    session.show(rows_table(found.columns, n_text=1 if id_column is None else 2))
+    session.show(rows_table(found.columns, n_text=found.n_names))
     session.blank()
     if out is not None:
         write_rows(out, found.columns)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.data.row_names import RowNames
 from mercer.estimation.model_file import write_model
 from mercer.estimation.run import CommonArguments
 
@@ -22,6 +23,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Names for the columns of a matrix without any, set by whoever made it from a table.
     _names_of_columns: tuple[str, ...] | None = None
+    # Names of the rows that `fit` gets, likewise.
+    _names_of_rows: RowNames | None = None
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, read again by `mercer.load`.
@@ -57,6 +60,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if names is None:
             return tuple(f"x{j}" for j in range(self.n_features_in_))
         return tuple(str(name) for name in names)
+
+    def _row_names(self, n: int) -> RowNames:
+        """Return what the n rows given to ``fit`` are called: in Python, their positions in X."""
+        names = self._names_of_rows
+        return RowNames.positions(n) if names is None or len(names) != n else names
 
     def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows and standardise them as the training rows were."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from mercer.errors import RowsError
 from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
 from mercer.posterior.held_out import HeldOut
@@ -33,12 +34,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows to learn from and rows to predict; classes are 0, 1, ..., all of them in training."""
+    """Rows to learn from and rows to predict; classes are 0, 1, ..., all of them in training.
+
+    ``train`` holds the positions of the former in the table, where one table holds both: errors
+    that name rows are then about the table.
+    """
 
     X_train: Array
     y_train: NDArray[Any]
     X_test: Array
     y_test: NDArray[Any]
+    train: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,12 @@ def _run_fold(task_name: str, make: Callable[[int, int], Any], fold: Fold) -> tu
     model = make(len(fold.y_train), task.n_smallest(fold.y_train))
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # of convergence, say: the scores tell
-        model.fit(fold.X_train, fold.y_train)
+        try:
+            model.fit(fold.X_train, fold.y_train)
+        except RowsError as error:
+            if fold.train is None:
+                raise
+            raise RowsError(fold.train[list(error.rows)].tolist(), error.words) from None
         held = task.answer(model, fold.X_test, fold.y_test, task.variance(fold.y_train))
     return held, time.perf_counter() - started
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 
 __all__ = ["LabelAudit", "audit_labels", "longest_list"]
@@ -23,8 +24,8 @@ class LabelAudit:
 
     Attributes
     ----------
-    row : ndarray of shape (n,), int64
-        Number of each row in its table; the first is 1.
+    names : RowNames
+        What the rows are called, in this order.
     recorded, suggested : ndarray of shape (n,)
         The label as it stands, and the best of the others.
     p_wrong, p_suggested : ndarray of shape (n,)
@@ -36,7 +37,7 @@ class LabelAudit:
     n_classes : int
     """
 
-    row: NDArray[np.int64]
+    names: RowNames
     recorded: NDArray[Any]
     suggested: NDArray[Any]
     p_wrong: Array
@@ -46,6 +47,11 @@ class LabelAudit:
     n_classes: int
 
     @property
+    def row(self) -> NDArray[np.int64]:
+        """Number of each row: in its file from 1, or its position in X from 0; `names` tells."""
+        return self.names.number
+
+    @property
     def expected_fdr(self) -> float:
         """Expected share of the list whose labels are right after all; 0 of an empty list."""
         return float(np.mean(1.0 - self.p_wrong[: self.n_listed])) if self.n_listed else 0.0
@@ -53,7 +59,7 @@ class LabelAudit:
     def n_shown(self, most: int) -> int:
         """How many rows a table shows: the suspicious ones, within bounds."""
         n_suspicious = int(np.count_nonzero(self.p_wrong >= _SUSPICIOUS))
-        return min(len(self.row), max(_FEWEST_SHOWN, min(n_suspicious, most)))
+        return min(len(self.names), max(_FEWEST_SHOWN, min(n_suspicious, most)))
 
 
 def longest_list(p_wrong: Array, fdr: float) -> int:
@@ -85,7 +91,7 @@ def audit_labels(
     classes: NDArray[Any],
     *,
     fdr: float = 0.1,
-    rows: NDArray[np.int64] | None = None,
+    names: RowNames | None = None,
 ) -> LabelAudit:
     """Order the rows by the probability that their label is wrong.
 
@@ -99,8 +105,8 @@ def audit_labels(
         Sorted.
     fdr : float
         In [0, 1].
-    rows : ndarray of shape (n,), int64, optional
-        Numbers of the rows in their table; 1, 2, ... if None.
+    names : RowNames, optional
+        What the rows are called; positions, from 0, if None.
 
     Raises
     ------
@@ -117,9 +123,9 @@ def audit_labels(
     others[every, index] = -1.0  # never the best of the others
     best = others.argmax(axis=1)
     order = np.argsort(-p_wrong, kind="stable")
-    number = every + 1 if rows is None else rows
+    known = RowNames.positions(n) if names is None else names
     return LabelAudit(
-        row=number[order].astype(np.int64),
+        names=known.take(order),
         recorded=recorded[order],
         suggested=classes[best[order]],
         p_wrong=p_wrong[order],

@@ -152,7 +152,7 @@ def _sampling_tile(estimator: Any) -> Tile:
 
 
 def _audit_tiles(estimator: Any, audit: LabelAudit) -> tuple[Tile, ...]:
-    listed = f"of {count(len(audit.row))}"
+    listed = f"of {count(len(audit.names))}"
     if audit.n_listed:
         listed += f"; {percent(audit.expected_fdr)} of them expected to be right"
     wrong = Tile("Labels wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")

@@ -28,7 +28,8 @@ GLOSSARY: Final = (
     "log_weight: logarithm of an input's weight. log_signal_variance: of how far the function may "
     "rise and fall, squared. Other names that begin with log_: further parameters of the kernel. "
     "log_density: of the posterior density, up to a constant. latent: the "
-    "function itself at some of the training rows."
+    "function itself at some of the training rows, counted among themselves: latent[0] is at the "
+    "first of these, which need not be the first row of the data."
 )
 AVERAGED: Final = (
     "is not fixed at one best guess: Markov chain Monte Carlo drew {} plausible settings, and "

@@ -21,8 +21,9 @@ GLOSSARY: Final = (
     "log_evidence: logarithm of the probability that the frequencies of a draw give to the "
     "targets. noise_std: standard deviation of the noise, in those of the target. n_components: "
     "groups of frequencies. kernel[i]: the kernel at ten fixed differences of inputs, shorter and "
-    "shorter. function[i]: the function at twenty of the training rows; predictions are made of "
-    "it, so these are what to look at where only predictions matter."
+    "shorter. function[i]: the function at the i-th of twenty training rows (which need not be the "
+    "i-th of the data); predictions are made of it, so these are what to look at where only "
+    "predictions matter."
 )
 
 _MOST_INPUTS: Final = 30  # in the table

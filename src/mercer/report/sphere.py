@@ -19,7 +19,7 @@ TITLE: Final = "Kernel Gibbs classifier"
 GLOSSARY: Final = (
     "n_errors: rows whose label a drawn classifier contradicts. noise_rate: share of wrong labels. "
     "margin: how far, as a cosine, some of the training rows lie on the right side of a drawn "
-    "classifier; below 0 it contradicts their label (the numbers of the rows count from 0 here)."
+    "classifier; below 0 it contradicts their label. Rows are numbered as in the list of labels."
 )
 
 _FEWEST_SUSPECTS, _MOST_SUSPECTS = 15, 50
@@ -50,10 +50,15 @@ def describe(estimator: Any) -> tuple[str, ...]:
 def sections(estimator: Any, audit: LabelAudit | None) -> tuple[Section, ...]:
     """Return the sections on suspicious labels, the noise rate, the models compared, boundaries.
 
-    Without ``audit`` rows are counted from 1, and the list is that of 10 % expected false ones.
+    Without ``audit`` the list is that of 10 % expected false ones.
     """
     if audit is None and hasattr(estimator, "label_proba_"):
-        audit = audit_labels(estimator.label_proba_, estimator.recorded_, estimator.classes_)
+        audit = audit_labels(
+            estimator.label_proba_,
+            estimator.recorded_,
+            estimator.classes_,
+            names=estimator.row_names_,
+        )
     found = [] if audit is None else [_labels_section(audit)]
     found += [_noise_section(estimator), _models_section(estimator)]
     if _drawable(estimator):
@@ -62,7 +67,7 @@ def sections(estimator: Any, audit: LabelAudit | None) -> tuple[Section, ...]:
 
 
 def _labels_section(audit: LabelAudit) -> Section:
-    n, k = len(audit.row), audit.n_listed
+    n, k = len(audit.names), audit.n_listed
     expected = audit.p_wrong.sum()
     listed = (
         f"The list of rows to check has {count(k)} of {count(n)}: the longest of which at most "
@@ -91,10 +96,10 @@ def _labels_section(audit: LabelAudit) -> Section:
 
 
 def _suspects(audit: LabelAudit) -> NamedTable:
-    columns = ["row", "recorded", "suggested", "P(wrong)", "listed"]
+    names = audit.names.without_ids().columns()
     has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
-    if has_others:
-        columns.insert(4, "P(suggested)")
+    others = ("P(suggested)",) if has_others else ()
+    columns = (*names, "recorded", "suggested", "P(wrong)", *others, "listed")
     rows = []
     for i in range(audit.n_shown(max(_FEWEST_SUSPECTS, min(audit.n_listed, _MOST_SUSPECTS)))):
         labels = [str(audit.recorded[i]), str(audit.suggested[i])]
@@ -102,14 +107,19 @@ def _suspects(audit: LabelAudit) -> NamedTable:
         is_listed = "yes" if i < audit.n_listed else "no"
         rows.append(
             (
-                Cell(str(audit.row[i]), float(audit.row[i])),
+                *(_name_cell(values[i]) for values in names.values()),
                 *(Cell(label, label) for label in labels),
                 *(Cell(percent(value), float(value)) for value in p),
                 Cell(is_listed, is_listed),
             )
         )
-    caption = f"The {len(rows)} most suspicious rows. Row 1 is the first row of data."
-    return NamedTable(caption, tuple(columns), tuple(rows))
+    caption = f"The {len(rows)} most suspicious rows. {audit.names.explanation}"
+    return NamedTable(caption, columns, tuple(rows))
+
+
+def _name_cell(name: Any) -> Cell:
+    """Show the number of a row, sorted as one, or its file."""
+    return Cell(str(name), float(name) if isinstance(name, np.integer) else str(name))
 
 
 def _noise_section(estimator: Any) -> Section:

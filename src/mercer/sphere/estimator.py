@@ -260,7 +260,8 @@ class KernelGibbsClassifier(CloudClassifier):
         candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison() if is_compared else None
-        problem = Problem(candidates, labels, costs, noise_of, self.sampler)
+        self.row_names_ = self._row_names(len(Xs))
+        problem = Problem(candidates, labels, costs, noise_of, self.sampler, self.row_names_)
         self._set_fitted(fit_sphere(problem, options), costs, labels, notes)
         return self
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from mercer.data.row_names import RowNames
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
@@ -46,6 +47,8 @@ class Problem:
         and no evidence: a single candidate with too many rows.
     sampler : str
         "auto", "tempered", or one move.
+    names : RowNames or None
+        What the rows are called; None for their positions.
     """
 
     candidates: tuple[Candidate, ...]
@@ -53,6 +56,7 @@ class Problem:
     noise: LabelNoise
     noise_of: Callable[[int], LabelNoise] | None
     sampler: str
+    names: RowNames | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,8 @@ def _sample(
         chains = make_chains(
             candidate.space, problem.labels, problem.noise, problem.sampler, rows, options.n_warmup
         )
-    labels = Labels({"margin": tuple(f"row {row}" for row in rows)}, ("margin",))
+    names = RowNames.positions(len(problem.labels)) if problem.names is None else problem.names
+    labels = Labels({"margin": tuple(names.short(row) for row in rows)}, ("margin",))
     return sample(chains.sampler, options, adaptation=chains.adaptation, labels=labels)
 
 

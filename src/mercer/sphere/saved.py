@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.model_file import ModelParts, json_params
 from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
@@ -67,6 +68,8 @@ def parts_of(model: Any) -> ModelParts:
     values["compared"] = Table(compared.columns, rows).to_dict()
     arrays["label_proba"] = model.label_proba_
     arrays["recorded"] = np.searchsorted(model.classes_, model.recorded_).astype(np.int64)
+    values["rows"], numbers = model.row_names_.to_parts()
+    arrays |= numbers
     values["evidence"] = [_known(model.log_evidence_), _known(model.log_evidence_se_)]
     if model.evidence_curve_ is not None:
         arrays |= {f"curve/{name}": getattr(model.evidence_curve_, name) for name in _CURVE}
@@ -158,6 +161,9 @@ def _fitted(parts: ModelParts, cloud: Cloud, common: Common) -> dict[str, Any]:
     compared = parts.fields["compared"]
     return {
         **_labels(parts.arrays, common.classes),
+        "row_names_": RowNames.from_parts(
+            parts.fields.get("rows"), parts.arrays, len(parts.arrays["recorded"])
+        ),
         "evidence_curve_": curve,
         "log_evidence_": None if evidence is None else float(evidence),
         "log_evidence_se_": None if error is None else float(error),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from mercer.errors import DataError
+from mercer.errors import DataError, RowsError
 from mercer.sphere.model import SphereModel
 
 __all__ = ["REMEDY", "PriorStart", "SeparatingStart", "make_start", "separating_point"]
@@ -73,7 +73,7 @@ def separating_point(L: Array, rows: NDArray[np.int64]) -> Array:
     is_zero = lengths == 0.0
     if is_zero.any():
         row = int(rows[is_zero.argmax()])
-        raise DataError(f"row {row} is zero in the feature space, so always wrong: {REMEDY}")
+        raise RowsError([row], f" is zero in the feature space, so always wrong: {REMEDY}")
     unit = L / lengths[:, np.newaxis]
     g = np.linalg.lstsq(unit, np.ones(len(L)), rcond=None)[0]
     if not _separates(g, unit):
@@ -96,8 +96,8 @@ def _inseparable(unit: Array, rows: NDArray[np.int64]) -> DataError:
     for a, b in itertools.pairwise(order):
         if np.allclose(unit[a], -unit[b], rtol=0.0, atol=1e-9):
             first, second = sorted((int(rows[a]), int(rows[b])))
-            return DataError(
-                f"rows {first} and {second} contradict each other, as equal inputs with different "
-                f"labels do: {REMEDY}"
+            return RowsError(
+                [first, second],
+                f" contradict each other, as equal inputs with different labels do: {REMEDY}",
             )
     return DataError(f"no classifier separates the classes: {REMEDY}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.posterior.label_errors import audit_labels, longest_list
 
@@ -15,7 +16,7 @@ CLASSES = np.array(["a", "b"])
 
 def test_two_classes_in_order_with_the_other_label_suggested() -> None:
     audit = audit_labels(P, RECORDED, CLASSES)
-    assert audit.row.tolist() == [2, 3, 1, 4]
+    assert audit.row.tolist() == [1, 2, 0, 3]  # positions
     assert audit.recorded.tolist() == ["a", "b", "a", "a"]
     assert audit.suggested.tolist() == ["b", "a", "b", "b"]
     np.testing.assert_array_equal(audit.p_wrong, [0.8, 0.3, 0.1, 0.0])
@@ -24,7 +25,12 @@ def test_two_classes_in_order_with_the_other_label_suggested() -> None:
 
 def test_several_classes_have_the_best_of_the_others_suggested() -> None:
     p = np.array([[0.5, 0.3, 0.2], [0.25, 0.05, 0.7], [0.0, 0.0, 1.0]])
-    audit = audit_labels(p, np.array([1, 0, 2]), np.arange(3), rows=np.array([7, 8, 9]))
+    audit = audit_labels(
+        p,
+        np.array([1, 0, 2]),
+        np.arange(3),
+        names=RowNames("file", np.array([7, 8, 9]), ("a.csv",), np.zeros(3, np.int64)),
+    )
     assert audit.row.tolist() == [8, 7, 9]
     assert audit.suggested.tolist() == [2, 0, 0]
     np.testing.assert_allclose(audit.p_wrong, [0.75, 0.7, 0.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer.data.row_names import RowNames
 from mercer.posterior.label_errors import audit_labels
 from mercer.report import build_report, render
 from mercer.report.sphere import describe, sections
@@ -30,7 +31,7 @@ def test_suspects_are_those_of_the_estimator_in_falling_order():
     p = model.label_error_proba_
     order = np.argsort(-p, kind="stable")[: max(5, np.count_nonzero(p >= 0.01))]
     assert table.columns == ("row", "recorded", "suggested", "P(wrong)", "listed")
-    assert [row[0].text for row in table.rows] == [str(i + 1) for i in order]
+    assert [row[0].text for row in table.rows] == [str(i) for i in order]
     assert [row[3].sort for row in table.rows] == pytest.approx(p[order].tolist())
     for row, i in zip(table.rows, order, strict=True):
         assert {row[1].text, row[2].text} == {"no", "yes"}
@@ -40,7 +41,8 @@ def test_suspects_are_those_of_the_estimator_in_falling_order():
 def test_the_list_and_the_numbers_of_the_rows_are_those_of_the_audit():
     model = audited()
     numbers = np.arange(40) + 101
-    audit = audit_labels(model.label_proba_, model.recorded_, model.classes_, fdr=0.5, rows=numbers)
+    names = RowNames("file", numbers, ("a.csv",), 0 * numbers)
+    audit = audit_labels(model.label_proba_, model.recorded_, model.classes_, fdr=0.5, names=names)
     labels = _keyed(model, audit)["labels"]
     assert f"has {audit.n_listed} of 40" in labels.text[0]
     listed = [row[0].text for row in labels.tables[0].rows if row[4].text == "yes"]

@@ -63,12 +63,12 @@ def test_conflicting_rows_are_named() -> None:
     L[9] = -3.0 * L[5]
     L[2] = L[9]
     with pytest.raises(
-        DataError, match=r"rows (2|5) and (5|9) contradict each other.*noise_rate > 0"
+        DataError, match=r"rows (2|5) and (5|9) of X .* contradict each other.*noise_rate > 0"
     ):
         make_start(SphereModel(L, fixed_rate(0.0, 12)))
     rates = np.full(12, 0.1)
     rates[[5, 9]] = 0.0
-    with pytest.raises(DataError, match="rows 5 and 9 contradict"):
+    with pytest.raises(DataError, match=r"rows 5 and 9 of X .* contradict"):
         make_start(SphereModel(L, row_rates(rates)))
 
 
@@ -80,7 +80,7 @@ def test_equal_inputs_with_different_labels_are_not_separated_by_rounding() -> N
         X[7], y[7] = X[3], -y[3]
         G = np.exp(-0.5 * ((X[:, np.newaxis] - X) ** 2).sum(axis=-1))
         L = spectrum_of(G).design().L * y[:, np.newaxis]
-        with pytest.raises(DataError, match="rows 3 and 7 contradict"):
+        with pytest.raises(DataError, match=r"rows 3 and 7 of X .* contradict"):
             separating_point(L, np.arange(20))
 
 
@@ -95,5 +95,5 @@ def test_inseparable_rows_and_rows_that_are_zero() -> None:
     square = np.array([[1.0, 1.0], [1.0, -1.0], [-2.0, 0.5], [-1.0, -0.2]])
     with pytest.raises(DataError, match=r"no classifier separates the classes: .*noise_rate"):
         separating_point(square, np.arange(4))
-    with pytest.raises(DataError, match=r"row 8 is zero .*noise_rate"):
+    with pytest.raises(DataError, match=r"row 8 of X .* is zero .*noise_rate"):
         separating_point(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.array([5, 8, 9]))

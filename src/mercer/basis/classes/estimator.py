@@ -19,6 +19,7 @@ from mercer.basis.classes.saved import parts_of, restore
 from mercer.basis.classes.settings import MOST_CANDIDATES, ClassSettings
 from mercer.basis.classes.training import fit_classes
 from mercer.basis.stream_estimator import RIVER_MISSING
+from mercer.errors import RowsError
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_count
@@ -285,9 +286,10 @@ class SequentialKernelClassifier(StreamClassifier):
         labels = y.tolist()
         for row, label in enumerate(labels):
             if label not in place:
-                raise ValueError(
-                    f"row {row + 1}: {label!r} is none of the classes of the first call; give "
-                    "all that may come as classes="
+                raise RowsError(
+                    [row],
+                    f": {label!r} is none of the classes of the first call; give all that may "
+                    "come as classes=",
                 )
         return np.array([place[label] for label in labels], dtype=np.int64)
 

@@ -13,7 +13,7 @@ from mercer.basis.classes.settings import ClassSettings
 from mercer.basis.classes.several import ClassOutlook, StickBreaking, StickState
 from mercer.basis.row_learner import RowLearner
 from mercer.basis.scales import leaving_columns
-from mercer.errors import DataError
+from mercer.errors import RowsError
 from mercer.estimation.standardize import Standardizer
 from mercer.random import stream
 
@@ -112,5 +112,4 @@ def check_size(Z: Array) -> None:
     """
     is_large = (~(np.abs(Z) < _LARGEST)).any(axis=1)
     if is_large.any():
-        row = int(np.argmax(is_large)) + 1
-        raise DataError(f"row {row}: an input is too large to compute with")
+        raise RowsError([int(np.argmax(is_large))], ": an input is too large to compute with")

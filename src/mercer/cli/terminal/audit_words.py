@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
@@ -61,7 +60,7 @@ def _how(rate: Mapping[str, float], *, is_learned: bool) -> str:
 
 def list_words(audit: LabelAudit) -> str:
     """Say how long the list is and what is expected of it."""
-    n, k = len(audit.row), audit.n_listed
+    n, k = len(audit.names), audit.n_listed
     if k == 0:
         return (
             f"no row of {n}: of any list more than {100 * audit.fdr:g} % would be expected to be "
@@ -73,19 +72,18 @@ def list_words(audit: LabelAudit) -> str:
     )
 
 
-def suspects_table(audit: LabelAudit, ids: NDArray[Any] | None, id_column: str | None) -> Table:
+def suspects_table(audit: LabelAudit) -> Table:
     """Show the first rows, as far as they are suspicious; those of the list in full ink."""
     has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
-    columns = ["row", *([id_column] if id_column else []), "recorded", "suggested", "P(wrong)"]
+    names = audit.names.columns()
+    columns = [*names, "recorded", "suggested", "P(wrong)"]
     if has_others:
         columns.append("P(suggested)")
     table = plain_table(*(printable(name) for name in columns), "listed")
-    n_text = 3 if id_column is None else 4
-    for position in range(1, n_text):
-        table.columns[position].justify = "left"
+    for name, column in zip(columns, table.columns, strict=False):
+        column.justify = "right" if name in ("row", "P(wrong)") else "left"
     for i in range(audit.n_shown(_N_SHOWN)):
-        named = [] if ids is None else [ids[i]]
-        cells = [audit.row[i], *named, audit.recorded[i], audit.suggested[i]]
+        cells = [*(values[i] for values in names.values()), audit.recorded[i], audit.suggested[i]]
         cells.append(f"{audit.p_wrong[i]:.3f}")
         if has_others:
             cells.append(f"{audit.p_suggested[i]:.3f}")

@@ -21,28 +21,23 @@ from mercer.posterior.label_errors import LabelAudit, audit_labels
 
 __all__ = ["Audited", "audit_fitted", "audit_json", "check_id", "write_audit"]
 
-_COLUMNS = ("row", "label", "p_wrong", "suggested", "p_suggested", "is_listed")
+_COLUMNS = ("file", "row", "label", "p_wrong", "suggested", "p_suggested", "is_listed")
 
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """The audit of a table and, where a column names the rows, their names in its order."""
+    """The audit of a table, and its columns as they are written."""
 
     audit: LabelAudit
-    ids: NDArray[Any] | None
-    id_column: str | None
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Name what is written of every row, the most suspicious first."""
         audit = self.audit
-        named: dict[str, NDArray[Any]] = {}
-        if self.id_column is not None and self.ids is not None:
-            named[self.id_column] = self.ids
-        is_listed = np.arange(len(audit.row)) < audit.n_listed
+        is_listed = np.arange(len(audit.names)) < audit.n_listed
         values = (
             audit.recorded, audit.p_wrong, audit.suggested, audit.p_suggested, is_listed
         )  # fmt: skip
-        return {"row": audit.row, **named, **dict(zip(_COLUMNS[1:], values, strict=True))}
+        return {**audit.names.columns(), **dict(zip(_COLUMNS[2:], values, strict=True))}
 
 
 def check_id(options: TableOptions) -> None:
@@ -59,17 +54,17 @@ def check_id(options: TableOptions) -> None:
         )
 
 
-def audit_fitted(plan: Plan, fitted: Fitted, fdr: float, id_column: str | None) -> Audited:
+def audit_fitted(plan: Plan, fitted: Fitted, fdr: float) -> Audited:
     """Order the rows of the table by the probability that their label is wrong."""
-    estimator, table = fitted.estimator, plan.table
+    estimator = fitted.estimator
     audit = audit_labels(
-        estimator.label_proba_, estimator.recorded_, estimator.classes_, fdr=fdr, rows=table.rows
+        estimator.label_proba_,
+        estimator.recorded_,
+        estimator.classes_,
+        fdr=fdr,
+        names=plan.table.names,
     )
-    if table.ids is None:
-        return Audited(audit, None, None)
-    by_row = dict(zip(table.rows.tolist(), range(len(table.rows)), strict=True))
-    order = [by_row[row] for row in audit.row.tolist()]
-    return Audited(audit, table.ids[order], id_column)
+    return Audited(audit)
 
 
 def write_audit(
@@ -84,7 +79,7 @@ def write_audit(
     """Write what was asked for: the rows, the report."""
     if out is not None:
         write_rows(out, audited.columns())
-        session.say("written", f"{out}, all {len(audited.audit.row)} rows")
+        session.say("written", f"{out}, all {len(audited.audit.names)} rows")
     if report is not None:
         from mercer.report import build_report, render, write_report
 

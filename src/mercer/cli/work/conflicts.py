@@ -43,9 +43,8 @@ def say_conflicts(table: TrainingTable) -> str:
         return ""
     earlier, later, n = found
     return (
-        f"{n} rows have the inputs of a row with another label, such as rows "
-        f"{table.rows[earlier]} and {table.rows[later]}: there the inputs cannot tell which is "
-        "wrong"
+        f"{n} rows have the inputs of a row with another label, such as "
+        f"{table.names.listed([earlier, later])}: there the inputs cannot tell which is wrong"
     )
 
 
@@ -66,7 +65,7 @@ def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
     earlier, later, _ = found
     labels = [quoted(table.classes[table.y[row]]) for row in (earlier, later)]
     raise DataError(
-        f"{printable(table.source)}: rows {table.rows[earlier]} and {table.rows[later]} have equal "
-        f"inputs and different labels, {labels[0]} and {labels[1]}; with noise_rate=0 every label "
-        "must be right: correct one, or use noise_rate > 0"
+        f"{printable(table.source)}: {table.names.listed([earlier, later])} have equal inputs and "
+        f"different labels, {labels[0]} and {labels[1]}; with noise_rate=0 every label must be "
+        "right: correct one, or use noise_rate > 0"
     )

@@ -15,8 +15,9 @@ from mercer.baselines.by_task import peers_of
 from mercer.cli.terminal.session import Session
 from mercer.cli.work.splitting import Split
 from mercer.cli.work.table import TrainingTable
+from mercer.data.row_names import RowNames
 from mercer.data.wording import printable, quoted
-from mercer.errors import DataError, MercerError, NumericalError, UsageError
+from mercer.errors import DataError, MercerError, NumericalError, RowsError, UsageError
 from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
 from mercer.models import ModelEntry
 from mercer.posterior.evaluation import AnyEvaluation
@@ -65,9 +66,13 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     estimator = plan.estimator
     # Without a data frame scikit-learn has no way to pass the names of columns to `fit`.
     estimator._names_of_columns = table.encoder.feature_names
+    names = table.names.take(rows)
+    estimator._names_of_rows = names.without_ids()
     try:
         with session.warnings_as_lines():
             estimator.fit(table.X[rows], _native(table.labels[rows]))
+    except RowsError as error:
+        raise _about_file(error, names, table) from error
     except (MercerError, TimeoutError):
         raise
     except ValueError as error:
@@ -149,11 +154,18 @@ def _score_itself(plan: Plan, fitted: Fitted) -> Result:
 def _typed(result: Result, plan: Plan) -> Exception:
     """Return the error of a fold of the model, typed as a fit of all rows would raise it."""
     error = result.error
+    if isinstance(error, RowsError):  # positions in the table: see `Fold.train`
+        return _about_file(error, plan.table.names, plan.table)
     if isinstance(error, (MercerError, TimeoutError)):
         return error
     if isinstance(error, ValueError):
         return DataError(f"{printable(plan.table.source)}: {error}")
     return error or UsageError(result.problem)
+
+
+def _about_file(error: RowsError, names: RowNames, table: TrainingTable) -> DataError:
+    """Return an error about rows of an array as one about rows of the user's file."""
+    return DataError(f"{printable(table.source)}: {names.listed(error.rows)}{error.words}")
 
 
 def _native(labels: Any) -> Any:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mercer.cli.work.answers import Answerer, answerer_of
 from mercer.cli.work.known import Known, known_rows, read_known, read_scored
-from mercer.data.column_code import ColumnCode, as_levels
+from mercer.data.column_code import ColumnCode
 from mercer.data.encoding import Encoder
 from mercer.data.frame import Frame
+from mercer.data.row_names import RowNames
 from mercer.data.wording import quoted
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
@@ -74,9 +75,8 @@ def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Pre
     known = _known(model, frame, encoded.rows, answerer)
     columns, held = _answer(answerer, encoded.X, known)
     notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column), *known.notes)
-    named = {"row" if id_column is None else id_column: names}
     evaluation = _evaluation(model, "predictions", answerer, held) if held else None
-    return Predictions(named | columns, notes, evaluation)
+    return Predictions(names | columns, notes, evaluation)
 
 
 def find_answerer(model: SavedModel) -> Answerer:
@@ -113,18 +113,17 @@ def _answer(
 
 def row_names(
     frame: Frame, rows: NDArray[np.int64], id_column: str | None, own: Collection[str]
-) -> NDArray[Any]:
-    """Return what the rows are called: entries of a column, or their numbers, the first one 1.
+) -> dict[str, NDArray[Any]]:
+    """Return columns that name the rows: entries of ``id_column``, or numbers as `RowNames` has.
 
     Raises
     ------
     UsageError
         If the column is called like one of the result's ``own``.
     """
-    if id_column is None:
-        return rows + 1
     check_id(id_column, own)
-    return as_levels(frame.column(id_column))[rows]
+    columns = RowNames.of_frame(frame, rows, id_column).columns()
+    return columns if id_column is None else {id_column: columns[id_column]}
 
 
 def check_id(id_column: str | None, own: Collection[str]) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.work.prediction import encoder_of, ignored_words, row_names
+from mercer.cli.work.prediction import check_id, encoder_of, ignored_words
 from mercer.data.frame import Frame
+from mercer.data.row_names import RowNames
 from mercer.data.wording import printable
 from mercer.errors import UsageError
 from mercer.models import SavedModel, name_of
@@ -20,9 +21,10 @@ __all__ = ["Queries", "check_model", "query_frame"]
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """The chosen rows as named columns, the most wanted first."""
+    """The chosen rows as named columns, the most wanted first; the first columns name them."""
 
     columns: dict[str, NDArray[Any]]
+    n_names: int
     n_pool: int
     notes: tuple[str, ...]
 
@@ -60,15 +62,15 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
             f"-n {n_queries}: the pool has {n} usable row{'s' * (n != 1)}; ask for no more"
         )
     labels = [str(label) for label in estimator.classes_.tolist()]
-    own = ("row", "information_bits", *(f"proba_{label}" for label in labels))
-    names = row_names(frame, encoded.rows, id_column, own)
+    own = ("file", "row", "information_bits", *(f"proba_{label}" for label in labels))
+    check_id(id_column, own)
+    names = RowNames.of_frame(frame, encoded.rows, id_column)
     chosen = estimator.query(encoded.X, n_queries)
     X = encoded.X[chosen]
     proba = estimator.predict_proba(X)
-    columns: dict[str, NDArray[Any]] = {"row": encoded.rows[chosen] + 1}
-    if id_column is not None:
-        columns[id_column] = names[chosen]
+    columns = names.take(chosen).columns()
+    n_names = len(columns)
     columns["information_bits"] = np.asarray(estimator.information(X))
     columns |= {f"proba_{label}": proba[:, c] for c, label in enumerate(labels)}
     notes = [*encoded.notes, *ignored_words(model, encoded.ignored, id_column)]
-    return Queries(columns, n, tuple(notes))
+    return Queries(columns, n_names, n, tuple(notes))

@@ -24,6 +24,7 @@ from mercer.data.file_rows import NPY
 from mercer.data.files import check_path, reading
 from mercer.data.frame import Column
 from mercer.data.opening import open_rows
+from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import REMEDY, RowSource
 from mercer.data.stamps import changed
@@ -117,30 +118,31 @@ class TableStream:
         DataError
             A cell is missing or infinite, or a file is damaged, or changed meanwhile.
         """
-        label = "row" if self.id_column is None else self.id_column
         marks = BlockScores(self.answerer, self._targets())
         names = self._names()
         for X in self.inputs.blocks(self.answerer.n_rows):
-            called = next(names, ())
-            if len(called) != len(X):
+            called = next(names, None)
+            if called is None or len(next(iter(called.values()))) != len(X):
                 raise changed(self.table.name)
             columns, held = self.answerer.block(X, *marks.next_known())
             marks.add(held)
-            writer.append({label: np.asarray(called)} | columns)
+            writer.append(called | columns)
             advance(len(X))
         return Streamed(self.n_rows, marks.notes, marks.scores())
 
-    def _names(self) -> Iterator[NDArray[Any]]:
-        """Yield what the rows of each block are called."""
+    def _names(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield what the rows of each block are called, as columns."""
         n = self.answerer.n_rows
         if self.id_column is None:
-            for start in range(0, self.n_rows, n):
-                yield np.arange(start, min(start + n, self.n_rows)) + 1
+            parts = self.table.parts
+            sizes = [part.n_rows for part in parts]
+            yield from file_columns([part.name for part in parts], sizes, n)
         elif self.texts:
-            yield from read_texts(self.texts, self.id_column, n)
+            for texts in read_texts(self.texts, self.id_column, n):
+                yield {self.id_column: np.asarray(texts)}
         else:
             for block in self.table.select([self.id_column]).blocks(n):
-                yield as_levels(Column(self.id_column, block[:, 0], "number"))
+                yield {self.id_column: as_levels(Column(self.id_column, block[:, 0], "number"))}
 
     def _targets(self) -> Iterator[NDArray[Any]]:
         """Yield the target of each block; numbers, or words where the classes are words."""

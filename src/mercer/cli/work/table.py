@@ -12,6 +12,7 @@ from mercer.cli.options import TableOptions
 from mercer.data.column_code import as_levels
 from mercer.data.encoding import Encoder, Missing, fit_encoder
 from mercer.data.frame import Frame
+from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
 from mercer.data.target import read_target
@@ -45,10 +46,8 @@ class TrainingTable:
     y : ndarray of shape (n,)
         Position in ``classes``, or the number.
     groups : ndarray of shape (n,) or None
-    rows : ndarray of shape (n,)
-        Number of each row in the table as it was read; the first is 1.
-    ids : ndarray of shape (n,) or None
-        Entries of the column that names the rows.
+    names : RowNames
+        What the rows are called in the file.
     task : Task
     reason : str
         Why it is this task.
@@ -64,8 +63,7 @@ class TrainingTable:
     labels: NDArray[Any]
     y: NDArray[Any]
     groups: NDArray[Any] | None
-    rows: Rows
-    ids: NDArray[Any] | None
+    names: RowNames
     task: Task
     reason: str
     notes: tuple[str, ...]
@@ -77,11 +75,11 @@ class TrainingTable:
             code.kind in ("number", "boolean") for code in self.encoder.codes
         )
         if learns_nothing:
-            return Fold(self.X[train], y[train], self.X[test], y[test])
+            return Fold(self.X[train], y[train], self.X[test], y[test], train)
         part = self.inputs.take(train)
         encoder = fit_encoder(part, missing=self.encoder.missing)
         X_test = encoder.transform(self.inputs.take(test)).X
-        return Fold(encoder.transform(part).X, y[train], X_test, y[test])
+        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train)
 
 
 def read_training(data: str, options: TableOptions) -> TrainingTable:
@@ -107,8 +105,6 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         )
     classes, y = task.encode(labels)
     groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
-    id_column = options.id_column
-    ids = None if id_column is None else as_levels(frame.column(id_column))[encoded.rows]
     return TrainingTable(
         source=data,
         inputs=inputs.take(encoded.rows),
@@ -118,8 +114,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         labels=labels,
         y=y,
         groups=groups,
-        rows=encoded.rows.astype(np.int64) + 1,
-        ids=ids,
+        names=RowNames.of_frame(frame, encoded.rows, options.id_column),
         task=task,
         reason=target.reason,
         notes=(*encoder.notes, *encoded.notes),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from mercer.errors import DataError
+from mercer.errors import DataError, RowsError
 from mercer.sphere.several.compiled import perceptron
 from mercer.sphere.several.model import SeveralModel
 from mercer.sphere.start import REMEDY
@@ -128,7 +128,5 @@ def _inseparable(L: Array, labels: NDArray[np.int64], rows: NDArray[np.int64]) -
         is_equal = np.allclose(L[a], L[b], rtol=0.0, atol=1e-9 * scale)
         if is_equal and labels[a] != labels[b]:
             first, second = sorted((int(rows[a]), int(rows[b])))
-            return DataError(
-                f"rows {first} and {second} have equal inputs and different labels: {REMEDY}"
-            )
+            return RowsError([first, second], f" have equal inputs and different labels: {REMEDY}")
     return DataError(f"no classifier separates the classes: {REMEDY}")

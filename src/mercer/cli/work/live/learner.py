@@ -17,6 +17,7 @@ from mercer.cli.work.live.tally import Tally
 from mercer.cli.work.live.undecided import Undecided
 from mercer.data.column_code import ColumnCode
 from mercer.data.encoding import Encoder
+from mercer.errors import RowsError
 
 __all__ = ["Learner"]
 
@@ -189,7 +190,7 @@ class Learner:
             self._decided.learn(X, y)
         except ValueError as error:
             if len(y) == 1:
-                return [str(error)]
+                return [_words(error)]
             # A call that fails has learned nothing.
             return list(self._until_fatal(self.learn_encoded, X, y))
         self.tally.n_learned += len(y)
@@ -204,7 +205,7 @@ class Learner:
             said = self._decided.ahead(X, y)
         except ValueError as error:
             if len(y) == 1:
-                return [str(error)]
+                return [_words(error)]
             return list(self._until_fatal(self.ahead, X, y))
         self.tally.n_learned += sum(value is not None for value in y)
         return list(said)
@@ -223,3 +224,8 @@ class Learner:
         codes = encoder.codes[len(self._lag_codes) :]
         comma, tell = self._parser.has_decimal_comma, self.reporter.note
         return Coder(codes, self._parser.inputs, has_decimal_comma=comma, tell=tell)
+
+
+def _words(error: ValueError) -> str:
+    """Say what is wrong with the one row of a call, which whoever reports it names."""
+    return error.words.removeprefix(": ") if isinstance(error, RowsError) else str(error)
