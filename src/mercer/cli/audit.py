@@ -75,7 +75,7 @@ def command(
     from mercer.cli.work.planning import FitOptions, make_plan
     from mercer.cli.work.rows_out import check_format
 
-    check_outputs(out, report)
+    check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
     check_format(out)
     session = Session(is_json)
     options = FitOptions(

@@ -86,7 +86,9 @@ def command(
     from mercer.cli.work.planning import FitOptions, make_plan
     from mercer.cli.work.splitting import ScoringOptions
 
-    check_outputs(out, report)
+    check_outputs(
+        {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
+    )
     session = Session(is_json)
     options = FitOptions(
         data=data,

@@ -46,7 +46,7 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     from mercer.data.tables import read_frame
     from mercer.models import read_model
 
-    check_outputs(out)
+    check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out)
     session = Session(is_json)
     saved = read_model(model)

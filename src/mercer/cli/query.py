@@ -48,7 +48,7 @@ def command(
     from mercer.data.tables import read_frame
     from mercer.models import read_model
 
-    check_outputs(out)
+    check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})
     check_format(out)
     session = Session(is_json)
     saved = read_model(model)

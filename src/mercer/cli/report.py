@@ -30,7 +30,7 @@ def command(model: Path, data: str | None, out: Path) -> None:
     from mercer.models import read_model
     from mercer.report import build_report, render, write_report
 
-    check_outputs(out)
+    check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     session = Session()
     saved = read_model(model)
     evaluation = None if saved.table is None else saved.table.evaluation

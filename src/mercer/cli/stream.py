@@ -143,7 +143,7 @@ def command(
     from mercer.cli.work.live.warned import warnings_at_once
     from mercer.cli.work.outputs import check_outputs
 
-    check_outputs(save)
+    check_outputs({"--save": save}, {"INPUT": path, "--load": load})
     session = Session()
     is_shown = session.err.is_terminal and not sys.stdout.isatty() and not quiet
     options = StreamOptions(

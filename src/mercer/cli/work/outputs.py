@@ -1,34 +1,162 @@
-"""Files that a command will write: looked at before the work, written whole after it."""
+"""Files that a command will write: looked at before the work, written whole after it.
+
+What would destroy an input, or another output, is refused: whatever the two paths look like, they
+are the same file where the file system says so.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
+from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
 from mercer.data.wording import printable
-from mercer.errors import StorageError
+from mercer.errors import StorageError, UsageError
 
 __all__ = ["check_outputs"]
 
+#: What a command keeps in ``--checkpoint DIR``.
+_OF_CHECKPOINT = ("run.json", "fit", "folds")
 
-def check_outputs(*paths: Path | None) -> None:
-    """Refuse, before any work, a file that could not be written.
+
+@dataclass(frozen=True)
+class _Place:
+    """One path of a command: the option that names it, and which file or folder that is."""
+
+    option: str
+    path: str
+    is_written: bool
+    is_checkpoint: bool = False
+
+    @property
+    def real(self) -> str:
+        """The path without symbolic links, also of what does not exist yet."""
+        return os.path.normcase(os.path.realpath(self.path))
+
+    @property
+    def name(self) -> str:
+        is_stream = self.option.startswith("standard")
+        return self.option if is_stream else f"{self.option} {printable(self.path)}"
+
+
+def check_outputs(
+    writes: Mapping[str, Path | None],
+    reads: Mapping[str, str | os.PathLike[str] | None],
+    *,
+    checkpoint: Path | None = None,
+) -> None:
+    """Refuse, before any work, a file that could not be written or that would destroy another.
+
+    Parameters
+    ----------
+    writes, reads : mapping
+        From the option or argument to its file; None where it is not given. What is no path (the
+        name of a data set) may be among those that are read. ``--load`` and ``--save`` may be the
+        same file: it is read whole before it is replaced.
+    checkpoint : Path, optional
+        The folder of ``--checkpoint``.
 
     Raises
     ------
+    UsageError
+        If two are the same file, by whatever names, or one lies where the other is written.
     StorageError
-        If the folder is missing or cannot be written to, or the path is not a regular file.
+        If a folder is missing or cannot be written to, or a path is not a regular file.
     """
-    for path in paths:
-        if path is None:
-            continue
-        name = printable(str(path))
-        folder = Path(os.path.realpath(path)).parent
-        if path.exists() and not path.is_file():
-            raise StorageError(f"{name}: cannot be written, it is not a regular file")
-        if not folder.is_dir():
-            raise StorageError(
-                f"{name}: there is no folder {printable(str(folder))}; make it first"
+    places = [_Place(o, os.fspath(path), True) for o, path in writes.items() if path is not None]
+    for option, path in reads.items():
+        if path is not None and os.path.lexists(path):
+            places.append(_Place(option, os.fspath(path), False))
+    if checkpoint is not None:
+        places.append(_Place("--checkpoint", str(checkpoint), True, is_checkpoint=True))
+    places += _standard_streams()
+    for first, second in combinations(places, 2):
+        if first.is_written or second.is_written:
+            _refuse_pair(*sorted((first, second), key=lambda place: not place.is_written))
+    for path in writes.values():
+        if path is not None:
+            _check_output(path)
+
+
+def _refuse_pair(one: _Place, other: _Place) -> None:
+    """Refuse a path that is written where another one, written or read, is or reaches."""
+    if _is_same(one.path, other.path) or one.real == other.real:
+        if {one.option, other.option} == {"--load", "--save"}:
+            return
+        raise UsageError(
+            f"{one.name} and {other.name} are the same file: writing one would destroy the "
+            "other; name another file"
+        )
+    for inner, outer in ((one, other), (other, one)):
+        if outer.is_checkpoint and _is_in_checkpoint(inner.real, outer.real):
+            raise UsageError(
+                f"{inner.name} lies in {outer.name}, among what is kept there; name another file"
             )
-        if not os.access(folder, os.W_OK):
-            raise StorageError(f"{name}: no permission to write in {printable(str(folder))}")
+    if not other.is_written and os.path.isdir(other.path) and not one.is_checkpoint:
+        _refuse_part(one, other)
+
+
+def _refuse_part(written: _Place, folder: _Place) -> None:
+    """Refuse to write a file of a folder that is read as one table, or one that would join it."""
+    for entry in _entries(folder.path):
+        if _is_same(written.path, entry):
+            raise UsageError(
+                f"{written.name} is a file of {folder.name}, and would be destroyed; name another "
+                "file"
+            )
+    is_part = written.real.lower().endswith((*TEXT_SUFFIXES, *ARROW_SUFFIXES))
+    if is_part and os.path.dirname(written.real) == folder.real:
+        raise UsageError(
+            f"{written.name} lies in {folder.name}, and would be read as a part of it next time; "
+            "name a file elsewhere"
+        )
+
+
+def _is_in_checkpoint(path: str, folder: str) -> bool:
+    """Whether a path is, or lies in, what a command keeps in its checkpoint folder."""
+    kept = (os.path.join(folder, name) for name in _OF_CHECKPOINT)
+    return any(path == place or path.startswith(place + os.sep) for place in kept)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two paths lead to one file: also by links of either kind."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return False
+
+
+def _entries(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.path for entry in entries)
+    except OSError:  # whoever reads it will say so
+        return
+
+
+def _standard_streams() -> list[_Place]:
+    """Standard input and output, where they are files: ``mercer ... < a.csv > b.csv``."""
+    places = []
+    for number, option in enumerate(("standard input", "standard output")):
+        path = f"/dev/fd/{number}"
+        try:
+            if stat.S_ISREG(os.fstat(number).st_mode) and os.path.exists(path):
+                places.append(_Place(option, path, number == 1))
+        except OSError:  # closed
+            continue
+    return places
+
+
+def _check_output(path: Path) -> None:
+    name = printable(str(path))
+    folder = Path(os.path.realpath(path)).parent
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{name}: cannot be written, it is not a regular file")
+    if not folder.is_dir():
+        raise StorageError(f"{name}: there is no folder {printable(str(folder))}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise StorageError(f"{name}: no permission to write in {printable(str(folder))}")
