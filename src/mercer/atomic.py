@@ -1,16 +1,21 @@
-"""Replacing a file whole or not at all.
+"""Replacing a file whole or not at all, and locking what two processes must not write at once.
 
 A temporary file in the same folder, fsync, rename, fsync of the folder: whatever interrupts this, a
 reader finds the old file or the new one. Temporary files that a killed process left in the folder
 are removed by the next write after an hour.
+
+A lock is the operating system's (`flock`), on a small hidden file that names the owner. The system
+drops it when the owner ends, however it ends, so a file that was left behind locks nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import secrets
+import socket
 import stat
 import time
 from collections.abc import Iterator
@@ -20,10 +25,17 @@ from typing import BinaryIO
 
 from mercer.errors import MercerError, StorageError
 
-__all__ = ["STALE_SECONDS", "replacing"]
+try:
+    import fcntl
+except ImportError:  # a system without it: nothing is locked there
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["STALE_SECONDS", "locked", "replacing"]
 
 PREFIX, SUFFIX = ".mercer-", ".tmp"
 STALE_SECONDS = 3600.0  # a temporary file untouched for so long has no living writer
+_LOCK = ".mercer.lock"
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of a file system without `flock`
 
 
 @contextmanager
@@ -105,3 +117,122 @@ def _remove_stale(folder: Path) -> None:
         for entry in folder.glob(f"{PREFIX}*{SUFFIX}"):
             if time.time() - entry.lstat().st_mtime > STALE_SECONDS:
                 entry.unlink()
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str], *, patience: float = 1.0) -> Iterator[None]:
+    """Keep a file or a folder to this block: no other may lock it, here or in another process.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder that exists, or a file that may not exist yet, in one that does.
+    patience : float
+        Seconds to wait for an owner that is about to end.
+
+    Raises
+    ------
+    StorageError
+        When somebody else has it, with the process and the host that do; or when no lock can be
+        written there.
+
+    Notes
+    -----
+    On a file system without locks the owner's process is looked up; one on another host counts as
+    running. Nothing is locked on a system without `fcntl` (Windows).
+    """
+    if fcntl is None:
+        yield
+        return
+    target = Path(os.path.realpath(path))
+    file = target / _LOCK if target.is_dir() else target.with_name(f".{target.name}{_LOCK}")
+    try:
+        descriptor = _lock(file, os.fspath(path), time.monotonic() + patience)
+    except MercerError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"cannot lock {os.fspath(path)!r}: {reason}") from error
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink()
+        os.close(descriptor)
+
+
+def _lock(file: Path, name: str, deadline: float) -> int:
+    """Return the descriptor of a lock file that is locked, once nobody else has it."""
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            if _is_taken(descriptor):
+                if time.monotonic() > deadline:
+                    raise StorageError(
+                        f"{name!r} is in use by {_owner_words(descriptor)}; wait until that ends, "
+                        "or name another place"
+                    )
+            elif _is_same_file(file, descriptor):
+                content = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, json.dumps(content).encode(), 0)
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        time.sleep(0.02)
+
+
+def _is_taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return _is_running(_owner(descriptor))
+    return False
+
+
+def _is_same_file(file: Path, descriptor: int) -> bool:
+    """Whether the owner before has not removed the file in the meantime."""
+    try:
+        there, ours = os.stat(file), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _owner(descriptor: int) -> dict[str, object]:
+    try:
+        content = json.loads(os.pread(descriptor, 1000, 0))
+    except ValueError:  # between locking and writing
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _owner_words(descriptor: int) -> str:
+    owner = _owner(descriptor)
+    pid, host, since = (owner.get(key) for key in ("pid", "host", "since"))
+    if not (isinstance(pid, int) and isinstance(host, str) and isinstance(since, (int, float))):
+        return "another process"
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(since))
+    return f"process {pid} on {host!a}, since {moment}"
+
+
+def _is_running(owner: dict[str, object]) -> bool:
+    """Whether a process is still there, as far as can be told from here."""
+    pid = owner.get("pid")
+    if not isinstance(pid, int):
+        return False
+    if owner.get("host") != socket.gethostname():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
