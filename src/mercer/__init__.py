@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         SequentialKernelClassifier as SequentialKernelClassifier,
     )
     from mercer.basis.estimator import SequentialKernelRegressor as SequentialKernelRegressor
+    from mercer.errors import ConvergenceWarning as ConvergenceWarning
     from mercer.gp.estimator import GPClassifier as GPClassifier
     from mercer.gp.regressor import GPRegressor as GPRegressor
     from mercer.models import load as load
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BaNKClassifier",
     "BaNKRegressor",
+    "ConvergenceWarning",
     "GPClassifier",
     "GPRegressor",
     "KernelGibbsClassifier",
@@ -34,6 +36,7 @@ __all__ = [
 _HOMES = {
     "BaNKClassifier": "mercer.spectral.classes.estimator",
     "BaNKRegressor": "mercer.spectral.estimator",
+    "ConvergenceWarning": "mercer.errors",
     "GPClassifier": "mercer.gp.estimator",
     "GPRegressor": "mercer.gp.regressor",
     "KernelGibbsClassifier": "mercer.sphere.estimator",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "ConvergenceWarning",
     "DataError",
     "MercerError",
     "MercerWarning",
@@ -78,3 +79,18 @@ class StorageError(MercerError, OSError):
 
 class MercerWarning(UserWarning):
     """Base of every warning that mercer issues."""
+
+
+class ConvergenceWarning(MercerWarning):
+    """The draws of a fit cannot be trusted yet: names the worst quantity and the remedy.
+
+    ``fit`` issues at most one; all that was found is in ``diagnostics_.warnings``. A fit whose
+    chains are in order issues it with a probability of at most 1 %.
+
+    Examples
+    --------
+    To make it an error, or to silence it:
+
+    >>> import warnings, mercer
+    >>> warnings.simplefilter("error", mercer.ConvergenceWarning)  # doctest: +SKIP
+    """

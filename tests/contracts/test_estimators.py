@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+import warnings
+
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -11,7 +15,9 @@ from mercer.baselines.mkl_classifier import MKLClassifier
 from mercer.baselines.rfo import RFOClassifier, RFORegressor
 from mercer.baselines.rks import RKSRegressor
 from mercer.baselines.rks_classifier import RKSClassifier
+from mercer.errors import ConvergenceWarning
 from mercer.gp.estimator import GPClassifier
+from mercer.posterior import verdict
 from mercer.spectral.classes.estimator import BaNKClassifier
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
@@ -74,3 +80,59 @@ def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)
+
+
+SEVEN = [
+    GPClassifier(**TINY),
+    process_fits.tiny(),
+    KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
+    BaNKRegressor(n_frequencies=6, **TINY),
+    BaNKClassifier(n_frequencies=6, **TINY),
+    basis_fits.tiny(),
+    class_fits.tiny(),
+]
+
+
+def fit_and_catch(estimator) -> list[warnings.WarningMessage]:
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(x, (x[:, 0] > 0.0).astype(int))
+    return [each for each in caught if issubclass(each.category, ConvergenceWarning)]
+
+
+@pytest.mark.parametrize("estimator", SEVEN, ids=lambda each: type(each).__name__)
+def test_a_fit_that_has_not_converged_warns_once(estimator, monkeypatch) -> None:
+    monkeypatch.setattr(verdict, "WEIGHT_LIMIT", 2.0)  # particles: never enough
+    (warned,) = fit_and_catch(estimator)
+    assert str(warned.message) == estimator.diagnostics_.worst_warning
+    assert str(warned.message).startswith(estimator.diagnostics_.warnings[0])
+    assert "Try more" in str(warned.message)
+    assert warned.filename == __file__  # points at who called fit
+
+
+@pytest.mark.parametrize("estimator", SEVEN, ids=lambda each: type(each).__name__)
+def test_a_fit_with_nothing_to_say_is_silent(estimator, monkeypatch) -> None:
+    monkeypatch.setattr("mercer.posterior.diagnostics.warning_texts", lambda *_: ())
+    monkeypatch.setattr("mercer.basis.results._FEWEST_ANCESTORS", 0.0)
+    assert fit_and_catch(estimator) == []
+
+
+def test_the_warning_is_public_can_be_filtered_and_pickles() -> None:
+    import mercer
+
+    assert mercer.ConvergenceWarning is ConvergenceWarning
+    assert issubclass(ConvergenceWarning, UserWarning)
+    copy = pickle.loads(pickle.dumps(ConvergenceWarning("R-hat of a is 2")))
+    assert (type(copy), str(copy)) == (ConvergenceWarning, "R-hat of a is 2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        estimator = GPClassifier(**TINY)
+        with pytest.raises(ConvergenceWarning, match="too short to judge"):
+            fit_in_the_open(estimator)
+    assert len(estimator.predict(np.zeros((2, 2)))) == 2  # the fit itself is whole
+
+
+def fit_in_the_open(estimator) -> None:
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    estimator.fit(x, (x[:, 0] > 0.0).astype(int))

@@ -245,6 +245,7 @@ class SequentialKernelRegressor(StreamRegressor):
         fitted = fit_learner(learner, X, y, common, started, self._identity())
         self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
+        self._warn_of_convergence()
         return self
 
     def partial_fit(self, X: Any, y: Any) -> SequentialKernelRegressor:

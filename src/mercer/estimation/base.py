@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.data.row_names import RowNames
+from mercer.errors import ConvergenceWarning
 from mercer.estimation.model_file import write_model
 from mercer.estimation.run import CommonArguments
 
@@ -54,6 +56,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Drop an earlier fit, so that one that is cut short leaves no mixture behind."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+
+    def _warn_of_convergence(self) -> None:
+        """Issue one `ConvergenceWarning` if the diagnostics found something; last line of ``fit``.
+
+        Diagnostics list the worst first; the warning points at the line that called ``fit``.
+        """
+        worst = self.diagnostics_.worst_warning
+        if worst:
+            warnings.warn(worst, ConvergenceWarning, stacklevel=3)
 
     def _labels(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", self._names_of_columns)

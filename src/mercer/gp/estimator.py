@@ -256,6 +256,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         task = replace(task, X=Xs[rows], codes=codes[rows])
         fitted = task.fit(settings, options, self.feature_labels_)
         self._set_fitted(task, fitted.draws, fitted.diagnostics, (*notes, *fitted.notes))
+        self._warn_of_convergence()
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:

@@ -253,6 +253,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)
         notes = (*notes, *fitted.notes)
         self._set_fitted(Xs, ys, target, fitted.draws, fitted.diagnostics, notes)
+        self._warn_of_convergence()
         return self
 
     def _to_parts(self) -> ModelParts:

@@ -4,6 +4,23 @@ Rank-normalised split R-hat and bulk and tail effective sample sizes (ESS) are t
 `arviz_stats` computes them; the Bayesian fraction of missing information (BFMI) is that of [2]_.
 For weighted draws (importance weights W, sum 1) the effective size is 1 / sum W^2 per population.
 
+**What R-hat may be by chance.** Let m sequences (the halves of the chains) of L draws each come
+from one distribution, each worth N independent draws. The variance of their means is that
+distribution's variance over N, times chi-square(m - 1) / (m - 1); the variance within a sequence
+is on average (1 - 1/N) L / (L - 1) of it. With R-hat^2 = (L - 1) / L + (between) / (within),
+
+    R-hat^2  ~  (1 - 1/L) (1 + F(m - 1, nu) / (N - 1)),
+
+F an F variable. N comes from the autocorrelations within the sequences alone: the usual ESS also
+falls when chains disagree, and would excuse what R-hat is there to find. N is itself estimated,
+with a relative variance of about `ESS_NOISE` / (m N), so that nu = 2 m N / `ESS_NOISE`.
+
+The limit of R-hat is the quantile of this law at `FALSE_ALARM_RATE` shared equally among all that
+is judged in a fit (of each quantity R-hat and ESS, each for its level and its spread; BFMI of each
+chain), and never below 1.01, under which disagreement does not matter. So a fit whose chains are
+in order warns with a probability of at most 1 %, however many quantities are monitored and however
+few draws there are; see `mercer.posterior.verdict` for the other limits.
+
 References
 ----------
 .. [1] Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021), Rank-normalization, folding, and
@@ -23,7 +40,7 @@ from numpy.typing import NDArray
 from mercer.posterior.draws import Draws
 from mercer.posterior.moments import effective_size, flat_weights, mean_sd
 from mercer.posterior.table import Cell, Table, finite_or_none
-from mercer.posterior.verdict import warning_texts
+from mercer.posterior.verdict import ESS_NOISE, RHAT_LIMIT, RHAT_OF_TWO_PLACES, warning_texts
 
 __all__ = ["Diagnostics", "diagnose"]
 
@@ -32,9 +49,9 @@ FloatArray = NDArray[np.float64]
 RHAT_CEILING = 1000.0  # chains that do not move at all have an infinite R-hat: reported as this
 MIN_DRAWS = 4  # per chain, for arviz_stats to say anything
 
-_SHORTEST_SEGMENT = 100  # draws a chain below which R-hat of a part is mostly noise
+FALSE_ALARM_RATE = 0.01  # probability that a fit whose chains are in order warns
 
-_COLUMNS = ("name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "rhat")
+_COLUMNS = ("name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "rhat", "rhat_limit")
 
 
 @dataclass(frozen=True)
@@ -45,8 +62,9 @@ class Diagnostics:
     ----------
     table : Table
         One row per monitored scalar: name, mean, sd, mcse (standard error of the mean), ess_bulk,
-        ess_tail, rhat. None where a number cannot be had (fewer than four draws per chain, draws
-        that are not finite, R-hat of weighted draws).
+        ess_tail, rhat, rhat_limit (what chance alone reaches too seldom, see the module). None
+        where a number cannot be had (fewer than four draws per sequence, draws that are not finite,
+        R-hat of weighted draws). Files of the first version have no rhat_limit.
     acceptance_rate : float or None
         Mean over draws and chains, where the sampler reports one.
     n_divergent : int
@@ -72,6 +90,14 @@ class Diagnostics:
     def min_ess(self) -> float | None:
         """The smallest effective sample size, bulk or tail, None where there is none."""
         return min(self._numbers("ess_bulk") + self._numbers("ess_tail"), default=None)
+
+    @property
+    def worst_warning(self) -> str:
+        """The first warning and how many follow, on one line; empty when all is well."""
+        if not self.warnings:
+            return ""
+        more = len(self.warnings) - 1
+        return self.warnings[0] + (f" ({more} more in the diagnostics.)" if more else "")
 
     @property
     def is_converged(self) -> bool:
@@ -122,8 +148,8 @@ def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:
         and "energy" are used.
     segments : tuple of int, optional
         Lengths of successive parts of every chain that come from different models, in proportion
-        to their weights. Each part is judged by itself: effective sizes add up, and the largest
-        R-hat counts, of parts of at least 100 draws a chain where there are any.
+        to their weights. Each part is judged by itself: effective sizes add up, and the R-hat that
+        is largest for its limit counts, of parts long enough to be judged where there are any.
 
     Returns
     -------
@@ -133,24 +159,27 @@ def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:
     -----
     A constant quantity has R-hat 1 and counts every draw. A single chain is judged by its two
     halves. Where chains are stuck, each at its own value, R-hat is reported as 1000.
-    Below 400 draws in total the only warnings are "too short to judge" and divergences.
+    R-hat is judged however few the draws, against a limit that widens as theory says (formula in
+    the module); a fit whose chains are in order warns with a probability of at most 1 %.
     Cost: about 3 ms per quantity for four chains of 1000 draws, and a second for the import.
     """
-    table = Table(_COLUMNS, _rows(draws, segments or (draws.n_draws,)))
+    parts, bfmi = segments or (draws.n_draws,), _bfmi(draws)
+    n_quantities = sum(len(draws.entry_names(name)) for name in draws.monitored)
+    level = FALSE_ALARM_RATE / max(4 * n_quantities * len(parts) + len(bfmi), 1)
+    table = Table(_COLUMNS, _rows(draws, parts, level))
     acceptance = draws.stats.get("acceptance_rate")
     divergent = draws.stats.get("is_divergent")
     n_divergent = 0 if divergent is None else int(np.count_nonzero(divergent))
-    bfmi = _bfmi(draws)
     return Diagnostics(
         table=table,
         acceptance_rate=None if acceptance is None else finite_or_none(np.mean(acceptance)),
         n_divergent=n_divergent,
         bfmi=bfmi,
-        warnings=warning_texts(draws, table, n_divergent, bfmi),
+        warnings=warning_texts(draws, table, n_divergent, bfmi, level),
     )
 
 
-def _rows(draws: Draws, segments: tuple[int, ...]) -> tuple[tuple[Cell, ...], ...]:
+def _rows(draws: Draws, segments: tuple[int, ...], level: float) -> tuple[tuple[Cell, ...], ...]:
     """Compute one row of the table per monitored scalar."""
     if not draws.monitored:
         return ()
@@ -162,37 +191,45 @@ def _rows(draws: Draws, segments: tuple[int, ...]) -> tuple[tuple[Cell, ...], ..
     mean, sd = mean_sd(x.reshape(len(names), -1).T, weights)
     if weights is None:
         parts = np.split(x, np.cumsum(segments)[:-1], axis=2)
-        by_part = np.stack([_chain_measures(part) for part in parts])
-        is_judged = np.array(segments) >= min(_SHORTEST_SEGMENT, max(segments))
-        measures = np.vstack([by_part[:, :3].sum(axis=0), by_part[is_judged, 3:].max(axis=0)])
+        by_part = np.stack([_chain_measures(part, level) for part in parts])
+        measures = np.vstack([by_part[:, :3].sum(axis=0), _most_telling(by_part[:, 3:])])
     else:
-        measures = np.full((4, len(names)), effective_size(draws))
-        measures[3] = np.nan
+        measures = np.full((5, len(names)), effective_size(draws))
+        measures[3:] = np.nan
     numbers = np.vstack([mean, sd, sd / np.sqrt(measures[0]), measures[1:]])
     numbers[:, np.isnan(mean)] = np.nan  # draws that are not finite
     return tuple((name, *map(finite_or_none, numbers[:, j])) for j, name in enumerate(names))
 
 
-def _chain_measures(x: FloatArray) -> FloatArray:
-    """Return ESS of the mean, bulk and tail, and R-hat, of quantities (n, n_chains, n_draws)."""
+def _most_telling(by_part: FloatArray) -> FloatArray:
+    """Return R-hat and its limit (2, n) of the part where R-hat is largest for its limit."""
+    rhat, limit = by_part[:, 0], by_part[:, 1]
+    ratio = np.where(np.isnan(rhat), 0.0, rhat / limit)
+    ratio += np.where(limit <= RHAT_OF_TWO_PLACES, RHAT_CEILING, 0.0)  # long enough: they go first
+    best = np.argmax(ratio, axis=0)
+    return np.array(by_part[best, :, np.arange(by_part.shape[2])].T)
+
+
+def _chain_measures(x: FloatArray, level: float) -> FloatArray:
+    """Return ESS of the mean, bulk and tail, R-hat and its limit, of (n, n_chains, n_draws)."""
     n_quantities, n_chains, n_draws = x.shape
-    measures = np.full((4, n_quantities), float(n_chains * n_draws))
-    measures[3] = 1.0
+    measures = np.full((5, n_quantities), float(n_chains * n_draws))
+    measures[3:] = [[1.0], [RHAT_LIMIT]]
     low, high = x.min(axis=(1, 2)), x.max(axis=(1, 2))
     moves = (low < high) & np.isfinite(low) & np.isfinite(high)
     if moves.any():
         # arviz_stats takes ranges below 1e-15 for constant, so the largest value is brought to
         # [0.5, 1): by a power of two, which keeps every tie between ranks.
         _, power = np.frexp(np.maximum(np.abs(low), np.abs(high))[moves])
-        measures[:, moves] = _moving_measures(np.ldexp(x[moves], -power[:, None, None]))
+        measures[:, moves] = _moving_measures(np.ldexp(x[moves], -power[:, None, None]), level)
     return measures
 
 
-def _moving_measures(z: FloatArray) -> FloatArray:
+def _moving_measures(z: FloatArray, level: float) -> FloatArray:
     """Return the same for quantities that are not constant; NaN where draws are too few."""
     from arviz_stats.base import array_stats  # takes a second, for SciPy's statistics
 
-    measures = np.full((4, len(z)), np.nan)
+    measures = np.full((5, len(z)), np.nan)
     halves = z if z.shape[1] > 1 else _halves(z)
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that do not move
         if z.shape[2] >= MIN_DRAWS:
@@ -202,11 +239,69 @@ def _moving_measures(z: FloatArray) -> FloatArray:
         if halves.shape[2] >= MIN_DRAWS:
             rhat = np.nan_to_num(array_stats.rhat(halves), nan=1.0, posinf=RHAT_CEILING)
             measures[3] = np.minimum(rhat, RHAT_CEILING)
+            measures[4] = _rhat_limit(halves, level)
     return measures
 
 
+def _rhat_limit(z: FloatArray, level: float) -> FloatArray:
+    """Return what R-hat exceeds by chance with probability `level`: the law in the module's text.
+
+    R-hat is the larger of one of the level and one of the spread (distances from the median); N is
+    the smaller of theirs.
+    """
+    from scipy.special import fdtri
+
+    spread = np.abs(z - np.median(z, axis=(1, 2), keepdims=True))
+    each = [_draws_of_a_sequence(_halves(_normal_scores(u))) for u in (z, spread)]
+    n_equal, n_sequences, length = np.min(each, axis=0), 2 * z.shape[1], z.shape[2] // 2
+    nu = 2.0 * n_sequences * n_equal / ESS_NOISE
+    chance = fdtri(n_sequences - 1.0, nu, 1.0 - level)
+    limit = np.sqrt((1.0 - 1.0 / length) * (1.0 + chance / (n_equal - 1.0)))
+    return np.asarray(np.clip(limit, RHAT_LIMIT, RHAT_CEILING))
+
+
+def _normal_scores(z: FloatArray) -> FloatArray:
+    """Replace the draws of each quantity by the normal quantiles of their ranks."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(z.reshape(len(z), -1), axis=1)
+    return np.asarray(ndtri((ranks - 0.375) / (ranks.shape[1] + 0.25)).reshape(z.shape))
+
+
+def _draws_of_a_sequence(s: FloatArray) -> FloatArray:
+    """Return how many independent draws one sequence of (n, m, L) is worth, from 1.5 to L.
+
+    L over the sum of autocorrelations, which are pooled over sequences, each around its own mean
+    (corrected for it), and cut by Geyer's initial monotone sequence.
+    """
+    length = s.shape[2]
+    centred = s - s.mean(axis=2, keepdims=True)
+    size = 1 << (2 * length - 1).bit_length()
+    power = np.mean(np.abs(np.fft.rfft(centred, size, axis=2)) ** 2, axis=1)
+    covariance = np.fft.irfft(power, size, axis=1)[:, :length] / length
+    is_stuck = covariance[:, 0] <= 0.0
+    covariance[is_stuck, 0] = 1.0
+    time = _correlation_time(covariance / covariance[:, :1])
+    share = 1.0 - np.arange(length) / length  # of the pairs that are so far apart
+    for _ in range(3):  # the mean of a sequence takes about variance * time / L off each of them
+        lost = np.minimum(time / length, 1.0 / 3.0)[:, np.newaxis]
+        variance = covariance[:, :1] / (1.0 - lost)
+        time = _correlation_time(covariance / variance + lost * share)
+    return np.where(is_stuck, float(length), np.maximum(length / time, 1.5))
+
+
+def _correlation_time(correlation: FloatArray) -> FloatArray:
+    """Sum autocorrelations over lags of both signs, by Geyer's initial monotone sequence; >= 1."""
+    even = correlation.shape[1] // 2 * 2
+    pairs = correlation[:, 0:even:2] + correlation[:, 1:even:2]
+    pairs = np.where(np.logical_and.accumulate(pairs > 0.0, axis=1), pairs, 0.0)
+    total = 2.0 * np.minimum.accumulate(pairs, axis=1).sum(axis=1) - 1.0
+    return np.asarray(np.maximum(total, 1.0))
+
+
 def _halves(z: FloatArray) -> FloatArray:
-    """Turn the single chain of every quantity into two, its halves."""
+    """Cut every chain (n, m, L) into its halves: (n, 2 m, L // 2)."""
     half = z.shape[2] // 2
     return np.concatenate([z[:, :, :half], z[:, :, z.shape[2] - half :]], axis=1)
 

@@ -20,6 +20,7 @@ _HEADINGS: Final = {
     "ess_bulk": "ESS (bulk)",
     "ess_tail": "ESS (tail)",
     "rhat": "R-hat",
+    "rhat_limit": "its limit",
 }
 
 
@@ -87,7 +88,7 @@ def diagnostics_section(estimator: Any, glossary: str) -> Section:
         f"All monitored quantities. {glossary}",
         diagnostics.table,
         headings=_HEADINGS,
-        decimals={"ess_bulk": 0, "ess_tail": 0, "rhat": 3},
+        decimals={"ess_bulk": 0, "ess_tail": 0, "rhat": 3, "rhat_limit": 3},
     )
     return Section(
         "diagnostics",
@@ -102,10 +103,12 @@ def diagnostics_section(estimator: Any, glossary: str) -> Section:
 def _chains_text(diagnostics: Diagnostics) -> tuple[str, ...]:
     return (
         _summary(diagnostics),
-        "R-hat compares the chains with each other: it is 1 when they agree, and below 1.01 is "
-        "wanted. The effective sample size (ESS) is how many independent draws these are worth: "
-        "bulk for means, tail for the ends of intervals; 400 is wanted. The Monte Carlo standard "
-        "error (mcse) is how far a mean may be off because there are finitely many draws.",
+        "R-hat compares the chains with each other: it is 1 when they agree. Its limit is wider "
+        "the fewer independent draws there are; chains that agree pass any of the limits in at "
+        "most 1 % of all fits. The effective sample size (ESS) is how many independent draws these are "
+        "worth: bulk for means, tail for the ends of intervals; 400 is wanted, or a quarter of the "
+        "draws where they are few. The Monte Carlo standard error (mcse) is how far a mean may be "
+        "off because there are finitely many draws.",
     )
 
 

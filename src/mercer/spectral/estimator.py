@@ -227,6 +227,7 @@ class BaNKRegressor(FunctionRegressor):
         common = self._check_arguments()
         self._forget()
         self._put(fit_result(self, X, y, common, started))
+        self._warn_of_convergence()
         return self
 
     def _to_parts(self) -> ModelParts:

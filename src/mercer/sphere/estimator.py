@@ -263,6 +263,7 @@ class KernelGibbsClassifier(CloudClassifier):
         self.row_names_ = self._row_names(len(Xs))
         problem = Problem(candidates, labels, costs, noise_of, self.sampler, self.row_names_)
         self._set_fitted(fit_sphere(problem, options), costs, labels, notes)
+        self._warn_of_convergence()
         return self
 
     def _to_parts(self) -> ModelParts:

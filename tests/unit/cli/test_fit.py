@@ -45,7 +45,9 @@ def test_fit_writes_model_and_report_and_says_what_it_does(
     assert "3-fold cross-validation" in said
     for name in ("mercer gp", "class shares only", "logistic regression", "calibrated SVC"):
         assert name in said
+    assert err.count("warning   ") == 1
     assert "warning   too short to judge" in err
+    assert "ConvergenceWarning" not in err
     assert "\x1b" not in said + err
     saved = read_model(out)
     assert saved.table is not None

@@ -43,7 +43,7 @@ def test_agrees_with_arviz() -> None:
     theirs = draws.to_arviz()
     for name in variables:
         rows = [row for row in found.table.rows if str(row[0]).split("[")[0] == name]
-        ours = np.array([row[3:] for row in rows], dtype=float).T
+        ours = np.array([row[3:7] for row in rows], dtype=float).T
         expected = [
             np.ravel(arviz.mcse(theirs, var_names=[name], method="mean")[name]),
             np.ravel(arviz.ess(theirs, var_names=[name], method="bulk")[name]),
@@ -56,7 +56,7 @@ def test_agrees_with_arviz() -> None:
 
 def test_constant_quantity_has_rhat_one_and_is_listed() -> None:
     found = diagnose(one(np.full((4, 100), 0.1)))
-    assert found.table.rows == (("x", 0.1, 0.0, 0.0, 400.0, 400.0, 1.0),)
+    assert found.table.rows == (("x", 0.1, 0.0, 0.0, 400.0, 400.0, 1.0, 1.01),)
     assert found.warnings == ()
     assert found.is_converged
 
@@ -96,7 +96,7 @@ def test_single_chain_is_judged_by_its_halves() -> None:
 def test_few_draws_give_none(n_draws: int) -> None:
     x = np.random.default_rng(7).normal(size=(2, n_draws))
     found = diagnose(one(x, energy=x))
-    assert found.table.rows[0][3:] == (None,) * 4
+    assert found.table.rows[0][3:] == (None,) * 5
     assert (found.max_rhat, found.min_ess, found.bfmi) == (None, None, ())
     assert found.warnings[0].startswith("too short to judge")
 
@@ -107,7 +107,7 @@ def test_values_that_are_not_finite_are_named(bad: float) -> None:
     x = rng.normal(size=(4, 200, 2))
     x[2, 5, 1] = bad
     found = diagnose(one(x))
-    assert found.table.rows[1] == ("x[1]", *(None,) * 6)
+    assert found.table.rows[1] == ("x[1]", *(None,) * 7)
     assert found.table.rows[0][1] is not None
     assert found.warnings[0].startswith("draws of x[1] are not finite:")
     json.dumps(found.to_dict(), allow_nan=False)
@@ -148,11 +148,11 @@ def test_weighted_draws_use_their_weights() -> None:
     x = np.array([[0.0, 1.0, 2.0, 3.0]])
     draws = Draws({"x": x}, {}, {}, ("x",), log_weights=np.log([[0.5, 0.5, 1e-300, 1e-300]]))
     found = diagnose(draws)
-    _, mean, sd, mcse, bulk, tail, rhat = found.table.rows[0]
+    _, mean, sd, mcse, bulk, tail, rhat, limit = found.table.rows[0]
     assert (mean, sd) == (pytest.approx(0.5), pytest.approx(0.5))
     assert bulk == tail == pytest.approx(2.0)
     assert mcse == pytest.approx(0.5 / np.sqrt(2.0))
-    assert rhat is None
+    assert rhat is limit is None
     assert found.warnings == ()
 
 

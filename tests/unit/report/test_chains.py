@@ -34,7 +34,7 @@ def test_diagnostics_of_a_sound_fit():
     (table,) = section.tables
     assert len(table.rows) == 29
     assert "words" in table.caption
-    assert table.columns[-1] == "R-hat"
+    assert table.columns[-2:] == ("R-hat", "its limit")
     assert all(len(row[-1].text) == len("1.000") for row in table.rows)
     assert any(point.startswith("largest R-hat: 1.0") for point in section.points)
 

@@ -213,6 +213,7 @@ class SequentialKernelClassifier(StreamClassifier):
         fitted = fit_classes(learner, X, labels, common, started, self._identity())
         self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
+        self._warn_of_convergence()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> SequentialKernelClassifier:

@@ -92,13 +92,21 @@ class Session:
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
-        """Print each warning of the package once, as a line; leave out those of others."""
-        from mercer.errors import MercerWarning
+        """Print each warning of the package once, as a line; leave out those of others.
+
+        What the diagnostics of a fit warn of is said with them, at the end (`words.diagnosed`).
+        """
+        from mercer.errors import ConvergenceWarning, MercerWarning
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        said = {str(entry.message) for entry in caught if issubclass(entry.category, MercerWarning)}
+        said = {
+            str(entry.message)
+            for entry in caught
+            if issubclass(entry.category, MercerWarning)
+            and not issubclass(entry.category, ConvergenceWarning)
+        }
         for words in sorted(said):
             self.note("warning", words)
 

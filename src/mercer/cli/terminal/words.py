@@ -25,7 +25,8 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
         return [("sampling", "no warnings, and no draws to judge")]
     if diagnostics.max_rhat is None:  # weighted particles
         return [("sampling", f"no warnings: ESS {diagnostics.min_ess:.0f}")]
-    words = f"R-hat at most {diagnostics.max_rhat:.3f}, ESS at least {diagnostics.min_ess:.0f}"
+    rhat, size = f"{diagnostics.max_rhat:.3f}", f"{diagnostics.min_ess:.0f}"
+    words = f"R-hat at most {rhat}, as chance explains; ESS at least {size}"
     if diagnostics.acceptance_rate is not None:
         words += f", acceptance {diagnostics.acceptance_rate:.2f}"
     return [("sampling", f"no warnings: {words}, no divergences")]

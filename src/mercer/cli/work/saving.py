@@ -21,8 +21,11 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     session.say("fitted", f"on {fitted.n_rows} rows in {seconds} s: {size}")
     for note in estimator.notes_:
         session.say("", note)
-    for label, words in diagnosed(estimator.diagnostics_):
-        (session.note if label == "warning" else session.say)(label, words)
+    if estimator.diagnostics_.worst_warning:
+        session.note("warning", estimator.diagnostics_.worst_warning)
+    else:
+        for label, words in diagnosed(estimator.diagnostics_):
+            session.say(label, words)
 
 
 def write_files(

@@ -258,6 +258,7 @@ class BaNKClassifier(FunctionClassifier):
         common = self._check_arguments()
         self._forget()
         self._put(fit_class_result(self, X, y, common, started))
+        self._warn_of_convergence()
         return self
 
     def _to_parts(self) -> ModelParts:
