@@ -6,7 +6,7 @@ probability of at most 1 %, over all that is judged in it (`diagnostics.FALSE_AL
 * R-hat: its law when chains agree, see `mercer.posterior.diagnostics`. Where even chains in two
   separate places could not be told from chance, the fit is too short to judge.
 * Effective sample sizes (ESS) should reach `ESS_AIM`, or a quarter of the draws where they are
-  few. An estimated ESS has a relative standard deviation of about sqrt(`ESS_NOISE` / ESS): it warns below
+  few. An estimated ESS has a relative sd of about sqrt(`ESS_NOISE` / ESS): it warns below
   aim exp(-z sqrt(`ESS_NOISE` / aim)), z the normal quantile of the level.
 * BFMI should reach `BFMI_AIM`. It is about 2 (1 - r), r the correlation of successive energies,
   which n draws give with a standard deviation of sqrt((1 - r^2) / n): it warns z such standard
