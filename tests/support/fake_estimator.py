@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.special import expit
 
+from mercer.estimation.cross_validate import Result
+from mercer.estimation.tasks import CLASSIFICATION
 from mercer.kernels.base import Kernel
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
-from mercer.posterior.evaluation import Evaluation, ModelScore, Provenance
-from mercer.posterior.scores import score_classification
+from mercer.posterior.evaluation import Evaluation, Provenance
+from mercer.posterior.held_out import HeldClasses
 
 __all__ = [
     "INPUTS",
@@ -130,10 +132,11 @@ def fake_evaluation(
         ("k nearest neighbours", proba(4 * baseline_noise), 0.0341),
         ("most frequent class", often, 0.0008),
     )
-    entries = [ModelScore("GPClassifier", False, score_classification(y, model), 14.21)]
-    entries += [ModelScore(n, True, score_classification(y, p), s) for n, p, s in others]
-    how = "the test file pima_te.csv"
-    return Evaluation(how, ("no", "yes"), y, model, tuple(entries))
+    named = (("GPClassifier", model, 14.21), *others)
+    results = [Result(n, n != "GPClassifier", (HeldClasses(y, p),), s) for n, p, s in named]
+    found = CLASSIFICATION.evaluate("the test file pima_te.csv", ("no", "yes"), results)
+    assert isinstance(found, Evaluation)
+    return found
 
 
 def provenance() -> Provenance:

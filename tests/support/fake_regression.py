@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.posterior.evaluation import RegressionEvaluation, RegressionModelScore
+from mercer.estimation.cross_validate import Result
+from mercer.estimation.tasks import REGRESSION
+from mercer.posterior.evaluation import RegressionEvaluation
 from mercer.posterior.held_out import HeldTargets, hold
 from mercer.posterior.predictive import NormalMixture
 
@@ -33,11 +34,10 @@ def fake_regression(
 ) -> RegressionEvaluation:
     """An evaluation of such rows beside baselines, whose predictions are off by so much noise."""
     rows = held_rows(n_rows=n_rows, **model)
-    entries = [RegressionModelScore("mercer spectral", False, rows.scores(), 4.2, None)]
+    results = [Result("mercer spectral", False, (rows,), 4.2, REGRESSION)]
     for noise in baselines:
         other = held_rows(n_rows=n_rows, noise=noise)
-        gaps: NDArray[np.float64] = other.squared_errors - rows.squared_errors
-        error = float(gaps.std(ddof=1)) / math.sqrt(n_rows) if n_rows > 1 else None
-        name = f"baseline {noise:g}"
-        entries.append(RegressionModelScore(name, True, other.scores(), 0.1, error))
-    return RegressionEvaluation("4-fold cross-validation", rows, tuple(entries))
+        results.append(Result(f"baseline {noise:g}", True, (other,), 0.1, REGRESSION))
+    found = REGRESSION.evaluate("4-fold cross-validation", (), results)
+    assert isinstance(found, RegressionEvaluation)
+    return found

@@ -73,10 +73,11 @@ def command(
     from joblib import cpu_count
 
     from mercer.cli.terminal.exits import StoppedError, stoppable
-    from mercer.cli.terminal.live_scores import LiveScores, advice, results_json
+    from mercer.cli.terminal.live_scores import LiveScores, advice, best_model, results_json
     from mercer.cli.terminal.session import Session
     from mercer.cli.work.contenders import make_contenders, metric_for
     from mercer.cli.work.planning import describe_table
+    from mercer.cli.work.provenance import fit_step, typed_words
     from mercer.cli.work.splitting import N_FOLDS, SMALL, cross_validation
     from mercer.cli.work.table import read_training
     from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
@@ -120,4 +121,8 @@ def command(
             session.note("warning", f"{result.name}: {result.problem}")
     words = advice(results, metric, seconds_per_model)
     session.say("advice", words)
-    session.give(results_json(results, metric, split.how, words))
+    found = best_model(results, metric)
+    step = None if found is None else fit_step(typed_words(), found[0], is_kept=found[1])
+    session.propose(step)
+    command = None if step is None else step.command
+    session.give({**results_json(results, metric, split.how, words), "next": command})

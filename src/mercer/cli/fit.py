@@ -116,7 +116,7 @@ def _fit(
 ) -> None:
     from mercer.cli.terminal.score_table import evaluation_table
     from mercer.cli.work.fitting import fit_final, refuse_unconverged, score
-    from mercer.cli.work.provenance import provenance_of
+    from mercer.cli.work.provenance import compare_step, provenance_of, typed_words
     from mercer.cli.work.saving import as_json, say_fitted, write_files
     from mercer.estimation.model_file import TableModel
     from mercer.posterior.comparison import verdict
@@ -129,6 +129,8 @@ def _fit(
     for problem in problems:
         session.note("warning", f"not scored: {problem}")
     session.say("verdict", verdict(evaluation))
+    step = compare_step(typed_words())
+    session.propose(step)
     if fitted is None:
         fitted = fit_final(plan, session)
     if is_strict:
@@ -136,5 +138,5 @@ def _fit(
     provenance = provenance_of(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
-    write_files(fitted, saved, session, out=out, report=report)
-    session.give(as_json(plan, fitted, saved, out=out, report=report))
+    write_files(fitted, saved, session, out=out, report=report, step=step)
+    session.give(as_json(plan, fitted, saved, out=out, report=report, step=step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -26,6 +27,7 @@ def command(model: Path, data: str | None, out: Path) -> None:
     from mercer.cli.terminal.words import score_words
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.prediction import score_frame
+    from mercer.cli.work.provenance import as_pair, compare_step
     from mercer.data.tables import read_frame
     from mercer.models import read_model
     from mercer.report import build_report, render, write_report
@@ -44,6 +46,10 @@ def command(model: Path, data: str | None, out: Path) -> None:
     else:
         session.say("scores", f"as stored in the model: {evaluation.how}")
     provenance = None if saved.table is None else saved.table.provenance
-    report = build_report(saved.estimator, evaluation=evaluation, provenance=provenance)
+    words = [] if provenance is None else shlex.split(provenance.command)[1:]
+    step = compare_step(words, data=data)
+    report = build_report(
+        saved.estimator, evaluation=evaluation, provenance=provenance, next_step=as_pair(step)
+    )
     write_report(out, render(report))
     session.say("report", str(out))

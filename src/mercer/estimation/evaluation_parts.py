@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -60,7 +61,7 @@ def evaluation_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any
         y_index=arrays["evaluation/y_index"],
         proba=arrays["evaluation/proba"],
         entries=tuple(
-            ModelScore(scores=Scores(**entry["scores"]), **_common(entry))
+            ModelScore(scores=Scores(**entry["scores"]), **_common(entry), **_gap_errors(entry))
             for entry in values["entries"]
         ),
     )
@@ -71,12 +72,11 @@ def _regression_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Re
     _check(rows)
     entries = []
     for entry in values["entries"]:
-        error = entry["gap_error"]
         entries.append(
             RegressionModelScore(
                 scores=_scores_from(entry["scores"]),
-                gap_error=None if error is None else float(error),
                 **_common(entry),
+                **_gap_errors({**entry, "gap_error": entry["gap_error"]}),
             )
         )
     if not entries:
@@ -95,6 +95,17 @@ def _common(entry: Mapping[str, Any]) -> dict[str, Any]:
         "is_baseline": bool(entry["is_baseline"]),
         "seconds": float(entry["seconds"]),
     }
+
+
+def _gap_errors(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Read standard errors of differences; older files lack those of classes and log scores."""
+    found: dict[str, Any] = {}
+    for name in ("gap_error", "log_score_gap_error"):
+        error = entry.get(name)
+        found[name] = None if error is None else float(error)
+        if error is not None and not 0.0 <= found[name] < math.inf:
+            raise ValueError(f"{name} is no standard error")
+    return found
 
 
 def _check(rows: HeldTargets) -> None:

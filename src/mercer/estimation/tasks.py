@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.posterior.comparison import paired_gap
 from mercer.posterior.evaluation import (
     AnyEvaluation,
     Evaluation,
@@ -149,7 +150,15 @@ class _Classification(Task):
     ) -> Evaluation:
         rows = _classes(answered[0].parts)
         entries = tuple(
-            ModelScore(each.name, each.is_baseline, self.score(each.parts), each.seconds)
+            ModelScore(
+                each.name,
+                each.is_baseline,
+                self.score(each.parts),
+                each.seconds,
+                *_gap_errors(
+                    _classes(each.parts), rows, "error_rate", is_model=each is answered[0]
+                ),
+            )
             for each in answered
         )
         names = tuple(str(label) for label in classes)
@@ -194,7 +203,7 @@ class _Regression(Task):
                 each.is_baseline,
                 self.score(each.parts),
                 each.seconds,
-                None if each is answered[0] else _gap_error(_targets(each.parts), rows),
+                *_gap_errors(_targets(each.parts), rows, "mse", is_model=each is answered[0]),
             )
             for each in answered
         )
@@ -209,10 +218,15 @@ def _targets(parts: Sequence[HeldOut]) -> HeldTargets:
     return joined([part for part in parts if isinstance(part, HeldTargets)])
 
 
-def _gap_error(other: HeldTargets, model: HeldTargets) -> float | None:
-    """Return the standard error of the difference of two mean squared errors, rows paired."""
-    gaps = other.squared_errors - model.squared_errors
-    return float(gaps.std(ddof=1)) / math.sqrt(len(gaps)) if len(gaps) > 1 else None
+def _gap_errors(
+    other: HeldOut, model: HeldOut, metric: str, *, is_model: bool
+) -> tuple[float | None, float | None]:
+    """Return standard errors of differences from the model: of ``metric`` and of the log score."""
+    if is_model:
+        return None, None
+    gaps = (paired_gap(other, model, name) for name in (metric, "log_score"))
+    first, second = (None if gap is None else gap[1] for gap in gaps)
+    return first, second
 
 
 CLASSIFICATION: Final[Task] = _Classification()

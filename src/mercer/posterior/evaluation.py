@@ -25,12 +25,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ModelScore:
-    """The held-out scores of one model or baseline on the rows of an `Evaluation`."""
+    """The held-out scores of one model or baseline on the rows of an `Evaluation`.
+
+    Attributes
+    ----------
+    name : str
+    is_baseline : bool
+    scores : Scores
+    seconds : float
+    gap_error, log_score_gap_error : float or None
+        Standard error of the difference between its error rate (its log score) and the model's,
+        over paired rows; None for the model itself, of a single row, and in files that do not
+        hold it.
+    """
 
     name: str
     is_baseline: bool
     scores: Scores
     seconds: float
+    gap_error: float | None = None
+    log_score_gap_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,9 +87,9 @@ class RegressionModelScore:
     is_baseline : bool
     scores : RegressionScores
     seconds : float
-    gap_error : float or None
-        Standard error of the difference between its mean squared error and the model's, over
-        paired rows; None for the model itself, and of a single row.
+    gap_error, log_score_gap_error : float or None
+        Standard error of the difference between its mean squared error (its log score) and the
+        model's, over paired rows; None as in `ModelScore`.
     """
 
     name: str
@@ -83,6 +97,7 @@ class RegressionModelScore:
     scores: RegressionScores
     seconds: float
     gap_error: float | None
+    log_score_gap_error: float | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.posterior.predictive import Predictive
 from mercer.posterior.regression_scores import LEVEL, RegressionScores, score_regression
-from mercer.posterior.scores import Scores, score_classification
+from mercer.posterior.scores import PROBA_FLOOR, Scores, score_classification
 
 __all__ = ["HeldClasses", "HeldOut", "HeldTargets", "hold", "joined"]
 
@@ -34,6 +34,18 @@ class HeldClasses:
     def scores(self) -> Scores:
         """Score the rows."""
         return score_classification(self.y_index, self.proba)
+
+    @property
+    def losses(self) -> Mapping[str, Array]:
+        """The scores that are means over rows, row by row: ndarrays of shape (n,)."""
+        observed = self.proba[np.arange(len(self.y_index)), self.y_index]
+        distance = np.square(self.proba - np.eye(self.proba.shape[1])[self.y_index])
+        is_pair = self.proba.shape[1] == 2
+        return {
+            "error_rate": (self.proba.argmax(axis=1) != self.y_index).astype(np.float64),
+            "log_score": -np.log(np.clip(observed, PROBA_FLOOR, 1.0)),
+            "brier_score": distance[:, 1] if is_pair else distance.sum(axis=1),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +88,24 @@ class HeldTargets:
             pit=self.pit,
             variance=self.variance,
         )
+
+    @property
+    def losses(self) -> Mapping[str, Array]:
+        """The scores that are means over rows, row by row; of the root, its influence.
+
+        The influence of a row on the root mean squared error is, to first order, its squared
+        error over twice the root, up to a constant: means of such differences have the standard
+        error of a difference of roots.
+        """
+        squares = self.squared_errors
+        root = float(np.sqrt(squares.mean()))
+        return {
+            "mse": squares,
+            "rmse": squares / (2.0 * root) + 0.5 * root if root > 0 else squares,
+            "standardized_mse": squares / self.variance,
+            "mae": np.abs(self.y - self.mean),
+            "log_score": -self.log_density,
+        }
 
     @property
     def squared_errors(self) -> Array:

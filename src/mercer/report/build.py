@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mercer.errors import UsageError
@@ -89,6 +89,7 @@ def build_report(
     evaluation: AnyEvaluation | None,
     provenance: Provenance | None,
     audit: LabelAudit | None = None,
+    next_step: tuple[str, str] = ("", ""),
 ) -> Report:
     """Put together the report of a fitted estimator.
 
@@ -103,6 +104,8 @@ def build_report(
     audit : LabelAudit, optional
         Of the labels of the training rows, for a report on them: their section then comes first,
         and absent held-out scores are no lack.
+    next_step : tuple of str
+        Words and the command after them, to run next; shown with the scores.
 
     Returns
     -------
@@ -118,9 +121,10 @@ def build_report(
         raise UsageError(f"there is no report for {kind}, only for {', '.join(_METHODS)}")
     method, draws = _METHODS[kind], estimator.posterior_
     held_out = _HELD_OUT[task_of(estimator).name]
+    is_scored = audit is None or evaluation is not None
     sections = (
         fit_section(estimator, method.describe(estimator), provenance),
-        *(held_out.sections(evaluation) if audit is None or evaluation is not None else ()),
+        *(_proposing(held_out.sections(evaluation), next_step) if is_scored else ()),
         *method.sections(estimator, audit),
         particles_section(estimator) if draws.is_weighted else chains_section(estimator),
         diagnostics_section(estimator, method.glossary),
@@ -132,6 +136,15 @@ def build_report(
     else:
         tiles = _audit_tiles(estimator, audit)
     return Report(title, _subtitle(provenance), tiles, sections)
+
+
+def _proposing(sections: tuple[Section, ...], step: tuple[str, str]) -> tuple[Section, ...]:
+    """Let the section of the scores, the first, end with what to run next."""
+    scores, *others = sections
+    sentence, command = step
+    if not command:
+        return sections
+    return (replace(scores, text=(*scores.text, sentence), command=command), *others)
 
 
 def _subtitle(provenance: Provenance | None) -> str:

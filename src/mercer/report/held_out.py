@@ -7,13 +7,19 @@ from typing import Final
 
 import numpy as np
 
-from mercer.posterior.comparison import COMPARED, error_rate_se, standing, verdict
+from mercer.posterior.comparison import (
+    COMPARED,
+    error_rate_se,
+    log_score_words,
+    standing,
+    verdict,
+)
 from mercer.posterior.coverage import COVERAGES, ErrorCoverage, error_coverage_curve
-from mercer.posterior.evaluation import Evaluation
-from mercer.posterior.scores import PROBA_FLOOR, ReliabilityCurve, reliability_curve
+from mercer.posterior.evaluation import Evaluation, ModelScore
+from mercer.posterior.scores import ReliabilityCurve, reliability_curve
 from mercer.report.figures import coverage_svg, reliability_svg
 from mercer.report.section import Cell, Figure, NamedTable, Section, Tile
-from mercer.report.words import count, duration, ordinal, percent
+from mercer.report.words import count, duration, number, percent
 
 __all__ = [
     "COMPARED",
@@ -26,6 +32,9 @@ __all__ = [
     "standing",
 ]
 
+LOG_SCORE: Final = (
+    "The log score judges the probabilities and not only the labels; lower is better."
+)
 ABSENT: Final = (
     "There are no held-out rows: nothing here says how well the model predicts rows that it has "
     "not seen. Name a test file, a test share or a number of folds when fitting to get scores."
@@ -49,11 +58,13 @@ def class_tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
     if place is not None:
         word, best = place
         note = f"{COMPARED[word]} the best baseline ({percent(best.scores.error_rate)})"
+        if best.gap_error is not None:
+            note += f", apart by {_points(best, model)} points"
     return (
         Tile(
             "Error rate",
             percent(model.scores.error_rate),
-            f"± {100 * error_rate_se(model):.1f}, {note}",
+            note if place is not None else f"± {100 * error_rate_se(model):.1f}, {note}",
             needs_attention=place is not None and place[0] == "behind",
         ),
         Tile("Log score", f"{model.scores.log_score:.3f}", "nats a row, lower is better"),
@@ -76,47 +87,55 @@ def scores_section(evaluation: Evaluation | None) -> Section:
         verdict(evaluation),
     ]
     if len(evaluation.entries) > 1:
-        text.append(_log_score_words(evaluation))
+        text.append(f"{LOG_SCORE} {log_score_words(evaluation)}")
     return Section("scores", title, tuple(text), tables=(_score_table(evaluation),))
 
 
-def _log_score_words(evaluation: Evaluation) -> str:
-    model = evaluation.entries[0]
-    scores = [entry.scores.log_score for entry in evaluation.entries]
-    observed = evaluation.proba[np.arange(len(evaluation.y_index)), evaluation.y_index]
-    losses = -np.log(np.clip(observed, PROBA_FLOOR, 1.0))
-    se = float(losses.std(ddof=1)) / math.sqrt(losses.size) if losses.size > 1 else math.inf
-    place = sum(score < model.scores.log_score for score in scores[1:]) + 1
-    best = min(evaluation.entries[1:], key=lambda entry: entry.scores.log_score)
-    return (
-        "The log score judges the probabilities and not only the labels (lower is better; nats a "
-        f"row). Here the model comes {ordinal(place)} of {len(scores)}: "
-        f"{model.scores.log_score:.3f}, with a standard error of {se:.3f}, beside "
-        f"{best.scores.log_score:.3f} of {best.name}, the best baseline."
-    )
-
-
 def _score_table(evaluation: Evaluation) -> NamedTable:
-    columns = ("model", "error rate", "± s.e.", "log score", "Brier score", "calibration", "time")
+    columns = (
+        "model", "error rate", "− model’s", "log score", "− model’s", "Brier score", "calibration",
+        "time",
+    )  # fmt: skip
+    model = evaluation.entries[0]
     lowest = _lowest(evaluation)
     rows = []
     for entry in evaluation.entries:
         s = entry.scores
         values = (s.error_rate, s.log_score, s.brier_score, s.calibration_error)
-        error, *others = (
+        error, log_score, *others = (
             Cell(text, value, text == best)
             for text, value, best in zip(_score_texts(values), values, lowest, strict=True)
         )
-        se = error_rate_se(entry)
+        gaps = _gap_cells(entry, model)
         name = entry.name if entry.is_baseline else f"{entry.name} (this model)"
         time = Cell(duration(entry.seconds), entry.seconds)
-        rows.append((Cell(name, entry.name), error, Cell(f"{100 * se:.1f}", se), *others, time))
+        cells = (error, gaps[0], log_score, gaps[1], *others, time)
+        rows.append((Cell(name, entry.name), *cells))
     caption = (
-        "The same rows for all. Lower is better; the lowest error rate, log score and Brier score "
-        "are in bold. Calibration error alone is no contest: who gives every row the same "
-        "probability can have 0. Time: fitting and predicting."
+        "The same rows for all. − model’s: less the score of the model (error rates in percentage "
+        "points), ± the standard error of this difference, rows paired. Lower is better; the "
+        "lowest error rate, log score and Brier score are in bold. Calibration error alone is no "
+        "contest: who gives every row the same probability can have 0. Time: fitting and "
+        "predicting."
     )
     return NamedTable(caption, columns, tuple(rows))
+
+
+def _gap_cells(entry: ModelScore, model: ModelScore) -> tuple[Cell, Cell]:
+    """Show how far a baseline's error rate and log score are from the model's."""
+    if entry is model or entry.gap_error is None or entry.log_score_gap_error is None:
+        return Cell("–", 0.0), Cell("–", 0.0)
+    gap = entry.scores.log_score - model.scores.log_score
+    words = f"{number(gap, 2)} ± {number(entry.log_score_gap_error, 2)}"
+    points = entry.scores.error_rate - model.scores.error_rate
+    return Cell(_points(entry, model), points), Cell(words, gap)
+
+
+def _points(entry: ModelScore, model: ModelScore) -> str:
+    """Write how much more a baseline errs than the model, in percentage points."""
+    assert entry.gap_error is not None
+    gap = 100 * (entry.scores.error_rate - model.scores.error_rate)
+    return f"{gap:.1f} ± {100 * entry.gap_error:.1f}".replace("-", "−")
 
 
 def _score_texts(values: tuple[float, ...]) -> tuple[str, ...]:

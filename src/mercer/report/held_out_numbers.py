@@ -8,7 +8,13 @@ from typing import Final
 import numpy as np
 from scipy.stats import binom
 
-from mercer.posterior.comparison import COMPARED, mse_error, regression_standing, verdict
+from mercer.posterior.comparison import (
+    COMPARED,
+    log_score_words,
+    mse_error,
+    regression_standing,
+    verdict,
+)
 from mercer.posterior.evaluation import RegressionEvaluation, RegressionModelScore
 from mercer.posterior.held_out import HeldTargets
 from mercer.posterior.interval_coverage import interval_coverage, pit_histogram
@@ -16,7 +22,7 @@ from mercer.posterior.regression_scores import LEVEL
 from mercer.report.figures import interval_coverage_svg, pit_svg, predictions_svg, residuals_svg
 from mercer.report.held_out import ABSENT
 from mercer.report.section import Cell, Figure, NamedTable, Section, Tile
-from mercer.report.words import count, duration, number, ordinal, percent
+from mercer.report.words import count, duration, number, percent
 
 __all__ = ["number_sections", "number_tiles"]
 
@@ -92,26 +98,15 @@ def _scores_section(evaluation: RegressionEvaluation) -> Section:
         verdict(evaluation),
     ]
     if len(evaluation.entries) > 1:
-        text.append(_log_score_words(evaluation))
+        text.append(f"{_LOG_SCORE[0]} {log_score_words(evaluation)} {_LOG_SCORE[1]}")
     return Section("scores", _TITLES["scores"], tuple(text), tables=(_score_table(evaluation),))
 
 
-def _log_score_words(evaluation: RegressionEvaluation) -> str:
-    model = evaluation.entries[0].scores.log_score
-    others = evaluation.entries[1:]
-    density = evaluation.rows.log_density
-    se = float(density.std(ddof=1)) / math.sqrt(len(density)) if len(density) > 1 else math.inf
-    place = sum(entry.scores.log_score < model for entry in others) + 1
-    best = min(others, key=lambda entry: entry.scores.log_score)
-    return (
-        "The log score judges the whole prediction, its spread included (lower is better; nats a "
-        f"row). Here the model comes {ordinal(place)} of {len(others) + 1}: {model:.3f}, with a "
-        f"standard error of {se:.3f}, beside {best.scores.log_score:.3f} of {best.name}, the best "
-        "baseline. A baseline that predicts a number only is given one spread for all rows, that "
-        "of its residuals on training rows it had not seen."
-    )
-
-
+_LOG_SCORE: Final = (
+    "The log score judges the whole prediction, its spread included; lower is better.",
+    "A baseline that predicts a number only is given one spread for all rows, that of its "
+    "residuals on training rows it had not seen.",
+)
 _COLUMNS: Final = (
     "model",
     "RMSE",

@@ -53,6 +53,8 @@ def spoil(name: str, values: np.ndarray):
         lambda fields, arrays: fields.pop("how"),
         lambda fields, arrays: fields["entries"].clear(),
         lambda fields, arrays: fields["entries"][0].pop("gap_error"),
+        lambda fields, arrays: fields["entries"][1].update(log_score_gap_error=-1.0),
+        lambda fields, arrays: fields["entries"][1].update(gap_error=float("inf")),
         lambda fields, arrays: fields["entries"][0]["scores"].update(other=1.0),
         lambda fields, arrays: fields["entries"][0]["scores"].update(rmse="large"),
         spoil("mean", np.zeros(3)),

@@ -50,6 +50,6 @@ def test_without_a_baseline_or_with_one_row_nothing_is_claimed() -> None:
     single = fake_regression(n_rows=1, baselines=(5.0,))
     found = regression_standing(single)
     assert found is not None
-    assert found[0] == "level"
+    assert found[0] == "unknown"
     assert "One row says nothing" in verdict(single)
     assert math.isinf(mse_error(single))

@@ -20,7 +20,7 @@ from support.fake_estimator import fake_evaluation
 
 def _entry(name, errors, n_rows, *, log_score=0.5, is_baseline=True):
     scores = Scores(n_rows, errors / n_rows, log_score, 0.2, 0.05)
-    return ModelScore(name, is_baseline, scores, 1.0)
+    return ModelScore(name, is_baseline, scores, 1.0, *((0.042, 0.01) if is_baseline else ()))
 
 
 def _evaluation(errors, baseline_errors, n_rows=200):
@@ -38,7 +38,7 @@ def test_the_standard_error_is_binomial_and_never_zero():
     assert error_rate_se(_entry("m", 0, 50)) > 0
 
 
-# two standard errors of the gap between 40 and about 56 of 200 are 0.085, that is 17 rows
+# two standard errors of the gaps are 0.084, that is 17 rows
 @pytest.mark.parametrize(
     ("errors", "baselines", "word", "best"),
     [
@@ -57,20 +57,19 @@ def test_the_verdict_against_the_best_baseline(errors, baselines, word, best):
     sentence = scores_section(evaluation).text[1]
     phrase = {"level": "level with", "ahead": "ahead of", "behind": "behind"}[word]
     assert f"the model is {phrase} the best baseline, {best}" in sentence
-    assert "standard error" in sentence
+    assert "with a standard error of 4.2 percentage points (of the difference" in sentence
     assert ("may well be chance" in sentence) == (word == "level")
 
 
-def test_the_log_score_is_ranked_with_its_standard_error():
+def test_the_log_score_is_ranked_with_the_standard_error_of_the_difference():
     evaluation = fake_evaluation()
-    model = evaluation.proba[np.arange(332), evaluation.y_index]
-    se = np.std(-np.log(model), ddof=1) / math.sqrt(332)
+    best = min(evaluation.entries[1:], key=lambda entry: entry.scores.log_score)
     text = scores_section(evaluation).text[2]
     rank = sum(
         e.scores.log_score < evaluation.entries[0].scores.log_score for e in evaluation.entries
     )
-    assert f"comes {('first', 'second', 'third')[rank]} of 5" in text
-    assert f"standard error of {se:.3f}" in text
+    assert f"takes place {rank + 1} of 5" in text
+    assert f"standard error of {best.log_score_gap_error:.3f}" in text
 
 
 def test_the_lowest_of_each_score_is_bold_and_ties_alike():
@@ -79,7 +78,8 @@ def test_the_lowest_of_each_score_is_bold_and_ties_alike():
     assert table.columns[1] == "error rate"
     assert [row[1].is_best for row in table.rows] == [True, True, False]
     assert [row[3].is_best for row in table.rows] == [True, True, True]
-    assert not any(row[5].is_best for row in table.rows)  # calibration has no winner
+    assert not any(row[6].is_best for row in table.rows)  # calibration has no winner
+    assert [row[2].text for row in table.rows] == ["–", "0.0 ± 4.2", "0.5 ± 4.2"]
     assert table.rows[0][0].text == "GPClassifier (this model)"
     assert [row[1].sort for row in table.rows] == [0.2, 0.2, 0.205]
 

@@ -18,7 +18,7 @@ def test_sections_of_an_evaluation():
     scores = sections[0]
     assert "400 rows that were not used for fitting (4-fold cross-validation)" in scores.text[0]
     assert "In squared error the model is" in scores.text[1]
-    assert "comes first of 3" in scores.text[2]
+    assert "takes place 1 of 3" in scores.text[2]
     (table,) = scores.tables
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert table.rows[0][0].text == "mercer spectral (this model)"

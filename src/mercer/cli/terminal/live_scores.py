@@ -15,10 +15,12 @@ from rich.text import Text
 from mercer.cli.terminal.score_table import digits3, duration, lowest, plain_table, shown
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import CLASSIFICATION, Task
+from mercer.posterior.comparison import paired_gap
 from mercer.posterior.digits import digits
+from mercer.posterior.held_out import HeldClasses, HeldOut, HeldTargets, joined
 from mercer.posterior.metrics import Metric, find_metric
 
-__all__ = ["LiveScores", "advice", "results_json"]
+__all__ = ["LiveScores", "advice", "best_model", "results_json"]
 
 # What a model of mercer says beyond probabilities.
 _ALSO = {
@@ -111,7 +113,7 @@ def _error_text(metric: Metric, error: float) -> str:
 def advice(results: Sequence[Result], metric: str, limit: float) -> str:
     """Say in a sentence or two which to take: mercer's best beside the best baseline.
 
-    The difference is taken fold by fold; within two standard errors the two are called level.
+    The difference is taken row by row; within two standard errors of it the two are called level.
     """
     task = results[0].task
     by = find_metric(task.metrics, metric)
@@ -134,18 +136,35 @@ def advice(results: Sequence[Result], metric: str, limit: float) -> str:
     gap, error = _difference(ours, theirs, metric)
     amount = digits3(abs(gap))
     if not by.is_pooled:
-        amount += f" ± {digits3(error)} over the folds"
+        amount += f", with a standard error of {digits3(error)} of the difference, rows paired"
     if abs(gap) <= 2 * error:
         quicker, slower = sorted((ours, theirs), key=lambda result: result.seconds)
         times = slower.seconds / max(quicker.seconds, 1e-9)
+        speed = "both take about as long"
+        if times >= 1.5:
+            speed = f"{quicker.name} is {times:.{0 if times >= 2.5 else 1}f} times as fast"
         return (
             f"{ours.name} and {theirs.name} are level in {words} (apart by {amount}): "
-            f"{quicker.name} is {times:.0f} times as fast, {ours.name} also says how sure it is"
+            f"{speed}, {ours.name} also says how sure it is"
             f"{_ALSO.get(ours.name, '')}.{ending}"
         )
     if gap < 0:
         return f"Take {ours.name}: its {words} is below that of {theirs.name} by {amount}.{ending}"
     return f"Take {theirs.name}: its {words} is below that of {ours.name} by {amount}.{ending}"
+
+
+def best_model(results: Sequence[Result], metric: str) -> tuple[str, bool] | None:
+    """Return mercer's best as ``--model`` takes it, and whether no baseline is clearly better."""
+    scored = [result for result in results if not result.problem]
+    ours = _best([result for result in scored if not result.is_baseline], metric)
+    theirs = _best([result for result in scored if result.is_baseline], metric)
+    if ours is None:
+        return None
+    name = ours.name.removeprefix("mercer ")
+    if theirs is None:
+        return name, True
+    gap, error = _difference(ours, theirs, metric)
+    return name, gap <= 2 * error
 
 
 def results_json(
@@ -178,9 +197,18 @@ def _best(results: Sequence[Result], metric: str) -> Result | None:
 
 
 def _difference(first: Result, second: Result, metric: str) -> tuple[float, float]:
-    """Return mean and standard error, over the folds, of first minus second."""
-    if math.isnan(first.mean_and_error(metric)[1]):
+    """Return first minus second and the standard error of that, rows paired."""
+    pair = _pooled(first), _pooled(second)
+    found = paired_gap(*pair, metric)
+    if found is None or found[1] is None:
         gap = first.mean_and_error(metric)[0] - second.mean_and_error(metric)[0]
         return gap, abs(gap)  # no standard error is known: never called apart
-    gaps = first.by_fold(metric) - second.by_fold(metric)
-    return float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(len(gaps)))
+    return found[0], found[1]
+
+
+def _pooled(result: Result) -> HeldOut:
+    """Return the rows of all folds, in an order that is the same for all models."""
+    classes = [part for part in result.parts if isinstance(part, HeldClasses)]
+    if classes:
+        return joined(classes)
+    return joined([part for part in result.parts if isinstance(part, HeldTargets)])

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -25,6 +25,16 @@ __all__ = ["Session"]
 
 _LABEL = 10  # width of the column of labels
 _PIPED_WIDTH = 200
+
+
+class Proposal(Protocol):
+    """A command to run next, and the words before it."""
+
+    @property
+    def sentence(self) -> str: ...
+
+    @property
+    def command(self) -> str: ...
 
 
 class _Output(Console):
@@ -58,6 +68,12 @@ class Session:
     def note(self, label: str, words: str) -> None:
         """Say one thing on standard error, so that standard output can be piped on."""
         self._say(self.err, label, words)
+
+    def propose(self, step: Proposal | None) -> None:
+        """Say what to run next: the command on a line of its own, which is not wrapped."""
+        if step is not None and not self.is_json:
+            self._say(self.out, "", step.sentence)
+            self.out.print(Text(f"{'next':<{_LABEL}}{printable(step.command)}"), soft_wrap=True)
 
     def blank(self) -> None:
         """Leave a line empty."""

@@ -1,21 +1,160 @@
-"""How to do it again: the command as typed, the seed, the versions."""
+"""How to do it again, and what to do next: commands as they can be typed, seed, versions."""
 
 from __future__ import annotations
 
 import datetime
+import importlib
 import importlib.metadata
+import itertools
+import os
 import platform
 import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
 from mercer.cli.work.fitting import Fitted, Plan
 from mercer.cli.work.table import TrainingTable
+from mercer.data.named import is_named
+from mercer.models import MODELS
 from mercer.posterior.evaluation import Provenance
 
-__all__ = ["make_provenance", "provenance_of", "versions"]
+__all__ = [
+    "NextStep",
+    "as_pair",
+    "compare_step",
+    "fit_step",
+    "make_provenance",
+    "provenance_of",
+    "typed_words",
+    "versions",
+]
 
 _PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba")
+
+
+# Options of a table that every command which learns from one takes, with the parameter of each.
+_OF_TABLE = {
+    "--task": "task",
+    "--drop": "drop",
+    "--id": "id_column",
+    "--group": "group",
+    "--missing": "missing",
+    "--seed": "seed",
+    "--set": "settings",
+    "--cv": "cv",
+}
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to run next, and why: a command as it can be pasted into a shell."""
+
+    why: str
+    command: str
+
+    @property
+    def sentence(self) -> str:
+        """The reason, as it stands before the command."""
+        return f"{self.why}, run:"
+
+
+def as_pair(step: NextStep | None) -> tuple[str, str]:
+    """Return sentence and command for a report; empty where there is nothing to propose."""
+    return ("", "") if step is None else (step.sentence, step.command)
+
+
+def typed_words() -> list[str]:
+    """Return the command line that is running, without the name of the program."""
+    return list(click.get_current_context().find_root().obj or ())
+
+
+def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep | None:
+    """Propose to compare all models on the table that a command learned from.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command line, from the name of the command on; its options of the table are kept.
+    data : str, optional
+        Another table of the same columns.
+
+    Returns
+    -------
+    NextStep or None
+        None where the table is not there, or the words are no command of mercer that fits.
+    """
+    known = _parsed(words)
+    if known is None:
+        return None
+    table = known["data"] if data is None else data
+    if not os.path.lexists(table) and not is_named(table):
+        return None
+    command = ["mercer", "compare", table, "--target", known["target"], *_table_options(known)]
+    return NextStep("To see all models and baselines on the same folds", shlex.join(command))
+
+
+def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | None:
+    """Propose to fit one model to the table of a command.
+
+    Parameters
+    ----------
+    words : sequence of str
+        As for `compare_step`.
+    model : str
+        Of ``--model``.
+    is_kept : bool
+        Whether the model is to be saved; else a report is to be written.
+    """
+    known = _parsed(words)
+    if known is None:
+        return None
+    taken: set[str] = set()
+    for entry in MODELS:
+        if entry.name == model:
+            taken |= set(entry.estimator_class()().get_params())
+    settings = [each for each in known["settings"] if each.partition("=")[0].strip() in taken]
+    options = _table_options({**known, "settings": settings})
+    command = ["mercer", "fit", known["data"], "--target", known["target"], "--model", model]
+    if is_kept:
+        end = ["--out", _free_name("model.mercer")]
+        return NextStep("To fit and save it", shlex.join([*command, *options, *end]))
+    end = ["--report", _free_name("report.html")]
+    return NextStep("To see where it errs", shlex.join([*command, *options, *end]))
+
+
+def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
+    """Return the parameters of a command line that learns from a table."""
+    if not words or words[0] not in ("fit", "compare"):
+        return None
+    command: click.Command = importlib.import_module(f"mercer.cli.{words[0]}").command
+    try:
+        context = command.make_context(words[0], list(words[1:]), resilient_parsing=True)
+    except click.ClickException:
+        return None
+    known = context.params
+    return known if known.get("data") and known.get("target") else None
+
+
+def _table_options(known: Mapping[str, Any]) -> list[str]:
+    """Write the options of the table that were given, as they are typed."""
+    defaults = {"task": "auto", "missing": "error", "seed": 0}
+    words: list[str] = []
+    for option, name in _OF_TABLE.items():
+        value = known.get(name)
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if one is not None and one != defaults.get(name):
+                words += [option, str(one)]
+    return words
+
+
+def _free_name(name: str) -> str:
+    """Return the name of a file that is not there yet."""
+    stem, suffix = os.path.splitext(name)
+    names = (f"{stem}{'' if k == 1 else f'-{k}'}{suffix}" for k in itertools.count(1))
+    return next(each for each in names if not os.path.lexists(each))
 
 
 def versions() -> tuple[tuple[str, str], ...]:
@@ -53,7 +192,6 @@ def make_provenance(
     notes: tuple[str, ...],
 ) -> Provenance:
     """Put together what a model file keeps of its making."""
-    typed = click.get_current_context().find_root().obj or ()
     return Provenance(
         source=table.source,
         target=target,
@@ -61,7 +199,7 @@ def make_provenance(
         n_inputs=table.X.shape[1],
         input_names=table.encoder.feature_names,
         notes=notes,
-        command=shlex.join(["mercer", *typed]),
+        command=shlex.join(["mercer", *typed_words()]),
         seed=seed,
         seconds=seconds,
         created=datetime.date.today().isoformat(),

@@ -9,6 +9,7 @@ from mercer.cli.terminal.score_table import duration
 from mercer.cli.terminal.session import Session
 from mercer.cli.terminal.words import diagnosed, evaluation_json
 from mercer.cli.work.fitting import Fitted, Plan
+from mercer.cli.work.provenance import NextStep, as_pair
 from mercer.estimation.model_file import TableModel, write_model
 
 __all__ = ["as_json", "say_fitted", "write_files"]
@@ -29,7 +30,13 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
 
 
 def write_files(
-    fitted: Fitted, saved: TableModel, session: Session, *, out: Path | None, report: Path | None
+    fitted: Fitted,
+    saved: TableModel,
+    session: Session,
+    *,
+    out: Path | None,
+    report: Path | None,
+    step: NextStep | None,
 ) -> None:
     """Write what was asked for; the model first, so that nothing can lose a long fit."""
     if out is not None:
@@ -41,7 +48,9 @@ def write_files(
         from mercer.report import build_report, render, write_report
 
         provenance, evaluation = saved.provenance, saved.evaluation
-        built = build_report(fitted.estimator, evaluation=evaluation, provenance=provenance)
+        built = build_report(
+            fitted.estimator, evaluation=evaluation, provenance=provenance, next_step=as_pair(step)
+        )
         write_report(report, render(built))
         session.say("report", str(report))
     if out is None and report is None:
@@ -49,7 +58,13 @@ def write_files(
 
 
 def as_json(
-    plan: Plan, fitted: Fitted, saved: TableModel, *, out: Path | None, report: Path | None
+    plan: Plan,
+    fitted: Fitted,
+    saved: TableModel,
+    *,
+    out: Path | None,
+    report: Path | None,
+    step: NextStep | None,
 ) -> dict[str, object]:
     """Return the result as JSON can hold it."""
     provenance = saved.provenance
@@ -61,6 +76,7 @@ def as_json(
         "n_rows": fitted.n_rows,
         "inputs": list(provenance.input_names),
         "notes": list(provenance.notes),
+        "next": None if step is None else step.command,
         "evaluation": None if saved.evaluation is None else evaluation_json(saved.evaluation),
         "diagnostics": fitted.estimator.diagnostics_.to_dict(),
         "seconds": fitted.seconds,

@@ -38,6 +38,8 @@ def test_advice_names_the_better_one() -> None:
     level = advice([OURS, result("svc", 0.7)], "log_score", 60)
     assert "level" in level
     assert "svc is 30 times as fast" in level
+    same = advice([OURS, result("svc", 0.7, seconds=29.0)], "log_score", 60)
+    assert "both take about as long" in same
 
 
 def test_advice_when_something_is_missing() -> None:
@@ -112,8 +114,8 @@ def test_advice_on_numbers_by_any_metric(metric: str) -> None:
 
 
 def test_pairs_of_folds_tell_apart_what_their_spread_hides() -> None:
-    """The mutant, another order of the folds of one of them, must hide the difference."""
-    near = number_result("forest", 0.3)
+    """The mutant, another order of the rows of one of them, must hide the difference."""
+    near = number_result("forest", 0.5)
     assert advice([SPECTRAL, near], "rmse", 60).startswith("Take mercer spectral")
     mutant = Result("forest", True, tuple(reversed(near.parts)), 1.0, REGRESSION)
     assert "level" in advice([SPECTRAL, mutant], "rmse", 60)
