@@ -1,7 +1,7 @@
-"""Digests of what every estimator and command gives: the proof that a change of the house moves no bit.
+"""Digests of what estimators and commands give: the proof that a move changes no bit.
 
-``cd tests; python -m support.digests > before.txt`` before a move, the same after it, and a diff: each
-line is a name and a SHA-256. Files and reports are taken without times, versions and paths.
+``cd tests; python -m support.digests > before.txt`` before a move, the same after it, and a diff:
+each line is a name and a SHA-256. Files and reports are taken without times, versions and paths.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Any
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np
+import numpy as np  # noqa: E402
 
-import mercer
-from mercer.cli.main import main
-from mercer.posterior.container import read_container
+import mercer  # noqa: E402
+from mercer.cli.main import main  # noqa: E402
+from mercer.posterior.container import read_container  # noqa: E402
 
 QUICK = {"n_draws": 12, "n_warmup": 12, "n_chains": 2, "random_state": 3, "progress": False}
 PARTICLES = {"n_particles": 20, "random_state": 3, "progress": False}
 SPECTRAL = {**QUICK, "n_frequencies": 12}
 _CHANGING = re.compile(
-    r"/tmp/[^\s\"'<]*|\d+(\.\d+)?(e-?\d+)? ?(ms|s|min|h|CPU seconds|seconds)\b|\d{4}-\d\d-\d\d[T ]?[\d:.Z+]*"
+    r"/tmp/[^\s\"'<]*|\d+(\.\d+)?(e-?\d+)? ?(ms|s|min|h|CPU seconds|seconds)\b|\d{4}-\d\d-\d\d[T ]?[\d:.Z+]*"  # noqa: E501
 )
 
 
@@ -168,7 +168,10 @@ def of_commands(folder: Path) -> Iterator[tuple[str, str]]:
         yield f"{title}: inspect", said("inspect", model)
         report.unlink()
     yield "command audit", said("audit", data, "--target", "label", "--drop", "number", *tiny)
-    yield "command stream", said("stream", data, "--target", "number", "--drop", "label", *particles)
+    yield (
+        "command stream",
+        said("stream", data, "--target", "number", "--drop", "label", *particles),
+    )
     yield "command datasets", said("datasets")
 
 
@@ -188,7 +191,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as name:
         for source in (of_estimators, of_commands):
             for title, found in source(Path(name)):
-                print(f"{title}: {found}", flush=True)
+                print(f"{title}: {found}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

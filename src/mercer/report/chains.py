@@ -106,9 +106,9 @@ def _chains_text(diagnostics: Diagnostics) -> tuple[str, ...]:
         "R-hat compares the chains with each other: it is 1 when they agree. Its limit is wider "
         "the fewer independent draws there are; chains that agree pass any of the limits in at "
         "most 1 % of all fits. The effective sample size (ESS) is how many independent draws these "
-        "are worth: bulk for means, tail for the ends of intervals; 400 is wanted, or a quarter of the "
-        "draws where they are few. The Monte Carlo standard error (mcse) is how far a mean may be "
-        "off because there are finitely many draws.",
+        "are worth: bulk for means, tail for the ends of intervals; 400 is wanted, or a quarter of "
+        "the draws where they are few. The Monte Carlo standard error (mcse) is how far a mean may "
+        "be off because there are finitely many draws.",
     )
 
 
