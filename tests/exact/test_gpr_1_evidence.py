@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+from mercer.gp.regression import evidence as evidence_module
 from mercer.gp.regression.model import NOISE_FLOOR, RegressionPosterior, whole_noise_variance
 from support.mutants import drop_noise_gradient
 from support.process_fits import process_posterior, process_thetas
@@ -35,7 +36,8 @@ def _scikit_learn(model: RegressionPosterior, theta: np.ndarray, smoothness: flo
     scale, variance = np.exp(-0.5 * theta[1:-1]), float(np.exp(theta[0]))
     whole = float(whole_noise_variance(np.exp(theta[0]), theta[-1]))
     shape = RBF(scale) if smoothness == np.inf else Matern(scale, nu=smoothness)
-    kernel = ConstantKernel(variance) * shape + WhiteKernel(whole)
+    intercept = ConstantKernel(model.intercept_variance, "fixed")
+    kernel = ConstantKernel(variance) * shape + WhiteKernel(whole) + intercept
     reference = GaussianProcessRegressor(kernel, alpha=1e-300, optimizer=None)
     reference.fit(model.X, model.y)
     evidence, own = reference.log_marginal_likelihood(reference.kernel_.theta, True)
@@ -73,6 +75,13 @@ def test_gpr_1_scikit_learn(n: int, d: int, kernel: str) -> None:
     evidence, gradient = errors(n, d, kernel)
     assert evidence < 1e-8
     assert gradient < 1e-8
+
+
+def test_gpr_1_scikit_learn_sees_the_intercept_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    factor = evidence_module.noisy_factor
+    monkeypatch.setattr(evidence_module, "noisy_factor", lambda K, s2, out, v: factor(K, s2, out))
+    with pytest.raises(AssertionError):
+        errors(30, 1, "rbf")
 
 
 def test_gpr_1_scikit_learn_sees_the_noise_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

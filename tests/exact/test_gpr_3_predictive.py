@@ -27,6 +27,7 @@ def reference(model: GPRegressor) -> tuple[GaussianProcessRegressor, float]:
     draws = model.posterior_
     scale = np.exp(-0.5 * draws.flat("log_weight")[0])
     kernel = ConstantKernel(np.exp(draws.flat("log_signal_variance")[0])) * RBF(scale)
+    kernel += ConstantKernel(1.0)  # the intercept
     noise = (model.noise_std_ / model.target_scale_) ** 2
     process = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
     return process.fit(model._X, model._y), noise
@@ -59,7 +60,7 @@ def test_gpr_3_scikit_learn_sees_the_factor_without_noise(
     model: GPRegressor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     factor = predict.noisy_factor
-    monkeypatch.setattr(predict, "noisy_factor", lambda K, s2, out: factor(K, 0.5 * s2, out))
+    monkeypatch.setattr(predict, "noisy_factor", lambda K, s2, out, v: factor(K, 0.5 * s2, out, v))
     assert law_error(model) > 1e-4
 
 

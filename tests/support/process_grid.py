@@ -20,8 +20,9 @@ class ProcessGrid:
     def of(cls, model: RegressionPosterior, size: int, half_width: float) -> ProcessGrid:
         """So many prior standard deviations either way.
 
-        One eigendecomposition of the correlations for each w: then C has eigenvalues
-        v0 lambda + s2 and y its coordinates, whatever v0 and s2.
+        One eigendecomposition of the correlations for each w: without the intercept C has
+        eigenvalues v0 lambda + s2, and y and 1 their coordinates, whatever v0 and s2; the
+        intercept adds a matrix of rank one.
         """
         span = np.linspace(-half_width, half_width, size)
         prior = model.prior
@@ -34,7 +35,11 @@ class ProcessGrid:
             values, vectors = np.linalg.eigh(np.exp(-0.5 * np.exp(log_w) * squares))
             spectrum = v0 * np.maximum(values, 0.0) + noise
             terms = (vectors.T @ model.y) ** 2 / spectrum + np.log(spectrum)
-            log_density[:, k] = -0.5 * terms.sum(axis=2)
+            of_y, of_one = vectors.T @ model.y, vectors.T @ np.ones(len(model.y))
+            gain = model.intercept_variance * (of_one**2 / spectrum).sum(axis=2)
+            pull = model.intercept_variance * (of_one * of_y / spectrum).sum(axis=2) ** 2
+            rank_one = np.log1p(gain) - pull / (1.0 + gain)
+            log_density[:, k] = -0.5 * (terms.sum(axis=2) + rank_one)
         z = 0.5 * span**2
         log_density -= z[:, None, None] + z[:, None] + z
         weights = np.exp(log_density - log_density.max())

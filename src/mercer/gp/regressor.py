@@ -40,9 +40,10 @@ Array = NDArray[np.float64]
 class GPRegressor(ProcessRegressor, GPEstimator):
     """Regression by a Gaussian process, with hybrid Monte Carlo over hyperparameters.
 
-    The target is a function plus normal noise. The function has a covariance with one weight per
-    input (automatic relevance determination) and is integrated out exactly; the log parameters of
-    the covariance and of the noise are drawn from their posterior. Predictions average over draws.
+    The target is an intercept, a function and normal noise. The function has a covariance with one
+    weight per input (automatic relevance determination); it and the intercept are integrated out
+    exactly, and the log parameters of the covariance and of the noise are drawn from their
+    posterior. Predictions average over draws.
 
     Parameters
     ----------
@@ -60,7 +61,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
         N(1, 3^2), log weights ~ N(-1 - log d, 2^2), log variance of the noise ~ N(-3, 3^2).
-        "paper": N(-3, 3^2) for all. A mapping of kinds to mean and standard deviation of the
+        The intercept is N(0, 1), targets being centred by their mean. "paper": N(-3, 3^2) for all
+        log parameters, no intercept. A mapping of kinds to mean and standard deviation of the
         logarithm, such as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance,
         weight, shape, period, frequency, noise.
     n_leapfrog : int or None, default=None
@@ -252,7 +254,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Xs, ys = Xs[rows], ys[rows]
         fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)
         notes = (*notes, *fitted.notes)
-        self._set_fitted(Xs, ys, target, fitted.draws, fitted.diagnostics, notes)
+        intercept = settings.intercept_variance
+        self._set_fitted(Xs, ys, target, intercept, fitted.draws, fitted.diagnostics, notes)
         self._warn_of_convergence()
         return self
 
@@ -260,6 +263,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         parts = parts_of(self, self._X, self._y)
         parts.fields["target_centre"] = self.target_centre_
         parts.fields["target_scale"] = self.target_scale_
+        parts.fields["intercept_variance"] = self._functions.intercept_variance
         return parts
 
     @classmethod
@@ -267,9 +271,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         model = cls(**parts.params)
         model._check_arguments()
         model._set_kernel(len(parts.fields["labels_of_inputs"]))
-        common, X, y, target = restore(parts, model.kernel_)
+        common, X, y, target, intercept = restore(parts, model.kernel_)
         common.put_into(model)
-        model._set_fitted(X, y, target, common.draws, common.diagnostics, common.notes)
+        model._set_fitted(X, y, target, intercept, common.draws, common.diagnostics, common.notes)
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -294,6 +298,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         X: Array,
         y: Array,
         target: TargetScale,
+        intercept_variance: float,
         draws: Draws,
         diagnostics: Diagnostics,
         notes: tuple[str, ...],
@@ -301,7 +306,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._y = y
         self.target_centre_, self.target_scale_ = target.centre, target.scale
         self._set_posterior(X, draws, diagnostics, notes)
-        self._functions = function_draws(draws, X, self.kernel_)
+        self._functions = function_draws(draws, X, self.kernel_, intercept_variance)
         self.noise_std_ = float(np.sqrt(self._functions.noise_variance).mean()) * target.scale
         best = int(np.argmax(draws.flat("log_density")))
         log_evidence = float(draws.flat("log_evidence")[best])

@@ -25,6 +25,12 @@ __all__ = ["RegressionSettings", "fit_regression"]
 Array = NDArray[np.float64]
 
 _NOISE_START = -2.0
+# Of an intercept, in squared standard deviations of the target. The target is centred by the mean
+# of the same rows: to take that mean for known would make intervals of n rows too narrow, by about
+# 1/n of their width (the mean's own error, and the degree of freedom that it costs the variance).
+# As the mean lies within 1 / sqrt(n) of that of the law, 1 is nearly flat, at any n; and a variance
+# that is no larger than the target's own does not blow up predictions far from all rows.
+_INTERCEPT_VARIANCE = 1.0
 # Of all log weights, from one start of a search to the next: length scales down to a fiftieth.
 _SHIFTS = (0.0, 3.0, 5.5, 8.0)
 
@@ -46,7 +52,13 @@ class RegressionSettings:
     def as_options(self) -> dict[str, Any]:
         """Return the options that the draws depend on, as JSON can hold them."""
         own = self.common.as_options("GPRegressor")
-        return {**own, "log_noise_variance": self.log_noise_variance}
+        noise, intercept = self.log_noise_variance, self.intercept_variance
+        return {**own, "log_noise_variance": noise, "intercept_variance": intercept}
+
+    @property
+    def intercept_variance(self) -> float:
+        """Prior variance of the intercept; the paper has none."""
+        return 0.0 if self.common.prior == "paper" else _INTERCEPT_VARIANCE
 
     def posterior(self, X: Array, y: Array) -> RegressionPosterior:
         """Return the posterior of the hyperparameters, with its prior and its starts.
@@ -63,7 +75,8 @@ class RegressionSettings:
             mean, std = noise_prior(d, self.common.prior)
             prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))
             starts = [np.append(each, _NOISE_START) for each in starts]
-        return RegressionPosterior(X, y, kernel, prior, tuple(starts), self.log_noise_variance)
+        noise, intercept = self.log_noise_variance, self.intercept_variance
+        return RegressionPosterior(X, y, kernel, prior, tuple(starts), noise, intercept)
 
 
 def fit_regression(

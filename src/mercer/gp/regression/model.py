@@ -50,6 +50,8 @@ class RegressionPosterior:
         Where searches begin; the paper's chain begins at the first.
     log_noise_variance : float or None
         Where it is known; None where it is the last of theta.
+    intercept_variance : float
+        Prior variance of an intercept, which is integrated out; 0: there is none.
     """
 
     X: Array
@@ -58,6 +60,7 @@ class RegressionPosterior:
     prior: NormalPrior
     starts: tuple[Array, ...]
     log_noise_variance: float | None = None
+    intercept_variance: float = 0.0
     workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +82,8 @@ class RegressionPosterior:
         noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
         K = self.kernel.gram(kernel_theta, self.X, out=self.workspace.take("gram", n))
         try:
-            fit = fit_exact(K, self.y, noise, self.workspace.take("factor", n))
+            scratch = self.workspace.take("factor", n)
+            fit = fit_exact(K, self.y, noise, scratch, self.intercept_variance)
         except NumericalError:
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
         trace = float(fit.adjoint.trace())
@@ -104,7 +108,7 @@ class RegressionPosterior:
     def _extra(self, dual_coef: Array, noise: float, log_evidence: float) -> dict[str, Array]:
         return {
             "dual_coef": dual_coef,
-            "f": self.y - noise * dual_coef,  # K a = y - s2 a
+            "f": self.y - noise * dual_coef,  # (K + v 11') a = y - s2 a
             "log_evidence": np.asarray(log_evidence),
         }
 

@@ -1,8 +1,9 @@
 """Predictions of a GP regressor: one draw after the other, blocks of rows within.
 
 Given a draw of the hyperparameters the function at new rows is normal: mean k'a, variance
-k** - |L^-1 k|^2 with L L' = K + s2 I. The mean is averaged over all draws, whose a are kept; of
-the spread, which takes a factorisation for each draw, over 256 draws at most, evenly spaced.
+k** - |L^-1 k|^2 with L L' = K + s2 I, every covariance with the prior variance of the intercept
+added. The mean is averaged over all draws, whose a are kept; of the spread, which takes a
+factorisation for each draw, over 256 draws at most, evenly spaced.
 
 Cost, n training and m new rows: the mean O(n m) a draw, the spread O(n^3 + n^2 m) a draw. Memory
 is two n x n arrays and a block of rows, however many draws there are.
@@ -47,6 +48,8 @@ class FunctionDraws:
     noise_variance : ndarray of shape (S,)
         With its floor.
     dual_coef : ndarray of shape (S, n)
+    intercept_variance : float
+        Prior variance of the intercept, which is part of the function; 0: there is none.
     """
 
     X: Array
@@ -54,6 +57,7 @@ class FunctionDraws:
     theta: Array
     noise_variance: Array
     dual_coef: Array
+    intercept_variance: float = 0.0
 
     @cached_property
     def of_spread(self) -> NDArray[np.int64]:
@@ -67,7 +71,7 @@ class FunctionDraws:
         with threadpool_limits(limits=1, user_api="blas"):
             for theta, a in zip(self.theta, self.dual_coef, strict=True):
                 for rows in _blocks(len(X)):
-                    total[rows] += self.kernel.cross_gram(theta, X[rows], self.X) @ a
+                    total[rows] += self._cross(theta, X[rows]) @ a
         return total / len(self.theta)
 
     def moments(self, X: Array) -> tuple[Array, Array]:
@@ -79,13 +83,14 @@ class FunctionDraws:
             for c, i in enumerate(chosen):
                 theta = self.theta[i]
                 K = self.kernel.gram(theta, self.X, out=scratch.take("gram", n))
-                L = noisy_factor(K, self.noise_variance[i], scratch.take("factor", n))
+                L = self._factor(i, K, scratch)
                 for rows in _blocks(len(X)):
-                    cross = self.kernel.cross_gram(theta, X[rows], self.X)
+                    cross = self._cross(theta, X[rows])
                     V = solve_lower(L, cross.T)
                     explained = np.einsum("ij,ij->j", V, V)
                     means[c, rows] = cross @ self.dual_coef[i]
-                    variances[c, rows] = self.kernel.diagonal(theta, X[rows]) - explained
+                    prior = self.kernel.diagonal(theta, X[rows]) + self.intercept_variance
+                    variances[c, rows] = prior - explained
         np.maximum(variances, 0.0, out=variances)
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
@@ -104,21 +109,32 @@ class FunctionDraws:
             for i in np.unique(chosen):
                 theta = self.theta[i]
                 K = self.kernel.gram(theta, together, out=scratch.take("gram", len(together)))
-                mean = K[n:, :n] @ self.dual_coef[i]
-                room = scratch.take("factor", len(together))
-                L = np.tril(noisy_factor(K, self.noise_variance[i], room)[n:, n:])
+                mean = (K[n:, :n] + self.intercept_variance) @ self.dual_coef[i]
+                L = np.tril(self._factor(i, K, scratch)[n:, n:])
                 mine = chosen == i
                 drawn[mine] = mean + noise[mine] @ L.T
         return drawn
 
+    def _cross(self, theta: Array, X: Array) -> Array:
+        """Covariance of the function at rows X (m, d) and at the training rows, (m, n)."""
+        cross = self.kernel.cross_gram(theta, X, self.X)
+        cross += self.intercept_variance
+        return cross
 
-def function_draws(draws: Draws, X: Array, kernel: Kernel) -> FunctionDraws:
+    def _factor(self, i: int, K: Array, scratch: Workspace) -> Array:
+        room = scratch.take("factor", len(K))
+        return noisy_factor(K, self.noise_variance[i], room, self.intercept_variance)
+
+
+def function_draws(
+    draws: Draws, X: Array, kernel: Kernel, intercept_variance: float = 0.0
+) -> FunctionDraws:
     """Take what predictions need out of the draws of a fit to standardised rows X (n, d)."""
     values = {name: draws.flat(name) for name in draws.variables}
     theta = stacked_parameters(kernel, values)
     signal = np.array([kernel.diagonal(each, X).mean() for each in theta])
     noise = whole_noise_variance(signal, values["log_noise_variance"])
-    return FunctionDraws(X, kernel, theta, noise, draws.flat("dual_coef"))
+    return FunctionDraws(X, kernel, theta, noise, draws.flat("dual_coef"), intercept_variance)
 
 
 def _blocks(n: int) -> list[slice]:

@@ -21,8 +21,17 @@ __all__ = ["restore"]
 Array = NDArray[np.float64]
 
 
-def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, TargetScale]:
-    """Put a regressor together again: what is common, standardised rows, targets, their scale.
+def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, TargetScale, float]:
+    """Put a regressor together again.
+
+    Returns
+    -------
+    common : Common
+    X, y : ndarray
+        Standardised rows and targets.
+    target : TargetScale
+    intercept_variance : float
+        0 in files of versions that had no intercept.
 
     Raises
     ------
@@ -34,12 +43,14 @@ def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, Ta
     centre, scale = float(parts.fields["target_centre"]), float(parts.fields["target_scale"])
     require(math.isfinite(centre) and 0.0 < scale < math.inf, "centre and scale of the target")
     require(bool((np.abs(y) <= 1.01 * math.sqrt(n)).all()), "targets")  # they are standardised
+    intercept = float(parts.fields.get("intercept_variance", 0.0))
+    require(0.0 <= intercept <= 1.0, "variance of the intercept")
     log_parameters = {**shapes_of_parameters(kernel, d), "log_noise_variance": ()}
     shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
     check_draws(common.draws, shapes, tuple(log_parameters))
     # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
-    functions = function_draws(common.draws, X, kernel)
+    functions = function_draws(common.draws, X, kernel, intercept)
     signal = np.array([kernel.diagonal(theta, X).mean() for theta in functions.theta])
     largest = (np.abs(functions.dual_coef).max(axis=1) * (1.0 + signal)).max()
     require(bool(largest <= 1.01 * np.linalg.norm(y) / NOISE_FLOOR), "draws of dual_coef")
-    return common, X, y, TargetScale(centre, scale)
+    return common, X, y, TargetScale(centre, scale), intercept

@@ -16,7 +16,8 @@ def functions(count: int) -> tuple[FunctionDraws, np.ndarray]:
     model, thetas = process_posterior(15, 2), process_thetas(2, count)
     points = [model.evaluate(theta) for theta in thetas]
     dual_coef = np.array([point.extra["dual_coef"] for point in points])
-    own = FunctionDraws(model.X, model.kernel, thetas[:, :3], np.exp(thetas[:, 3]), dual_coef)
+    noise, intercept = np.exp(thetas[:, 3]), model.intercept_variance
+    own = FunctionDraws(model.X, model.kernel, thetas[:, :3], noise, dual_coef, intercept)
     return own, model.y
 
 
@@ -25,10 +26,10 @@ def test_moments_against_dense_solves() -> None:
     means, variances = own.moments(Z)
     assert means.shape == variances.shape == (7, 4)
     for s in range(4):
-        K = own.kernel.gram(own.theta[s], own.X) + own.noise_variance[s] * np.eye(15)
-        k = own.kernel.cross_gram(own.theta[s], Z, own.X)
+        K = own.kernel.gram(own.theta[s], own.X) + own.noise_variance[s] * np.eye(15) + 1.0
+        k = own.kernel.cross_gram(own.theta[s], Z, own.X) + 1.0
         np.testing.assert_allclose(means[:, s], k @ np.linalg.solve(K, y), rtol=1e-4, atol=1e-4)
-        expected = np.exp(own.theta[s, 0]) - np.sum(k.T * np.linalg.solve(K, k.T), axis=0)
+        expected = np.exp(own.theta[s, 0]) + 1.0 - np.sum(k.T * np.linalg.solve(K, k.T), axis=0)
         np.testing.assert_allclose(variances[:, s], expected, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(own.expected(Z), means.mean(axis=1), rtol=1e-10)
 
@@ -58,7 +59,7 @@ def test_sampled_targets_come_from_one_function_a_draw() -> None:
     drawn = own.sample(np.random.default_rng(0), twice, 3000)
     noise, v0 = own.noise_variance.mean(), np.exp(own.theta[:, 0]).mean()
     assert np.var(drawn[:, 0] - drawn[:, 1]) == pytest.approx(2.0 * noise, rel=0.2)
-    assert np.var(drawn[:, 0]) == pytest.approx(v0 + noise, rel=0.2)
+    assert np.var(drawn[:, 0]) == pytest.approx(v0 + 1.0 + noise, rel=0.2)
 
 
 def test_what_predictions_need_comes_from_the_draws() -> None:
