@@ -1,4 +1,4 @@
-"""``python -m reproduce [SCENARIO...] [--cache FOLDER]``: run scenarios and write their records.
+"""``python -m reproduce [SCENARIO...] [--cache FOLDER] [--seconds S]``: write records.
 
 Long scenarios keep what they have measured in the folder, and go on from there: `cells`.
 """
@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from reproduce import scenarios
-from reproduce.cells import VARIABLE
+from reproduce.cells import SECONDS, VARIABLE
 from reproduce.record import write_record
 
 
@@ -26,9 +26,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m reproduce")
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
     parser.add_argument("--cache", metavar="FOLDER")
+    parser.add_argument("--seconds", type=float, help="of CPU time, for coverage-v1")
     options = parser.parse_args(arguments)
     if options.cache:
         os.environ[VARIABLE] = options.cache
+    if options.seconds is not None:
+        os.environ[SECONDS] = str(options.seconds)
     names = options.names
     known = [m.name for m in pkgutil.iter_modules(scenarios.__path__)]
     wanted = [name.replace("-", "_") for name in names] or known

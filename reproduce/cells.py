@@ -7,6 +7,7 @@ without it cells are kept in memory only. Delete the file when the code that is 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
@@ -16,9 +17,11 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-__all__ = ["VARIABLE", "measured"]
+__all__ = ["SECONDS", "VARIABLE", "measured"]
 
 VARIABLE = "MERCER_BENCH_CACHE"
+#: CPU seconds after which scenarios that can stop begin nothing more.
+SECONDS = "MERCER_BENCH_SECONDS"
 
 Cell = tuple[Any, ...]
 
@@ -29,6 +32,7 @@ def measured(
     measure: Callable[..., list[dict[str, Any]]],
     *,
     n_jobs: int = 1,
+    seconds: float | None = None,
 ) -> list[dict[str, Any]]:
     """Rows of all cells, in their order; those that are in the file are not measured again.
 
@@ -42,30 +46,37 @@ def measured(
         (*cell) -> rows, that is dictionaries of strings and numbers.
     n_jobs : int
         Cells measured at a time, in processes: where rows hold no times.
+    seconds : float or None
+        No cell is begun after so much CPU time of this process; rows of those that were never
+        measured are left out. With one job only.
     """
     folder = os.environ.get(VARIABLE)
     path = Path(folder) / f"{scenario}.jsonl" if folder else None
     known = _read(path)
     cells = list(cells)
     new = [cell for cell in dict.fromkeys(cells) if json.dumps(cell) not in known]
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_timed)(measure, cell) for cell in new
+    begin = time.process_time()
+    in_time = itertools.takewhile(
+        lambda _: seconds is None or time.process_time() - begin < seconds, new
     )
-    for cell, (rows, seconds) in zip(new, results, strict=True):
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_timed)(measure, cell) for cell in in_time
+    )
+    for cell, rows, taken in results:
         known[json.dumps(cell)] = rows
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a") as file:
-                file.write(json.dumps({"cell": cell, "seconds": seconds, "rows": rows}) + "\n")
-    return [row for cell in cells for row in known[json.dumps(cell)]]
+                file.write(json.dumps({"cell": cell, "seconds": taken, "rows": rows}) + "\n")
+    return [row for cell in cells for row in known.get(json.dumps(cell), [])]
 
 
 def _timed(
     measure: Callable[..., list[dict[str, Any]]], cell: Cell
-) -> tuple[list[dict[str, Any]], float]:
+) -> tuple[Cell, list[dict[str, Any]], float]:
     begin = time.perf_counter()
     rows = measure(*cell)
-    return rows, round(time.perf_counter() - begin, 2)
+    return cell, rows, round(time.perf_counter() - begin, 2)
 
 
 def _read(path: Path | None) -> dict[str, list[dict[str, Any]]]:

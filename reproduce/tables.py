@@ -91,6 +91,25 @@ def _ess(metrics: dict[str, Any]) -> list[str]:
     return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
 
 
+def _coverage(metrics: dict[str, Any]) -> list[str]:
+    """Shares over all families and numbers of inputs, then the cells that are off."""
+    levels = (50, 90, 99)
+
+    def shares(row: dict[str, Any]) -> list[str]:
+        return [f"{row[f'inside_{level}']} ± {row[f'inside_{level}_se']}" for level in levels]
+
+    lines = table(
+        ["estimator", "n", "sets", *(f"in {level} %" for level in levels), "log score"],
+        [
+            [row["estimator"], row["n"], row["n_sets"], *shares(row), row["log_score"]]
+            for row in metrics["by_size"]
+        ],
+    )
+    n_cells, n_missed = len(metrics["cells"]), metrics["n_missed"]
+    said = f"Of {n_cells} cells {n_missed} are off by more than {metrics['target_points']:g} points"
+    return [*lines, "", said + " and two standard errors."]
+
+
 def _claims(name: str) -> Callable[[dict[str, Any]], list[str]]:
     def make(metrics: dict[str, Any]) -> list[str]:
         rows = [
@@ -271,6 +290,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v1", _audit),
     "sphere-active": ("sphere-active-v1", _active),
+    "coverage": ("coverage-v1", _coverage),
     **GP_TABLES,
     **BASIS_TABLES,
     **SPECTRAL_TABLES,

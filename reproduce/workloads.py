@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from mercer.kernels.squared_exponential import SquaredExponentialARD
 
 __all__ = [
     "AUDIT_DATA_V1",
+    "LAWS_V1",
     "ConeV1",
     "arm_v1",
     "audit_data_v1",
@@ -20,6 +22,7 @@ __all__ = [
     "flipped_moons_v1",
     "friedman_rows_v1",
     "gp_draw_v1",
+    "law_v1",
     "noisy_rows_v1",
     "sinc_rows_v1",
     "steady_rows_v1",
@@ -28,6 +31,8 @@ __all__ = [
 
 #: Names of the data of `audit_data_v1`.
 AUDIT_DATA_V1 = ("crabs", "pima_532", "breast_cancer", "shuttle_1500")
+#: Families of `law_v1`.
+LAWS_V1 = ("smooth", "linear", "noise", "step")
 
 
 def gp_draw_v1(
@@ -294,3 +299,29 @@ def wavy_classes_v1(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     X = rng.standard_normal((n, 3))
     f = 3.0 * np.sin(2.0 * X[:, 0]) + 2.0 * X[:, 1] * X[:, 2]
     return X, (rng.random(n) < expit(f)).astype(np.float64)
+
+
+def law_v1(
+    family: str, n: int, d: int, rng: np.random.Generator, *, is_class: bool
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Standard normal inputs (n, d), and numbers or classes 0 and 1 of a function drawn with them.
+
+    The function: "smooth", a sum of 50 cosines, all but a draw of a process of variance 1 with
+    length scale sqrt(d); "linear", of length 1 in a random direction; "noise", 0; "step", the sign
+    of a linear one. Numbers have normal noise of standard deviation .3, .5, 1 and .3; classes are
+    1 with probability 1 / (1 + exp(-3 f)).
+    """
+    X = rng.standard_normal((n, d))
+    if family == "smooth":
+        W, phase = rng.standard_normal((50, d)) / np.sqrt(d), 2.0 * np.pi * rng.random(50)
+        f = np.cos(X @ W.T + phase) @ rng.standard_normal(50) / 5.0
+    elif family == "noise":
+        f = np.zeros(n)
+    else:
+        direction = rng.standard_normal(d)
+        f = X @ direction / np.linalg.norm(direction)
+        f = np.sign(f) if family == "step" else f
+    if is_class:
+        return X, (rng.random(n) < expit(3.0 * f)).astype(np.int64)
+    noise = {"smooth": 0.3, "linear": 0.5, "noise": 1.0, "step": 0.3}[family]
+    return X, f + noise * rng.standard_normal(n)
