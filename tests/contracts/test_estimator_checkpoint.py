@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.base import RegressorMixin
 
+from mercer.atomic import locked
 from mercer.basis.classes.estimator import SequentialKernelClassifier
-from mercer.errors import ModelFileError
+from mercer.errors import ModelFileError, StorageError
 from mercer.estimation import run as estimation_run
 from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.gp.estimator import GPClassifier
@@ -239,3 +241,15 @@ def test_r6_another_version_is_refused(model, tmp_path: Path, monkeypatch) -> No
     monkeypatch.setattr(estimation_run, "mercer_version", lambda: "99.0")
     with pytest.raises(ModelFileError, match=r"this is 99\.0"):
         model(tmp_path).fit(_X, _Y)
+
+
+@each_model
+def test_r5_a_run_in_hand_is_refused_and_its_owner_named(model, tmp_path: Path) -> None:
+    """Two fits into one folder get in each other's way only where they are the same run."""
+    model(tmp_path).fit(_X, _Y)
+    (run,) = (path.parent for path in tmp_path.glob("*/run.mercer"))
+    with locked(run):
+        with pytest.raises(StorageError, match=f"in use by process {os.getpid()} "):
+            model(tmp_path).fit(_X, _Y)
+        model(tmp_path).fit(_X, 1.0 - _Y)
+    model(tmp_path).fit(_X, _Y)

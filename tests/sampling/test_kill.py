@@ -95,6 +95,18 @@ def test_r1_r2_a_signal_ends_the_process_soon(tmp_path: Path, number: int, n_job
     assert resumed == digest(sample(ToySampler(), options(), adaptation=ToyAdaptation()).draws)
 
 
+def test_workers_follow_a_parent_that_was_killed(tmp_path: Path) -> None:
+    """Ninety steps of 1 s: without that they hold its pipes for longer than is waited here."""
+    process = start("toy", tmp_path, 2, 1.0)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(2.5)  # processes of their own take a while to start
+    assert process.poll() is None
+    process.kill()
+    process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGKILL
+
+
 def test_r2_a_signal_between_steps_gives_the_chain_time_to_save(tmp_path: Path) -> None:
     process = start("slow-record", tmp_path)
     assert finish(process) == f"stopped {int(signal.SIGTERM)}"

@@ -16,6 +16,7 @@ from mercer.posterior.container import read_container, write_container
 from mercer.sampling import checkpoint
 from mercer.sampling.checkpoint import open_run
 from mercer.sampling.driver import Sampled, SamplingStoppedError, load_finished, sample
+from mercer.sampling.signals import check_stop
 from support.runs import ENTROPY, digest, identity, open_folder, options
 from support.toy_sampler import AtCall, ToyAdaptation, ToySampler
 
@@ -62,7 +63,21 @@ def test_nothing_is_done_twice(tmp_path: Path) -> None:
         run(tmp_path, AtCall(101, raise_signal(signal.SIGINT)))
     counter = AtCall(-1, lambda: None)
     run(tmp_path, counter)
-    assert counter.seen == 180 - 100
+    assert counter.seen == 180 - 101  # the step in hand was finished
+
+
+def look(number: int) -> None:
+    signal.raise_signal(number)
+    check_stop()
+
+
+@pytest.mark.parametrize("count", MOMENTS)
+def test_a_step_that_looks_is_given_up(tmp_path: Path, undisturbed: str, count: int) -> None:
+    with pytest.raises(SamplingStoppedError):
+        run(tmp_path, AtCall(count, functools.partial(look, signal.SIGINT)))
+    counter = AtCall(-1, lambda: None)
+    assert digest(run(tmp_path, counter).draws) == undisturbed
+    assert counter.seen == 180 - (count - 1)
 
 
 def test_stopped_again_and_again(tmp_path: Path, undisturbed: str) -> None:
@@ -227,3 +242,28 @@ def test_a_finished_run_needs_no_sampler(tmp_path: Path, undisturbed: str) -> No
     assert loaded.notes == (f"loaded the finished run in {folder.path}",)
     assert digest(loaded.draws) == undisturbed
     assert load_finished(options(n_draws=61, run=folder)) is None
+
+
+@pytest.mark.parametrize("name", ["chain-0.mercer", "run.mercer"])
+def test_a_damaged_file_names_the_remedy_which_works(
+    tmp_path: Path, undisturbed: str, name: str
+) -> None:
+    run(tmp_path)
+    (path,) = tmp_path.glob(f"*/{name}")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    with pytest.raises(ModelFileError, match=r"checksum.*; remove") as caught:
+        run(tmp_path)
+    assert str(path) in str(caught.value)
+    path.unlink()
+    assert digest(run(tmp_path).draws) == undisturbed
+
+
+def test_a_chain_file_without_its_arrays_names_the_remedy(tmp_path: Path) -> None:
+    run(tmp_path)
+    (path,) = tmp_path.glob("*/chain-1.mercer")
+    manifest, arrays = read_container(path)
+    manifest["n_done"] -= 1  # not finished, so that its state is asked for
+    write_container(path, manifest, {name: arrays[name] for name in arrays if "path" not in name})
+    with pytest.raises(ModelFileError, match=r"chain-1.mercer.*missing; remove this file"):
+        run(tmp_path)

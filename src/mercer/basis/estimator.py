@@ -29,7 +29,7 @@ from mercer.basis.summarise import SparseSummary, summarise
 from mercer.basis.training import fit_learner
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice, check_count
-from mercer.estimation.run import CommonArguments
+from mercer.estimation.run import CommonArguments, fitting
 from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelRegressor"]
@@ -213,6 +213,7 @@ class SequentialKernelRegressor(StreamRegressor):
             standardize=False,
         )
 
+    @fitting()
     def fit(self, X: Any, y: Any) -> SequentialKernelRegressor:
         """Learn a table in one pass, row after row.
 

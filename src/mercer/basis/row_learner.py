@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mercer.basis.arrays import Array
 from mercer.basis.scales import GivenScales
 from mercer.errors import NumericalError
-from mercer.sampling.held_interrupt import HeldInterrupt
+from mercer.sampling.signals import hold_interrupts
 
 __all__ = ["RowLearner", "Running", "RunningFilters"]
 
@@ -177,7 +177,7 @@ class RowLearner(ABC, Generic[Running, Seen]):
 
     def _learn(self, running: Running, X: Array, y: Targets, see: Callable[[Seen], Any]) -> None:
         """Learn rows; Ctrl-C is heeded after a whole one, since states are changed in place."""
-        with HeldInterrupt() as interrupt:
+        with hold_interrupts() as interrupts:
             for z, target in zip(running.standardise(X), running.scaled(y), strict=True):
                 self.is_whole = False
                 try:
@@ -188,4 +188,4 @@ class RowLearner(ABC, Generic[Running, Seen]):
                 self.sum_log_density += running.score(seen)
                 self.is_whole = True
                 see(seen)
-                interrupt.check()
+                interrupts.check()

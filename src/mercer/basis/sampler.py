@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.basis.arrays import Array
 from mercer.sampling.sampler import Sampler
+from mercer.sampling.signals import check_stop
 
 __all__ = ["BatchInfo", "BatchSampler", "BatchState", "RowFilters"]
 
@@ -80,6 +81,7 @@ class BatchSampler(Sampler[BatchState, BatchInfo]):
         first = filters.n_seen
         last = min(first + self.n_at_once, len(self.y))
         for t in range(first, last):
+            check_stop()
             filters, outlook = self.filters.learn(rng, filters, self.Z[t], self.y[t].item())
             densities[t] = outlook.log_density
         mean = float(densities[first:last].mean()) if last > first else 0.0

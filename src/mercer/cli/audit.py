@@ -73,6 +73,7 @@ def command(
     from mercer.cli.work.auditing import check_id
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.planning import FitOptions, make_plan
+    from mercer.cli.work.resuming import kept_to_this
     from mercer.cli.work.rows_out import check_format
 
     check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
@@ -89,7 +90,7 @@ def command(
         checkpoint=checkpoint,
     )
     check_id(options.table)
-    with session.warnings_as_lines(), stoppable(checkpoint):
+    with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
         plan = make_plan(options, session)
         _audit(plan, session, options.table, fdr, out=out, report=report, is_strict=strict)
 

@@ -84,6 +84,7 @@ def command(
     from mercer.cli.terminal.session import Session
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.planning import FitOptions, make_plan
+    from mercer.cli.work.resuming import kept_to_this
     from mercer.cli.work.splitting import ScoringOptions
 
     check_outputs(
@@ -100,7 +101,7 @@ def command(
         jobs=jobs,
         checkpoint=checkpoint,
     )
-    with session.warnings_as_lines(), stoppable(checkpoint):
+    with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
         plan = make_plan(options, session)
         _fit(plan, session, target=target, out=out, report=report, is_strict=strict)
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
-import signal
 import sys
-import threading
 from collections.abc import Sequence
-from types import FrameType
 
 import click
 
-from mercer.cli.terminal.exits import TerminatedError, fail, hush_output
-from mercer.cli.terminal.lost_interrupt import repeat_lost_interrupts
+from mercer.cli.terminal.exits import fail, hush_output
+from mercer.sampling.signals import StopSignals
 
 __all__ = ["cli", "main", "run"]
 
@@ -110,17 +107,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run() -> None:
-    """Entry point of the script ``mercer``."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminate)
-        repeat_lost_interrupts()
-    code = main(sys.argv[1:])
-    hush_output()
+    """Run the command line of this process, and end it."""
+    with StopSignals(manner="raise", is_program=True):
+        code = main(sys.argv[1:])
+        hush_output()
     sys.exit(code)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise TerminatedError
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,33 @@ from mercer.errors import UsageError
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import RunIdentity, open_run
-from mercer.sampling.driver import RunOptions
+from mercer.sampling.driver import RunOptions, SamplingStoppedError
+from mercer.sampling.signals import StopRequestedError, StopSignals
 
-__all__ = ["CommonArguments", "mercer_version", "run_options"]
+__all__ = ["CommonArguments", "fitting", "mercer_version", "run_options"]
+
+# What the ``fit`` of this thread has in hand.
+_IN_HAND: ContextVar[ExitStack | None] = ContextVar("in_hand", default=None)
+
+
+@contextmanager
+def fitting() -> Iterator[None]:
+    """Decorate ``fit``: signals stop it where that is safe, and its checkpoint is locked.
+
+    Both until it returns or fails. What signals did before is done again then; in other threads
+    than the main one they are left alone.
+    """
+    with ExitStack() as held:
+        before = _IN_HAND.set(held)
+        try:
+            with StopSignals(manner="patient"):
+                yield
+        except SamplingStoppedError:
+            raise
+        except StopRequestedError as error:
+            raise SamplingStoppedError(error.signal_number, None) from error
+        finally:
+            _IN_HAND.reset(before)
 
 
 @dataclass(frozen=True)
@@ -66,13 +92,20 @@ def run_options(
         Every option that the draws depend on, as JSON can hold it.
     started : float
         `time.monotonic` when ``fit`` began: ``max_seconds`` counts from there.
+
+    Raises
+    ------
+    ModelFileError
+        If the checkpoint is damaged or of another version.
+    StorageError
+        If it cannot be written, or another fit has it in hand.
     """
     entropy = entropy_of(common.random_state)
     run = None
     if common.checkpoint is not None:
         seed = None if common.random_state is None else str(entropy)
         identity = RunIdentity(data_digest, {**options, "seed": seed}, mercer_version())
-        run = open_run(Path(common.checkpoint), identity, entropy)
+        run = open_run(Path(common.checkpoint), identity, entropy, _IN_HAND.get())
         entropy = run.entropy
     deadline = None if common.max_seconds is None else started + common.max_seconds
     return RunOptions(

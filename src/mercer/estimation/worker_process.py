@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from types import FrameType
 from typing import Any
+
+from mercer.sampling.signals import StopSignals
 
 __all__ = ["Worker", "end_processes", "start_worker"]
 
@@ -48,8 +49,8 @@ def start_worker() -> Worker:
 def _work(pipe: Connection) -> None:
     """Take jobs until the parent hangs up."""
     threading.Thread(target=_follow_parent, daemon=True).start()
-    signal.signal(signal.SIGTERM, _quit)  # unwinds, so that temporary folders are removed
-    with suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
+    # SIGTERM unwinds, so that temporary folders are removed.
+    with suppress(EOFError, KeyboardInterrupt, BrokenPipeError), StopSignals(manner="raise"):
         while True:
             packed = pipe.recv_bytes()
             try:
@@ -59,10 +60,6 @@ def _work(pipe: Connection) -> None:
             except Exception as error:
                 kind, content = "error", _picklable(error)
             pipe.send((kind, content))
-
-
-def _quit(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _follow_parent() -> None:

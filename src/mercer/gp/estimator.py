@@ -16,7 +16,7 @@ from mercer.errors import UsageError
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
-from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.run import CommonArguments, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.gp.base import GPEstimator
 from mercer.gp.classification import ClassTask
@@ -215,6 +215,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
             n_chains=1,
         )
 
+    @fitting()
     def fit(self, X: ArrayLike, y: ArrayLike) -> GPClassifier:
         """Draw hyperparameters from their posterior.
 

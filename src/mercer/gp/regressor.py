@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from mercer.errors import UsageError
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_positive
-from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.run import CommonArguments, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.estimation.target_scale import TargetScale, scale_target
 from mercer.gp.base import GPEstimator
@@ -212,6 +212,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             n_chains=1,
         )
 
+    @fitting()
     def fit(self, X: ArrayLike, y: ArrayLike) -> GPRegressor:
         """Draw hyperparameters from their posterior.
 

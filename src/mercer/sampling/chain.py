@@ -16,7 +16,7 @@ from mercer.sampling.board import Board
 from mercer.sampling.checkpoint import ChainFile
 from mercer.sampling.codec import pack, unpack
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sampling.signals import StepInterruptedError, StopSignals
+from mercer.sampling.signals import StopRequestedError, StopSignals
 
 __all__ = ["Chain", "ChainPlan", "finished_chain", "run_chain"]
 
@@ -82,12 +82,14 @@ def run_chain(
         For the start and for the steps.
     """
     start, steps = rngs
-    state = sampler.init(start)
+    with signals.interruptible():
+        state = sampler.init(start)
     learned = None if adaptation is None else adaptation.init(sampler)
     chain = Chain(sampler, state, steps, learned, 0, {}, {})
     saved = None if file is None else file.load()
-    if saved is not None:
-        _restore(chain, adaptation, *saved)
+    if saved is not None and file is not None:
+        with file.remedied():
+            _restore(chain, adaptation, *saved)
         board.resume(plan.index, chain.n_done)
     n_start = chain.n_done
     info = None
@@ -96,7 +98,7 @@ def run_chain(
         try:
             with signals.interruptible():
                 outcome = chain.sampler.step(chain.rng, chain.state)
-        except StepInterruptedError:
+        except StopRequestedError:
             chain.rng.bit_generator.state = before
             break
         info = outcome[1]
@@ -184,5 +186,6 @@ def finished_chain(plan: ChainPlan, file: ChainFile) -> Chain | None:
     if saved is None or saved[0].get("n_done") != plan.n_steps:
         return None
     chain = Chain(None, None, np.random.default_rng(0), None, plan.n_steps, {}, {})
-    _restore_draws(chain, *saved)
+    with file.remedied():
+        _restore_draws(chain, *saved)
     return chain

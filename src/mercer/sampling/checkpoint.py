@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.atomic import locked
 from mercer.errors import ModelFileError, StorageError
 from mercer.posterior.container import read_container, write_container
 
@@ -62,10 +64,24 @@ class ChainFile:
         """Return manifest and arrays, or None where there is no checkpoint yet."""
         if not self.path.exists():
             return None
-        manifest, arrays = read_container(self.path)
-        if manifest.get("kind") != "chain" or manifest.get("run") != self.run:
-            raise ModelFileError(f"{self.path}: not a checkpoint of this run")
+        with self.remedied():
+            manifest, arrays = read_container(self.path)
+            if manifest.get("kind") != "chain" or manifest.get("run") != self.run:
+                raise ModelFileError(f"{self.path}: not a checkpoint of this run")
         return manifest, arrays
+
+    @contextmanager
+    def remedied(self) -> Iterator[None]:
+        """Say of a file that cannot be used what to do about it."""
+        try:
+            yield
+        except ModelFileError as error:
+            words = str(error)
+            if str(self.path) not in words:
+                words = f"{self.path}: {words}"
+            raise ModelFileError(
+                f"{words}; remove this file, and the same run draws this chain again"
+            ) from error
 
     def save(self, manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the checkpoint, whole or not at all."""
@@ -92,21 +108,38 @@ class RunFolder:
         return ChainFile(self.path / f"chain-{index}.mercer", f"{self.path.name}-{self.entropy}")
 
 
-def open_run(folder: Path, identity: RunIdentity, entropy: int) -> RunFolder:
+def open_run(
+    folder: Path, identity: RunIdentity, entropy: int, held: ExitStack | None = None
+) -> RunFolder:
     """Find the run with this identity in ``folder``, or begin one with ``entropy``.
+
+    Parameters
+    ----------
+    folder : Path
+    identity : RunIdentity
+    entropy : int
+    held : ExitStack, optional
+        The run is kept from all others until this is closed.
 
     Raises
     ------
     ModelFileError
         If the run that is there was made by another version, or its file is damaged.
     StorageError
-        If the folder cannot be made or written.
+        If the folder cannot be made or written, or another process has this run in hand.
     """
     path = folder / identity.digest
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"{path}: cannot make the checkpoint folder: {error}") from error
+    if held is not None:
+        held.enter_context(locked(path))
+    return _open_run(path, identity, entropy)
+
+
+def _open_run(path: Path, identity: RunIdentity, entropy: int) -> RunFolder:
+    """Read the file of a run, or write it."""
     run_file = path / "run.mercer"
     if not run_file.exists():
         manifest = {
@@ -118,15 +151,19 @@ def open_run(folder: Path, identity: RunIdentity, entropy: int) -> RunFolder:
         }
         write_container(run_file, manifest, {})
         return RunFolder(path, entropy, is_resumed=False)
-    manifest, _ = read_container(run_file)
+    remedy = f"remove the folder {path} to begin again"
+    try:
+        manifest, _ = read_container(run_file)
+    except ModelFileError as error:
+        raise ModelFileError(f"{error}; {remedy}") from error
     if manifest.get("version") != identity.version:
         raise ModelFileError(
             f"{run_file}: begun by mercer {manifest.get('version')}, this is {identity.version}; "
             "finish it with that version or remove the folder"
         )
     if manifest.get("kind") != "run" or manifest.get("data") != identity.data:
-        raise ModelFileError(f"{run_file}: inconsistent with the name of its folder")
+        raise ModelFileError(f"{run_file}: inconsistent with the name of its folder; {remedy}")
     try:
         return RunFolder(path, int(str(manifest["entropy"])), is_resumed=True)
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{run_file}: inconsistent, no entropy in it") from error
+        raise ModelFileError(f"{run_file}: inconsistent, no entropy in it; {remedy}") from error

@@ -6,11 +6,13 @@ It knows nothing of any model: a sampler gives it ``init``, ``step`` and ``recor
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from mercer.sampling.chain import Chain, ChainPlan, finished_chain, run_chain
 from mercer.sampling.checkpoint import ChainFile, RunFolder
 from mercer.sampling.progress import ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sampling.signals import StepInterruptedError, StopSignals
+from mercer.sampling.signals import StopRequestedError, StopSignals
 
 __all__ = [
     "End",
@@ -39,14 +41,15 @@ __all__ = [
     "sample",
 ]
 
+_TICK = 0.2  # seconds between two looks at whether the parent of a process is still there
 
-class SamplingStoppedError(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM stopped the chains; what a checkpoint folder holds can be resumed."""
+
+class SamplingStoppedError(StopRequestedError):
+    """Ctrl-C or SIGTERM stopped a fit; what a checkpoint folder holds can be resumed."""
 
     def __init__(self, number: int, folder: Path | None) -> None:
         where = "" if folder is None else f"; the state is saved in {folder}"
-        super().__init__(f"stopped by {signal.Signals(number).name}{where}")
-        self.signal_number = number
+        super().__init__(number, f"stopped by {signal.Signals(number).name}{where}")
         self.folder = folder
 
 
@@ -235,7 +238,7 @@ def _run_here(
 ) -> list[Chain]:
     chains = []
     for plan in plans:
-        if signals.received is None:
+        with suppress(StopRequestedError):  # said by whoever called
             chains.append(run_one(plan, signals))
     return chains
 
@@ -244,26 +247,44 @@ def _run_elsewhere(
     n_jobs: int, run_one: Callable[..., Chain], plans: list[ChainPlan], signals: StopSignals
 ) -> list[Chain]:
     parallel = Parallel(n_jobs=n_jobs, backend="loky")
-    calls = [delayed(_run_in_worker)(run_one, plan) for plan in plans]
+    calls = [delayed(_run_in_worker)(run_one, plan, signals.board, os.getpid()) for plan in plans]
     try:
-        chains: list[Chain] = signals.wait_for(lambda: parallel(calls))
-    except StepInterruptedError:
+        chains: list[Chain | None] = signals.wait_for(lambda: parallel(calls))
+    except StopRequestedError:
         return []
-    return chains
+    return [chain for chain in chains if chain is not None]
 
 
-def _run_in_worker(run_one: Callable[..., Chain], plan: ChainPlan) -> Chain:
+def _run_in_worker(
+    run_one: Callable[..., Chain], plan: ChainPlan, board: Board, parent: int
+) -> Chain | None:
     """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
+    _follow(parent)
     numbers = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
-    quiet = StopSignals(Board.in_memory(1))  # never entered: it installs nothing
     try:
-        chain = run_one(plan, quiet)
+        with StopSignals(board) as signals:  # installs nothing: both are ignored
+            chain = run_one(plan, signals)
+    except StopRequestedError:  # before the first step
+        return None
     finally:
         for number, handler in zip(numbers, handlers, strict=True):
             signal.signal(number, handler)
     chain.sampler = None  # holds the data, which the parent has
     return chain
+
+
+@functools.cache
+def _follow(parent: int) -> None:
+    """End this process soon after its parent, which may be killed without a chance to say so."""
+    if hasattr(os, "getppid") and parent != os.getpid():
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:  # an orphan is given to another
+        time.sleep(_TICK)
+    os._exit(1)
 
 
 def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled:

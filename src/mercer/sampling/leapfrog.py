@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.sampling.mass import Mass
+from mercer.sampling.signals import check_stop
 from mercer.sampling.target import Point, Target
 
 __all__ = ["MAX_ENERGY_ERROR", "HamiltonianTuning", "leapfrog", "log_joint"]
@@ -30,6 +31,7 @@ def leapfrog(
     target: Target, point: Point, p: Array, step_size: float, mass: Mass
 ) -> tuple[Point, Array]:
     """Half a step of the momentum, one of the position, half of the momentum; reversible."""
+    check_stop()
     p = p + 0.5 * step_size * point.gradient
     new = target.evaluate(point.position + step_size * mass.velocity(p))
     return new, p + 0.5 * step_size * new.gradient

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mercer.sampling.leapfrog import HamiltonianTuning
 from mercer.sampling.sampler import Sampler
+from mercer.sampling.signals import check_stop
 from mercer.sampling.target import Point, Target
 
 __all__ = ["Metropolis", "MetropolisInfo", "MetropolisState"]
@@ -74,6 +75,7 @@ class Metropolis(Sampler[MetropolisState, MetropolisInfo]):
         """Propose ``n_moves`` points one after the other."""
         point, total, is_accepted = state.point, 0.0, False
         for _ in range(self.n_moves):
+            check_stop()
             z = rng.standard_normal(len(point.position))
             move = self.tuning.step_size * (self.tuning.mass.factor @ z)
             proposed = self.target.evaluate(point.position + move)

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.sampling.leapfrog import MAX_ENERGY_ERROR
+from mercer.sampling.signals import check_stop
 
 __all__ = ["Trajectory", "travel"]
 
@@ -69,6 +70,7 @@ def travel(
     change = lowest = highest = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # what goes astray is refused
         for _ in range(n_leapfrog):
+            check_stop()
             p = p + 0.5 * eps * rates * gradient
             theta, p = cosine * theta + sine * p, cosine * p - sine * theta
             value, gradient = potential(theta)

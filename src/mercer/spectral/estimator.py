@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments
+from mercer.estimation.run import CommonArguments, fitting
 from mercer.posterior.table import Table
 from mercer.spectral.answers import FunctionRegressor
 from mercer.spectral.arguments import check_arguments, settings_of
@@ -201,6 +201,7 @@ class BaNKRegressor(FunctionRegressor):
             n_chains=1,
         )
 
+    @fitting()
     def fit(self, X: Any, y: Any) -> BaNKRegressor:
         """Draw the kernel and the function from their posterior.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mercer.data.source import RowSource
 from mercer.estimation.standardize import Standardizer
 from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
+from mercer.sampling.signals import check_stop
 
 __all__ = [
     "GramSum",
@@ -145,6 +146,7 @@ class MemoryRows(TrainingRows):
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Slices of the arrays."""
         for begin in range(0, len(self.X), ROWS_PER_TASK):
+            check_stop()
             rows = slice(begin, begin + ROWS_PER_TASK)
             yield self.X[rows], self.y[rows]
 
@@ -184,6 +186,7 @@ class StoredRows(TrainingRows):
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Read the source from its start."""
         for block in self.source.blocks(ROWS_PER_TASK):
+            check_stop()
             yield self._standardized(block)
 
     def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
-from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.run import CommonArguments, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
 from mercer.kernels.base import Kernel
 from mercer.posterior.table import Table, finite_or_none
@@ -218,6 +218,7 @@ class KernelGibbsClassifier(CloudClassifier):
             n_chains=1,
         )
 
+    @fitting()
     def fit(self, X: ArrayLike, y: ArrayLike) -> KernelGibbsClassifier:
         """Draw classifiers from their posterior.
 

@@ -115,6 +115,23 @@ def test_folds_in_other_processes_end_too(rows: Path, tmp_path: Path) -> None:
     assert not _alive(process.pid)
 
 
+def test_r5_a_second_fit_into_one_checkpoint_names_the_first(rows: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    words = ["fit", rows, *SETTINGS, "--set", "n_draws=20000", "--checkpoint", state]
+    first = start([*words, "--jobs", "1"])
+    deadline = time.monotonic() + 60
+    while not (state / "run.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    second = start([*words, "--jobs", "1"])
+    _, err = second.communicate(timeout=60)
+    os.kill(first.pid, signal.SIGINT)
+    first.communicate(timeout=20)
+    assert second.returncode == 6
+    assert err.count("\n") == 1
+    assert f"in use by process {first.pid} on " in err
+
+
 def test_without_a_checkpoint_it_says_what_would_have_helped(rows: Path, tmp_path: Path) -> None:
     process = start(["fit", rows, *SETTINGS, "--jobs", "1", "--set", "n_draws=100000"])
     for line in process.stdout or ():

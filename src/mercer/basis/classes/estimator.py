@@ -23,7 +23,7 @@ from mercer.errors import RowsError
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_count
-from mercer.estimation.run import CommonArguments
+from mercer.estimation.run import CommonArguments, fitting
 from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelClassifier"]
@@ -182,6 +182,7 @@ class SequentialKernelClassifier(StreamClassifier):
             standardize=False,
         )
 
+    @fitting()
     def fit(self, X: Any, y: Any) -> SequentialKernelClassifier:
         """Learn a table in one pass, row after row; all rows are held.
 

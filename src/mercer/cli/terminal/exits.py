@@ -15,15 +15,9 @@ import click
 
 from mercer.errors import MercerError
 
-__all__ = ["StoppedError", "TerminatedError", "fail", "hush_output", "stoppable"]
+__all__ = ["StoppedError", "fail", "hush_output", "stoppable"]
 
 _CLOSED = 128 + 13  # as a program that SIGPIPE ends
-
-
-class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, where it would end the process without a word."""
-
-    signal_number = int(signal.SIGTERM)
 
 
 class StoppedError(KeyboardInterrupt):

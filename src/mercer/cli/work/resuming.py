@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from mercer.atomic import locked
 from mercer.cli.work.table import TrainingTable
 from mercer.data.wording import printable
 from mercer.errors import ModelFileError, StorageError
@@ -14,9 +17,35 @@ from mercer.posterior.atomic import write_atomically
 from mercer.posterior.manifest import load_json
 from mercer.sampling.checkpoint import digest_arrays
 
-__all__ = ["claim_folder", "data_digest"]
+__all__ = ["claim_folder", "data_digest", "kept_to_this"]
 
 _LIMIT = 2**20  # bytes of run.json
+
+
+@contextmanager
+def kept_to_this(folder: Path | None) -> Iterator[None]:
+    """Keep a checkpoint folder, if there is one, to this command.
+
+    Raises
+    ------
+    StorageError
+        If another command has it in hand, or it cannot be made.
+    """
+    if folder is None:
+        yield
+        return
+    name, is_new = printable(str(folder)), not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
+    try:
+        with locked(folder):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # something was kept in it
+                folder.rmdir()
 
 
 def data_digest(table: TrainingTable) -> str:

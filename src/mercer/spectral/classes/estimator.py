@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice, check_count
-from mercer.estimation.run import CommonArguments
+from mercer.estimation.run import CommonArguments, fitting
 from mercer.posterior.table import Table
 from mercer.spectral.arguments import check_arguments, settings_of
 from mercer.spectral.classes.answers import FunctionClassifier
@@ -231,6 +231,7 @@ class BaNKClassifier(FunctionClassifier):
             n_chains=1,
         )
 
+    @fitting()
     def fit(self, X: Any, y: Any) -> BaNKClassifier:
         """Draw the kernel and the functions from their posterior.
 
