@@ -49,6 +49,7 @@ def command(
     drop: tuple[str, ...],
     id_column: str | None,
     missing: str,
+    dates: str,
     seed: int,
     fdr: float,
     out: Path | None,
@@ -81,7 +82,7 @@ def command(
     session = Session(is_json)
     options = FitOptions(
         data=data,
-        table=TableOptions(target, task, drop, id_column, None, missing),
+        table=TableOptions(target, task, drop, id_column, None, missing, dates),
         scoring=None,
         model="sphere",
         settings=settings,

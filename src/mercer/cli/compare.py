@@ -55,6 +55,7 @@ def command(
     id_column: str | None,
     group: str | None,
     missing: str,
+    dates: str,
     seed: int,
     models: str | None,
     metric: str | None,
@@ -83,7 +84,7 @@ def command(
     from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
 
     session = Session(is_json)
-    table = read_training(data, TableOptions(target, task, drop, id_column, group, missing))
+    table = read_training(data, TableOptions(target, task, drop, id_column, group, missing, dates))
     tell = functools.partial(session.note, "")
     metric = metric_for(table.task, metric)
     contenders = make_contenders(table, models, settings, seed, tell)

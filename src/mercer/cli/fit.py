@@ -58,6 +58,7 @@ def command(
     id_column: str | None,
     group: str | None,
     missing: str,
+    dates: str,
     seed: int,
     model: str,
     test: str | None,
@@ -93,7 +94,7 @@ def command(
     session = Session(is_json)
     options = FitOptions(
         data=data,
-        table=TableOptions(target, task, drop, id_column, group, missing),
+        table=TableOptions(target, task, drop, id_column, group, missing, dates),
         scoring=ScoringOptions(test, test_size, cv, not no_refit),
         model=model,
         settings=settings,

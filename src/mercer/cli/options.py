@@ -34,6 +34,7 @@ class TableOptions:
     id_column: str | None
     group: str | None
     missing: str
+    dates: str = "auto"
 
     @property
     def as_text(self) -> tuple[str, ...]:
@@ -73,6 +74,13 @@ def table_options(command: Command) -> Command:
                 default="error",
                 show_default=True,
                 help="A missing value is an error, drops its row, or is filled in.",
+            ),
+            click.option(
+                "--dates",
+                type=click.Choice(["auto", "dayfirst", "monthfirst"]),
+                default="auto",
+                show_default=True,
+                help="What 01/02/2024 begins with where no date of its column says so.",
             ),
             click.option(
                 "--seed",

@@ -40,10 +40,9 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     from mercer.cli.terminal.session import Session
     from mercer.cli.terminal.words import evaluation_json, score_words
     from mercer.cli.work.outputs import check_outputs
-    from mercer.cli.work.prediction import predict_frame
+    from mercer.cli.work.prediction import predict_frame, read_for
     from mercer.cli.work.rows_out import check_format, records, write_rows
     from mercer.cli.work.streaming import open_stream
-    from mercer.data.tables import read_frame
     from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
@@ -54,7 +53,7 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     if stream is not None:
         _predict_blocks(session, stream, out)
         return
-    frame = read_frame(data, as_text=() if id_column is None else (id_column,))
+    frame = read_for(saved, data, id_column)
     predictions = predict_frame(saved, frame, id_column)
     for note in predictions.notes:
         session.note("note", note)

@@ -43,9 +43,9 @@ def command(
     from mercer.cli.terminal.audit_words import rows_table
     from mercer.cli.terminal.session import Session
     from mercer.cli.work.outputs import check_outputs
+    from mercer.cli.work.prediction import read_for
     from mercer.cli.work.querying import check_model, query_frame
     from mercer.cli.work.rows_out import check_format, records, write_rows
-    from mercer.data.tables import read_frame
     from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})
@@ -53,7 +53,7 @@ def command(
     session = Session(is_json)
     saved = read_model(model)
     check_model(saved, model)
-    frame = read_frame(pool, as_text=() if id_column is None else (id_column,))
+    frame = read_for(saved, pool, id_column)
     found = query_frame(saved, frame, n_queries, id_column)
     for note in found.notes:
         session.note("note", note)

@@ -26,9 +26,8 @@ def command(model: Path, data: str | None, out: Path) -> None:
     from mercer.cli.terminal.session import Session
     from mercer.cli.terminal.words import score_words
     from mercer.cli.work.outputs import check_outputs
-    from mercer.cli.work.prediction import score_frame
+    from mercer.cli.work.prediction import read_for, score_frame
     from mercer.cli.work.provenance import as_pair, compare_step
-    from mercer.data.tables import read_frame
     from mercer.models import read_model
     from mercer.report import build_report, render, write_report
 
@@ -37,7 +36,7 @@ def command(model: Path, data: str | None, out: Path) -> None:
     saved = read_model(model)
     evaluation = None if saved.table is None else saved.table.evaluation
     if data is not None:
-        evaluation, notes = score_frame(saved, read_frame(data), f"the rows of {data}")
+        evaluation, notes = score_frame(saved, read_for(saved, data), f"the rows of {data}")
         for note in notes:
             session.note("note", note)
         session.say("scores", f"{score_words(evaluation)}; held out if {data} was not fitted on")

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.data.files import check_size, reading
-from mercer.data.frame import Column, Frame, Origin
+from mercer.data.frame import INDEX_COLUMNS, Column, Frame, Origin
 from mercer.data.infer import ColumnBuilder, parse_number
 from mercer.data.wording import place, printable, quoted
 from mercer.errors import DataError
@@ -248,7 +248,11 @@ def _n_cells(header: str, delimiter: str) -> int:
 
 
 def _check_header(path: Path, line: int, header: list[str]) -> list[str]:
-    """Strip the names of the columns and refuse a header that is none."""
+    """Strip the names of the columns and refuse a header that is none.
+
+    A first column without a name holds the names of rows, as pandas writes them, and is called as
+    pandas calls it.
+    """
     file = printable(str(path))
     names = [name.strip() for name in header]
     if not names:
@@ -262,6 +266,8 @@ def _check_header(path: Path, line: int, header: list[str]) -> list[str]:
             f"{file}, line {line}: holds numbers ({quoted(names[0])}, ...); write a header line "
             "with the names of the columns above it"
         )
+    if not names[0] and any(names):
+        names[0] = INDEX_COLUMNS[0]
     for position, name in enumerate(names, start=1):
         if not name:
             raise DataError(

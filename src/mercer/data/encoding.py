@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.column_code import MAX_LEVELS, ColumnCode, as_levels, fit_code
+from mercer.data.column_code import ColumnCode, as_levels, fit_code
+from mercer.data.formats import CellFormat, Dates, FormatError, find_format
 from mercer.data.frame import Column, Frame
 from mercer.data.infer import stray_text
 from mercer.data.wording import nearest, printable, quoted
@@ -52,10 +53,13 @@ class Encoder:
         One for each column that is needed.
     missing : {"error", "drop", "impute"}
         What to do with a missing value.
+    target : CellFormat or None
+        How the numbers of the target are written, where not as a program writes them.
     """
 
     codes: tuple[ColumnCode, ...]
     missing: Missing
+    target: CellFormat | None = None
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -70,12 +74,12 @@ class Encoder:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of the encoding, one line each."""
-        return tuple(
-            f"column {quoted(code.name)}: {len(code.levels)} levels of text (more than "
-            f"{MAX_LEVELS}), encoded by their frequency in training"
-            for code in self.codes
-            if code.kind == "frequency"
-        )
+        return tuple(note for code in self.codes if (note := code.note()) is not None)
+
+    @property
+    def written_names(self) -> tuple[str, ...]:
+        """The inputs that are to be read as they stand, since a format tells what they mean."""
+        return tuple(code.name for code in self.codes if code.written is not None)
 
     def transform(self, frame: Frame) -> Encoded:
         """Encode a table, matching its columns by name.
@@ -112,7 +116,11 @@ class Encoder:
 
     def to_dict(self) -> dict[str, Any]:
         """Turn into plain Python types, for a model file."""
-        return {"missing": self.missing, "codes": [code.to_dict() for code in self.codes]}
+        return {
+            "missing": self.missing,
+            "codes": [code.to_dict() for code in self.codes],
+            "target": None if self.target is None else self.target.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, fields: Any) -> Encoder:
@@ -123,15 +131,21 @@ class Encoder:
         ModelFileError
             The fields are not those of an encoder, or do not fit together.
         """
+        if isinstance(fields, dict):  # older files do not have it
+            fields = {"target": None, **fields}
         if (
             not isinstance(fields, dict)
-            or set(fields) != {"missing", "codes"}
+            or set(fields) != {"missing", "codes", "target"}
             or fields["missing"] not in get_args(Missing)
             or not isinstance(fields["codes"], list)
             or not fields["codes"]
         ):
             raise ModelFileError("inconsistent encoding: the wrong fields")
-        encoder = cls(tuple(map(ColumnCode.from_dict, fields["codes"])), fields["missing"])
+        target = None if fields["target"] is None else CellFormat.from_dict(fields["target"])
+        if target is not None and target.kind != "number":
+            raise ModelFileError("inconsistent encoding: the target is not numbers")
+        codes = tuple(map(ColumnCode.from_dict, fields["codes"]))
+        encoder = cls(codes, fields["missing"], target)
         if len(set(encoder.input_names)) != len(encoder.input_names):
             raise ModelFileError("inconsistent encoding: a column is there twice")
         return encoder
@@ -141,6 +155,8 @@ class Encoder:
         if code.name not in frame.names:
             raise no_column(frame.source, code.name, frame.names)
         column = frame.column(code.name)
+        if code.written is not None and not column.is_missing.all():
+            return _read_written(frame, column, code.written)
         if code.kind in ("levels", "frequency"):
             return Column(code.name, as_levels(column), "text")
         if column.is_missing.all():
@@ -162,7 +178,9 @@ class Encoder:
         return column
 
 
-def fit_encoder(frame: Frame, *, missing: Missing = "error") -> Encoder:
+def fit_encoder(
+    frame: Frame, *, missing: Missing = "error", dates: Dates = "auto", like: Encoder | None = None
+) -> Encoder:
     """Learn how the columns of a training table become numbers.
 
     Parameters
@@ -172,6 +190,10 @@ def fit_encoder(frame: Frame, *, missing: Missing = "error") -> Encoder:
     missing : {"error", "drop", "impute"}
         A missing value is an error; or its row is dropped; or the median of its column (of text
         and booleans the commonest value) takes its place.
+    dates : {"auto", "dayfirst", "monthfirst"}
+        What dates begin with whose column does not say it.
+    like : Encoder or None
+        Of all rows of the table, of which these are some: how its columns are written holds here.
 
     Returns
     -------
@@ -190,18 +212,27 @@ def fit_encoder(frame: Frame, *, missing: Missing = "error") -> Encoder:
     source = printable(frame.source)
     if not frame.columns:
         raise DataError(f"{source}: there is no column left to learn from, found 0 feature(s)")
+    formats = {} if like is None else {code.name: code.written for code in like.codes}
+    columns = []
     for column in frame.columns:
+        if like is None:
+            formats[column.name] = _find_written(frame, column, dates)
+        written = formats[column.name]
+        if written is not None:
+            column = _read_written(frame, column, written)
         _refuse_unusable(frame, column)
-    kept, _ = _handle_missing(frame, {column.name: column for column in frame.columns}, missing)
+        columns.append(column)
+    kept, _ = _handle_missing(frame, {column.name: column for column in columns}, missing)
     rows = np.flatnonzero(kept)
     codes = []
-    for column in frame.columns:
+    for column in columns:
         if column.is_missing.all():
             raise DataError(
                 f"{source}: column {quoted(column.name)} has no value at all; leave it out "
                 f"with --drop"
             )
-        codes.append(fit_code(column.take(rows), has_fill=missing == "impute"))
+        written = formats[column.name]
+        codes.append(fit_code(column.take(rows), has_fill=missing == "impute", written=written))
     return Encoder(tuple(codes), missing)
 
 
@@ -210,6 +241,45 @@ def no_column(source: str, name: str, names: Iterable[str]) -> DataError:
     return DataError(
         f"{printable(source)}: column {quoted(name)} is missing, and the model "
         f"needs it{nearest(name, names) or '; add it'}"
+    )
+
+
+def _find_written(frame: Frame, column: Column, dates: Dates) -> CellFormat | None:
+    """Find how the numbers or dates of a column of text are written; None where it is words."""
+    if column.kind not in ("text", "date"):
+        return None
+    try:
+        return find_format(column.values, dates)
+    except FormatError as error:
+        raise _unreadable(frame, column, error) from None
+
+
+def _read_written(frame: Frame, column: Column, written: CellFormat) -> Column:
+    """Read numbers or dates that are written in a known way, as numbers."""
+    if column.kind in ("text", "date"):
+        try:
+            values = written.read_all(column.values)
+        except FormatError as error:
+            raise _unreadable(frame, column, error) from None
+        column = Column(column.name, values, "number")
+    else:
+        # Numbers of a Parquet file are what they are; those of text may have lost separators.
+        is_plain = written.kind == "number" and not written.unit and column.kind == "number"
+        if not is_plain or (written.has_decimal_comma and frame.origin.line.any()):
+            row = int(np.argmin(column.is_missing))
+            raise DataError(
+                f"{frame.place(row, column.name)}: the model needs {written.words} here, and the "
+                f"column is {_kind_words(column)}; write it as in training"
+            )
+    _refuse_infinite(frame, column)
+    return column
+
+
+def _unreadable(frame: Frame, column: Column, error: FormatError) -> DataError:
+    """Make the error for a cell that is not written as its column is."""
+    row = next(k for k, text in enumerate(column.values) if text == error.cell)
+    return DataError(
+        f"{frame.place(row, column.name)}: {error}, or leave the column out with --drop"
     )
 
 

@@ -12,9 +12,20 @@ from numpy.typing import NDArray
 from mercer.data.wording import nearest, place, printable, quoted
 from mercer.errors import DataError
 
-__all__ = ["Column", "Frame", "Kind", "Origin", "refuse_other_columns", "refuse_twins"]
+__all__ = [
+    "INDEX_COLUMNS",
+    "Column",
+    "Frame",
+    "Kind",
+    "Origin",
+    "index_column",
+    "refuse_other_columns",
+    "refuse_twins",
+]
 
 Kind = Literal["number", "text", "boolean", "date", "other"]
+#: Columns in which pandas leaves the names of rows: CSV without a name for them, and Parquet.
+INDEX_COLUMNS = ("Unnamed: 0", "__index_level_0__")
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +181,17 @@ class Frame:
     def _some_names(self) -> str:
         names = ", ".join(quoted(name) for name in self.names[:10])
         return names + (", ..." if len(self.names) > 10 else "")
+
+
+def index_column(names: Sequence[str]) -> str | None:
+    """Find the column that holds names of rows and has no name itself; None: there is none.
+
+    It is the first column of a text file, and any column of a Parquet file.
+    """
+    text, arrow = INDEX_COLUMNS
+    if names and names[0] == text:
+        return text
+    return arrow if arrow in names else None
 
 
 def refuse_twins(source: str, names: Iterable[str]) -> None:

@@ -31,7 +31,12 @@ FOREIGN = {
 }
 
 
-def read_frame(path_or_name: str | os.PathLike[str], *, as_text: Collection[str] = ()) -> Frame:
+def read_frame(
+    path_or_name: str | os.PathLike[str],
+    *,
+    as_text: Collection[str] = (),
+    as_written: Collection[str] = (),
+) -> Frame:
     """Read a table.
 
     Parameters
@@ -42,6 +47,9 @@ def read_frame(path_or_name: str | os.PathLike[str], *, as_text: Collection[str]
         exists goes before a name.
     as_text : collection of str
         Columns whose cells are kept as text whatever they look like, such as identifiers ("007").
+    as_written : collection of str
+        Columns whose cells are kept as text where the file is text, because a model knows how
+        their numbers or dates are written.
 
     Returns
     -------
@@ -73,22 +81,23 @@ def read_frame(path_or_name: str | os.PathLike[str], *, as_text: Collection[str]
             raise StorageError(
                 f"{printable(name)}: there is no such file, folder or data set{named_hint(name)}"
             )
+    texts, written = frozenset(as_text), frozenset(as_written)
     if check_path(path):
-        frame = _read_folder(path, frozenset(as_text))
+        frame = _read_folder(path, texts, written)
     else:
-        frame = _read_file(path, frozenset(as_text))
+        frame = _read_file(path, texts, written)
     if frame.n_rows == 0:
         raise DataError(f"{printable(name)}: there is no row of data, found 0 sample(s); add rows")
     return frame
 
 
-def _read_file(path: Path, as_text: frozenset[str]) -> Frame:
+def _read_file(path: Path, as_text: frozenset[str], as_written: frozenset[str]) -> Frame:
     with reading(path), open(path, "rb") as stream:
         start = stream.read(16)
     if is_arrow(start):
         return read_arrow(path, as_text=as_text)
     refuse_foreign(path, start)
-    return read_csv(path, as_text=as_text)
+    return read_csv(path, as_text=as_text | as_written)
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
@@ -133,13 +142,13 @@ def list_folder(folder: Path) -> list[Path]:
     return paths
 
 
-def _read_folder(folder: Path, as_text: frozenset[str]) -> Frame:
+def _read_folder(folder: Path, as_text: frozenset[str], as_written: frozenset[str]) -> Frame:
     """Read the files of a folder as one table."""
     paths = list_folder(folder)
-    parts = [_read_file(path, as_text) for path in paths]
+    parts = [_read_file(path, as_text, as_written) for path in paths]
     mixed = _mixed_columns(parts)
     if mixed:
-        parts = [_read_file(path, as_text | mixed) for path in paths]
+        parts = [_read_file(path, as_text | mixed, as_written) for path in paths]
     check_size(folder, sum(part.n_rows for part in parts), len(parts[0].columns))
     return _join(str(folder), parts)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.formats import CellFormat, FormatError, find_number_format
 from mercer.data.frame import Column, Frame
 from mercer.data.infer import stray_text
 from mercer.data.wording import printable, quoted
@@ -35,15 +36,23 @@ class Target:
         objects), bool, or int64 for whole numbers.
     reason : str
         One line that says why it is this task.
+    written : CellFormat or None
+        How the numbers stand in the table, where not as a program writes them.
     """
 
     task: Literal["classification", "regression"]
     values: NDArray[Any]
     reason: str
+    written: CellFormat | None = None
 
 
 def read_target(
-    frame: Frame, name: str, task: Task = "auto", *, allow_one_class: bool = False
+    frame: Frame,
+    name: str,
+    task: Task = "auto",
+    *,
+    allow_one_class: bool = False,
+    written: CellFormat | None = None,
 ) -> Target:
     """Take the target from a table.
 
@@ -57,6 +66,9 @@ def read_target(
         "auto": text, booleans or at most 10 distinct whole numbers are classes.
     allow_one_class : bool
         Accept a single class, or the same number in all rows, as in rows that are only scored.
+    written : CellFormat or None
+        How the numbers were written in the table that was learned from. In rows that are only
+        scored nothing else is a number but what a program writes.
 
     Returns
     -------
@@ -76,7 +88,11 @@ def read_target(
         raise UsageError(f"task must be auto, classification or regression, not {quoted(task)}")
     column = frame.column(name)
     _refuse_gaps(frame, column)
+    if written is not None or not allow_one_class:
+        column, written = _read_numbers(frame, column, task, written)
     chosen, reason = _choose(column, task)
+    if written is not None:
+        reason = f"{reason} ({written.kinds})"
     if column.kind == "text" and (found := stray_text(column)):
         is_class = chosen == "classification" and len(set(column.values)) <= MAX_CLASSES
         if not is_class:
@@ -89,7 +105,7 @@ def read_target(
             )
         values = column.values.astype(np.float64)
         refuse_range(frame, name, values, is_varied=not allow_one_class)
-        return Target("regression", values, reason)
+        return Target("regression", values, reason, written)
     labels = _labels(frame, column)
     first = labels[0]
     if not allow_one_class and all(label == first for label in labels):
@@ -98,6 +114,29 @@ def read_target(
             f"{quoted(first)}; classification needs two"
         )
     return Target("classification", labels, reason)
+
+
+def _read_numbers(
+    frame: Frame, column: Column, task: Task, written: CellFormat | None
+) -> tuple[Column, CellFormat | None]:
+    """Turn text that is numbers, such as '$1,234.50', into them; classes stay as they are."""
+    if column.kind != "text" or task == "classification":
+        return column, None
+    found = written
+    try:
+        if found is None:
+            found = find_number_format(column.values)
+        if found is None:
+            return column, None
+        numbers = Column(column.name, found.read_all(column.values), "number")
+    except FormatError as error:
+        if written is None and task == "auto" and len(set(column.values)) <= MAX_CLASSES:
+            return column, None
+        row = next(k for k, text in enumerate(column.values) if text == error.cell)
+        raise DataError(f"{frame.place(row, column.name)}: {error}") from None
+    if written is None and _choose(numbers, task)[0] == "classification":
+        return column, None
+    return numbers, found
 
 
 def refuse_range(frame: Frame, name: str, values: NDArray[np.float64], *, is_varied: bool) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -183,3 +184,53 @@ def test_r6_a_checkpoint_of_another_command_is_refused(run, table: Path, tmp_pat
     assert "mercer 0.0.1" in err
     run_file.write_text("{")
     assert run("fit", table, *words)[0] == 4
+
+
+def test_numbers_and_dates_as_people_write_them(run, tmp_path: Path) -> None:
+    """From `df.to_csv()` of dates, percent and money to predictions that join with it."""
+    rng = np.random.default_rng(5)
+    days = np.datetime64("2024-01-01") + np.arange(60)
+    rate, price = rng.uniform(0.0, 30.0, 60).round(1), rng.normal(1000.0, 900.0, 60).round(2)
+    sales = 100.0 * rate + price
+
+    def money(value: float) -> str:
+        return f'"(${-value:,.2f})"' if value < 0 else f'"${value:,.2f}"'
+
+    rows = [
+        f"p{k:03},{days[k].item():%d/%m/%Y},{rate[k]}%,{money(price[k])},{money(sales[k])}"
+        for k in range(60)
+    ]
+    header = ",day,rate,price,sales"
+    table, new = tmp_path / "shop.csv", tmp_path / "new.csv"
+    table.write_text("\n".join([header, *rows[:50]]) + "\n")
+    new.write_text("\n".join([header, *rows[31:35]]) + "\n")  # no day above 12
+    model, out = tmp_path / "m.mercer", tmp_path / "p.csv"
+    report = tmp_path / "r.html"
+    code, said, err = run(
+        "fit", table, "--target", "sales", "--test-size", "0.2", "--out", model,
+        "--report", report, *TINY,
+    )  # fmt: skip
+    assert code == 0, err
+    notes = [
+        "column 'Unnamed: 0', which has no name: the names of the rows, and no input",
+        "column 'day': dates (day/month/year), as month, day of week (Monday is 1), days since "
+        "2024-01-01",
+        "column 'rate': percent, read as numbers ('12.5%' is 12.5)",
+        "column 'price': text read as numbers ('$1,234.5' is 1234.5)",
+    ]
+    _, inspected, _ = run("inspect", model)
+    for words in (said, inspected, html.unescape(report.read_text())):
+        for note in notes:
+            assert note in words
+    code, _, err = run("predict", model, new, "--out", out)
+    assert code == 0, err
+    lines = out.read_text().splitlines()
+    assert lines[0].startswith("Unnamed: 0,")
+    assert [line.split(",")[0] for line in lines[1:]] == ["p031", "p032", "p033", "p034"]
+    means = [float(line.split(",")[1]) for line in lines[1:]]
+    assert np.sqrt(np.mean((means - sales[31:35]) ** 2)) < 0.3 * sales.std()
+    assert "scores" in err
+    new.write_text(header + "\n" + rows[31].replace("%", "") + "\n")
+    code, _, err = run("predict", model, new)
+    assert code == 3
+    assert "new.csv, row 1 (line 2), column 'rate': " in err

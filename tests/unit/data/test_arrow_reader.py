@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.data import files
+from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError
 
@@ -153,3 +154,25 @@ def test_files_of_data_frames(tmp_path: Path, package: str, kind: str) -> None:
     assert frame.column("a").values.tolist() == [1.0, 2.0]
     assert frame.column("s").values.tolist() == ["x", None]
     assert frame.column("c").values.tolist() == ["u", "v"]
+
+
+def test_dates_of_parquet_are_those_of_text(tmp_path: Path) -> None:
+    """Also with a time zone; dates of any text are understood once the order is known."""
+    days = [datetime.date(2023, 12, 31), datetime.date(2024, 2, 1)]
+    when = [datetime.datetime(2024, 1, 1, 6, tzinfo=datetime.UTC)] * 2
+    money = pa.array([1234, 5], pa.decimal128(10, 2))
+    columns = {"day": days, "n": money, "when": pa.array(when, pa.timestamp("ns", tz="UTC"))}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    encoder = fit_encoder(read_frame(tmp_path / "a.parquet"))
+    X = encoder.transform(read_frame(tmp_path / "a.parquet")).X
+    assert X[:, :5].tolist() == [[2023, 12, 7, 0, 1234], [2024, 2, 4, 32, 5]]
+    text = "day,n,when\n31/12/2023,{},2024-01-01T06:00Z\n01/02/2024,5,2024-01-01T08:00+02:00\n"
+    (tmp_path / "a.csv").write_text(text.format(1234))
+    other = fit_encoder(read_frame(tmp_path / "a.csv"))
+    for path in ("a.csv", "a.parquet"):
+        frame = read_frame(tmp_path / path, as_written=other.written_names)
+        np.testing.assert_array_equal(other.transform(frame).X, X)
+    (tmp_path / "b.csv").write_text('n\n"1,234"\n5\n')
+    grouped = fit_encoder(read_frame(tmp_path / "b.csv"))
+    frame = read_frame(tmp_path / "a.parquet", as_written=grouped.written_names)
+    assert grouped.transform(frame).X.tolist() == [[1234.0], [5.0]]

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import numpy as np
 import pytest
 
 from mercer.data.column_code import ColumnCode, as_levels, fit_code
+from mercer.data.formats import CellFormat
 from mercer.data.frame import Column
 from mercer.errors import ModelFileError
 
@@ -61,6 +63,58 @@ def test_written_and_read(has_fill: bool) -> None:
     for column in (texts("a", "b"), texts(*map(str, range(60)))):
         code = fit_code(column, has_fill=has_fill)
         assert ColumnCode.from_dict(json.loads(json.dumps(code.to_dict()))) == code
+
+
+def test_dates_of_many_years() -> None:
+    """Against the calendar of Python."""
+    dates = [date(1, 1, 1), date(1900, 2, 28), date(1969, 12, 31), date(2000, 2, 29)]
+    dates.append(date(9999, 12, 31))
+    days = np.array([(each - date(1970, 1, 1)).days for each in dates], dtype=float)
+    written = CellFormat("date", order="iso")
+    code = fit_code(Column("x", days + 0.75, "number"), has_fill=True, written=written)
+    assert code.parts == ("year", "month", "weekday", "days")
+    expected = [[d.year, d.month, d.isoweekday()] for d in dates]
+    X = code.encode(days + 0.75)
+    np.testing.assert_array_equal(X[:, :3], expected)
+    np.testing.assert_array_equal(X[:, 3], days - days[0] + 0.75)
+    assert ColumnCode.from_dict(json.loads(json.dumps(code.to_dict()))) == code
+
+
+DATE = {
+    "written": CellFormat("date", order="iso").to_dict(),
+    "kind": "date",
+    "levels": [],
+    "parts": ["year"],
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parts": []},
+        {"parts": ["year", "year"]},
+        {"parts": ["century"]},
+        {"parts": [["year"]]},
+        {"parts": "year"},
+        {"parts": None},
+        {"origin": 1e9},
+        {"origin": float("nan")},
+        {"origin": 0.5},
+        {"origin": "0"},
+        {"fill": 1e9},
+        {"fill": "2024-01-01"},
+        {"written": None},
+        {"written": {}},
+        {"written": CellFormat("number", "$").to_dict()},
+        {"kind": "number"},
+        {"kind": "levels", "levels": ["a"]},
+    ],
+)
+def test_f8_fields_of_dates_that_do_not_fit(change: dict[str, object]) -> None:
+    fields = fit_code(texts("a", "b"), has_fill=False).to_dict() | DATE
+    assert ColumnCode.from_dict(fields).parts == ("year",)
+    with pytest.raises(ModelFileError, match="inconsistent"):
+        ColumnCode.from_dict(fields | change)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mercer.data import csv_reader, files
-from mercer.data.frame import Frame
+from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
 from mercer.data.tables import read_frame
 from mercer.errors import DataError
 
@@ -187,3 +187,14 @@ def test_d15_a_long_cell(path: Path) -> None:
     ):
         with pytest.raises(DataError, match=r"line \d: field larger than field limit \(131072\)"):
             read(path, text)
+
+
+def test_a_first_column_without_a_name_names_the_rows(path: Path) -> None:
+    frame = read(path, ",a\n007,1\n008,2\n")
+    assert frame.names == (INDEX_COLUMNS[0], "a")
+    assert index_column(frame.names) == "Unnamed: 0"
+    assert index_column(("a", "Unnamed: 0")) is None
+    assert index_column(("a", "__index_level_0__")) == "__index_level_0__"
+    assert "column 2 has no name" in fails(path, "a,\n1,2\n")
+    assert "column 2 has no name" in fails(path, ",,a\n1,2,3\n")
+    assert "column 1 has no name" in fails(path, ",\n1,2\n")

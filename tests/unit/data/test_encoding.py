@@ -128,10 +128,95 @@ def test_d3_infinite(path: Path, cell: str) -> None:
             encode(frame)
 
 
-def test_d4_dates(path: Path) -> None:
-    frame = read(path, "a,day\n1,2024-01-31\n")
-    with pytest.raises(DataError, match=r"column 'day' is dates; leave it out with --drop"):
-        fit_encoder(frame)
+SHOP = """day,seen,rate,price,n
+31/12/2023,2024-01-01T06:00,12.3%,"$1,234.50","1,000"
+01/01/2024,2024-01-02T18:30,4%,$3.10,999
+08/02/2024,2024-01-02T00:00,0.5%,($7),"12,000"
+"""
+
+
+def test_d4_dates_and_numbers_as_people_write_them(path: Path) -> None:
+    encoder = fit_encoder(read(path, SHOP))
+    assert encoder.feature_names == (
+        "day (year)",
+        "day (month)",
+        "day (day of week)",
+        "day (days since 2023-12-31)",
+        "seen (day of week)",
+        "seen (hour)",
+        "seen (days since 2024-01-01)",
+        "rate",
+        "price",
+        "n",
+    )
+    X = encoder.transform(read_frame(path)).X
+    np.testing.assert_allclose(
+        X,
+        [
+            [2023, 12, 7, 0, 1, 6, 0.25, 12.3, 1234.5, 1000],
+            [2024, 1, 1, 1, 2, 18.5, 1 + 18.5 / 24, 4, 3.1, 999],
+            [2024, 2, 4, 39, 2, 0, 1, 0.5, -7, 12000],
+        ],
+    )
+    assert encoder.notes == (
+        "column 'day': dates (day/month/year), as year, month, day of week (Monday is 1), days "
+        "since 2023-12-31",
+        "column 'seen': dates (ISO 8601), as day of week (Monday is 1), hour, days since "
+        "2024-01-01",
+        "column 'rate': percent, read as numbers ('12.5%' is 12.5)",
+        "column 'price': text read as numbers ('$1,234.5' is 1234.5)",
+        "column 'n': text read as numbers ('1,234.5' is 1234.5)",
+    )
+    assert Encoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder
+
+
+def test_new_tables_are_read_by_the_format_of_training(path: Path) -> None:
+    """Where a single row does not say what is the day; and what does not fit is refused."""
+    encoder = fit_encoder(read(path, SHOP))
+    path.write_text("day,seen,rate,price,n\n02/03/2024,2024-01-01,1%,$5,7\n")
+    frame = read_frame(path, as_written=encoder.written_names)
+    assert encoder.transform(frame).X[0, :4].tolist() == [2024, 3, 6, 62]
+    good = {"day": "02/03/2024", "seen": "2024-01-01", "rate": "1%", "price": "$5", "n": "7"}
+    for name, cell, words in [
+        ("day", "12/31/2024", r"is not a date \(day/month/year\)"),
+        ("rate", "0.5", "percent written as '12.5%'"),
+        ("price", "€5", r"is not a number written as '\$1,234.5'"),
+        ("n", "1.000,5", "is not a number written as '1,234.5'"),
+    ]:
+        cells = good | {name: cell}
+        quoted = ",".join(f'"{each}"' for each in cells.values())
+        path.write_text("day,seen,rate,price,n\n" + quoted + "\n")
+        for written in ((), encoder.written_names):
+            frame = read_frame(path, as_written=written)
+            with pytest.raises(DataError, match=rf"row 1 \(line 2\), column '{name}': .*{words}"):
+                encoder.transform(frame)
+
+
+def test_european_numbers_are_never_read_as_english_ones(path: Path) -> None:
+    encoder = fit_encoder(read(path, 'a\n"1.234,5"\n"7,25"\n'))
+    path.write_text("a\n1.234\n")
+    assert encoder.transform(read_frame(path, as_written=["a"])).X.tolist() == [[1234.0]]
+    with pytest.raises(DataError, match=r"the model needs a number written as '1.234,5' here"):
+        encoder.transform(read_frame(path))
+
+
+def test_missing_dates_and_numbers(path: Path) -> None:
+    text = "day,p\n2024-01-01,5%\n,7%\n2024-01-05,\n2024-01-03,9%\n"
+    encoder = fit_encoder(read(path, text), missing="impute")
+    X = encoder.transform(read_frame(path)).X
+    np.testing.assert_array_equal(X, [[1, 0, 5], [3, 2, 7], [5, 4, 7], [3, 2, 9]])
+    with pytest.raises(DataError, match=r"row 2 \(line 3\), column 'day': missing value"):
+        fit_encoder(read_frame(path))
+
+
+def test_part_of_a_table_is_read_as_the_whole(path: Path) -> None:
+    frame = read(path, SHOP)
+    whole = fit_encoder(frame)
+    part = frame.take(np.array([1, 2]))  # no day above 12 in it
+    assert fit_encoder(part, like=whole).codes[0].written == whole.codes[0].written
+    with pytest.raises(DataError, match=r"row 2 .*column 'day': '01/01/2024' may begin with"):
+        fit_encoder(part)
+    assert fit_encoder(part, dates="monthfirst").codes[0].written != whole.codes[0].written
 
 
 def test_d4_a_stray_text_among_numbers(path: Path) -> None:

@@ -110,3 +110,30 @@ def test_rows_that_are_only_scored_may_be_all_the_same(path: Path) -> None:
     assert read_target(frame, "y", "regression", allow_one_class=True).values.tolist() == [2.5, 2.5]
     with pytest.raises(DataError, match="too large"):
         read_target(table(path, 1e200), "y", "regression", allow_one_class=True)
+
+
+PRICES = ['"$1,234.50"', '"$2"', '"($3.25)"']
+
+
+def test_money_is_a_number(path: Path) -> None:
+    target = read_target(table(path, *PRICES), "y")
+    assert target.values.tolist() == [1234.5, 2.0, -3.25]
+    assert target.reason == (
+        "target 'y': numbers with a fraction, so regression (text read as numbers ('$1,234.5' is "
+        "1234.5))"
+    )
+    new = read_target(table(path, "$7"), "y", allow_one_class=True, written=target.written)
+    assert new.values.tolist() == [7.0]
+    with pytest.raises(DataError, match=r"row 1 \(line 2\), column 'y': '€7' is not a number"):
+        read_target(table(path, "€7"), "y", allow_one_class=True, written=target.written)
+
+
+def test_classes_stay_as_they_are_written(path: Path) -> None:
+    for task in ("auto", "classification"):
+        assert read_target(table(path, "10%", "20%"), "y", task).values.tolist() == ["10%", "20%"]
+    values = read_target(table(path, *PRICES), "y", "classification").values
+    assert values.tolist() == ["$1,234.50", "$2", "($3.25)"]
+    assert read_target(table(path, "10%", "20%"), "y", "regression").values.tolist() == [10, 20]
+    mixed = table(path, *[f"{k}%" for k in range(20)], "n.d.")
+    with pytest.raises(DataError, match=r"row 21 .*'n.d.' is not a number, but '0%' and most"):
+        read_target(mixed, "y")

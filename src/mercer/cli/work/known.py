@@ -61,7 +61,7 @@ class ScoredRows:
     notes: tuple[str, ...]
 
 
-def read_known(frame: Frame, target: str, task: Task) -> NDArray[Any]:
+def read_known(frame: Frame, target: str, task: Task, encoder: Encoder) -> NDArray[Any]:
     """Read the target of rows that are only scored.
 
     Raises
@@ -69,7 +69,8 @@ def read_known(frame: Frame, target: str, task: Task) -> NDArray[Any]:
     DataError
         If the column is missing or holds what is no target of this task.
     """
-    return read_target(frame, target, task.name, allow_one_class=True).values
+    written = encoder.target
+    return read_target(frame, target, task.name, allow_one_class=True, written=written).values
 
 
 def known_rows(values: NDArray[Any], task: Task, classes: Sequence[Any]) -> Known:
@@ -101,7 +102,7 @@ def read_scored(
     DataError
         If no row is left, or a column is missing.
     """
-    values = read_known(frame, target, task)
+    values = read_known(frame, target, task, encoder)
     encoded = encoder.transform(frame)
     known = known_rows(values[encoded.rows], task, classes)
     if not len(known.positions):

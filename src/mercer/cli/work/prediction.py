@@ -14,8 +14,9 @@ from mercer.cli.work.answers import Answerer, answerer_of
 from mercer.cli.work.known import Known, known_rows, read_known, read_scored
 from mercer.data.column_code import ColumnCode
 from mercer.data.encoding import Encoder
-from mercer.data.frame import Frame
+from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
 from mercer.data.row_names import RowNames
+from mercer.data.tables import read_frame
 from mercer.data.wording import quoted
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
@@ -29,7 +30,9 @@ __all__ = [
     "encoder_of",
     "find_answerer",
     "ignored_words",
+    "implied_id",
     "predict_frame",
+    "read_for",
     "row_names",
     "score_frame",
 ]
@@ -61,6 +64,30 @@ def encoder_of(model: SavedModel) -> Encoder:
     return Encoder(tuple(ColumnCode(name, "number") for name in names), "error")
 
 
+def read_for(model: SavedModel, data: str, id_column: str | None = None) -> Frame:
+    """Read a table whose columns are written as those that the model learned from.
+
+    Raises
+    ------
+    DataError, StorageError
+        As `mercer.data.read_frame`.
+    """
+    encoder = encoder_of(model)
+    written = list(encoder.written_names)
+    if model.table is not None and encoder.target is not None:
+        written.append(model.table.target)
+    names = INDEX_COLUMNS if id_column is None else (id_column,)
+    return read_frame(data, as_text=names, as_written=written)
+
+
+def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -> str | None:
+    """Return the column that names the rows: as asked, or one without a name that is no input."""
+    index = index_column(names)
+    if id_column is not None or index is None or index in encoder_of(model).input_names:
+        return id_column
+    return index
+
+
 def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
     """Predict every row, and score those whose target is known.
 
@@ -71,6 +98,7 @@ def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Pre
     """
     encoded = encoder_of(model).transform(frame)
     answerer = find_answerer(model)
+    id_column = implied_id(model, frame.names, id_column)
     names = row_names(frame, encoded.rows, id_column, answerer.names)
     known = _known(model, frame, encoded.rows, answerer)
     columns, held = _answer(answerer, encoded.X, known)
@@ -91,7 +119,8 @@ def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], answerer: A
     if model.table is None or model.table.target not in frame.names:
         return Known(none, none, ())
     try:
-        values = read_known(frame, model.table.target, answerer.task)
+        encoder = model.table.encoder
+        values = read_known(frame, model.table.target, answerer.task, encoder)
     except DataError as error:
         return Known(none, none, (f"not scored: {error}",))
     return known_rows(values[rows], answerer.task, answerer.classes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.work.prediction import check_id, encoder_of, ignored_words
+from mercer.cli.work.prediction import check_id, encoder_of, ignored_words, implied_id
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
 from mercer.data.wording import printable
@@ -55,6 +55,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
     DataError
         If a column that the model needs is missing, or a cell cannot be used.
     """
+    id_column = implied_id(model, frame.names, id_column)
     encoded, estimator = encoder_of(model).transform(frame), model.estimator
     n = len(encoded.X)
     if n_queries > n:

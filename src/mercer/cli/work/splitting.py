@@ -111,7 +111,10 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
 
 
 def _test_file(table: TrainingTable, target: str, test: str) -> Split:
-    frame = read_frame(test)
+    written = list(table.encoder.written_names)
+    if table.encoder.target is not None:
+        written.append(target)
+    frame = read_frame(test, as_written=written)
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(test)}"
     fold = Fold(table.X, table.y, rows.X, rows.y)

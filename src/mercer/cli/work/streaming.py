@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from mercer.cli.work.answers import Answerer
 from mercer.cli.work.block_scores import BlockScores
-from mercer.cli.work.prediction import check_id, encoder_of, find_answerer, ignored_words
+from mercer.cli.work.prediction import (
+    check_id,
+    encoder_of,
+    find_answerer,
+    ignored_words,
+    implied_id,
+)
 from mercer.data.arrow_reader import PARQUET, is_arrow
 from mercer.data.column_code import as_levels
 from mercer.data.encoding import no_column
@@ -203,14 +209,16 @@ def open_stream(
         The column of names is called like a column of the result.
     """
     encoder = encoder_of(model)
-    is_plain = encoder.missing == "error" and all(code.kind == "number" for code in encoder.codes)
+    is_plain = encoder.missing == "error" and encoder.target is None
+    is_plain &= all(code.kind == "number" and code.written is None for code in encoder.codes)
     is_written = out is None or out.suffix.lower() in (".csv", ".parquet")
     paths = _large_files(data) if is_plain and is_written else ()
     if not paths:
         return None
     answerer = find_answerer(model)
-    check_id(id_column, answerer.names)
     table = open_rows(data)
+    id_column = implied_id(model, table.names, id_column)
+    check_id(id_column, answerer.names)
     for name in encoder.input_names:
         if name not in table.names:
             raise no_column(table.name, name, table.names)

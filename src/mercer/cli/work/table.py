@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from mercer.cli.options import TableOptions
 from mercer.data.column_code import as_levels
 from mercer.data.encoding import Encoder, Missing, fit_encoder
-from mercer.data.frame import Frame
+from mercer.data.formats import Dates
+from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
@@ -72,12 +73,12 @@ class TrainingTable:
         """Encode one split; what the encoding learns, it learns on the training part."""
         y = self.y
         learns_nothing = self.encoder.missing != "impute" and all(
-            code.kind in ("number", "boolean") for code in self.encoder.codes
+            code.kind in ("number", "boolean", "date") for code in self.encoder.codes
         )
         if learns_nothing:
             return Fold(self.X[train], y[train], self.X[test], y[test], train)
         part = self.inputs.take(train)
-        encoder = fit_encoder(part, missing=self.encoder.missing)
+        encoder = fit_encoder(part, missing=self.encoder.missing, like=self.encoder)
         X_test = encoder.transform(self.inputs.take(test)).X
         return Fold(encoder.transform(part).X, y[train], X_test, y[test], train)
 
@@ -90,12 +91,18 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
     DataError, StorageError, UsageError
         As the readers of `mercer.data`.
     """
-    frame = read_frame(data, as_text=options.as_text)
+    frame = read_frame(data, as_text=(*options.as_text, *INDEX_COLUMNS))
     target = read_target(frame, options.target, cast("AnyTask", options.task))
     task = TASKS[target.task]
     named = _special_columns(frame, options)
+    id_column = options.id_column
+    id_notes: tuple[str, ...] = ()
+    if id_column is None and (index := index_column(frame.names)) not in (None, *named):
+        id_column, id_notes = index, _refuse_equal_names(frame, str(index))
+        named.append(str(index))
     inputs = frame.without(named)
-    encoder = fit_encoder(inputs, missing=cast("Missing", options.missing))
+    missing, dates = cast("Missing", options.missing), cast("Dates", options.dates)
+    encoder = replace(fit_encoder(inputs, missing=missing, dates=dates), target=target.written)
     encoded = encoder.transform(inputs)
     labels = target.values[encoded.rows]
     if all(label == labels[0] for label in labels):
@@ -114,10 +121,10 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         labels=labels,
         y=y,
         groups=groups,
-        names=RowNames.of_frame(frame, encoded.rows, options.id_column),
+        names=RowNames.of_frame(frame, encoded.rows, id_column),
         task=task,
         reason=target.reason,
-        notes=(*encoder.notes, *encoded.notes),
+        notes=(*id_notes, *encoder.notes, *encoded.notes),
     )
 
 
@@ -136,6 +143,20 @@ def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
     if options.target in options.as_text:
         raise UsageError("the target cannot be --id or --group")
     return special
+
+
+def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
+    """Check that a column without a name does name the rows, and say that it is taken for that."""
+    seen: dict[Any, int] = {}
+    for row, entry in enumerate(frame.column(name).values):
+        if entry is None or entry in seen:
+            found = "is empty" if entry is None else f"holds {quoted(entry)} a second time"
+            raise DataError(
+                f"{frame.place(row)}: the column without a name, taken for the names of the rows, "
+                f"{found}; name it in the header, or leave it out with --drop {quoted(name)}"
+            )
+        seen[entry] = row
+    return (f"column {quoted(name)}, which has no name: the names of the rows, and no input",)
 
 
 def _groups(frame: Frame, name: str) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.work.live.rows import Row, present
 from mercer.data.column_code import ColumnCode
+from mercer.data.formats import CellFormat
 from mercer.data.infer import parse_number, parse_numbers
 from mercer.data.target import LARGEST
 from mercer.data.wording import quoted
@@ -92,6 +93,8 @@ class Coder:
         return np.hstack(blocks), problems
 
     def _block(self, code: ColumnCode, cells: list[str], problems: Problems) -> Array:
+        if code.written is not None:
+            return code.encode(_written(code, code.written, cells, problems))
         if code.kind == "number":
             return self._numbers(code, cells, problems)[:, np.newaxis]
         texts = [present(cell) or code.fill for cell in cells]
@@ -129,6 +132,26 @@ class Coder:
                 f"column {quoted(code.name)}: {quoted(text)} was not there when its encoding was "
                 "learned; it and others like it are encoded as none of the levels"
             )
+
+
+def _written(code: ColumnCode, written: CellFormat, cells: list[str], problems: Problems) -> Array:
+    """Read numbers or dates that are written in a known way."""
+    values = np.full(len(cells), code.origin)
+    for position, cell in enumerate(cells):
+        text = present(cell)
+        if text is None and isinstance(code.fill, float):
+            values[position] = code.fill
+        elif text is None:
+            problems[position] = "missing value"
+        else:
+            try:
+                values[position] = written.read(text)
+            except ValueError as error:
+                problems[position] = str(error)
+            if abs(values[position]) > LARGEST:
+                problems[position] = f"{values[position]:g} is too large to compute with"
+    values[list(problems)] = code.origin
+    return values
 
 
 def _booleans(texts: Sequence[str | float | None], problems: Problems) -> Array:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mercer.cli.work.live.lines import Line
 from mercer.cli.work.live.rows import MAX_ID, Row, Wanted, check_names, choose_inputs, present
 from mercer.data.csv_reader import DELIMITERS
+from mercer.data.frame import INDEX_COLUMNS
 from mercer.data.wording import printable
 from mercer.errors import DataError
 
@@ -45,7 +47,12 @@ class CsvRows:
             raise DataError(f"{printable(wanted.source)}: {header.problem}; is it CSV?")
         self._delimiter = max(DELIMITERS, key=lambda mark: len(_cells(header.text, mark) or ()))
         names = [name.strip() for name in _cells(header.text, self._delimiter) or ("",)]
+        if len(names) > 1 and not names[0]:
+            names[0] = INDEX_COLUMNS[0]
         check_names(names, wanted.source)
+        is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
+        if is_index and wanted.id_column is None and names[0] != wanted.target:
+            wanted = replace(wanted, id_column=names[0])
         has_target = wanted.needed is None or wanted.is_series
         self.inputs, self.ignored = choose_inputs(names, wanted, has_target=has_target)
         self.has_decimal_comma = self._delimiter == ";"

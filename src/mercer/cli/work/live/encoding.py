@@ -96,8 +96,8 @@ def refuse_text(encoder: Encoder, source: str) -> None:
         Naming the first.
     """
     for code in encoder.codes:
-        if code.kind in ("levels", "frequency"):
+        if code.kind in ("levels", "frequency", "date") or code.written is not None:
             raise DataError(
-                f"{printable(source)}: column {quoted(code.name)} holds text, which is encoded as "
+                f"{printable(source)}: column {quoted(code.name)} holds text, which is read as "
                 "the first rows have it; use --warmup above 0, or --drop it"
             )

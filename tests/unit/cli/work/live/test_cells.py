@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,10 @@ from mercer.cli.work.live.cells import Coder, read_number
 from mercer.cli.work.live.encoding import encoding_notes, learn_encoder, refuse_text
 from mercer.cli.work.live.rows import Row
 from mercer.data.column_code import ColumnCode
+from mercer.data.encoding import fit_encoder
 from mercer.data.frame import Frame
 from mercer.data.infer import column_of_texts
+from mercer.data.tables import read_frame
 from mercer.errors import DataError
 
 
@@ -89,6 +93,34 @@ def test_most_cells_say_what_a_column_is() -> None:
     assert "'x' is not a number" in problems[10]
 
 
+def test_dates_and_money_are_those_of_tables(tmp_path: Path) -> None:
+    """What is not written as the first rows have it spoils its own row only."""
+    cells = [("31/12/2023", "5%", "$1,000.50"), ("01/02/2024", "7.5%", "($3)")]
+    rows = rows_of(*cells, ("03/02/2024", "8%", "$2"))
+    names = ("day", "rate", "price")
+    encoder, _ = learn_encoder(names, rows, source="a pipe", has_decimal_comma=False)
+    lines = [",".join(f'"{cell}"' for cell in row.cells) for row in rows]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(names), *lines]))
+    frame = read_frame(tmp_path / "t.csv")
+    whole = fit_encoder(frame)
+    assert whole == encoder
+    own = coder(encoder.codes, names)
+    X, problems = own.encode(rows)
+    assert not problems
+    np.testing.assert_array_equal(X, whole.transform(frame).X)
+    strange = rows_of(
+        ("12/31/2024", "5%", "$1"), ("", "5%", "$1"), ("2024-01-01", "5%", "1"), *cells
+    )
+    X, problems = own.encode(strange)
+    assert list(problems) == [0, 1, 2]
+    assert "column 'day': '12/31/2024' is not a date (day/month/year)" in problems[0]
+    assert problems[1] == "column 'day': missing value"
+    assert "column 'price': '1' is not a number written as '$1,234.5'" in problems[2]
+    np.testing.assert_array_equal(X[3:], whole.transform(frame).X[:2])
+    with pytest.raises(DataError, match="--warmup above 0"):
+        refuse_text(encoder, "a pipe")
+
+
 def test_no_usable_row_and_dates_are_refused() -> None:
     with pytest.raises(DataError, match="none of the first 6 rows"):
         learn_encoder(
@@ -96,8 +128,8 @@ def test_no_usable_row_and_dates_are_refused() -> None:
             rows_of(*[("x", "1", "1"), ("1", "x", "1"), ("1", "1", "x")] * 2),
             source="a pipe", has_decimal_comma=False,
         )  # fmt: skip
-    with pytest.raises(DataError, match="column 'd' is dates"):
-        learn_encoder(("d",), rows_of(("2024-01-01",)), source="a pipe", has_decimal_comma=False)
+    with pytest.raises(DataError, match="column 'd': '01/02/2024' may begin"):
+        learn_encoder(("d",), rows_of(("01/02/2024",)), source="a pipe", has_decimal_comma=False)
 
 
 def test_what_is_said_of_text() -> None:

@@ -1,0 +1,560 @@
+"""How numbers and dates are written in a column of text: found once, remembered, applied again.
+
+Numbers may have a sign for percent or money, separators between thousands and negative ones in
+parentheses; dates may be ISO 8601, or year, month and day in a stated order. What a cell means is
+decided by its whole column; where the column leaves two readings open, it is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.wording import quoted
+from mercer.errors import ModelFileError
+
+__all__ = [
+    "CellFormat",
+    "Dates",
+    "FormatError",
+    "NumberFinder",
+    "days_since_1970",
+    "find_date_format",
+    "find_format",
+    "find_number_format",
+]
+
+#: What the user says of dates whose column does not tell day from month.
+Dates = Literal["auto", "dayfirst", "monthfirst"]
+
+_MONEY = "€$£¥"
+_UNITS = ("", "%", *_MONEY)
+_SPACES = " \u00a0\u202f\u2009'\u2019"
+#: Separator of thousands and decimal sign; a space stands for all of `_SPACES`.
+_CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", "."),
+                "space european": (" ", ",")}  # fmt: skip
+_ORDERS = {
+    "iso": "ISO 8601",
+    "ymd": "year/month/day",
+    "dmy": "day/month/year",
+    "mdy": "month/day/year",
+}
+_SHAPE = re.compile(
+    rf"(?P<open>\()?(?P<sign>[-+\u2212])?(?P<left>[{_MONEY}])?(?P<gap>[ \u00a0\u202f])?"
+    r"(?P<inner>[-+\u2212(])?"
+    rf"(?P<body>[0-9.,][0-9.,{_SPACES}]*?)"
+    rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>[%{_MONEY}])?(?P<close>\))?"
+)
+_DATE = re.compile(
+    r"(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?"
+)
+_SHORT_YEAR = re.compile(r"\d{1,2}/\d{1,2}/\d{2}")
+
+
+class FormatError(ValueError):
+    """A column is neither numbers, dates nor words: the cell that shows it, and what to do."""
+
+    def __init__(self, cell: str, words: str) -> None:
+        super().__init__(words)
+        self.cell = cell
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """How the cells of one column are written.
+
+    Parameters
+    ----------
+    kind : {"number", "date"}
+    unit : {"", "%", "€", "$", "£", "¥"}
+        What stands beside each number.
+    convention : {"english", "european", "space", "space european"}
+        What separates thousands, and the decimal sign: 1,234.5 or 1.234,5 or 1 234.5 or 1 234,5.
+    order : {"", "iso", "ymd", "dmy", "mdy"}
+        Of year, month and day; ISO dates are understood in any case.
+    has_zone : bool
+        Whether each date has a time zone; it is then turned into UTC.
+    """
+
+    kind: Literal["number", "date"]
+    unit: str = ""
+    convention: str = "english"
+    order: str = ""
+    has_zone: bool = False
+
+    def read(self, text: str) -> float:
+        """Read a cell: the number, or days since 1970 with the time of day as a fraction.
+
+        Raises
+        ------
+        ValueError
+            It is not written so; says what is expected.
+        """
+        value = self._number(text) if self.kind == "number" else self._date(text)
+        if value is None:
+            raise ValueError(f"{quoted(text)} is not {self.words}; correct it")
+        return value
+
+    def read_all(self, texts: Iterable[str | None]) -> NDArray[np.float64]:
+        """Read many cells; NaN where one is missing.
+
+        Raises
+        ------
+        FormatError
+            The first cell that is not written so.
+        """
+        known: dict[str | None, float] = {None: math.nan}
+        values = []
+        for text in texts:
+            if text not in known:
+                try:
+                    known[text] = self.read(str(text))
+                except ValueError as error:
+                    raise FormatError(str(text), str(error)) from None
+            values.append(known[text])
+        return np.array(values, dtype=np.float64)
+
+    def write(self, number: float) -> str:
+        """Write a number in this way, for an example."""
+        thousands, decimal = _CONVENTIONS[self.convention]
+        swap = str.maketrans({",": thousands, ".": decimal})
+        words = f"{abs(number):,}".translate(swap)
+        sign = "-" if number < 0 else ""
+        return f"{sign}{words}%" if self.unit == "%" else f"{sign}{self.unit}{words}"
+
+    @property
+    def words(self) -> str:
+        """What a cell is expected to be, with an example."""
+        if self.kind == "number":
+            value = 12.5 if self.unit == "%" else 1234.5
+            kind = "percent" if self.unit == "%" else "a number"
+            return f"{kind} written as {quoted(self.write(value))}"
+        zone = " with a time zone" if self.has_zone else ""
+        return f"a date ({_ORDERS[self.order]}{zone})"
+
+    @property
+    def has_decimal_comma(self) -> bool:
+        """Whether a comma is the decimal sign."""
+        return _CONVENTIONS[self.convention][1] == ","
+
+    @property
+    def kinds(self) -> str:
+        """What the cells are, in a note."""
+        if self.kind == "date":
+            return f"dates ({_ORDERS[self.order]})"
+        if self.unit == "%":
+            return f"percent, read as numbers ({quoted(self.write(12.5))} is 12.5)"
+        return f"text read as numbers ({quoted(self.write(1234.5))} is 1234.5)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Turn into plain Python types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> CellFormat:
+        """Read back what `to_dict` gave.
+
+        Raises
+        ------
+        ModelFileError
+            The fields are not those of a format, or do not fit together.
+        """
+        if not isinstance(fields, dict) or set(fields) != set(cls.__dataclass_fields__):
+            raise ModelFileError("inconsistent encoding: a format has the wrong fields")
+        texts = [fields[name] for name in ("kind", "unit", "convention", "order")]
+        if not all(isinstance(text, str) for text in texts):
+            raise ModelFileError("inconsistent encoding: a format has fields of the wrong type")
+        is_date = fields["kind"] == "date"
+        if not (
+            fields["kind"] in ("number", "date")
+            and fields["unit"] in (("",) if is_date else _UNITS)
+            and fields["convention"] in (("english",) if is_date else tuple(_CONVENTIONS))
+            and fields["order"] in (tuple(_ORDERS) if is_date else ("",))
+            and isinstance(fields["has_zone"], bool)
+            and (is_date or not fields["has_zone"])
+        ):
+            raise ModelFileError("inconsistent encoding: a format does not fit together")
+        return cls(**fields)
+
+    def _number(self, text: str) -> float | None:
+        parts = _Parts.of(text)
+        return None if parts is None or parts.unit != self.unit else parts.value(self.convention)
+
+    def _date(self, text: str) -> float | None:
+        moment = _iso(text)
+        if moment is None and self.order != "iso":
+            moment = _ordered(text, self.order)
+        if moment is None or (moment.tzinfo is not None) != self.has_zone:
+            return None
+        return days_since_1970(moment)
+
+
+def days_since_1970(moment: datetime) -> float:
+    """Count days in UTC, the time of day as a fraction; without a zone, on the clock as it is."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp() / 86400.0
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A cell taken apart: its sign, its unit, and its digits with what separates them."""
+
+    is_negative: bool
+    in_parentheses: bool
+    unit: str
+    body: str
+
+    @classmethod
+    def of(cls, text: str) -> _Parts | None:
+        """Take a cell apart; None where it has not the shape of a number."""
+        found = _SHAPE.fullmatch(text)
+        if found is None:
+            return None
+        left, right, inner = found["left"] or "", found["right"] or "", found["inner"] or ""
+        n_open = bool(found["open"]) + (inner == "(")
+        n_closed = bool(found["inner_end"]) + bool(found["close"])
+        signs = (found["sign"] or "") + inner.strip("(")
+        is_right = (
+            n_open == n_closed
+            and n_open + len(signs) <= 1
+            and not (left and right)
+            and (bool(left) or not (found["gap"] or inner))
+        )
+        if not is_right:
+            return None
+        in_parentheses = n_open == 1
+        is_negative = in_parentheses or signs in ("-", "\u2212")
+        return cls(is_negative, in_parentheses, left or right, found["body"])
+
+    @property
+    def has_space(self) -> bool:
+        """Whether a space or an apostrophe separates thousands."""
+        return any(letter in _SPACES for letter in self.body)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the cell is a number as a program writes it."""
+        has_marks = "," in self.body or self.has_space or self.body.count(".") > 1
+        return not (self.unit or self.in_parentheses or has_marks)
+
+    @property
+    def is_ungrouped(self) -> bool:
+        """Whether more than three digits stand before the decimal sign without a separator."""
+        return re.match(r"\d{4}", self.body) is not None
+
+    def value(self, convention: str) -> float | None:
+        """Read the number by a convention; None where it is not written so."""
+        if not _BODIES[convention].fullmatch(self.body):
+            return None
+        thousands, decimal = _CONVENTIONS[convention]
+        digits = self.body
+        for letter in _SPACES if thousands == " " else thousands:
+            digits = digits.replace(letter, "")
+        value = float(digits.replace(decimal, "."))
+        return -value if self.is_negative else value
+
+
+def _body(convention: str) -> re.Pattern[str]:
+    thousands, decimal = _CONVENTIONS[convention]
+    # Within a number all thousands are separated alike.
+    mark = rf"(?P<mark>[{_SPACES}])" if thousands == " " else f"(?P<mark>{re.escape(thousands)})"
+    point = re.escape(decimal)
+    grouped = rf"[1-9]\d{{0,2}}{mark}\d{{3}}(?:(?P=mark)\d{{3}})*"
+    return re.compile(rf"(?:(?:{grouped}|\d+)(?:{point}\d*)?|{point}\d+)", re.ASCII)
+
+
+_BODIES = {convention: _body(convention) for convention in _CONVENTIONS}
+
+
+class NumberFinder:
+    """Find, block by block, how the numbers of a column are written.
+
+    Cells that are numbers as a program writes them count as numbers without a unit.
+    """
+
+    def __init__(self) -> None:
+        self._n_cells = 0
+        self._units: Counter[str] = Counter()
+        self._first: dict[str, str] = {}  # cell by unit
+        self._stray = ""  # the first cell that is no number
+        self._counts: Counter[str] = Counter()  # numbers by convention
+        self._wrong: dict[str, str] = {}  # the first number that is not written so
+        self._has: set[str] = set()
+        self._marked = ""  # the first number with a comma or a point
+
+    def add(self, texts: Iterable[str | None]) -> None:
+        """Take cells; None is missing."""
+        for text, n in Counter(text for text in texts if text is not None).items():
+            self._n_cells += n
+            parts = _Parts.of(text)
+            if parts is None:
+                self._stray = self._stray or text
+                continue
+            self._units[parts.unit] += n
+            self._first.setdefault(parts.unit, text)
+            self._note(text, parts)
+            for convention in _CONVENTIONS:
+                if parts.value(convention) is None:
+                    self._wrong.setdefault(convention, text)
+                else:
+                    self._counts[convention] += n
+
+    def _note(self, text: str, parts: _Parts) -> None:
+        facts = {
+            "comma": "," in parts.body,
+            "point": "." in parts.body,
+            "space": parts.has_space,
+            "plain space": " " in parts.body,
+            "ungrouped": parts.is_ungrouped,
+            "parentheses": parts.in_parentheses,
+            "others": not parts.in_parentheses,
+            "decorated": not parts.is_plain,
+        }
+        self._has |= {name for name, is_so in facts.items() if is_so}
+        if not self._marked and (facts["comma"] or facts["point"]):
+            self._marked = text
+
+    def find(self) -> CellFormat | None:
+        """Say how the numbers are written.
+
+        Returns
+        -------
+        CellFormat or None
+            None where most cells are no numbers, or all are as a program writes them.
+
+        Raises
+        ------
+        FormatError
+            Most cells are numbers, and one is not; or they may be read in two ways.
+        """
+        has = self._has
+        if "decorated" not in has or ("parentheses" in has and "others" not in has):
+            return None
+        if 2 * sum(self._units.values()) <= self._n_cells:
+            return None
+        if "space" in has:
+            open_ = [name for name in ("space", "space european") if name not in self._wrong]
+        else:
+            open_ = [name for name in ("english", "european") if name not in self._wrong]
+        best = max(_CONVENTIONS, key=lambda name: self._counts[name])
+        unit = self._units.most_common(1)[0][0]
+        if not open_ and 2 * self._counts[best] <= self._n_cells:
+            return None
+        if self._stray or not open_ or len(self._units) > 1:
+            self._refuse_stray(unit, best)
+        if "plain space" in has and not (has & {"comma", "point"} or unit):
+            return None  # as likely the parts of a number that names something
+        return CellFormat("number", unit, self._choose(open_, unit))
+
+    def _refuse_stray(self, unit: str, convention: str) -> NoReturn:
+        """Refuse the first cell that is not as most are."""
+        example = quoted(self._first[unit])
+        if self._stray:
+            words = f"{quoted(self._stray)} is not a number, but {example} and most other cells of "
+            words += "the column are; correct it, or empty the cell if it stands for a missing "
+            raise FormatError(self._stray, words + "value")
+        if len(self._units) > 1:
+            other = next(name for name in self._first if name != unit)
+            cell = self._first[other]
+            raise FormatError(
+                cell,
+                f"{quoted(cell)} and {example} are in different units; write all numbers of the "
+                "column in the same unit",
+            )
+        cell = self._wrong[convention]
+        raise FormatError(
+            cell,
+            f"{quoted(cell)} is not written as most numbers of the column are; write all with the "
+            "same separators",
+        )
+
+    def _choose(self, open_: Sequence[str], unit: str) -> str:
+        """Choose among the conventions by which all numbers can be read.
+
+        Raises
+        ------
+        FormatError
+            Two of them give different numbers.
+        """
+        marks = self._has & {"comma", "point"}
+        if len(open_) == 1 or not marks or "space" in self._has:
+            return open_[0]
+        is_money = unit != "" and unit in _MONEY
+        is_grouped = "ungrouped" not in self._has
+        if marks == {"comma"} and unit != "%" and is_grouped:
+            return "english"
+        if marks == {"point"} and not is_money:
+            return "english"
+        cell = self._marked
+        english = CellFormat("number", unit, "english").read(cell)
+        european = CellFormat("number", unit, "european").read(cell)
+        raise FormatError(
+            cell,
+            f"{quoted(cell)} may be {english:.12g} or {european:.12g}, and the column does not say "
+            "which; write numbers without separators between thousands, and with a decimal point",
+        )
+
+
+def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
+    """Say how the numbers of a column are written; see `NumberFinder.find`."""
+    finder = NumberFinder()
+    finder.add(texts)
+    return finder.find()
+
+
+def find_date_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
+    """Say how the dates of a column are written.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+        The cells; None is missing.
+    dates : {"auto", "dayfirst", "monthfirst"}
+        Decides between day and month where the column does not.
+
+    Returns
+    -------
+    CellFormat or None
+        None where most cells are no dates.
+
+    Raises
+    ------
+    FormatError
+        Most cells are dates, and one is not; or day and month cannot be told apart.
+    """
+    counts = Counter(text for text in texts if text is not None)
+    n_cells = counts.total()
+    moments = {text: moment for text in counts if (moment := _iso(text)) is not None}
+    others = {text: found for text in counts if (found := _fields(text)) is not None}
+    others = {text: found for text, found in others.items() if text not in moments}
+    n_dates = sum(counts[text] for text in (*moments, *others))
+    if n_dates == 0 or 2 * n_dates <= n_cells:
+        if counts and all(map(_SHORT_YEAR.fullmatch, counts)):
+            cell = next(iter(counts))
+            raise FormatError(
+                cell, f"{quoted(cell)} has a year of two digits; write dates as 2024-12-31"
+            )
+        return None
+    for cell in counts:
+        if cell not in moments and cell not in others:
+            raise FormatError(
+                cell,
+                f"{quoted(cell)} is not a date, but most other cells of the column are; correct "
+                "it, or empty the cell if it stands for a missing value",
+            )
+    if moments and others:
+        cell = next(iter(others))
+        raise FormatError(
+            cell,
+            f"{quoted(cell)} is written in another way than {quoted(next(iter(moments)))}; write "
+            "all dates as 2024-12-31",
+        )
+    if moments:
+        return _iso_format(moments)
+    ordered = CellFormat("date", order=_order(others, dates))
+    for cell in others:
+        if _ordered(cell, ordered.order) is None:
+            raise FormatError(
+                cell, f"{quoted(cell)} is no day of the calendar ({_ORDERS[ordered.order]})"
+            )
+    return ordered
+
+
+def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
+    """Say how the numbers or the dates of a column of text are written; None where it is words.
+
+    Raises
+    ------
+    FormatError
+        Most cells are numbers, or dates, and one is not; or they may be read in two ways.
+    """
+    texts = list(texts)
+    return find_date_format(texts, dates) or find_number_format(texts)
+
+
+def _iso_format(moments: dict[str, datetime]) -> CellFormat:
+    first, moment = next(iter(moments.items()))
+    has_zone = moment.tzinfo is not None
+    for cell, other in moments.items():
+        if (other.tzinfo is not None) != has_zone:
+            raise FormatError(
+                cell,
+                f"{quoted(cell)} and {quoted(first)}: one has a time zone, the other has none; "
+                "write all with or all without",
+            )
+    return CellFormat("date", order="iso", has_zone=has_zone)
+
+
+def _order(cells: dict[str, tuple[str, ...]], dates: Dates) -> str:
+    """Find the order of year, month and day."""
+    is_year_first = {text: len(fields[0]) == 4 for text, fields in cells.items()}
+    if all(is_year_first.values()):
+        return "ymd"
+    if any(is_year_first.values()):
+        cell = next(text for text, is_first in is_year_first.items() if is_first)
+        raise FormatError(
+            cell, f"{quoted(cell)} begins with the year and others do not; write all alike"
+        )
+    day_first = next((text for text, fields in cells.items() if int(fields[0]) > 12), None)
+    month_first = next((text for text, fields in cells.items() if int(fields[1]) > 12), None)
+    if day_first is not None and month_first is not None:
+        raise FormatError(
+            month_first,
+            f"{quoted(month_first)} has the month first and {quoted(day_first)} the day; write all "
+            "dates as 2024-12-31",
+        )
+    if day_first is None and month_first is None and dates == "auto":
+        cell = next(iter(cells))
+        raise FormatError(
+            cell,
+            f"{quoted(cell)} may begin with the day or with the month, and no date of the column "
+            "says which; use --dates dayfirst or --dates monthfirst (of fit, compare and audit), "
+            "or write dates as 2024-12-31",
+        )
+    contrary = {"auto": None, "dayfirst": month_first, "monthfirst": day_first}[dates]
+    if contrary is not None:
+        raise FormatError(contrary, f"{quoted(contrary)} is no date with --dates {dates}")
+    is_day_first = day_first is not None or dates == "dayfirst"
+    return "dmy" if is_day_first else "mdy"
+
+
+def _iso(text: str) -> datetime | None:
+    """Read an ISO date, with or without a time."""
+    if len(text) < 8 or not text[0].isdigit() or text.isdecimal():
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _fields(text: str) -> tuple[str, ...] | None:
+    """Take a date apart that has a year of four digits: three numbers, and the time."""
+    found = _DATE.fullmatch(text)
+    if found is None or (len(found[1]) == 4) == (len(found[4]) == 4):
+        return None
+    if len(found[1]) == 3:
+        return None
+    return found[1], found[3], found[4], found[5] or "0", found[6] or "0", found[7] or "0"
+
+
+def _ordered(text: str, order: str) -> datetime | None:
+    """Read a date whose order is known."""
+    fields = _fields(text)
+    if fields is None or (len(fields[0]) == 4) != (order == "ymd"):
+        return None
+    by_letter = dict(zip(order, map(int, fields[:3]), strict=True))
+    hour, minute, second = map(int, fields[3:])
+    try:
+        return datetime(by_letter["y"], by_letter["m"], by_letter["d"], hour, minute, second)
+    except ValueError:
+        return None

@@ -1,0 +1,202 @@
+"""Numbers and dates as people write them: what was written comes back, or is refused."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from mercer.data.formats import CellFormat, FormatError, find_format
+from mercer.errors import ModelFileError
+
+
+def values(*texts: str | None, dates: str = "auto") -> list[float]:
+    found = find_format(texts, dates)  # type: ignore[arg-type]
+    assert found is not None
+    assert CellFormat.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    return found.read_all(texts).tolist()
+
+
+def refused(*texts: str | None, dates: str = "auto") -> tuple[str, str]:
+    with pytest.raises(FormatError) as caught:
+        find_format(texts, dates)  # type: ignore[arg-type]
+    assert caught.value.cell in texts
+    return caught.value.cell, str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["12.3%", "4 %", "-5%"], [12.3, 4, -5]),
+        (["12,5 %", "7,25 %"], [12.5, 7.25]),
+        (["$1,234.50", "$3"], [1234.5, 3]),
+        (["1.234,50 €", "€ 3,10", "-€7"], [1234.5, 3.1, -7]),
+        (["£5", "(£1,234)", "£(6.5)", "£-2", "\u2212£3"], [5, -1234, -6.5, -2, -3]),
+        (["123,456", "999", "1,000,000"], [123456, 999, 1e6]),
+        (["1.234.567", "12"], [1234567, 12]),
+        (["1,5", "2,75"], [1.5, 2.75]),
+        (["1 234,5", "12 000 000"], [1234.5, 12e6]),
+        (["1\u202f234", "12"], [1234, 12]),
+        (["1'234.50", "2"], [1234.5, 2]),
+        (["(12)", "5"], [-12, 5]),
+        (["¥1,200", "¥300"], [1200, 300]),
+    ],
+)
+def test_numbers(texts: list[str], expected: list[float]) -> None:
+    assert values(*texts) == expected
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Ulm", "Bonn"],
+        ["1", "2.5"],  # as a program writes them
+        ["1", "x"],
+        ["(1)", "(2)"],  # levels in parentheses
+        ["555 123 456", "555 123 457"],  # phone numbers
+        ["192.168.100.200", "10.0.0.1"],
+        ["1-2", "3-5"],
+        ["1.2.24", "1.2.10"],
+        ["12%", "none", "some", "all"],
+        [None, None],
+        [],
+    ],
+)
+def test_words_stay_words(texts: list[str | None]) -> None:
+    assert find_format(texts) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "cell", "words"),
+    [
+        (["€1.234", "€5.678"], "€1.234", "may be 1.234 or 1234"),
+        (["1,234", "5678"], "1,234", "may be 1234 or 1.234"),
+        (["12,345%", "1,000%"], "12,345%", "may be 12345 or 12.345"),
+        (["1,234", "5.678", "7"], "1,234", "may be 1234 or 1.234"),
+        (["12%", "n.d.", "13%"], "n.d.", "'n.d.' is not a number, but '12%' and most"),
+        (["$5", "€6", "$7"], "€6", "different units"),
+        (["12%", "5", "13%"], "5", "different units"),
+        (["1,234.5", "1.234,5", "2,000.5"], "1.234,5", "not written as most numbers"),
+        (["12,34,567", "1,000.5", "2,000.5"], "12,34,567", "not written as most numbers"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_refused(texts: list[str], cell: str, words: str) -> None:
+    found, said = refused(*texts)
+    assert found == cell
+    assert words in said
+
+
+MARKS = {"english": (",", "."), "european": (".", ","), "space": ("\u202f", ".")}
+
+
+@seed(4)
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    cents=st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=6),
+    convention=st.sampled_from(sorted(MARKS)),
+    unit=st.sampled_from(["", "$", "€", "%"]),
+    is_left=st.booleans(),
+    is_accounting=st.booleans(),
+)
+def test_what_was_written_comes_back(
+    cents: list[int], convention: str, unit: str, is_left: bool, is_accounting: bool
+) -> None:
+    thousands, decimal = MARKS[convention]
+    numbers = [each / 100 for each in [*cents, 123456789, 12]]  # these say what is what
+    texts = []
+    for number in numbers:
+        words = f"{abs(number):,.2f}".translate(str.maketrans({",": thousands, ".": decimal}))
+        words = f"{unit}{words}" if is_left and unit != "%" else f"{words}{unit}"
+        negative = f"({words})" if is_accounting else f"-{words}"
+        texts.append(negative if number < 0 else words)
+    assert values(*texts) == numbers
+
+
+@seed(5)
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    moments=st.lists(
+        st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 30)), min_size=1, max_size=5
+    ),
+    order=st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d"]),
+    has_time=st.booleans(),
+)
+def test_a_date_that_was_written_comes_back(
+    moments: list[datetime], order: str, has_time: bool
+) -> None:
+    moments = [*moments, datetime(2024, 10, 31)]  # says which is the day
+    if not has_time:
+        moments = [m.replace(hour=0, minute=0, second=0) for m in moments]
+    moments = [m.replace(microsecond=0) for m in moments]
+    # strftime writes years below 1000 without zeros on some systems; these begin at 1000.
+    texts = [m.strftime(order + " %H:%M:%S" * has_time) for m in moments]
+    epoch = datetime(1970, 1, 1)
+    expected = [(m - epoch) / timedelta(days=1) for m in moments]
+    np.testing.assert_allclose(values(*texts), expected, rtol=0, atol=1e-8)
+
+
+def test_day_and_month() -> None:
+    day = (datetime(2024, 2, 1) - datetime(1970, 1, 1)).days
+    assert values("31/12/2024", "01/02/2024")[1] == day
+    assert values("12/31/2024", "02/01/2024")[1] == day
+    assert values("01/02/2024", dates="dayfirst") == [day]
+    assert values("02/01/2024", dates="monthfirst") == [day]
+    assert "--dates dayfirst or --dates monthfirst" in refused("01/02/2024", "03/04/2024")[1]
+    assert "--dates dayfirst" in refused("12/31/2024", dates="dayfirst")[1]
+    assert refused("31/12/2024", "12/31/2024")[0] == "12/31/2024"
+    assert refused("31/12/2024", "31/02/2024") == (
+        "31/02/2024",
+        "'31/02/2024' is no day of the calendar (day/month/year)",
+    )
+    assert refused("31/12/2024", "30/12/2024", "soon")[0] == "soon"
+    assert refused("31/12/2024", "2024-12-30", "29/12/2024")[0] == "31/12/2024"
+    assert "two digits" in refused("31/12/24", "01/01/25")[1]
+
+
+def test_time_zones() -> None:
+    east = datetime(2024, 2, 1, tzinfo=timezone(timedelta(hours=2)))
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    found = values("2024-01-31T10:00:00Z", east.isoformat())
+    np.testing.assert_allclose(found[1], (east - epoch) / timedelta(days=1), rtol=1e-14)
+    assert "time zone" in refused("2024-01-31T10:00:00Z", "2024-01-31T10:00:00")[1]
+
+
+def test_new_cells_are_read_as_in_training_or_refused() -> None:
+    euros = CellFormat("number", "€", "european")
+    assert euros.read("€1.234") == 1234.0
+    for text in ("1.234", "$1.234", "€1,234.5", "n.d."):
+        with pytest.raises(ValueError, match=r"is not a number written as '€1\.234,5'; correct"):
+            euros.read(text)
+    day_first = CellFormat("date", order="dmy")
+    assert day_first.read("01/02/2024") == day_first.read("2024-02-01")
+    for text in ("12/31/2024", "2024-02-01T00:00Z", "1"):
+        with pytest.raises(ValueError, match=r"is not a date \(day/month/year\)"):
+            day_first.read(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "pickle"},
+        {"kind": []},
+        {"kind": "date"},
+        {"unit": "kg"},
+        {"unit": "$€"},
+        {"unit": None},
+        {"convention": "roman"},
+        {"convention": {}},
+        {"order": "dmy"},
+        {"has_zone": 1},
+        {"has_zone": True},
+        {"more": 1},
+    ],
+)
+def test_f8_fields_that_do_not_fit(change: dict[str, object]) -> None:
+    with pytest.raises(ModelFileError, match="inconsistent encoding"):
+        CellFormat.from_dict(CellFormat("number", "$").to_dict() | change)
+    with pytest.raises(ModelFileError, match="inconsistent encoding"):
+        CellFormat.from_dict([])
