@@ -12,7 +12,7 @@ def run_with_cache(program: str, cache: Path) -> tuple[str, str]:
     """What the program writes to standard output and standard error."""
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=True,

@@ -6,36 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.basis.levels import compiled as level_loops
-from mercer.basis.moves import compiled as move_loops
-from mercer.basis.particle import compiled as particle_loops
-from mercer.basis.population import compiled as population_loops
 from mercer.basis.predict import filter_law, mean_function
 from mercer.basis.settings import FilterSettings
 from mercer.numerics.compilation import compile_first
 
 __all__ = ["compile_loops", "compile_now"]
 
-_LOOPS = (
-    level_loops.kernel_levels,
-    level_loops.squared_distances,
-    level_loops.sums_of_squarings,
-    move_loops.move_particles,
-    particle_loops.draw_scale,
-    particle_loops.draw_variance,
-    population_loops.coefficients,
-    population_loops.discount,
-    population_loops.drop_candidate,
-    population_loops.effective_size,
-    population_loops.extend,
-    population_loops.learn_row,
-    population_loops.predict_rows,
-)
-
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mercer.numerics.compilation import compiled
 
 __all__ = ["SAFE_PHASE", "cosines_and_sines"]
 
@@ -25,7 +26,7 @@ _C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.1359
 _ROUND = 6755399441055744.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def cosines_and_sines(phase, scale, out):
     """Write scale cos and scale sin of phase[j, i] to out[2 j, i] and out[2 j + 1, i].
 

@@ -6,29 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.gp import compiled
 from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.gp.priors import kernel_prior
-from mercer.kernels import compiled as kernel_loops
 from mercer.kernels.spectral_mixture import SpectralMixture
 from mercer.kernels.squared_exponential import SquaredExponentialARD
 from mercer.numerics.compilation import compile_first
 
 __all__ = ["compile_loops", "compile_now"]
 
-_LOOPS = (
-    kernel_loops.exponent_from_products,
-    kernel_loops.multiply_by_cosines,
-    kernel_loops.slopes_of_cosines,
-    compiled.chord_steps,
-    compiled.evidence_adjoint,
-    compiled.weighted_identity_plus,
-)
-
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

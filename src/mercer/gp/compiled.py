@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from mercer.numerics.compilation import compiled
 
 __all__ = ["chord_steps", "evidence_adjoint", "solve_factored", "weighted_identity_plus"]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _scale_row(row, weights, scale, out):
     for i in range(row.shape[0]):
         out[i] = row[i] * weights[i] * scale
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def weighted_identity_plus(K, root_weights, out):
     """Write the upper triangle of B = I + W^.5 K W^.5 into the C-ordered ``out``.
 
@@ -38,13 +39,13 @@ _LOCAL = 0.1
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _subtract_four(x, r0, r1, r2, r3, x0, x1, x2, x3):
     for i in range(x.shape[0]):
         x[i] -= r0[i] * x0 + r1[i] * x1 + r2[i] * x2 + r3[i] * x3
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _dot_four(x, r0, r1, r2, r3):
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     for i in range(x.shape[0]):
@@ -55,7 +56,7 @@ def _dot_four(x, r0, r1, r2, r3):
     return s0, s1, s2, s3
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def solve_factored(U, x):
     """Overwrite x with B^-1 x, where B = U'U and U is upper triangular with contiguous rows.
 
@@ -92,7 +93,7 @@ def solve_factored(U, x):
         x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _log_joint(a, f, y):
     """Psi = -a'f/2 + sum( y f - log(1 + e^f) ): log p(y | f) + log p(f) up to a constant."""
     value = 0.0
@@ -102,7 +103,7 @@ def _log_joint(a, f, y):
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _newton_step(K, U, root_weights, y, a, f, step, step_f):
     """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = (y - pi) - a, and K times it into ``step_f``.
 
@@ -127,7 +128,7 @@ def _newton_step(K, U, root_weights, y, a, f, step, step_f):
         step_f[:] = np.dot(K, step)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _eliminate(A, b):
     """Overwrite b with A^-1 b for a small symmetric A, overwritten too; pivots kept positive.
 
@@ -149,7 +150,7 @@ def _eliminate(A, b):
         b[k] /= A[k, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _mixing_coef(step, steps, n_kept):
     """Coefficients that minimise |step - sum_k coef_k steps_k| over the last ``n_kept`` rows."""
     gram, coef = np.empty((n_kept, n_kept)), np.empty(n_kept)
@@ -163,7 +164,7 @@ def _mixing_coef(step, steps, n_kept):
     return coef
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _advance(x, step, differences, coef, out):
     """Write x + step, less the mixture of the differences of such points, into ``out``."""
     for i in range(x.shape[0]):
@@ -173,7 +174,7 @@ def _advance(x, step, differences, coef, out):
             out[i] -= coef[k] * differences[k, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f):
     """Shorten the plain step until Psi does not fall; the new point goes into the last two."""
     floor = psi - 1e-12 * (1.0 + abs(psi))
@@ -188,7 +189,7 @@ def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f):
     return new_psi
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _note_differences(x, step, last_point, row):
     """Write the difference of x + step from the last such point, and remember that point."""
     for i in range(x.shape[0]):
@@ -197,7 +198,7 @@ def _note_differences(x, step, last_point, row):
         last_point[i] = point
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
 
@@ -247,14 +248,14 @@ def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
     return error, n_steps
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _adjoint_row(row, root_weights, a, q, scales):
     half_a_plus_q, half_a, half_weight = scales
     for i in range(row.shape[0]):
         row[i] = a[i] * half_a_plus_q + q[i] * half_a - root_weights[i] * half_weight * row[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def evidence_adjoint(inverse, root_weights, a, q):
     """Overwrite B^-1 by A = (a a' + q a' + a q' - W^.5 B^-1 W^.5)/2, symmetric.
 

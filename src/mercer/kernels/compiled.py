@@ -6,20 +6,21 @@ Loops over rows of a matrix are functions of their own, so that their arrays are
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mercer.numerics.compilation import compiled
 
 __all__ = ["exponent_from_products", "multiply_by_cosines", "slopes_of_cosines"]
 
 _FAST = {"reassoc", "contract"}  # no promise about infinities or NaN
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _exponent_row(row, z, s, log_scale):
     for j in range(row.shape[0]):
         row[j] = min(row[j] - s - z[j], 0.0) + log_scale
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def exponent_from_products(S, s, z, log_scale):
     """Overwrite the inner products S_ij = x_i'z_j by log_scale - |x_i - z_j|^2 / 2.
 
@@ -30,13 +31,13 @@ def exponent_from_products(S, s, z, log_scale):
         _exponent_row(S[i], z, s[i], log_scale)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _times_cosines(out, row, c, s, cosine, sine):
     for j in range(row.shape[0]):
         out[j] = row[j] * (c * cosine[j] + s * sine[j])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def multiply_by_cosines(K, cosine, sine, others_cosine, others_sine):
     """Multiply K_ij (n, m) by the product of cos(a_il - b_jl) over the inputs l.
 
@@ -49,7 +50,7 @@ def multiply_by_cosines(K, cosine, sine, others_cosine, others_sine):
             _times_cosines(row, row, cosine[i, k], sine[i, k], others_cosine[k], others_sine[k])
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _odd_sum(before, after, c, s, cosine, sine):
     total = 0.0
     for j in range(before.shape[0]):
@@ -57,7 +58,7 @@ def _odd_sum(before, after, c, s, cosine, sine):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def slopes_of_cosines(G, turns, cosine, sine, others_cosine, others_sine, slopes):
     """Add to slopes_l the sum over i, j of G_ij turns_il sin(a_il - b_jl) times the other cosines.
 

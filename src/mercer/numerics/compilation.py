@@ -1,79 +1,143 @@
-"""Compiling loops before they are needed, once on a machine, and saying so.
+"""Loops compiled by Numba: the mark that they carry, and compiling them before they are needed.
 
-They are compiled by a process of their own, and this one then takes them from the cache: code
-fresh from the compiler may differ in its last bits from the same code read back, and the first run
-on a machine must give what all later ones give.
+They are compiled by a process of their own, once on a machine, and this one then takes them from
+the cache: code fresh from the compiler may differ in its last bits from the same code read back,
+and the first run on a machine must give what all later ones give.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
+import os
+import platform
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+import tempfile
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMPILING", "compile_first"]
+import numba
+from llvmlite import binding
+
+from mercer.errors import MercerWarning
+
+__all__ = ["COMPILING", "compile_first", "compiled"]
 
 COMPILING = "compiling the inner loops, once on this machine: about ten seconds"
+_NO_CACHE = "cannot cache"  # how Numba begins where it finds no folder that it may write
+_LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
 
 
-def compile_first(
-    loops: Iterable[Any], module: str, tell: Callable[[str], None], function: str = "compile_now"
-) -> None:
-    """Compile loops into Numba's cache, unless they are compiled or cached already.
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Mark a loop over arrays and scalars: compiled on first use, kept in Numba's cache.
 
     Parameters
     ----------
-    loops : iterable of Numba dispatchers
-    module, function : str
-        Module and its function without arguments that makes Numba compile them all.
-    tell : callable
-        Told `COMPILING` before that.
+    **options
+        Of ``numba.njit``, such as ``nogil`` and ``error_model``.
 
     Notes
     -----
-    Where no cache can be written, the loops are compiled again in each process, on first use.
+    Where neither the folder of the source nor that of the user can be written, the cache lies in a
+    private temporary folder that goes with the process, and a `MercerWarning` says so.
     """
-    loops = tuple(loops)
-    _drop_stale(loops)
-    if all(loop.signatures or _is_cached(loop) for loop in loops):
-        return
-    tell(COMPILING)
-    program = f"import {module}; {module}.{function}()"
-    subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+
+    def mark(function: Callable[..., Any]) -> Any:
+        try:
+            loop = numba.njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            if _NO_CACHE not in str(error):
+                raise
+            _cache_in_a_temporary_folder()
+            loop = numba.njit(cache=True, **options)(function)
+        _LOOPS.append(loop)
+        return loop
+
+    return mark
 
 
-def _is_cached(loop: Any) -> bool:
-    folder = loop.stats.cache_path
-    return folder is not None and any(Path(folder).glob(f"*.{loop.__name__}-*.nbi"))
+def compile_first(tell: Callable[[str], None], *warm_ups: Callable[[], None]) -> None:
+    """Compile loops into Numba's cache, unless that is done.
+
+    Parameters
+    ----------
+    tell : callable
+        Told `COMPILING` before that.
+    *warm_ups : callable
+        Functions of a module, without arguments, that use every loop once.
+    """
+    _drop_stale()
+    for warm_up in warm_ups:
+        stamp = _stamp(warm_up)
+        if stamp is None or _holds(stamp, _digest()):
+            continue
+        tell(COMPILING)
+        program = f"import {warm_up.__module__} as m; m.{warm_up.__name__}()"
+        done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+        if done.returncode == 0:
+            with contextlib.suppress(OSError):
+                stamp.write_text(_digest())
 
 
-def _drop_stale(loops: Iterable[Any]) -> None:
+def _stamp(warm_up: Callable[[], None]) -> Path | None:
+    """File that says from which sources a warm-up was run, beside the cached loops."""
+    method = warm_up.__module__.rpartition(".")[0]
+    own = [loop for loop in _LOOPS if loop.__module__.startswith(method)]
+    folder = (own or _LOOPS)[0].stats.cache_path
+    name = f"{warm_up.__module__}.{warm_up.__name__}.compiled"
+    return None if folder is None else Path(folder) / name
+
+
+def _holds(path: Path, text: str) -> bool:
+    with contextlib.suppress(OSError):
+        return path.read_text() == text
+    return False
+
+
+def _drop_stale() -> None:
     """Remove what was cached from other sources of any loop of the package.
 
     Numba looks at the file that defines a loop alone, not at those whose loops it has inlined.
     """
-    for folder in {loop.stats.cache_path for loop in loops if not loop.signatures}:
-        if folder is None or not Path(folder).is_dir():
+    for folder in {Path(loop.stats.cache_path) for loop in _LOOPS if loop.stats.cache_path}:
+        stamp = folder / "mercer-loops.sha256"
+        if not folder.is_dir() or _holds(stamp, _digest()):
             continue
-        stamp = Path(folder) / "mercer-loops.sha256"
         with contextlib.suppress(OSError):  # a cache that cannot be written
-            if stamp.exists() and stamp.read_text() == _digest():
-                continue
-            for cached in Path(folder).glob("compiled.*.nb[ic]"):
+            for cached in [*folder.glob("*.nb[ic]"), *folder.glob("*.compiled")]:
                 cached.unlink()
             stamp.write_text(_digest())
 
 
 @functools.cache
 def _digest() -> str:
-    """SHA-256 of the sources of all compiled loops."""
+    """SHA-256 of the sources of all compiled loops, the compiler, and the processor."""
     package = Path(__file__).parents[1]
-    sha = hashlib.sha256()
-    for source in sorted(package.rglob("compiled.py")):
-        sha.update(source.relative_to(package).as_posix().encode() + source.read_bytes())
+    versions = (numba.__version__, platform.python_version(), binding.get_host_cpu_name())
+    sha = hashlib.sha256(repr(versions).encode())
+    for source in sorted(package.rglob("*.py")):
+        text = source.read_bytes()
+        if b"@compiled(" in text:
+            sha.update(source.relative_to(package).as_posix().encode() + text)
     return sha.hexdigest()
+
+
+def _cache_in_a_temporary_folder() -> None:
+    """Let Numba cache where this process and its children can write, and say so once."""
+    if "mercer-loops-" in numba.config.CACHE_DIR:
+        return
+    folder = tempfile.mkdtemp(prefix="mercer-loops-")  # readable by this user alone
+    os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = folder
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    warnings.warn(
+        "no folder for compiled loops can be written: they are compiled anew by every run; "
+        "NUMBA_CACHE_DIR may name one",
+        MercerWarning,
+        stacklevel=4,
+    )

@@ -6,31 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.features import compiled as feature_loops
 from mercer.features.products import fill_features
 from mercer.numerics.compilation import compile_first
 from mercer.spectral import compiled
 from mercer.spectral.halving import decide, decide_together
 from mercer.spectral.mixture import compilation as mixture_compilation
-from mercer.spectral.mixture import compiled as mixture_loops
 
-__all__ = ["LOOPS", "compile_loops", "compile_now"]
-
-LOOPS = (
-    feature_loops.cosines_and_sines,
-    mixture_loops.seat,
-    compiled.assemble,
-    compiled.decide_few,
-    compiled.decide_few_together,
-    compiled.gather,
-    compiled.select,
-    compiled.tridiagonal_evidence,
-)
+__all__ = ["compile_loops", "compile_now"]
 
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "assemble",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def assemble(gram, among, across, ridge, n_linear, joint, linear):
     """Lay out all products for the accept loop.
 
@@ -68,7 +69,7 @@ def assemble(gram, among, across, ridge, n_linear, joint, linear):
         linear[k, last] = gram[m2 + n_linear, m2 + k]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def select(gram, among, across, is_accepted):
     """Products of the chosen features with each other and with the columns: the new ``gram``."""
     m2 = among.shape[0]
@@ -90,7 +91,7 @@ def select(gram, among, across, is_accepted):
     return new
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def gather(joint, gone, begin, kept, among_gone, across):
     """Take apart what is eliminated and what is kept.
 
@@ -128,7 +129,7 @@ def gather(joint, gone, begin, kept, among_gone, across):
                 across[a, e] = joint[gone[e], begin + a]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _eliminate(joint, gone, begin, n_kept):
     """Schur complement of a few kept columns, or a matrix of NaN where that fails."""
     k, g = n_kept, gone.shape[0]
@@ -159,7 +160,7 @@ def _eliminate(joint, gone, begin, n_kept):
     return kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_ratio(S, shape, rate):
     """Log evidence ratio of proposed to current from the last 5 x 5 Schur complement.
 
@@ -182,7 +183,7 @@ def _log_ratio(S, shape, rate):
     return -shape * math.log(b_new / b_old) - 0.5 * math.log(det_new / det_old)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
     """Decide a few frequencies one after the other: halves, as `mercer.spectral.halving`.
 
@@ -217,7 +218,7 @@ def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
     decide_few(second, log_uniform[h:], shape, rate, is_accepted[h:], log_ratio[h:])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_ratio_of_known_noise(S):
     """As `_log_ratio`, for noise of variance 1: v_o' S_o^-1 v_o / 2 - log|S_o| / 2."""
     det_old = S[0, 0] * S[1, 1] - S[1, 0] * S[1, 0]
@@ -233,7 +234,7 @@ def _log_ratio_of_known_noise(S):
     return 0.5 * (new - old) - 0.5 * math.log(det_new / det_old)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
     """As `decide_few`, for several regressions with noise of variance 1: their log ratios add.
 
@@ -272,7 +273,7 @@ def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
     decide_few_together(second, log_uniform[h:], is_accepted[h:], log_ratio[h:])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def tridiagonal_evidence(diagonal, off, b, ridge):
     """Return log|T + ridge I| and b' (T + ridge I)^-1 b of a tridiagonal T by one recursion.
 

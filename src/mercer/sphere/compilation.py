@@ -7,15 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels import compiled as kernel_loops
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.numerics.compilation import compile_first
-from mercer.sphere import compiled
 from mercer.sphere.adaptation import first_moves
-from mercer.sphere.circle import compiled as circle_loops
 from mercer.sphere.model import SphereModel
-from mercer.sphere.several import compiled as several_loops
 from mercer.sphere.several.model import SeveralModel
 from mercer.sphere.several.moves import first_moves as first_several_moves
 from mercer.sphere.several.sampler import SeveralSampler
@@ -23,26 +19,17 @@ from mercer.sphere.several.start import make_several_start
 
 __all__ = ["compile_circle", "compile_loops", "compile_now", "compile_several"]
 
-_LOOPS = (
-    kernel_loops.exponent_from_products,
-    compiled.count_errors,
-    compiled.line_moves,
-    compiled.reflect_and_refract,
-)
-
 
 def compile_loops(tell: Callable[[str], None], n_classes: int = 2, sampler: str = "auto") -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile.
 
     Loops of several classes and of the great circle are compiled where they are needed.
     """
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
     if n_classes > 2:
-        compile_first(
-            (several_loops.cycles, several_loops.perceptron), __name__, tell, "compile_several"
-        )
+        compile_first(tell, compile_several)
     if sampler == "great_circle":
-        compile_first((circle_loops.great_circle_moves,), __name__, tell, "compile_circle")
+        compile_first(tell, compile_circle)
 
 
 def compile_now() -> None:

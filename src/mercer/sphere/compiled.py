@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.extending import intrinsic
+
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "TINY",
@@ -50,7 +51,7 @@ def _maximum(typing_context, a, b):
     return a(a, a), generate
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def count_errors(f, group, errors):
     """Count the rows with f <= 0 by group into ``errors``."""
     errors[:] = 0
@@ -59,7 +60,7 @@ def count_errors(f, group, errors):
             errors[group[i]] += 1
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(nogil=True, fastmath=_FAST, error_model="numpy")
 def _orient(f, v, signs, ratios):
     """Turn rows so that f > 0; return the largest -v/f: the cotangent of the time to a wall."""
     largest = -1e300
@@ -74,7 +75,7 @@ def _orient(f, v, signs, ratios):
     return largest
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(nogil=True, fastmath=_FAST, error_model="numpy")
 def _fly(f, v, signs, row, c, s, change, ratios):
     """Rotate (f, v) to the wall and change the velocities; return the largest new ratio."""
     largest = -1e300
@@ -89,7 +90,7 @@ def _fly(f, v, signs, row, c, s, change, ratios):
     return largest
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(nogil=True, fastmath=_FAST, error_model="numpy")
 def _rotate(g, w, row, c, s, change):
     for i in range(g.shape[0]):
         new = c * g[i] + s * w[i]
@@ -97,7 +98,7 @@ def _rotate(g, w, row, c, s, change):
         g[i] = new
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _first_at_least(ratios, signs, largest):
     """Index of the first ratio that is the largest: an integer reduction, so it is vectorised.
 
@@ -113,7 +114,7 @@ def _first_at_least(ratios, signs, largest):
     return first if first >= 0 else first + n
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _speed_behind(speed, squared_norm, cost):
     """Normal speed after a wall that costs so much to pass: negative through it, else back.
 
@@ -126,7 +127,7 @@ def _speed_behind(speed, squared_norm, cost):
     return new_speed, (new_speed - speed) / squared_norm
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def reflect_and_refract(
     table, point, velocity, group, errors, step, row_cost, duration, max_events
 ):
@@ -200,7 +201,7 @@ def reflect_and_refract(
     return n_events, n_reflections, True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def truncated_normal(rng, lower, upper):
     """Draw from N(0, 1) between two numbers, exactly, by rejection (Robert 1995)."""
     is_mirrored = upper < 0.0
@@ -227,7 +228,7 @@ def truncated_normal(rng, lower, upper):
     return -x if is_mirrored else x
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _tail(z, centre):
     """Mass of N(0, 1) above z, times exp(centre^2 / 2) so that it does not vanish."""
     if z < _FAR:
@@ -236,7 +237,7 @@ def _tail(z, centre):
     return math.exp(0.5 * (centre * centre - z * z)) * series / (z * _SQRT_2PI)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _segment_mass(lower, upper, centre):
     """Mass of N(0, 1) between two numbers, times exp(centre^2 / 2)."""
     width, middle = upper - lower, 0.5 * (lower + upper)
@@ -248,7 +249,7 @@ def _segment_mass(lower, upper, centre):
     return _tail(-upper, centre) - _tail(-lower, centre)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _count_crossings(f, h, lower, upper):
     n_crossings = 0
     for i in range(f.shape[0]):
@@ -256,7 +257,7 @@ def _count_crossings(f, h, lower, upper):
     return n_crossings
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _find_crossings(f, h, lower, upper, times, rows):
     """Where rows change sign between two times, unsorted, as times and rows; return how many."""
     n, n_crossings = f.shape[0], 0
@@ -272,7 +273,7 @@ def _find_crossings(f, h, lower, upper, times, rows):
     return n_crossings
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sort_crossings(times, rows):
     """Sort both by time: insertion for the few that there are nearly always."""
     n = times.shape[0]
@@ -288,7 +289,7 @@ def _sort_crossings(times, rows):
         times[b + 1], rows[b + 1] = time, row
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _cross(k, is_upward, row_cost, step, errors):
     """Change of cost when a row of group k crosses; ``errors`` is brought up to date."""
     if is_upward:
@@ -298,7 +299,7 @@ def _cross(k, is_upward, row_cost, step, errors):
     return step[k, errors[k] - 1] + row_cost
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def window_line_move(rng, point, direction, group, errors, step, row_cost, width, times, rows):
     """Move along a line by its exact conditional, restricted to a window around the point.
 
@@ -362,7 +363,7 @@ def window_line_move(rng, point, direction, group, errors, step, row_cost, width
     return m
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def line_moves(rng, point, directions, order, group, errors, step, row_cost, width):
     """Take `window_line_move` along the rows of ``directions`` in the given order; count signs."""
     n = group.shape[0]

@@ -24,11 +24,8 @@ def test_p1_compiling_changes_no_bit_and_is_said_once(tmp_path: Path) -> None:
     check_first_run(_PROGRAM, tmp_path)
 
 
-def test_every_loop_is_compiled_and_once_only() -> None:
+def test_every_loop_is_compiled_ahead() -> None:
     compilation.compile_now()
     loops = [getattr(compiled, name) for name in compiled.__all__]
     loops.append(feature_loops.cosines_and_sines)
     assert all(loop.signatures for loop in loops)
-    seen = [list(loop.signatures) for loop in loops]
-    compilation.compile_loops(lambda line: (_ for _ in ()).throw(AssertionError(line)))
-    assert [list(loop.signatures) for loop in loops] == seen

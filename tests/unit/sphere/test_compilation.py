@@ -32,9 +32,8 @@ def test_loops_are_compiled_where_they_are_needed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(
         compilation,
         "compile_first",
-        lambda loops, module, tell, function="compile_now": asked.append((module, function)),
+        lambda tell, *warm_ups: asked.extend(warm_up.__name__ for warm_up in warm_ups),
     )
-    module = "mercer.sphere.compilation"
     for arguments, functions in (
         ((), ["compile_now"]),
         ((3,), ["compile_now", "compile_several"]),
@@ -42,6 +41,6 @@ def test_loops_are_compiled_where_they_are_needed(monkeypatch: pytest.MonkeyPatc
     ):
         asked.clear()
         compilation.compile_loops(lambda line: None, *arguments)
-        assert asked == [(module, function) for function in functions]
+        assert asked == functions
         for function in functions:
             getattr(compilation, function)()

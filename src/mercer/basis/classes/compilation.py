@@ -6,31 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.basis.classes.candidates import compiled as candidate_loops
-from mercer.basis.classes.moves import compiled as move_loops
-from mercer.basis.classes.population import compiled as population_loops
 from mercer.basis.classes.settings import ClassSettings
-from mercer.basis.levels import compiled as level_loops
-from mercer.basis.particle import compiled as particle_loops
 from mercer.numerics.compilation import compile_first
 
 __all__ = ["compile_loops", "compile_now"]
 
-_LOOPS = (
-    candidate_loops.admit,
-    candidate_loops.retire,
-    level_loops.kernel_levels,
-    level_loops.squared_distances,
-    move_loops.move_particles,
-    particle_loops.draw_scale,
-    population_loops.fill_latent,
-    population_loops.weigh_row,
-)
-
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

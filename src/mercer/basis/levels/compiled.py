@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from mercer.numerics.compilation import compiled
 
 __all__ = ["kernel_levels", "squared_distances", "sums_of_squarings"]
 
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def squared_distances(x, Z, n, scalings, distances):
     """Write the squared distances of x to the first n rows of Z for each scaling: (A, n)."""
     for a in range(len(scalings)):
@@ -23,7 +23,7 @@ def squared_distances(x, Z, n, scalings, distances):
             distances[a, c] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _kernel(distance, lengthscale, kind):
     """Value at a squared distance; kinds are those of `mercer.basis.levels.levels.KINDS`."""
     if kind == 0:
@@ -38,7 +38,7 @@ def _kernel(distance, lengthscale, kind):
     return (1.0 + r + r * r / 3.0) * math.exp(-r)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def kernel_levels(distances, n, lengthscales, kind, is_halving, first, rows):
     """Write the kernel of n squared distances for each scaling and length scale.
 
@@ -71,7 +71,7 @@ def kernel_levels(distances, n, lengthscales, kind, is_halving, first, rows):
                     rows[top + j, first + c] = _kernel(distances[a, c], lengthscales[j], kind)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def sums_of_squarings(K, features, sums):
     """Add features'K, then those of K squared element by element, and so on: one pass over K.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.basis.particle.compiled import (
     append_in_place,
@@ -29,11 +28,12 @@ from mercer.basis.regression.compiled import (
     log_evidence,
     precisions,
 )
+from mercer.numerics.compilation import compiled
 
 __all__ = ["move_particles", "other_level"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _free_candidate(rng, statistics, particles, i, n_mean):
     """Draw the column of a candidate that is not in the set."""
     while True:
@@ -46,7 +46,7 @@ def _free_candidate(rng, statistics, particles, i, n_mean):
             return column
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _change(rng, statistics, prior, shape, constant, log_size, particles, i, columns, spare):
     """Propose a birth, a death or a swap, each with probability 1/3; return whether it was taken.
 
@@ -102,7 +102,7 @@ def _change(rng, statistics, prior, shape, constant, log_size, particles, i, col
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _copy_without(factor, whitened, p, j, columns, U, w):
     """Copy a factor and drop one position of the copy, and of the list of columns."""
     for r in range(p):
@@ -114,7 +114,7 @@ def _copy_without(factor, whitened, p, j, columns, U, w):
         columns[r] = columns[r + 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def other_level(rng, level, n_widths, n_levels):
     """Propose a length scale next to this one, or the same for another scaling of the inputs."""
     if n_levels > n_widths and rng.random() < 0.5:
@@ -126,7 +126,7 @@ def other_level(rng, level, n_widths, n_levels):
     return level - level % n_widths + new
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _change_level(
     rng, statistics, prior, shape, constant, log_size, n_widths, particles, i, columns, spare
 ):
@@ -158,7 +158,7 @@ def _change_level(
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def move_particles(
     rng, statistics, prior, log_size, n_widths, particles, fraction, n_redraws, n_changes
 ):

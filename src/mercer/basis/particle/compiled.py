@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from mercer.basis.regression.compiled import (
     append_column,
     drop_column,
@@ -15,6 +13,7 @@ from mercer.basis.regression.compiled import (
     precisions,
     solve_back,
 )
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "append_in_place",
@@ -30,13 +29,13 @@ _SMALLEST_SCALE, _LARGEST_SCALE = 1e-6, 1e6
 _MOST_TRIES = 100
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_variance(rng, shape, rate):
     """Draw from an inverse gamma."""
     return rate / max(rng.standard_gamma(shape), 1e-300)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_scale(rng, shape, rate, current):
     """Draw from an inverse gamma cut to the allowed range; ``current`` where none falls in it."""
     for _ in range(_MOST_TRIES):
@@ -46,7 +45,7 @@ def draw_scale(rng, shape, rate, current):
     return current
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def refactor(statistics, prior, shape, constant, particles, i, columns):
     """Factorise particle i from the sums and return its log evidence."""
     p = fill_columns(particles.members[i], particles.size[i], prior.n_mean, columns)
@@ -64,7 +63,7 @@ def refactor(statistics, prior, shape, constant, particles, i, columns):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _drop_member(particles, i, position):
     """Take one centre out of the list of members."""
     size = particles.size[i]
@@ -74,7 +73,7 @@ def _drop_member(particles, i, position):
     particles.size[i] = size - 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def drop_in_place(particles, i, n_mean, position):
     """Drop one centre from set and factor; rss and log|U| follow."""
     p, j = n_mean + particles.size[i], n_mean + position
@@ -91,7 +90,7 @@ def drop_in_place(particles, i, n_mean, position):
     _drop_member(particles, i, position)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def append_in_place(particles, i, n_mean, column, v, square, part):
     """Append a column whose terms are known; rss and log|U| follow."""
     size = particles.size[i]
@@ -102,7 +101,7 @@ def append_in_place(particles, i, n_mean, column, v, square, part):
     particles.size[i] = size + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_variances(rng, prior, shape, particles, i, spare):
     """Draw the variances by Gibbs, through coefficients that are dropped again.
 

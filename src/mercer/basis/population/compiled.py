@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.basis.particle.compiled import refactor
 from mercer.basis.regression.compiled import (
@@ -24,6 +23,7 @@ from mercer.basis.regression.compiled import (
     solve_back,
     solve_forward,
 )
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "coefficients",
@@ -39,7 +39,7 @@ __all__ = [
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def normalise(log_weight):
     """Make the weights sum to 1; return the logarithm of what they summed to."""
     highest = -math.inf
@@ -54,7 +54,7 @@ def normalise(log_weight):
     return log_sum
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def effective_size(log_weight):
     """Effective sample size of normalised weights."""
     total = 0.0
@@ -63,7 +63,7 @@ def effective_size(log_weight):
     return 1.0 / total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def learn_row(rows, y, n_rows, prior, particles, means, variances):
     """Weigh every particle by the density of a target, and take the row in.
 
@@ -113,7 +113,7 @@ def learn_row(rows, y, n_rows, prior, particles, means, variances):
     return normalise(particles.log_weight)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def extend(rng, statistics, prior, before, after, column, particles):
     """Offer a new candidate to all: with it or without, in proportion; return the log weight.
 
@@ -154,7 +154,7 @@ def extend(rng, statistics, prior, before, after, column, particles):
     return normalise(particles.log_weight)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _position_of(particles, i, column):
     for j in range(particles.size[i]):
         if particles.members[i, j] == column:
@@ -162,7 +162,7 @@ def _position_of(particles, i, column):
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def drop_candidate(statistics, prior, before, after, column, particles):
     """Retire a candidate: the mirror image of `extend`; return the log weight.
 
@@ -209,7 +209,7 @@ def drop_candidate(statistics, prior, before, after, column, particles):
     return normalise(particles.log_weight)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def discount(statistics, prior, log_size, particles):
     """Weigh all particles anew after the sums were discounted; return the log weight."""
     shape, constant = constants(prior, statistics.n_rows)
@@ -222,7 +222,7 @@ def discount(statistics, prior, log_size, particles):
     return normalise(particles.log_weight)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def predict_rows(rows, which, n_mean, particles, means, spreads):
     """Write location and relative variance of the prediction of each row by some particles.
 
@@ -251,7 +251,7 @@ def predict_rows(rows, which, n_mean, particles, means, spreads):
             spreads[t, i] = spread
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def coefficients(particles, n_mean, beta):
     """Write the posterior mean of each particle's coefficients into rows of beta (N, P)."""
     for i in range(len(particles.size)):

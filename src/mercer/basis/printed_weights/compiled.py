@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.basis.particle.compiled import draw_variances, refactor
 from mercer.basis.population.compiled import normalise
 from mercer.basis.regression.compiled import constants
+from mercer.numerics.compilation import compiled
 
 __all__ = ["move_probabilities", "printed_step"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def move_probabilities(log_size, size, n_candidates, share):
     """Return the probabilities of a birth and of a death, as printed before eq. (9).
 
@@ -32,7 +32,7 @@ def move_probabilities(log_size, size, n_candidates, share):
     return birth, death
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _unoccupied(rng, particles, i, n_mean, n_candidates):
     """Draw the column of a candidate that is not in the set."""
     while True:
@@ -45,7 +45,7 @@ def _unoccupied(rng, particles, i, n_mean, n_candidates):
             return column
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def printed_step(rng, statistics, prior, log_size, share, particles):
     """Move every particle once, weigh it by eq. (9), draw its variances, eqs. (4) and (5).
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.basis.particle.compiled import append_in_place, drop_in_place
 from mercer.basis.regression.compiled import fill_columns
+from mercer.numerics.compilation import compiled
 
 __all__ = ["redraw", "solve_all", "stays"]
 
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, parts):
     """`append_terms` for all columns at once: one triangular solve."""
     for c in range(n_columns):
@@ -39,7 +39,7 @@ def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, part
         squares[c] = max(squares[c], ridge)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _log_gains(prior, shape, rss, noise, first, n_columns, squares, parts, gains):
     """Write the change of the log evidence for each column but for -log(pivot) and its prior.
 
@@ -57,7 +57,7 @@ def _log_gains(prior, shape, rss, noise, first, n_columns, squares, parts, gains
     return highest
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _exponentiate(first, n_columns, highest, squares, gains):
     """Turn them into weights, with the pivots: exp(gain - highest) / pivot; return their sum."""
     total = 0.0
@@ -67,7 +67,7 @@ def _exponentiate(first, n_columns, highest, squares, gains):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _pick(gains, first, n_columns, rest):
     """Return the column where the running sum of weights exceeds ``rest``; -1 if none has any."""
     chosen = -1
@@ -80,7 +80,7 @@ def _pick(gains, first, n_columns, rest):
     return chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def stays(size, largest):
     """Probability that the redraw starts from the whole set rather than from all but one."""
     if size == 0:
@@ -88,7 +88,7 @@ def stays(size, largest):
     return 0.0 if size == largest else 0.5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def redraw(rng, statistics, prior, shape, log_size, particles, i, columns, room):
     """Keep the set or drop one centre, then keep that or add one, in proportion to the target.
 
@@ -128,7 +128,7 @@ def redraw(rng, statistics, prior, shape, log_size, particles, i, columns, room)
     append_in_place(particles, i, m, chosen, v, squares[chosen], parts[chosen])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _column_of(V, column, p):
     """Copy one column."""
     v = np.empty(p)

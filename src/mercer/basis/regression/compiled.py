@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "append_column",
@@ -29,7 +29,7 @@ _FAST = {"contract", "reassoc", "nsz"}
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def constants(prior, n):
     """Return the shape and the constant of the evidence of n rows, for `log_evidence`."""
     if prior.is_sampled:
@@ -40,14 +40,14 @@ def constants(prior, n):
     return shape, constant - 0.5 * n * _LOG_2PI
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def precisions(prior, scale):
     """Return the prior precisions of the mean's and of the centres' coefficients."""
     of_centres = 1.0 / scale
     return (of_centres if prior.is_sampled else prior.mean_precision), of_centres
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def log_evidence(prior, shape, constant, rss, half_logdet, size, scale, noise):
     """Return log p(y | set, ...): the noise variance integrated out, or given where sampled."""
     of_mean, of_centres = precisions(prior, scale)
@@ -59,7 +59,7 @@ def log_evidence(prior, shape, constant, rss, half_logdet, size, scale, noise):
     return constant + fit - half_logdet + half_prior
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill_columns(members, size, n_mean, columns):
     """Write the columns of a set: those of the mean, then its members; return how many."""
     for j in range(n_mean):
@@ -69,7 +69,7 @@ def fill_columns(members, size, n_mean, columns):
     return n_mean + size
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def factorise_set(gram, moment, columns, p, n_mean, of_mean, of_centres, U, w):
     """Factorise from the sums; return (log|U|, w'w).
 
@@ -98,7 +98,7 @@ def factorise_set(gram, moment, columns, p, n_mean, of_mean, of_centres, U, w):
     return half_logdet, fit
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def solve_forward(U, p, x, v):
     """Write v with U'v = x; x is used up."""
     for i in range(p):
@@ -109,7 +109,7 @@ def solve_forward(U, p, x, v):
             x[r] -= Ui[r] * vi
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def solve_back(U, p, z, beta):
     """Write beta with U beta = z; both may be the same array."""
     for i in range(p - 1, -1, -1):
@@ -120,7 +120,7 @@ def solve_back(U, p, z, beta):
         beta[i] = rest / Ui[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def append_terms(gram, moment, columns, p, ridge, U, w, column, x, v):
     """Prepare one more column: return its squared pivot and its part e of K'y.
 
@@ -137,7 +137,7 @@ def append_terms(gram, moment, columns, p, ridge, U, w, column, x, v):
     return max(square, ridge), part
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def append_column(U, w, p, v, square, part):
     """Append the column that `append_terms` prepared, at position p."""
     for i in range(p):
@@ -147,7 +147,7 @@ def append_column(U, w, p, v, square, part):
     w[p] = part / pivot
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def drop_terms(U, w, p, j, x, v):
     """Return what dropping position j costs: (A^-1)_jj and the coefficient's estimate.
 
@@ -167,7 +167,7 @@ def drop_terms(U, w, p, j, x, v):
     return variance, estimate
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def drop_column(U, w, p, j):
     """Drop position j by rotations of rows (i, i + 1), i >= j; return what falls out of w.
 
@@ -191,7 +191,7 @@ def drop_column(U, w, p, j):
     return w[p - 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def rotate_row(U, w, p, x, y):
     """Take in a row of the design x and its target; return y - x'beta and 1 + x'A^-1 x before that.
 

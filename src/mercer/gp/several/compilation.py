@@ -6,24 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.gp.several import compiled
 from mercer.gp.several.laplace import fit_softmax
 from mercer.numerics.compilation import compile_first
 
 __all__ = ["compile_loops", "compile_now"]
 
-_LOOPS = (
-    compiled.add_products,
-    compiled.add_weighted,
-    compiled.chord_steps,
-    compiled.column_sums,
-    compiled.mirror,
-)
-
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.gp.compiled import (
     _FAST,
@@ -20,17 +19,18 @@ from mercer.gp.compiled import (
     _note_differences,
     solve_factored,
 )
+from mercer.numerics.compilation import compiled
 
 __all__ = ["add_products", "add_weighted", "chord_steps", "column_sums", "mirror"]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add_weighted_row(row, roots, root, total):
     for i in range(row.shape[0]):
         total[i] += row[i] * roots[i] * root
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def mirror(A):
     """Copy the upper triangle of A into the lower one, in place."""
     for i in range(A.shape[0]):
@@ -38,14 +38,14 @@ def mirror(A):
             A[i, j] = A[j, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def add_weighted(inverse, roots, total):
     """Add the upper triangle of D^.5 B^-1 D^.5 to that of ``total``."""
     for j in range(inverse.shape[0]):
         _add_weighted_row(inverse[j, j:], roots[j:], roots[j], total[j, j:])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _softmax(f, proba):
     """Write the probabilities of all classes into ``proba``; return sum of log sum exp f."""
     n_classes, n = f.shape
@@ -64,7 +64,7 @@ def _softmax(f, proba):
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _log_joint(a, f, Y, proba):
     """Psi = -a'f/2 + sum( Y f ) - sum log sum exp f; ``proba`` becomes the softmax of f."""
     value = -_softmax(f, proba)
@@ -74,14 +74,14 @@ def _log_joint(a, f, Y, proba):
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _multiply(K, b, out):
     """Write K_c b_c into ``out``, K of shape (C, n, n), or (1, n, n) for one that is shared."""
     for c in range(b.shape[0]):
         out[c] = np.dot(K[c if K.shape[0] > 1 else 0], b[c])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _newton_step(K, inverses, roots, U, Y, a, f, step, step_f):
     """Write g - R K g into ``step``, g = (Y - pi) - a, and K times it into ``step_f``.
 
@@ -112,7 +112,7 @@ def _newton_step(K, inverses, roots, U, Y, a, f, step, step_f):
                 step_f[c, i] = np.dot(own[i], step[c])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _halve_until_ascent(Y, a, f, psi, step, step_f, new_a, new_f, proba):
     """Shorten the plain step until Psi does not fall; the new point goes into new_a and new_f."""
     floor = psi - 1e-12 * (1.0 + abs(psi))
@@ -126,7 +126,7 @@ def _halve_until_ascent(Y, a, f, psi, step, step_f, new_a, new_f, proba):
     return new_psi
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def chord_steps(K, inverses, roots, U, Y, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one set of factors, Anderson acceleration, in place.
 
@@ -173,7 +173,7 @@ def chord_steps(K, inverses, roots, U, Y, a, f, tolerance, max_steps, memory):
     return error, n_steps
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _sums_of_row(row, inverse_row, difference, root):
     squares, products = 0.0, 0.0
     for k in range(row.shape[0]):
@@ -184,7 +184,7 @@ def _sums_of_row(row, inverse_row, difference, root):
     return squares, products
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def column_sums(N, inverse_M, difference, roots, squares, products):
     """Sums over the columns of U = M^-1 D^.5 - N, and N scaled to V = N D^.5, of one class.
 
@@ -195,13 +195,13 @@ def column_sums(N, inverse_M, difference, roots, squares, products):
         squares[i], products[i] = _sums_of_row(N[i], inverse_M[i], difference[i], roots[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add_row(row, a, q, half_a_plus_q, half_a):
     for i in range(row.shape[0]):
         row[i] += a[i] * half_a_plus_q + q[i] * half_a
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def add_products(A, a, q):
     """Add (a a' + q a' + a q')/2 to the upper triangle of A, a and q of shape (n,)."""
     for j in range(a.shape[0]):

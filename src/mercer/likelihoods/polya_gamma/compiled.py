@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from mercer.numerics.compilation import compiled
 
 __all__ = ["draw_polya_gamma", "fill_polya_gamma"]
 
@@ -37,12 +37,12 @@ _ALL_LEFT = 30.0
 _LARGEST = 1e100
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _normal_cdf(x):
     return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _right_share(z):
     """Share of the exponential piece in the proposal."""
     if z > _ALL_LEFT:
@@ -55,7 +55,7 @@ def _right_share(z):
     return right / (right + 2.0 * math.exp(-z) * (below + above))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _left(rng, z):
     """Draw an inverse Gaussian with mean 1/z and shape 1, below the joint."""
     if z * _JOINT < 1.0:
@@ -80,7 +80,7 @@ def _left(rng, z):
     return mean
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _is_accepted(rng, x):
     """Accept with probability sum_n (-1)^n a_n(x) / a_0(x)."""
     u, total = rng.random(), 1.0
@@ -98,7 +98,7 @@ def _is_accepted(rng, x):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_polya_gamma(rng, c):
     """Draw PG(1, c).
 
@@ -123,7 +123,7 @@ def draw_polya_gamma(rng, c):
     return 0.25 if z == 0.0 else math.tanh(z) / (4.0 * z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill_polya_gamma(rng, f, n, omega):
     """Write draws of PG(1, f_s) for the first n entries of f."""
     for s in range(n):

@@ -13,12 +13,10 @@ from mercer.spectral.classes.compiled import move_jointly, pull_of_phases
 
 __all__ = ["compile_loops", "compile_now"]
 
-_LOOPS = (*shared.LOOPS, polya_gamma_loops.fill_polya_gamma, move_jointly, pull_of_phases)
-
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(_LOOPS, __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

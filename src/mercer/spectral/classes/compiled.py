@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from mercer.numerics.compilation import compiled
 
 __all__ = ["move_jointly", "pull_of_phases"]
 
@@ -19,7 +20,7 @@ _SHORT = 1e-3
 _MOST_STEPS = 10
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _gap(f, sign, cosine, sine, at_cosine, at_sine):
     """Log likelihood of f + at_cosine * cosine + at_sine * sine."""
     total = 0.0
@@ -30,7 +31,7 @@ def _gap(f, sign, cosine, sine, at_cosine, at_sine):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _laplace(f, sign, cosine, sine, ridge):
     """Normal law around the mode of two coefficients, by Newton's method from 0.
 
@@ -66,7 +67,7 @@ def _laplace(f, sign, cosine, sine, ridge):
     return a, b, l00, l10, l11
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_law(a, b, law):
     """Logarithm of the density of that law at two coefficients, up to log 2 pi."""
     mode_a, mode_b, l00, l10, l11 = law
@@ -75,13 +76,13 @@ def _log_law(a, b, law):
     return math.log(l00) + math.log(l11) - 0.5 * (u0 * u0 + u1 * u1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_target(f, sign, cosine, sine, a, b, ridge):
     """Log likelihood of two coefficients and their prior, up to a constant."""
     return _gap(f, sign, cosine, sine, a, b) - 0.5 * ridge * (a * a + b * b)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_accepted, log_ratio):
     """Propose and decide some frequencies, each with two coefficients of every function.
 
@@ -132,7 +133,7 @@ def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_a
                 f[k, i] += coef[k, 2 * j] * c[i] + coef[k, 2 * j + 1] * s[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def pull_of_phases(features, residual, coef, out):
     """Gradient of the log likelihood in the phase of each frequency at each row.
 

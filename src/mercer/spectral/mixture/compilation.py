@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer.numerics.compilation import compile_first
-from mercer.spectral.mixture import compiled
 from mercer.spectral.mixture.diagonal import DiagonalBase
 from mercer.spectral.mixture.gibbs import Mixture
 
@@ -16,7 +15,7 @@ __all__ = ["compile_loops", "compile_now"]
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first((compiled.seat,), __name__, tell)
+    compile_first(tell, compile_now)
 
 
 def compile_now() -> None:

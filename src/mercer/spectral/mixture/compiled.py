@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from mercer.numerics.compilation import compiled
 
 __all__ = ["seat"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
     """Draw the component, and the sign, of one frequency after the other.
 

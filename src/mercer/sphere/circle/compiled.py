@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "NO_CROSSING",
@@ -46,7 +46,7 @@ _PATIENCE = 8
 _UNDERFLOW = 708.0
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _dots(g, z):
     gg, gz = 0.0, 0.0
     for i in range(g.shape[0]):
@@ -55,7 +55,7 @@ def _dots(g, z):
     return gg, gz
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _squared_distance(z, g, share):
     total = 0.0
     for i in range(z.shape[0]):
@@ -63,7 +63,7 @@ def _squared_distance(z, g, share):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(nogil=True, fastmath=_FAST, error_model="numpy")
 def crossing_angles(f, h, share, scale, tangent, angles):
     """Angles in [-pi/2, pi/2] where rows cross the circle, and how many rows never do.
 
@@ -92,14 +92,14 @@ def crossing_angles(f, h, share, scale, tangent, angles):
     return n_null
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _grid_cells(angles, cells):
     scale = (_CELLS * _CELLS - 1) / (NO_CROSSING + _HALF_PI)
     for i in range(angles.shape[0]):
         cells[i] = np.int32((angles[i] + _HALF_PI) * scale)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _order_by_cell(cells, order):
     """Stable order of the rows by cell: two passes, over its two halves of eleven bits."""
     first = np.empty_like(cells)
@@ -121,7 +121,7 @@ def _order_by_cell(cells, order):
         high[b] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def order_angles(angles, order, ordered):
     """Write the rows in the order of their angles, int32, and the ordered angles.
 
@@ -152,7 +152,7 @@ def order_angles(angles, order, ordered):
             return
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def common_masses(ordered, order, tangent, n_live, step, masses, errors):
     """Length times likelihood of all arcs, where only the number of errors counts.
 
@@ -197,7 +197,7 @@ def common_masses(ordered, order, tangent, n_live, step, masses, errors):
         masses[0, k], masses[1, k] = length * likelihood[e], length * likelihood[both - e]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _cross(k, is_upward, row_cost, step, errors):
     """Cost of a row of group k that crosses, and how many more errors that cannot be.
 
@@ -212,7 +212,7 @@ def _cross(k, is_upward, row_cost, step, errors):
     return sign * cost, sign * n_impossible
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, errors):
     """Length times likelihood of all arcs at any costs of `LabelNoise`; as `common_masses`.
 
@@ -251,7 +251,7 @@ def arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, e
             masses[half, k] *= math.exp(-above) if is_possible else 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _draw_arc(masses, n_live, uniform):
     """Draw a half turn and an arc in it with probability proportional to the masses."""
     total = 0.0
@@ -269,13 +269,13 @@ def _draw_arc(masses, n_live, uniform):
     return half, arc
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(nogil=True, fastmath=_FAST)
 def _combine(point, direction, a, b):
     for i in range(point.shape[0]):
         point[i] = a * point[i] + b * direction[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def circle_arcs(
     point, direction, n_rows, group, step, row_cost, is_common, ordered, masses, errors
 ):
@@ -318,7 +318,7 @@ def circle_arcs(
     return n_live, share, scale
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def great_circle_moves(
     point, directions, n_rows, group, step, row_cost, is_common, uniforms, n_errors, n_arcs
 ):

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
+from mercer.numerics.compilation import compiled
 from mercer.sphere.compiled import truncated_normal
 from mercer.sphere.several.joint.compiled import joint_move, trajectory
 
@@ -30,7 +30,7 @@ _FAR, _DEPTH = 12.0, 12
 _FEW = 24
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def rivals(point, labels, c, gap, side):
     """Compare class c with the best of the others at every row.
 
@@ -54,7 +54,7 @@ def rivals(point, labels, c, gap, side):
         side[i] = 1 if labels[i] == c else (-1 if labels[i] == rival[i] else 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count_errors(gap, side, group, errors):
     """Count the rows that `rivals` found wrong by group."""
     errors[:] = 0
@@ -63,20 +63,20 @@ def _count_errors(gap, side, group, errors):
             errors[group[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _mark(gap, h, low, high, marks):
     """Mark the rows whose gap changes sign between two shifts along h: vectorised."""
     for i in range(gap.shape[0]):
         marks[i] = (gap[i] + low * h[i]) * (gap[i] + high * h[i]) < 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _shift(gap, h, amount):
     for i in range(gap.shape[0]):
         gap[i] += amount * h[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _collect(marks, x, low, high, gap, h, side, group, step, row_cost, errors, keys, rows):
     """Gather the breakpoints of marked rows, unsorted; cut the window where none may be passed.
 
@@ -104,7 +104,7 @@ def _collect(marks, x, low, high, gap, h, side, group, step, row_cost, errors, k
     return m, low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _to_buckets(keys, rows, low, high):
     """Put breakpoints into m buckets of equal width: then each is near its place."""
     m = keys.shape[0]
@@ -121,7 +121,7 @@ def _to_buckets(keys, rows, low, high):
         keys[place], rows[place] = old_keys[j], old_rows[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sort_inside(keys, rows, m, low, high):
     """Sort the first m breakpoints, drop those outside (low, high), return how many are left."""
     kept = 0
@@ -140,7 +140,7 @@ def _sort_inside(keys, rows, m, low, high):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _cross(i, is_upward, h, side, group, step, row_cost, errors):
     """Pass the breakpoint of row i; bring ``errors`` up to date and return the change of cost."""
     g = group[i]
@@ -151,7 +151,7 @@ def _cross(i, is_upward, h, side, group, step, row_cost, errors):
     return step[g, errors[g] - 1] + row_cost[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _walk(rows, m, here, h, side, group, step, row_cost, errors, costs):
     """Cost of each of the m + 1 segments, against segment ``here``; return the smallest.
 
@@ -168,7 +168,7 @@ def _walk(rows, m, here, h, side, group, step, row_cost, errors, costs):
     return smallest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _tail(z, base):
     """Mass of N(0, 1) above z, over exp(-base)."""
     if z < _FAR:
@@ -179,7 +179,7 @@ def _tail(z, base):
     return math.exp(base - 0.5 * z * z) / (_SQRT_2PI * fraction)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _choose(rng, keys, m, low, high, costs, smallest, totals):
     """Choose a segment in proportion to its mass under N(0, 1) and exp(-cost)."""
     sign = 1.0 if low + high >= 0.0 else -1.0  # so that tails are those of the side with less mass
@@ -206,7 +206,7 @@ def _choose(rng, keys, m, low, high, costs, smallest, totals):
     return chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def line_move(rng, x, width, gap, h, side, group, step, row_cost, errors, floats, rows, marks):
     """Draw a coordinate of class c from its exact conditional, restricted to a window around it.
 
@@ -251,7 +251,7 @@ def line_move(rng, x, width, gap, h, side, group, step, row_cost, errors, floats
     return new, m
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def sweep_class(rng, point, c, order, H, widths, labels, group, step, row_cost, errors, scratch):
     """Move class c along all directions in the given order; return the breakpoints in windows.
 
@@ -275,14 +275,14 @@ def sweep_class(rng, point, c, order, H, widths, labels, group, step, row_cost, 
     return n_breakpoints
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _shuffle(rng, order):
     for k in range(order.shape[0] - 1, 0, -1):
         other = int(rng.random() * (k + 1))
         order[k], order[other] = order[other], order[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def cycles(
     rng,
     point,
@@ -363,7 +363,7 @@ def cycles(
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def perceptron(L, labels, g, n_epochs):
     """Correct g (C, r) at each wrong row in turn; return whether an epoch had none wrong."""
     for _ in range(n_epochs):

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from mercer.basis.regression.compiled import factorise_set, fill_columns, solve_back
 from mercer.likelihoods.polya_gamma.compiled import fill_polya_gamma
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "augment",
@@ -29,13 +28,13 @@ __all__ = [
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _add_scaled(f, column, value, n):
     for s in range(n):
         f[s] += value * column[s]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _dot(a, b, n):
     total = 0.0
     for s in range(n):
@@ -43,7 +42,7 @@ def _dot(a, b, n):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def augment(rng, features, n, n_mean, particles, i, columns, f, omega):
     """Draw omega of the first n rows given the particle's coefficients; return its columns' number.
 
@@ -58,13 +57,13 @@ def augment(rng, features, n, n_mean, particles, i, columns, f, omega):
     return p
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _weigh(omega, column, n, weighted):
     for s in range(n):
         weighted[s] = omega[s] * column[s]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill_products(features, omega, n, column, others, n_others, weighted, gram):
     """Write the products of one column with others, and with itself, into ``gram`` (C, C)."""
     _weigh(omega, features[column], n, weighted)
@@ -76,14 +75,14 @@ def fill_products(features, omega, n, column, others, n_others, weighted, gram):
         gram[other, column] = value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill_set(features, omega, n, columns, p, weighted, gram):
     """Write the products of all pairs of a set's columns."""
     for j in range(p):
         fill_products(features, omega, n, columns[j], columns, j, weighted, gram)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def factorise(prior, gram, moment, columns, p, scale, U, w):
     """Factorise the regression of a set; return (log|U|, |U'^-1 b|^2)."""
     return factorise_set(
@@ -91,14 +90,14 @@ def factorise(prior, gram, moment, columns, p, scale, U, w):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def log_evidence(prior, half_logdet, fit, size, scale):
     """Return log p(y | set, omega, ...) up to a constant of the omegas."""
     half_prior = prior.n_mean * math.log(prior.mean_precision) - size * math.log(scale)
     return 0.5 * (fit + half_prior) - half_logdet
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def draw_coefficients(rng, U, w, p, beta):
     """Write a draw of N(A^-1 b, A^-1) into beta; w is used up."""
     for j in range(p):
@@ -106,7 +105,7 @@ def draw_coefficients(rng, U, w, p, beta):
     solve_back(U, p, w, beta)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def sum_of_both(a, b):
     """Return log(e^a + e^b); one of them may be -inf."""
     highest = max(a, b)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.basis.classes.augmentation.compiled import (
     augment,
@@ -22,11 +21,12 @@ from mercer.basis.classes.augmentation.compiled import (
 )
 from mercer.basis.population.compiled import normalise
 from mercer.basis.regression.compiled import append_column, append_terms
+from mercer.numerics.compilation import compiled
 
 __all__ = ["admit", "retire"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _room(particles, design):
     """Scratch arrays: columns, f, omega, a weighted column; factor, w, x, v; products."""
     P, C, B = particles.beta.shape[1], design.shape[1], design.shape[2]
@@ -34,7 +34,7 @@ def _room(particles, design):
     return rows, (np.empty((P, P)), np.empty(P), np.empty(P), np.empty(P)), np.empty((C, C))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def admit(rng, design, moment, n, prior, log_sizes, new, particles):
     """Offer candidates to all, one after the other; return the log weight.
 
@@ -91,7 +91,7 @@ def admit(rng, design, moment, n, prior, log_sizes, new, particles):
     return normalise(particles.log_weight)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _take_out(columns, p, column):
     """Take a column out of a list of p; return how many are left."""
     position = p
@@ -103,7 +103,7 @@ def _take_out(columns, p, column):
     return p - 1 if position < p else p
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def retire(rng, design, moment, n, prior, log_sizes, old, particles):
     """Take candidates away from all, one after the other: the mirror image of `admit`.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.basis.classes.augmentation.compiled import (
     augment,
@@ -23,13 +22,14 @@ from mercer.basis.classes.augmentation.compiled import (
 from mercer.basis.moves.compiled import other_level
 from mercer.basis.particle.compiled import draw_scale
 from mercer.basis.redraw.compiled import solve_all, stays
+from mercer.numerics.compilation import compiled
 
 __all__ = ["move_particles"]
 
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _drawn(rng, gains, first, n_columns, stay):
     """Draw a column in proportion to e^gain, or -1 in proportion to e^stay."""
     highest = stay
@@ -49,7 +49,7 @@ def _drawn(rng, gains, first, n_columns, stay):
     return chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _redraw(rng, prior, log_size, columns, p, largest, n_columns, scale, sums, factor, room):
     """Keep the set or drop one centre, then keep that or add one, in proportion to the target.
 
@@ -81,7 +81,7 @@ def _redraw(rng, prior, log_size, columns, p, largest, n_columns, scale, sums, f
     return p, chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _fill_diagonal(features, omega, n, n_columns, gram):
     for c in range(n_columns):
         column, total = features[c], 0.0
@@ -90,7 +90,7 @@ def _fill_diagonal(features, omega, n, n_columns, gram):
         gram[c, c] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _move_set(
     rng, features, omega, moment, n, prior, log_size, n_columns, n_redraws, columns, p, largest,
     scale, gram, factor, room, spare,
@@ -113,7 +113,7 @@ def _move_set(
     return p
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _move_level(rng, prior, design, omega, moment, n, n_widths, columns, p, particles, i, gram,
                 factor, other, weighted):  # fmt: skip
     """Propose another length scale for the whole set; return the factor of the one it then has.
@@ -136,7 +136,7 @@ def _move_level(rng, prior, design, omega, moment, n, n_widths, columns, p, part
     return other
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _draw_scale(rng, prior, particles, i):
     """Draw the variance of the centres' coefficients given these."""
     squares = 0.0
@@ -146,7 +146,7 @@ def _draw_scale(rng, prior, particles, i):
     particles.scale[i] = draw_scale(rng, shape, rate, particles.scale[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def move_particles(
     rng, design, moment, n, prior, log_size, n_widths, n_candidates, n_redraws, particles
 ):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from mercer.basis.population.compiled import normalise
+from mercer.numerics.compilation import compiled
 
 __all__ = ["fill_latent", "weigh_row"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill_latent(rows, n_mean, particles, f):
     """Write each particle's latent value at a row of the design (L, C), given at each level."""
     for i in range(len(particles.size)):
@@ -24,7 +23,7 @@ def fill_latent(rows, n_mean, particles, f):
         f[i] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def weigh_row(f, sign, times, log_weight):
     """Weigh by the likelihood of a row, ``times`` 1, or divide it out, -1; return the log weight.
 

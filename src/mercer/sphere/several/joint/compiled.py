@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
+from mercer.numerics.compilation import compiled
 from mercer.sphere.compiled import TINY, _maximum, _orient
 
 __all__ = ["joint_move", "trajectory"]
@@ -22,13 +22,13 @@ _MAX_TRIALS = 200
 _FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _turn(a, b, cosine, sine, out):
     for i in range(a.shape[0]):
         out[i] = cosine * a[i] + sine * b[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _leads(f, labels, out):
     """Write f_y less f_c into ``out`` (C - 1, n), for the classes c other than the label y."""
     for i in range(labels.shape[0]):
@@ -38,7 +38,7 @@ def _leads(f, labels, out):
             out[s, i] = own - f[s if s < label else s + 1, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _set_off(f, v, signs, ratios, largest, n_behind, group, errors, step, row_cost):
     """Orient the leads; count for each row those that are negative, and errors by group."""
     for i in range(group.shape[0]):
@@ -53,7 +53,7 @@ def _set_off(f, v, signs, ratios, largest, n_behind, group, errors, step, row_co
         errors[group[i]] += n_behind[i] > 0
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@compiled(nogil=True, fastmath=_FAST, error_model="numpy")
 def _fly(f, v, signs, row, products, c, s, change, ratios):
     """Rotate (f, v) to the wall and change the velocities; return the largest new ratio."""
     largest = -1e300
@@ -68,7 +68,7 @@ def _fly(f, v, signs, row, products, c, s, change, ratios):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _fly_all(f, v, signs, row, products, c, s, change, ratios, largest, slot, j):
     """`_fly` for all leads but the one at its wall: that of row j in ``slot``."""
     for k in range(f.shape[0]):
@@ -83,7 +83,7 @@ def _fly_all(f, v, signs, row, products, c, s, change, ratios, largest, slot, j)
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _next_wall(ratios, signs, largest):
     """Slot and row of the wall that is met next.
 
@@ -100,7 +100,7 @@ def _next_wall(ratios, signs, largest):
     return slot, row % n, nearest
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _first_at_wall(ratios, signs, nearest):
     """Smallest index with the ratio, n more where the lead is positive: vectorised."""
     n = ratios.shape[0]
@@ -111,7 +111,7 @@ def _first_at_wall(ratios, signs, nearest):
     return first
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _meet(speed, squared_norm, is_ahead, n_behind, cost_up, cost_down):
     """What happens to a lead at its wall: its new speed, whether it passes, the change of errors.
 
@@ -133,7 +133,7 @@ def _meet(speed, squared_norm, is_ahead, n_behind, cost_up, cost_down):
     return -math.sqrt(energy * squared_norm), True, error
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _kick(x, w, row, ahead, behind, c, s, change):
     """Change the velocities of two classes at an angle of which c and s are cosine and sine.
 
@@ -147,7 +147,7 @@ def _kick(x, w, row, ahead, behind, c, s, change):
         w[behind, k] -= c * change * row[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def trajectory(
     gram, rows, products, labels, point, velocity, group, step, row_cost, duration, max_events
 ):
@@ -220,7 +220,7 @@ def trajectory(
     return n_events, n_reflections, True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _renew(rng, point, velocity, n):
     """Draw anew what the labels say nothing of: the mean over classes, and the length of the rest.
 
@@ -245,14 +245,14 @@ def _renew(rng, point, velocity, n):
     return new_mean
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _keep_smaller(a, b, cosine, sine, least):
     for i in range(least.shape[0]):
         lead = cosine * a[i] + sine * b[i]
         least[i] = lead if lead < least[i] else least[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _errors_at(leads, turns, cosine, sine, group, row_cost, errors, least):
     """Count errors by group at a turned point; return the sum of their ``row_cost``."""
     least[:] = np.inf
@@ -266,7 +266,7 @@ def _errors_at(leads, turns, cosine, sine, group, row_cost, errors, least):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _change_of_cost(step, old, new):
     """Cost of the new errors by group, against that of the old."""
     change = 0.0
@@ -278,7 +278,7 @@ def _change_of_cost(step, old, new):
     return change
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def joint_move(rng, point, velocity, labels, group, step, row_cost):
     """Turn all classes together on an ellipse: elliptical slice sampling (Murray et al. 2010).
 
