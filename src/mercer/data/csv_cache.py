@@ -31,7 +31,7 @@ from mercer.data.csv_reader import CsvBlock, read_blocks
 from mercer.data.file_rows import FileRows, open_npy
 from mercer.data.files import reading
 from mercer.data.frame import refuse_other_columns, refuse_twins
-from mercer.data.source import REMEDY, Part, no_rows
+from mercer.data.source import REMEDY, Part, index_refusal, no_rows
 from mercer.data.stamps import Stamp
 from mercer.data.wording import place, printable
 from mercer.errors import StorageError
@@ -114,7 +114,8 @@ def open_csv(
         refusals={
             column: f"{place(str(paths[k]), row, line, column)}: {reason}; {REMEDY}"
             for column, (k, row, line, reason) in facts.strays.items()
-        },
+        }
+        | index_refusal(name, facts.names),
     )
 
 

@@ -251,7 +251,8 @@ def _find_written(frame: Frame, column: Column, dates: Dates) -> CellFormat | No
     try:
         return find_format(column.values, dates)
     except FormatError as error:
-        raise _unreadable(frame, column, error) from None
+        place = _place_of(frame, column, error)
+        raise DataError(f"{place}: {error}, or leave the column out with --drop") from None
 
 
 def _read_written(frame: Frame, column: Column, written: CellFormat) -> Column:
@@ -260,7 +261,7 @@ def _read_written(frame: Frame, column: Column, written: CellFormat) -> Column:
         try:
             values = written.read_all(column.values)
         except FormatError as error:
-            raise _unreadable(frame, column, error) from None
+            raise DataError(f"{_place_of(frame, column, error)}: {error}") from None
         column = Column(column.name, values, "number")
     else:
         # Numbers of a Parquet file are what they are; those of text may have lost separators.
@@ -275,12 +276,10 @@ def _read_written(frame: Frame, column: Column, written: CellFormat) -> Column:
     return column
 
 
-def _unreadable(frame: Frame, column: Column, error: FormatError) -> DataError:
-    """Make the error for a cell that is not written as its column is."""
+def _place_of(frame: Frame, column: Column, error: FormatError) -> str:
+    """Name the place of the first cell that shows an error."""
     row = next(k for k, text in enumerate(column.values) if text == error.cell)
-    return DataError(
-        f"{frame.place(row, column.name)}: {error}, or leave the column out with --drop"
-    )
+    return frame.place(row, column.name)
 
 
 def _refuse_unusable(frame: Frame, column: Column) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.data.arrow_reader import decoding, kind_of, need_pyarrow
 from mercer.data.frame import Kind, refuse_other_columns, refuse_twins
-from mercer.data.source import CHUNK_CELLS, REMEDY, Part, RowSource
+from mercer.data.source import CHUNK_CELLS, REMEDY, Part, RowSource, index_refusal
 from mercer.data.stamps import Stamp
 from mercer.data.wording import printable, quoted
 
@@ -109,6 +109,7 @@ def open_parquet(paths: Sequence[Path], name: str) -> ParquetRows:
                     "the files with the same types",
                 )
     names = tuple(kinds)
+    refusals |= index_refusal(name, names)
     return ParquetRows(name=name, names=names, parts=tuple(parts), stamps=stamps, refusals=refusals)
 
 

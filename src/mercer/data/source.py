@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.blocks import regroup
-from mercer.data.frame import refuse_twins
+from mercer.data.frame import index_column, refuse_twins
 from mercer.data.stamps import Stamp, changed
 from mercer.data.wording import nearest, place, printable, quoted
 from mercer.errors import DataError, MercerError, UsageError
 
-__all__ = ["CHECK_CELLS", "CHUNK_CELLS", "REMEDY", "Part", "RowSource", "no_rows"]
+__all__ = ["CHECK_CELLS", "CHUNK_CELLS", "REMEDY", "Part", "RowSource", "index_refusal", "no_rows"]
 
 Array = NDArray[np.float64]
 #: Cells that are read at once, and cells under one checksum: 1 and 4 MiB.
@@ -304,6 +304,16 @@ class RowSource(ABC):
                 return part.name if stop <= part.n_rows else self.name
             start, stop = start - part.n_rows, stop - part.n_rows
         return self.name
+
+
+def index_refusal(source: str, names: Sequence[str]) -> dict[str, str]:
+    """Refuse a column without a name as an input: it holds the names of the rows."""
+    name = index_column(names)
+    if name is None:
+        return {}
+    where = f"{printable(source)}: column {quoted(name)}"
+    words = "has no name, and is taken for the names of the rows; leave it out with .without(...)"
+    return {name: f"{where} {words}"}
 
 
 def no_rows(name: str) -> DataError:

@@ -420,3 +420,19 @@ def test_the_same_as_the_table_that_is_read_whole(
         with contextlib.nullcontext() if is_whole else pytest.raises(DataError):
             np.testing.assert_array_equal(whole(source.select([name]))[:, 0], column.values)
         assert is_number or name in source.refusals or column.is_missing.all()
+
+
+def test_the_names_of_rows_are_no_input(path: Path) -> None:
+    source = open_(write(path, ",a\n7,1\n8,2\n"))
+    assert whole(source.without(["Unnamed: 0"])).tolist() == [[1.0], [2.0]]
+    for columns in (["Unnamed: 0"], ["a", "Unnamed: 0"]):
+        with pytest.raises(DataError, match="'Unnamed: 0' has no name, and is taken for the names"):
+            source.select(columns)
+
+
+@pytest.mark.parametrize("cells", [["12%", "3%"], ["$1", "$2"], ["01/02/2024", "31/02/2024"]])
+def test_what_only_a_whole_column_tells_is_refused(path: Path, cells: list[str]) -> None:
+    """Blocks do not remember how a column is written: it is never read in another way."""
+    source = open_(write(path, "a\n" + "\n".join(cells) + "\n"))
+    with pytest.raises(DataError, match=r"row 1 .* is not a number; .*`mercer fit`"):
+        source.select(["a"])

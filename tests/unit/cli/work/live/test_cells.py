@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mercer.cli.work.live.cells import Coder, read_number
+from mercer.cli.work.live.csv_rows import CsvRows
 from mercer.cli.work.live.encoding import encoding_notes, learn_encoder, refuse_text
-from mercer.cli.work.live.rows import Row
+from mercer.cli.work.live.lines import Line
+from mercer.cli.work.live.rows import Row, Wanted
 from mercer.data.column_code import ColumnCode
 from mercer.data.encoding import fit_encoder
 from mercer.data.frame import Frame
@@ -139,3 +142,16 @@ def test_what_is_said_of_text() -> None:
     assert encoding_notes(encoder, 13) == []
     with pytest.raises(DataError, match="--warmup above 0"):
         refuse_text(encoder, "a pipe")
+
+
+def test_a_first_column_without_a_name_names_the_rows() -> None:
+    wanted = Wanted("a pipe", "y", None, (), None, is_series=False)
+    rows = CsvRows(Line(1, ",a,y"), wanted)
+    assert rows.inputs == ("a",)
+    assert [row.id for row in rows.rows([Line(2, "p1,5,1"), Line(3, "p2,6,0")])] == ["p1", "p2"]
+    needed = dataclasses.replace(wanted, needed=("Unnamed: 0", "a"))
+    assert CsvRows(Line(1, ",a,y"), needed).inputs == ("Unnamed: 0", "a")
+    dropped = dataclasses.replace(wanted, drop=("Unnamed: 0",))
+    assert CsvRows(Line(1, ",a,y"), dropped).inputs == ("a",)
+    with pytest.raises(DataError, match="column 2 has no name"):
+        CsvRows(Line(1, "a,,y"), wanted)
