@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 
 from mercer.atomic import locked
 from mercer.basis.classes.estimator import SequentialKernelClassifier
-from mercer.errors import ModelFileError, StorageError
+from mercer.errors import ModelFileError, StorageError, UsageError
 from mercer.estimation import run as estimation_run
 from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.gp.estimator import GPClassifier
@@ -216,6 +216,25 @@ def test_r6_other_rates_are_another_run(tmp_path: Path) -> None:
     assert sphere(tmp_path, noise_rate={0.0: 0.1, 1.0: 0.1}).fit(_X, _Y).notes_ == ()
     assert sphere(tmp_path, noise_rate={1.0: 0.2, 0.0: 0.1}).fit(_X, _Y).notes_ == ()
     assert "finished run" in sphere(tmp_path, noise_rate=rates).fit(_X, _Y).notes_[0]
+
+
+def linear(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a @ b.T
+
+
+def quadratic(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a @ b.T + 1.0) ** 2
+
+
+def test_two_kernels_of_one_name_do_not_share_their_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They did while a callable was known by its repr."""
+    kernel = sphere(tmp_path, kernel=linear).fit(_X, _Y).get_params()["kernel"]
+    monkeypatch.setattr(kernel, "__code__", quadratic.__code__)
+    assert sphere(tmp_path, kernel=linear).fit(_X, _Y).notes_ == ()
+    with pytest.raises(UsageError, match="a lambda"):
+        sphere(tmp_path, kernel=lambda a, b: a @ b.T).fit(_X, _Y)
 
 
 def test_decision_is_no_option_of_the_run(tmp_path: Path) -> None:

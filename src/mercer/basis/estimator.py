@@ -243,7 +243,7 @@ class SequentialKernelRegressor(StreamRegressor):
         learner = self._new_learner(common)
         if self.input_scalings == "auto":
             learner.settings = replace(learner.settings, input_scalings=_SCALINGS_OF_TABLE)
-        fitted = fit_learner(learner, X, y, common, started, self._identity())
+        fitted = fit_learner(learner, X, y, common, started, self)
         self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
@@ -366,13 +366,6 @@ class SequentialKernelRegressor(StreamRegressor):
             forgetting=checked_forgetting(self.forgetting),
             weighting=self.weighting,
         )
-
-    def _identity(self) -> dict[str, Any]:
-        """What the result of ``fit`` depends on beside the data."""
-        given = [self.input_scale, self.target_scale]
-        scales = [None if each is None else np.asarray(each).tolist() for each in given]
-        options = {"standardize": self.standardize, "scales": scales}
-        return {**self._settings().as_options(), **options}
 
     def _new_learner(self, common: CommonArguments) -> Learner:
         given = checked_given(self.standardize, self.input_scale, self.target_scale)

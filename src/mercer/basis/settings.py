@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from mercer.basis.arrays import Array
 from mercer.basis.bank import Bank
@@ -71,10 +70,6 @@ class FilterSettings:
         is_exact = self.weighting == "exact"
         if not is_exact and (self.variances != "sampled" or self.forgetting != (1.0,)):
             raise UsageError("weighting='printed' needs variances='sampled' and forgetting=1.0")
-
-    def as_options(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        return dict(vars(self))
 
     def bank(self, levels: Levels, entropy: int) -> Bank:
         """Build the filters.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -42,7 +41,7 @@ def fit_learner(
     y: Array,
     common: CommonArguments,
     started: float,
-    identity: Mapping[str, Any],
+    estimator: Any,
 ) -> Fitted[Learner]:
     """Learn the rows of a table (n, d) in their order.
 
@@ -50,8 +49,8 @@ def fit_learner(
     ----------
     learner : Learner
         New; it is begun here.
-    identity : mapping
-        What the result depends on beside the data.
+    estimator : estimator
+        Whose arguments identify the checkpoint.
 
     Raises
     ------
@@ -59,7 +58,7 @@ def fit_learner(
         If that would take more memory than is reasonable.
     """
     _check_memory(learner, *X.shape)
-    options = run_options(common, digest_arrays(X, y), identity, started)
+    options = run_options(common, estimator, digest_arrays(X, y), started)
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, y, learner.names)
     running = learner.begin(scales, X, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Names for the columns of a matrix without any, set by whoever made it from a table.
     _names_of_columns: tuple[str, ...] | None = None
+    # Arguments that only say what is done with the draws: another value is no other run.
+    _after_draws: ClassVar[tuple[str, ...]] = ()
     # Names of the rows that `fit` gets, likewise.
     _names_of_rows: RowNames | None = None
 
@@ -47,10 +49,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         common.check()
         return common
-
-    def _counts(self) -> dict[str, int]:
-        names = ("n_draws", "n_warmup", "n_chains", "thin")
-        return {name: int(getattr(self, name)) for name in names}
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that one that is cut short leaves no mixture behind."""

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import dis
+import functools
+import hashlib
 import importlib.metadata
+import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import UsageError
 from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.random import entropy_of
-from mercer.sampling.checkpoint import RunIdentity, open_run
+from mercer.sampling.checkpoint import RunIdentity, digest_arrays, open_run
 from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.signals import StopRequestedError, StopSignals
 
-__all__ = ["CommonArguments", "fitting", "mercer_version", "run_options"]
+__all__ = ["CommonArguments", "fingerprint", "fitting", "mercer_version", "run_options"]
 
 # What the ``fit`` of this thread has in hand.
 _IN_HAND: ContextVar[ExitStack | None] = ContextVar("in_hand", default=None)
@@ -79,22 +89,24 @@ def mercer_version() -> str:
 
 
 def run_options(
-    common: CommonArguments, data_digest: str, options: Mapping[str, Any], started: float
+    common: CommonArguments, estimator: Any, data_digest: str, started: float
 ) -> RunOptions:
     """Fix the entropy of a run, or take it from the checkpoint that the run continues.
 
     Parameters
     ----------
     common : CommonArguments
+    estimator : estimator
+        Its `fingerprint` is part of what identifies the checkpoint.
     data_digest : str
         `digest_arrays` of all training data.
-    options : mapping
-        Every option that the draws depend on, as JSON can hold it.
     started : float
         `time.monotonic` when ``fit`` began: ``max_seconds`` counts from there.
 
     Raises
     ------
+    UsageError
+        If there is to be a checkpoint, and an argument has no identity.
     ModelFileError
         If the checkpoint is damaged or of another version.
     StorageError
@@ -104,7 +116,8 @@ def run_options(
     run = None
     if common.checkpoint is not None:
         seed = None if common.random_state is None else str(entropy)
-        identity = RunIdentity(data_digest, {**options, "seed": seed}, mercer_version())
+        options = {**fingerprint(estimator), "seed": seed}
+        identity = RunIdentity(data_digest, options, mercer_version())
         run = open_run(Path(common.checkpoint), identity, entropy, _IN_HAND.get())
         entropy = run.entropy
     deadline = None if common.max_seconds is None else started + common.max_seconds
@@ -119,3 +132,195 @@ def run_options(
         deadline=deadline,
         run=run,
     )
+
+
+# Arguments that say how a run is done, and not what its draws are.
+_NOT_OF_DRAWS = ("random_state", "n_jobs", "progress", "checkpoint", "max_seconds")
+
+# Classes of these packages are known by their name; of others the code counts, too.
+_KNOWN = ("builtins", "mercer", "numpy", "scipy", "sklearn", "abc", "typing", "functools")
+
+
+def fingerprint(estimator: Any) -> dict[str, Any]:
+    """Say what the draws of an estimator depend on beside the data, as JSON can hold it.
+
+    These are its class and its arguments, but for ``random_state``, which the run keeps, those that
+    say how a run is done, and the estimator's own ``_after_draws``. Arrays count by their content,
+    objects by their class and parameters, functions of a module by their name, their code and what
+    that refers to.
+
+    Raises
+    ------
+    UsageError
+        If an argument could be another in the next process without anybody noticing: a lambda, a
+        function inside another, an object that does not tell its parameters.
+    """
+    params = estimator.get_params(deep=False)
+    left_out = {*_NOT_OF_DRAWS, *estimator._after_draws}
+    identified = {}
+    for name in sorted(params.keys() - left_out):
+        value = _Identity(name).of(params[name])
+        is_long = isinstance(value, (dict, list)) and len(json.dumps(value)) > _LONGEST_IDENTITY
+        identified[name] = {"sha256": _sha256(value)} if is_long else value
+    return {"estimator": _Identity("estimator").of_class(type(estimator)), "params": identified}
+
+
+_LONGEST_IDENTITY = 200  # characters; of what is longer the digest is kept
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass
+class _Identity:
+    """What identifies the parts of one argument."""
+
+    name: str
+    _known: list[object] = field(default_factory=list)  # functions and classes, which are said once
+    _above: list[object] = field(default_factory=list)  # objects that this one is part of
+
+    def of(self, value: Any) -> Any:
+        """Identify a value of any kind."""
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, np.generic) and value.dtype != object:
+            return self.of(value.item())
+        if isinstance(value, (float, complex, bytes, os.PathLike, np.dtype)):
+            is_plain = isinstance(value, float) and math.isfinite(value)
+            return value if is_plain else [type(value).__name__, str(value)]
+        if isinstance(value, (list, tuple)):
+            return [self.of(each) for each in value]
+        if isinstance(value, (set, frozenset)):
+            return ["set", *sorted((self.of(each) for each in value), key=json.dumps)]
+        if isinstance(value, Mapping):
+            pairs = ([self.of(key), self.of(each)] for key, each in value.items())
+            return ["mapping", *sorted(pairs, key=json.dumps)]
+        if isinstance(value, np.ndarray):
+            return self._of_array(value)
+        if isinstance(value, type):
+            return self.of_class(value)
+        if isinstance(value, Enum):
+            return [self.of_class(type(value)), value.name]
+        if callable(value) and not hasattr(value, "get_params"):
+            return self._of_callable(value)
+        return self._of_object(value)
+
+    def of_class(self, kind: type) -> Any:
+        """Identify a class: by its name, and by its code if it is the user's."""
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        if kind.__module__.partition(".")[0] in _KNOWN:
+            return name
+        if "<locals>" in kind.__qualname__:
+            self._refuse(f"an object of {kind.__qualname__}, a class inside a function")
+        if any(kind is each for each in self._known):
+            return name
+        self._known.append(kind)
+        code: dict[str, Any] = {}
+        for key, member in vars(kind).items():
+            inner = getattr(member, "__func__", getattr(member, "fget", member))
+            if isinstance(inner, FunctionType):
+                code[key] = self._of_code(inner.__code__)
+            elif isinstance(member, (bool, int, float, str)) and not key.startswith("__"):
+                code[key] = self.of(member)
+        return [name, code, [self.of_class(base) for base in kind.__bases__]]
+
+    def _of_array(self, value: NDArray[Any]) -> Any:
+        if type(value) is not np.ndarray and not isinstance(value, np.memmap):
+            self._refuse(f"an array of type {type(value).__name__}")
+        if value.dtype.hasobject:
+            return ["array", list(value.shape), self.of(value.ravel().tolist())]
+        return ["array", digest_arrays(value)]
+
+    def _of_callable(self, value: Any) -> Any:
+        if isinstance(value, FunctionType):
+            if value.__name__ == "<lambda>":
+                self._refuse("a lambda")
+            if "<locals>" in value.__qualname__:
+                self._refuse(f"{value.__qualname__}, a function inside another")
+            return self._of_function(value)
+        if isinstance(value, functools.partial):
+            return ["partial", self.of(value.func), self.of(value.args), self.of(value.keywords)]
+        if isinstance(value, MethodType):
+            return ["method", self.of(value.__self__), self._of_callable(value.__func__)]
+        if isinstance(value, (BuiltinFunctionType, np.ufunc)):
+            return ["builtin", getattr(value, "__module__", None), value.__name__]
+        if isinstance(getattr(value, "py_func", None), FunctionType):  # compiled by Numba
+            return ["compiled", self._of_callable(value.py_func)]
+        return self._of_object(value)
+
+    def _of_function(self, function: FunctionType) -> Any:
+        """Identify a function by its name, its code, and what the code refers to."""
+        name = f"{function.__module__}.{function.__qualname__}"
+        if any(function is each for each in self._known):
+            return name
+        self._known.append(function)
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        return [
+            name,
+            self._of_code(function.__code__),
+            [self.of(each) for each in (function.__defaults__, function.__kwdefaults__)],
+            [self._of_reference(each) for each in cells],
+            {
+                key: self._of_reference(function.__globals__[key])
+                for key in sorted(_global_names(function.__code__))
+                if key in function.__globals__
+            },
+        ]
+
+    def _of_code(self, code: CodeType) -> Any:
+        constants = [
+            self._of_code(each) if isinstance(each, CodeType) else self.of(each)
+            for each in code.co_consts
+            if each is not Ellipsis
+        ]
+        sha = hashlib.sha256(code.co_code).hexdigest()
+        return [sha, constants, list(code.co_names), list(code.co_varnames)]
+
+    def _of_reference(self, value: Any) -> Any:
+        """Identify what a function refers to: a package is what it is."""
+        if isinstance(value, ModuleType):
+            return ["module", value.__name__]
+        package = str(getattr(value, "__module__", "")).partition(".")[0]
+        if package in _KNOWN and callable(value):
+            return ["known", str(getattr(value, "__qualname__", type(value).__qualname__))]
+        return self.of(value)
+
+    def _of_object(self, value: Any) -> Any:
+        """Identify an object by its class and its parameters."""
+        if any(value is each for each in self._above):
+            self._refuse(f"a {type(value).__name__} that contains itself")
+        self._above.append(value)
+        try:
+            return [self.of_class(type(value)), self._parameters(value)]
+        finally:
+            self._above.pop()
+
+    def _parameters(self, value: Any) -> Any:
+        if isinstance(value, np.random.Generator):
+            return self.of(value.bit_generator.state)
+        if isinstance(value, np.random.RandomState):
+            return self.of(value.get_state(legacy=False))
+        if is_dataclass(value):
+            return {f.name: self.of(getattr(value, f.name)) for f in fields(value)}
+        if hasattr(value, "get_params"):
+            return self.of(value.get_params(deep=False))
+        if hasattr(value, "to_numpy"):  # a column of a frame
+            return self.of(np.asarray(value.to_numpy()))
+        self._refuse(f"a {type(value).__name__}, which does not tell its parameters")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UsageError(
+            f"{self.name} cannot be used with a checkpoint: it is or holds {what}, from which "
+            "another one could not be told when the run is resumed; use a name, a kernel object or "
+            "a function of a module, or no checkpoint"
+        )
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """Names that a function, and those inside it, look up in their module."""
+    names = {
+        str(each.argval) for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"
+    }
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return names.union(*(_global_names(each) for each in inner))

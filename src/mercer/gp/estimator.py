@@ -250,9 +250,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self._set_kernel(Xs.shape[1])
         settings, task = self._settings(), self._task(Xs, codes)
         limit = self._limit_of_rows()
-        own = {"shared_kernel": task.is_shared, "max_rows": limit, "is_exact": task.is_exact}
-        identity = {**settings.as_options("GPClassifier"), **own, **self._counts()}
-        options = run_options(common, digest_arrays(Xs, codes), identity, started)
+        options = run_options(common, self, digest_arrays(Xs, codes), started)
         rows, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         task = replace(task, X=Xs[rows], codes=codes[rows])
         fitted = task.fit(settings, options, self.feature_labels_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,6 @@ class GPSettings:
     n_leapfrog: int | None
     step_size: float | None
     kernel: str = "rbf"
-
-    def as_options(self, estimator: str) -> dict[str, Any]:
-        """Return the options that the draws depend on, as JSON can hold them."""
-        return {"estimator": estimator, **asdict(self)}
 
     def make_kernel(self) -> Kernel:
         """Return the kernel."""

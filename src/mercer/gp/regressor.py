@@ -249,8 +249,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._set_kernel(Xs.shape[1])
         settings = RegressionSettings(self._settings(), self._log_noise(target))
         limit = self._limit_of_rows()
-        identity = {**settings.as_options(), "max_rows": limit, **self._counts()}
-        options = run_options(common, digest_arrays(Xs, ys), identity, started)
+        options = run_options(common, self, digest_arrays(Xs, ys), started)
         rows, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         Xs, ys = Xs[rows], ys[rows]
         fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)

@@ -135,6 +135,8 @@ class BaNKRegressor(FunctionRegressor):
     True
     """
 
+    _after_draws = ("full_draws",)
+
     def __init__(
         self,
         *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,10 +52,6 @@ class SpectralSettings:
     ridge_precision: float | str
     linear_part: bool
     n_deviations: int
-
-    def as_options(self) -> dict[str, Any]:
-        """Return the options that the draws depend on, as JSON can hold them."""
-        return {"estimator": "BaNKRegressor", **asdict(self)}
 
     @property
     def is_scale_learned(self) -> bool:

@@ -29,9 +29,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     table = check_table(model, X, y)
     names = model._labels()
     settings = model._settings(table.n_rows)
-    identity = {**settings.as_options(), "standardize": model.standardize, **model._counts()}
-    identity["kernel_rows"] = model.kernel_rows
-    options = run_options(common, table.digest(), identity, started)
+    options = run_options(common, model, table.digest(), started)
     limit = model.kernel_rows or ROWS_OF_SCALES
     subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
     X_some, y_some = table.take(subset)

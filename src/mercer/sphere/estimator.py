@@ -15,7 +15,6 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
-from mercer.kernels.base import Kernel
 from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
@@ -154,6 +153,8 @@ class KernelGibbsClassifier(CloudClassifier):
     np.int64(7)
     """
 
+    _after_draws = ("decision",)
+
     def __init__(
         self,
         *,
@@ -254,9 +255,7 @@ class KernelGibbsClassifier(CloudClassifier):
         is_kept = space.is_precomputed or (is_many and is_unchanged)
         Xs = X if is_kept else _transformed(self.standardizer_, X)
         costs = noise.costs(labels, self.classes_)
-        options = run_options(
-            common, self._digest(Xs, labels), {**self._options(), **self._counts()}, started
-        )
+        options = run_options(common, self, digest_arrays(Xs, labels), started)
         check_sampler(self.sampler, costs)
         candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
@@ -297,27 +296,6 @@ class KernelGibbsClassifier(CloudClassifier):
         check_choice("standardize", self.standardize, METHODS)
         noise = check_noise(self.noise_rate, self.noise_prior)
         return self._common(self.checkpoint), noise, space
-
-    def _options(self) -> dict[str, Any]:
-        """Options that the draws depend on and that are not in the digest of the data."""
-        names = ("lengthscale", "nugget", "rank", "approximation", "sampler", "fit_intercept")
-        values = {name: getattr(self, name) for name in names}
-        kernel = self.kernel if isinstance(self.kernel, str | Kernel) else repr(self.kernel)
-        return {
-            "estimator": "KernelGibbsClassifier",
-            "kernel": str(kernel),
-            "noise_rate": self.noise_rate if isinstance(self.noise_rate, str) else "given",
-            "noise_prior": [float(value) for value in self.noise_prior],
-            **{k: float(v) if isinstance(v, np.number) else v for k, v in values.items()},
-        }
-
-    def _digest(self, X: Array, labels: NDArray[np.int64]) -> str:
-        if isinstance(self.noise_rate, str):
-            return digest_arrays(X, labels)
-        rates = self.noise_rate
-        if isinstance(rates, dict):
-            rates = [rates[label] for label in self.classes_.tolist()]
-        return digest_arrays(X, labels, np.asarray(rates, dtype=np.float64))
 
     def _set_fitted(
         self, fitted: FittedSphere, costs: Any, labels: NDArray[np.int64], notes: tuple[str, ...]

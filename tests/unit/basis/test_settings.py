@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -51,12 +49,6 @@ def test_weights_as_printed() -> None:
     for own in ({}, {"variances": "sampled", "forgetting": (0.9,)}):
         with pytest.raises(UsageError, match="weighting='printed' needs"):
             little(weighting="printed", **own)
-
-
-def test_options_are_json() -> None:
-    options = little().as_options()
-    assert json.loads(json.dumps(options))["lengthscale"] == [1.0, 0.5]
-    assert little(n_particles=7).as_options() != options
 
 
 def test_memory() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -76,9 +74,3 @@ def test_columns_of_the_linear_part() -> None:
     precisions = settings().model(10, 3).linear_precisions(2.0)
     np.testing.assert_array_equal(precisions[1:], 2.0)
     assert precisions[0] < 1e-2  # the intercept is nearly flat
-
-
-def test_options_hold_every_setting_as_json() -> None:
-    own = settings()
-    options = json.loads(json.dumps(own.as_options()))
-    assert options.items() >= asdict(own).items()

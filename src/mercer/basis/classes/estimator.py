@@ -211,7 +211,7 @@ class SequentialKernelClassifier(StreamClassifier):
         X, y = self._checked(X, y, is_first=True, is_numeric=False, n_least=2)
         self.classes_, labels = encode_classes(y)
         learner = self._new_learner(common)
-        fitted = fit_classes(learner, X, labels, common, started, self._identity())
+        fitted = fit_classes(learner, X, labels, common, started, self)
         self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
@@ -345,12 +345,6 @@ class SequentialKernelClassifier(StreamClassifier):
             resampling=self.resampling,
             n_buffered=int(self.n_buffered),
         )
-
-    def _identity(self) -> dict[str, Any]:
-        """What the result of ``fit`` depends on beside the data."""
-        scale = None if self.input_scale is None else np.asarray(self.input_scale).tolist()
-        options = {"standardize": self.standardize, "input_scale": scale}
-        return {**self._settings().as_options(), **options}
 
     def _new_learner(self, common: CommonArguments) -> ClassLearner:
         given = checked_given(self.standardize, self.input_scale, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -48,10 +47,6 @@ class ClassSettings:
     linear_part: bool
     resampling: str
     n_buffered: int
-
-    def as_options(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        return dict(vars(self))
 
     def sticks(
         self, lengthscales: Array, d: int, n_classes: int, n_rows: int, entropy: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ def fit_classes(
     labels: Integers,
     common: CommonArguments,
     started: float,
-    identity: Mapping[str, Any],
+    estimator: Any,
 ) -> Fitted[ClassLearner]:
     """Learn the rows of a table X (n, d), classes (n,), in their order; all are held.
 
@@ -32,8 +31,8 @@ def fit_classes(
     ----------
     learner : ClassLearner
         New; it is begun here.
-    identity : mapping
-        What the result depends on beside the data.
+    estimator : estimator
+        Whose arguments identify the checkpoint.
 
     Raises
     ------
@@ -46,7 +45,7 @@ def fit_classes(
             f"to hold {len(X)} rows takes about {n_bytes / 2**30:.0f} GiB; use partial_fit, which "
             "holds n_buffered of them, or a smaller max_candidates"
         )
-    options = run_options(common, digest_arrays(X, labels), identity, started)
+    options = run_options(common, estimator, digest_arrays(X, labels), started)
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, labels.astype(np.float64), learner.names)
     running = learner.begin(scales.standardizer, X, len(X))

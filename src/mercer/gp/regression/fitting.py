@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +47,6 @@ class RegressionSettings:
 
     common: GPSettings
     log_noise_variance: float | None
-
-    def as_options(self) -> dict[str, Any]:
-        """Return the options that the draws depend on, as JSON can hold them."""
-        own = self.common.as_options("GPRegressor")
-        noise, intercept = self.log_noise_variance, self.intercept_variance
-        return {**own, "log_noise_variance": noise, "intercept_variance": intercept}
 
     @property
     def intercept_variance(self) -> float:

@@ -159,6 +159,8 @@ class BaNKClassifier(FunctionClassifier):
     np.int64(0)
     """
 
+    _after_draws = ("full_draws",)
+
     def __init__(
         self,
         *,

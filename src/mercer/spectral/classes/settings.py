@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +59,6 @@ class ClassSettings:
     n_classes: int
     sampler: str = "polya-gamma"
     n_leapfrog: int = 0
-
-    def as_options(self) -> dict[str, Any]:
-        """Return the options that the draws depend on, as JSON can hold them."""
-        own = {"sampler": self.sampler, "n_leapfrog": self.n_leapfrog}
-        return {"estimator": "BaNKClassifier", **own, **asdict(self.spectral)}
 
     @property
     def n_sticks(self) -> int:

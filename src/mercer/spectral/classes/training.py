@@ -40,9 +40,7 @@ def fit_class_result(
         raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
     codes = class_codes(values, counts)
     settings = model._class_settings(table.n_rows, len(values))
-    identity = {**settings.as_options(), "standardize": model.standardize, **model._counts()}
-    identity["kernel_rows"] = model.kernel_rows
-    options = run_options(common, table.digest(), identity, started)
+    options = run_options(common, model, table.digest(), started)
     limit = model.kernel_rows or ROWS_OF_SCALES
     subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
     X_some, y_some = table.take(subset)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -40,7 +38,3 @@ def test_memory_grows_with_rows_levels_and_classes() -> None:
     assert class_settings(lengthscale="learn").n_bytes(1000, 2, 2) == 9 * one
     assert class_settings(lengthscale="median").n_bytes(2000, 2, 3) == 4 * one
     assert one == 16 * 1000 * (1 + 2 + 7)
-
-
-def test_json_holds_them() -> None:
-    assert json.loads(json.dumps(class_settings().as_options()))["n_buffered"] == 12

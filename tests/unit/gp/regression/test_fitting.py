@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from mercer.gp.fitting import GPSettings
@@ -73,12 +71,3 @@ def test_a_fast_function_is_not_taken_for_noise() -> None:
         model.X, model.y, model.kernel, model.prior, model.starts[:1], None
     )
     assert find_maximum(from_the_first, with_covariance=False).point.position[-1] > -0.5
-
-
-def test_settings_are_told_apart() -> None:
-    options = [
-        RegressionSettings(dataclasses.replace(CHAIN, kernel=kernel), noise).as_options()
-        for kernel, noise in (("rbf", None), ("matern32", None), ("rbf", -1.0))
-    ]
-    assert options[0] != options[1] != options[2] != options[0]
-    assert options[0]["estimator"] == "GPRegressor"
