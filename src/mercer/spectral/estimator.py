@@ -186,7 +186,8 @@ class BaNKRegressor(FunctionRegressor):
 
         384 frequencies, full covariances, Lambda_0 = I / 2, no linear part, proposals from the
         prior, one chain; mean and standard deviation. What the paper leaves open: frequencies of
-        size 1 / sqrt(d), concentration 1, 150 sweeps of which 50 are dropped.
+        size 1 / sqrt(d), concentration 1, noise variance ~ IG(0.1, 1e-4), 150 sweeps of which 50
+        are dropped.
         """
         return cls(
             n_frequencies=384,
