@@ -14,11 +14,13 @@ from mercer.cli.options import (
     json_option,
     out_path,
     run_options,
+    spreadsheet_option,
     table_options,
 )
 
 if TYPE_CHECKING:
     from mercer.cli.terminal.session import Session
+    from mercer.cli.work.auditing import Writes
     from mercer.cli.work.fitting import Plan
 
 __all__ = ["command"]
@@ -37,6 +39,7 @@ __all__ = ["command"]
 )
 @out_path("--out", "Write all rows: .csv, .parquet or .json.")
 @out_path("--report", "Write a report, one HTML file.")
+@spreadsheet_option
 @run_options
 @jobs_option
 @json_option
@@ -54,6 +57,7 @@ def command(
     fdr: float,
     out: Path | None,
     report: Path | None,
+    is_for_spreadsheet: bool,
     checkpoint: Path | None,
     strict: bool,
     jobs: int | None,
@@ -71,14 +75,14 @@ def command(
     """
     from mercer.cli.terminal.exits import stoppable
     from mercer.cli.terminal.session import Session
-    from mercer.cli.work.auditing import check_id
+    from mercer.cli.work.auditing import Writes, check_id
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.planning import FitOptions, make_plan
     from mercer.cli.work.resuming import kept_to_this
     from mercer.cli.work.rows_out import check_format
 
     check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
-    check_format(out)
+    check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
     options = FitOptions(
         data=data,
@@ -93,7 +97,8 @@ def command(
     check_id(options.table)
     with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
         plan = make_plan(options, session)
-        _audit(plan, session, options.table, fdr, out=out, report=report, is_strict=strict)
+        writes = Writes(out, report, is_for_spreadsheet)
+        _audit(plan, session, options.table, fdr, writes, is_strict=strict)
 
 
 def _audit(
@@ -101,9 +106,8 @@ def _audit(
     session: Session,
     options: TableOptions,
     fdr: float,
+    writes: Writes,
     *,
-    out: Path | None,
-    report: Path | None,
     is_strict: bool,
 ) -> None:
     from mercer.cli.terminal.audit_words import list_words, noise_words, suspects_table
@@ -127,5 +131,5 @@ def _audit(
     session.show(suspects_table(audited.audit))
     session.blank()
     provenance = provenance_of(plan, fitted, options.target)
-    write_audit(audited, fitted, provenance, session, out=out, report=report)
-    session.give(audit_json(plan, fitted, audited, provenance, out=out, report=report))
+    write_audit(audited, fitted, provenance, session, writes)
+    session.give(audit_json(plan, fitted, audited, provenance, writes))

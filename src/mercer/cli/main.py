@@ -5,6 +5,7 @@ A command is the object ``command`` of the module ``mercer.cli.<name>``.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.metadata
 import importlib.util
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from mercer.cli.terminal.exits import fail, hush_output
+from mercer.cli.terminal.exits import fail, hush_output, mend_streams
 from mercer.sampling.signals import StopSignals
 
 __all__ = ["cli", "main", "run"]
@@ -101,6 +102,8 @@ def main(arguments: Sequence[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
+    except SystemExit:  # click's, where nobody reads its help
+        return fail(BrokenPipeError(errno.EPIPE, "standard output is closed"), is_debug=False)
     except (Exception, KeyboardInterrupt) as error:
         return fail(error, is_debug="--debug" in arguments)
     return code if isinstance(code, int) else 0
@@ -108,6 +111,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run() -> None:
     """Run the command line of this process, and end it."""
+    mend_streams()
     with StopSignals(manner="raise", is_program=True):
         code = main(sys.argv[1:])
         hush_output()

@@ -18,6 +18,7 @@ __all__ = [
     "json_option",
     "out_path",
     "run_options",
+    "spreadsheet_option",
     "table_options",
 ]
 
@@ -142,6 +143,16 @@ def debug_option(command: Command) -> Command:
     """Add ``--debug``, which `mercer.cli.main` looks for among the arguments."""
     return click.option(
         "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
+    )(command)
+
+
+def spreadsheet_option(command: Command) -> Command:
+    """Add ``--for-spreadsheet``, of commands that write CSV."""
+    return click.option(
+        "--for-spreadsheet",
+        "is_for_spreadsheet",
+        is_flag=True,
+        help="In CSV, put an apostrophe before texts that a spreadsheet would run as formulas.",
     )(command)
 
 

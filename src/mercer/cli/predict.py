@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mercer.cli.options import debug_option, json_option, out_path
+from mercer.cli.options import debug_option, json_option, out_path, spreadsheet_option
 
 if TYPE_CHECKING:
     from mercer.cli.terminal.session import Session
@@ -22,9 +22,17 @@ __all__ = ["command"]
 @click.argument("data", metavar="DATA")
 @out_path("--out", "Write here: .csv, .parquet or .json [default: CSV to standard output].")
 @click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+@spreadsheet_option
 @json_option
 @debug_option
-def command(model: Path, data: str, out: Path | None, id_column: str | None, is_json: bool) -> None:
+def command(
+    model: Path,
+    data: str,
+    out: Path | None,
+    id_column: str | None,
+    is_for_spreadsheet: bool,
+    is_json: bool,
+) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
     Columns are matched by name, and others are ignored. Of a number, per row: the mean and the
@@ -41,17 +49,17 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     from mercer.cli.terminal.words import evaluation_json, score_words
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.prediction import predict_frame, read_for
-    from mercer.cli.work.rows_out import check_format, records, write_rows
+    from mercer.cli.work.rows_out import check_format, for_spreadsheet, records, write_rows
     from mercer.cli.work.streaming import open_stream
     from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
-    check_format(out)
+    check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
     saved = read_model(model)
     stream = None if is_json else open_stream(saved, data, out, id_column)
     if stream is not None:
-        _predict_blocks(session, stream, out)
+        _predict_blocks(session, stream, out, is_for_spreadsheet=is_for_spreadsheet)
         return
     frame = read_for(saved, data, id_column)
     predictions = predict_frame(saved, frame, id_column)
@@ -60,31 +68,37 @@ def command(model: Path, data: str, out: Path | None, id_column: str | None, is_
     evaluation = predictions.evaluation
     if evaluation is not None:
         session.note("scores", score_words(evaluation))
+    columns = predictions.columns
+    if is_for_spreadsheet:
+        columns = for_spreadsheet(columns)
     if out is not None:
-        write_rows(out, predictions.columns)
+        write_rows(out, columns)
         session.note("written", f"{out}, {_n_rows(predictions)} rows")
     if is_json:
         scores = None if evaluation is None else evaluation_json(evaluation)
         session.give({"predictions": records(predictions.columns), "evaluation": scores})
     elif out is None:
-        write_rows(None, predictions.columns)
+        write_rows(None, columns)
 
 
-def _predict_blocks(session: Session, stream: TableStream, out: Path | None) -> None:
+def _predict_blocks(
+    session: Session, stream: TableStream, out: Path | None, *, is_for_spreadsheet: bool
+) -> None:
     """Predict a table that is not read whole, and say the same as of another."""
     from mercer.cli.terminal.words import listed_scores
-    from mercer.cli.work.rows_out import appending_rows
+    from mercer.cli.work.rows_out import appending_rows, for_spreadsheet
 
+    dress = for_spreadsheet if is_for_spreadsheet else dict
     for note in stream.notes:
         session.note("note", note)
     if out is None:
         stream.check()
         with appending_rows(None) as writer:
-            result = stream.predict(writer, lambda n: None)
+            result = stream.predict(writer, lambda n: None, dress)
     else:
         with session.progress() as bar, appending_rows(out) as writer:
             task = bar.add_task("rows", total=stream.n_rows, detail="")
-            result = stream.predict(writer, lambda n: bar.update(task, advance=n))
+            result = stream.predict(writer, lambda n: bar.update(task, advance=n), dress)
     for note in result.notes:
         session.note("note", note)
     if result.scores is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mercer.cli.options import debug_option, json_option, out_path
+from mercer.cli.options import debug_option, json_option, out_path, spreadsheet_option
 
 __all__ = ["command"]
 
@@ -25,10 +25,17 @@ __all__ = ["command"]
 )
 @out_path("--out", "Write the rows: .csv, .parquet or .json.")
 @click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+@spreadsheet_option
 @json_option
 @debug_option
 def command(
-    model: Path, pool: str, n_queries: int, out: Path | None, id_column: str | None, is_json: bool
+    model: Path,
+    pool: str,
+    n_queries: int,
+    out: Path | None,
+    id_column: str | None,
+    is_for_spreadsheet: bool,
+    is_json: bool,
 ) -> None:
     """Choose the rows of POOL whose labels would teach a saved MODEL of sphere most.
 
@@ -45,11 +52,11 @@ def command(
     from mercer.cli.work.outputs import check_outputs
     from mercer.cli.work.prediction import read_for
     from mercer.cli.work.querying import check_model, query_frame
-    from mercer.cli.work.rows_out import check_format, records, write_rows
+    from mercer.cli.work.rows_out import check_format, for_spreadsheet, records, write_rows
     from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})
-    check_format(out)
+    check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
     saved = read_model(model)
     check_model(saved, model)
@@ -62,6 +69,7 @@ def command(
     session.show(rows_table(found.columns, n_text=found.n_names))
     session.blank()
     if out is not None:
-        write_rows(out, found.columns)
+        columns = for_spreadsheet(found.columns) if is_for_spreadsheet else found.columns
+        write_rows(out, columns)
         session.say("written", f"{out}, {n_queries} row{'s' * (n_queries > 1)}")
     session.give({"n_pool": found.n_pool, "queries": records(found.columns)})

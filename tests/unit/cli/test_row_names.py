@@ -231,3 +231,29 @@ def test_names_of_rows_in_a_file_are_checked(tmp_path, edit) -> None:
     write_container(path, manifest, arrays)
     with pytest.raises(ModelFileError, match="names of rows"):
         read_model(path)
+
+
+def test_formulas_leave_as_they_came_unless_they_are_for_a_spreadsheet(run, tmp_path) -> None:
+    path, model, out = (tmp_path / name for name in ("f.csv", "m.mercer", "o.csv"))
+    lines = [f"=id{k},{5 * (k % 2) + k / 99},{('@no', '+yes')[k % 2]}" for k in range(30)]
+    path.write_text("=name,a,sick\n" + "\n".join(lines) + "\n")
+    words = [path, "--target", "sick", *SPHERE]
+    fit = ["fit", *words, "--drop", "=name", "--model", "sphere", *HELD, "--out", model]
+    assert run(*fit)[0] == 0
+    commands = {
+        "predict": ["predict", model, path, "--id", "=name"],
+        "query": ["query", model, path, "-n", "4", "--id", "=name"],
+        "audit": ["audit", *words, "--id", "=name"],
+    }
+    for name, command in commands.items():
+        texts = []
+        for more in ([], ["--for-spreadsheet"]):
+            assert run(*command, "--out", out, *more)[0] == 0, name
+            with open(out, newline="") as stream:
+                texts.append(list(csv.reader(stream)))
+        plain, safe = texts
+        assert "=name" in plain[0]  # what a join needs
+        begins = {cell[:1] for line in plain for cell in line}
+        assert "=" in begins
+        assert not {cell[:1] for line in safe for cell in line} & set("=+@\t\r")
+        assert [[cell.removeprefix("'") for cell in line] for line in safe] == plain

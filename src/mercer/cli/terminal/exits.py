@@ -15,7 +15,7 @@ import click
 
 from mercer.errors import MercerError
 
-__all__ = ["StoppedError", "fail", "hush_output", "stoppable"]
+__all__ = ["StoppedError", "fail", "hush_output", "mend_streams", "stoppable"]
 
 _CLOSED = 128 + 13  # as a program that SIGPIPE ends
 
@@ -63,6 +63,40 @@ def fail(error: BaseException, *, is_debug: bool) -> int:
     with suppress(OSError, ValueError):
         print(f"{where or 'mercer: '}{_one_line(words)}", file=sys.stderr, flush=True)  # noqa: T201
     return code
+
+
+def mend_streams() -> None:
+    """Put something in the place of standard streams that are closed, before any file is opened.
+
+    Else a file that the command opens would get the number of the stream, and be written over by
+    what is meant for it. Closed standard output is then a pipe that nobody reads: whatever is
+    written ends the command quietly, as after ``| head``. Closed standard error swallows what
+    is said, closed standard input is empty.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            _fill(number)
+
+
+def _fill(number: int) -> None:
+    if number == 1:
+        reader, writer = os.pipe()
+        os.close(reader)  # it may have got the number 1 itself
+        if writer != number:
+            os.dup2(writer, number)
+            os.close(writer)
+        sys.stdout = open(number, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+        return
+    empty = os.open(os.devnull, os.O_RDWR)
+    if empty != number:
+        os.dup2(empty, number)
+        os.close(empty)
+    if number == 2:
+        sys.stderr = open(number, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    else:
+        sys.stdin = open(number, encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def hush_output() -> None:

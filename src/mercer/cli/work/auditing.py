@@ -13,15 +13,24 @@ from mercer.cli.options import TableOptions
 from mercer.cli.terminal.audit_words import noise_json
 from mercer.cli.terminal.session import Session
 from mercer.cli.work.fitting import Fitted, Plan
-from mercer.cli.work.rows_out import records, write_rows
+from mercer.cli.work.rows_out import for_spreadsheet, records, write_rows
 from mercer.data.wording import quoted
 from mercer.errors import UsageError
 from mercer.posterior.evaluation import Provenance
 from mercer.posterior.label_errors import LabelAudit, audit_labels
 
-__all__ = ["Audited", "audit_fitted", "audit_json", "check_id", "write_audit"]
+__all__ = ["Audited", "Writes", "audit_fitted", "audit_json", "check_id", "write_audit"]
 
 _COLUMNS = ("file", "row", "label", "p_wrong", "suggested", "p_suggested", "is_listed")
+
+
+@dataclass(frozen=True)
+class Writes:
+    """The files that are asked for, and whether texts of the CSV are made safe for spreadsheets."""
+
+    out: Path | None
+    report: Path | None
+    is_for_spreadsheet: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +81,13 @@ def write_audit(
     fitted: Fitted,
     provenance: Provenance,
     session: Session,
-    *,
-    out: Path | None,
-    report: Path | None,
+    writes: Writes,
 ) -> None:
     """Write what was asked for: the rows, the report."""
+    out, report = writes.out, writes.report
     if out is not None:
-        write_rows(out, audited.columns())
+        columns = audited.columns()
+        write_rows(out, for_spreadsheet(columns) if writes.is_for_spreadsheet else columns)
         session.say("written", f"{out}, all {len(audited.audit.names)} rows")
     if report is not None:
         from mercer.report import build_report, render, write_report
@@ -97,9 +106,7 @@ def audit_json(
     fitted: Fitted,
     audited: Audited,
     provenance: Provenance,
-    *,
-    out: Path | None,
-    report: Path | None,
+    writes: Writes,
 ) -> dict[str, Any]:
     """Return the result as JSON can hold it."""
     audit, estimator = audited.audit, fitted.estimator
@@ -117,6 +124,6 @@ def audit_json(
         "diagnostics": estimator.diagnostics_.to_dict(),
         "seconds": fitted.seconds,
         "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
-        "out": None if out is None else str(out),
-        "report": None if report is None else str(report),
+        "out": None if writes.out is None else str(writes.out),
+        "report": None if writes.report is None else str(writes.report),
     }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
@@ -18,19 +20,23 @@ from mercer.data.wording import printable
 from mercer.errors import UsageError
 from mercer.posterior.atomic import write_atomically
 
-__all__ = ["appending_rows", "check_format", "records", "write_rows"]
+__all__ = ["appending_rows", "check_format", "for_spreadsheet", "records", "write_rows"]
 
 _BLOCK = 10_000  # rows written at a time
 _SUFFIXES = (".csv", ".parquet", ".json")
+# What a formula begins with, by OWASP's page on CSV injection, also in full width; and a plain
+# number, which begins like one and is none.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 
 
-def check_format(path: Path | None) -> None:
-    """Refuse, before any work, a format that cannot be written.
+def check_format(path: Path | None, *, is_for_spreadsheet: bool = False) -> None:
+    """Refuse, before any work, a format that cannot be written, or has no formulas to disarm.
 
     Raises
     ------
     UsageError
-        If the name does not end in .csv, .parquet or .json.
+        If the name does not end in .csv, .parquet or .json; in .csv for a spreadsheet.
     ImportError
         If it is .parquet and pyarrow is not installed.
     """
@@ -39,6 +45,8 @@ def check_format(path: Path | None) -> None:
     name = printable(str(path))
     if path.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"{name}: the name must end in {', '.join(_SUFFIXES)}")
+    if is_for_spreadsheet and path.suffix.lower() != ".csv":
+        raise UsageError(f"{name}: --for-spreadsheet is for .csv; other formats hold no formulas")
     if path.suffix.lower() == ".parquet":
         try:
             import pyarrow  # noqa: F401
@@ -63,6 +71,31 @@ def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
         write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
     else:
         write_atomically(path, (text.encode("utf-8", errors="replace") for text in _csv(columns)))
+
+
+def for_spreadsheet(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Put an apostrophe before texts that a spreadsheet would run, names of columns included.
+
+    Numbers stay as they are, also those that are written as text.
+
+    Examples
+    --------
+    >>> found = for_spreadsheet({"@id": np.array(["=1+2", "-5", "b"], dtype=object)})
+    >>> {name: values.tolist() for name, values in found.items()}
+    {"'@id": ["'=1+2", '-5', 'b']}
+    """
+    return {
+        _disarmed(name): values
+        if values.dtype.kind in "biuf"
+        else np.array([_disarmed(cell) for cell in values.tolist()], dtype=object)
+        for name, values in columns.items()
+    }
+
+
+def _disarmed(cell: Any) -> Any:
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 @contextmanager

@@ -6,7 +6,7 @@ The blocks are those of `prediction`, so the numbers are the same to the last bi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,12 @@ class TableStream:
         for _ in self.inputs.blocks(self.answerer.n_rows):
             pass
 
-    def predict(self, writer: RowWriter, advance: Callable[[int], None]) -> Streamed:
+    def predict(
+        self,
+        writer: RowWriter,
+        advance: Callable[[int], None],
+        dress: Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]] = dict,
+    ) -> Streamed:
         """Predict and write all rows.
 
         Parameters
@@ -118,6 +123,8 @@ class TableStream:
         writer : RowWriter
         advance : callable
             Is given the number of rows of each block that is done.
+        dress : callable, optional
+            What becomes of the columns of a block before they are written.
 
         Raises
         ------
@@ -132,7 +139,7 @@ class TableStream:
                 raise changed(self.table.name)
             columns, held = self.answerer.block(X, *marks.next_known())
             marks.add(held)
-            writer.append(called | columns)
+            writer.append(dress(called | columns))
             advance(len(X))
         return Streamed(self.n_rows, marks.notes, marks.scores())
 

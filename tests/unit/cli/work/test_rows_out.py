@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from mercer.cli.work import rows_out
-from mercer.cli.work.rows_out import appending_rows, write_rows
+from mercer.cli.work.rows_out import appending_rows, check_format, for_spreadsheet, write_rows
+from mercer.errors import UsageError
 
 COLUMNS = {
     "name": np.array(["a,b", 'c"d', "e\nf", "g", "h"], dtype=object),
@@ -63,3 +64,25 @@ def test_blocks_on_standard_output(capsys, monkeypatch: pytest.MonkeyPatch, is_t
             writer.append({name: values[rows] for name, values in columns.items()})
     assert capsys.readouterr().out == whole
     assert ("\x1b" in whole) is not is_terminal
+
+
+def test_cells_that_a_spreadsheet_would_run_are_disarmed_and_numbers_stay() -> None:
+    cells = ["=1+2", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1"]
+    plain = ["b", "", None, "-5", "+1.5e3", "-.5", "a=b", "1-2"]
+    columns = {
+        "=x": np.array([*cells, *plain], dtype=object),
+        "n": np.array([-1.5] * 15),
+        "k": np.array(["-1", "=2"] + ["x"] * 13),
+    }
+    safe = for_spreadsheet(columns)
+    assert list(safe) == ["'=x", "n", "k"]
+    assert safe["'=x"].tolist() == [*(f"'{cell}" for cell in cells), *plain]
+    assert safe["n"] is columns["n"]
+    assert safe["k"].tolist()[:3] == ["-1", "'=2", "x"]
+
+
+def test_only_csv_is_for_spreadsheets(tmp_path: Path) -> None:
+    check_format(tmp_path / "a.csv", is_for_spreadsheet=True)
+    for name in ("a.json", "a.parquet"):
+        with pytest.raises(UsageError, match=r"--for-spreadsheet is for \.csv"):
+            check_format(tmp_path / name, is_for_spreadsheet=True)

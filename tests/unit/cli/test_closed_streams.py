@@ -1,0 +1,59 @@
+"""Standard streams that are closed: a quiet end with one exit code, and no file is spoilt."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if os.name != "posix":
+    pytest.skip("closing streams is for POSIX shells", allow_module_level=True)
+
+MERCER = f"'{sys.executable}' -m mercer.cli.main"
+CLOSED = 141  # 128 + SIGPIPE
+
+
+def shell(words: str) -> tuple[int, str]:
+    """Run words of a shell; returns code and what came on standard error."""
+    done = subprocess.run(
+        ["bash", "-c", words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("words", ["--help", "fit --help", "--version", "datasets"])
+def test_closed_standard_output_ends_quietly(words: str) -> None:
+    assert shell(f"{MERCER} {words} >&-") == (CLOSED, "")
+    assert shell(f"{MERCER} {words} >&- 2>&- <&-") == (CLOSED, "")
+
+
+def test_whoever_reads_no_more_ends_it_too(model: Path, table: Path, tmp_path: Path) -> None:
+    big = tmp_path / "big.csv"
+    head, *lines = table.read_text().splitlines()
+    big.write_text("\n".join([head, *(lines * 200)]) + "\n")
+    code, err = shell(f"set -o pipefail; {MERCER} predict '{model}' '{big}' | head -1")
+    assert code == CLOSED
+    assert "Traceback" not in err
+    assert "error: " not in err
+    code, err = shell(f"{MERCER} predict '{model}' '{table}' --json >&-")
+    assert (code, "rror:" in err) == (CLOSED, False)
+
+
+def test_files_do_not_get_the_number_of_a_closed_stream(
+    model: Path, table: Path, tmp_path: Path
+) -> None:
+    out, plain = tmp_path / "a.csv", tmp_path / "b.csv"
+    for path, closed in ((out, ">&- 2>&- <&-"), (plain, "")):
+        code, _ = shell(f"{MERCER} predict '{model}' '{table}' --out '{path}' {closed}")
+        assert code == 0
+    assert out.read_bytes() == plain.read_bytes()
+
+
+def test_an_error_is_said_where_only_standard_output_is_closed(tmp_path: Path) -> None:
+    code, err = shell(f"{MERCER} inspect '{tmp_path}/gone' >&-")
+    assert code == 6
+    assert err.count("\n") == 1
+    assert shell(f"{MERCER} inspect '{tmp_path}/gone' 2>&-") == (6, "")
