@@ -15,14 +15,14 @@ from mercer.basis.saved_parts import (
     common_values,
     numbers_of,
     restored_learner,
-    restored_standardizer,
 )
 from mercer.basis.saved_state import check_bank
 from mercer.basis.scales import Scales
 from mercer.estimation.model_file import ModelParts, json_params
 from mercer.estimation.run import CommonArguments
-from mercer.estimation.saved import require
+from mercer.estimation.saved import require, restore_standardizer
 from mercer.estimation.target_scale import TargetScale
+from mercer.posterior.schema import TARGET
 from mercer.random import generator_from_json, generator_to_json
 from mercer.sampling.codec import pack, unpack
 
@@ -80,9 +80,9 @@ def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
 
 def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> None:
     d = len(learner.names)
-    standardizer = restored_standardizer(arrays, d)
-    target = TargetScale(float(values["target_centre"]), float(values["target_scale"]))
-    require(bool(np.isfinite([target.centre, target.scale]).all()) and target.scale > 0, "target")
+    standardizer = restore_standardizer(arrays, {"d": d})
+    TARGET.check(values, "fields", {})
+    target = TargetScale(values["target_centre"], values["target_scale"])
     lengthscales = numbers_of(arrays, "lengthscales", 1)
     is_falling = bool((np.diff(lengthscales) <= 0.0).all() and len(lengthscales))
     require(is_falling and lengthscales[-1] > 1e-50 and lengthscales[0] < 1e150, "lengthscales")

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.basis.row_learner import RowLearner
-from mercer.estimation.saved import check_standardizer, is_finite, require
-from mercer.estimation.standardize import Standardizer
+from mercer.estimation.saved import is_finite, require
+from mercer.posterior.schema import LABELS, Fields, Flag, ListOf, Number, Text, Whole
 from mercer.random import entropy_of
 
-__all__ = ["Arrays", "common_values", "numbers_of", "restored_learner", "restored_standardizer"]
+__all__ = ["Arrays", "common_values", "numbers_of", "restored_learner"]
 
 Arrays = dict[str, NDArray[Any]]
+
+_DIGITS = Text(is_digits=True)  # a whole number of any length
+_STREAM = Fields(
+    {
+        "labels_of_inputs": ListOf(Text(), least=1),
+        "has_feature_names": Flag(),
+        "notes": ListOf(Text()),
+        "entropy": _DIGITS,
+        "n_scored": Whole(),
+        "sum_log_density": Number(),
+        "told": ListOf(Text(), is_set=True),
+        "is_waiting": Flag(),
+        "classes": LABELS,
+        "n_buffered": Whole(1, 2**40),
+        "rng": Fields(
+            {
+                "state": _DIGITS,
+                "inc": _DIGITS,
+                "has_uint32": Whole(0, 1),
+                "uinteger": Whole(0, 2**32 - 1),
+            }
+        ),
+    },
+    optional=frozenset({"classes", "n_buffered", "rng"}),
+    is_closed=False,
+)
 
 
 def common_values(model: Any) -> dict[str, Any]:
@@ -42,26 +67,18 @@ def restored_learner(model: Any, values: dict[str, Any], common: Any) -> Any:
     ValueError, KeyError, TypeError
         If something is missing or does not fit.
     """
-    names = tuple(str(name) for name in values["labels_of_inputs"])
+    _STREAM.check(values, "fields", {})
+    names = tuple(values["labels_of_inputs"])
     model.n_features_in_ = len(names)
     if values["has_feature_names"]:
         model.feature_names_in_ = np.array(names, dtype=object)
     model._names_of_columns = names
     learner: RowLearner[Any, Any] = model._new_learner(common)
     learner.entropy = entropy_of(int(values["entropy"]))
-    learner.n_scored = int(values["n_scored"])
+    learner.n_scored = values["n_scored"]
     learner.sum_log_density = float(values["sum_log_density"])
-    require(learner.n_scored >= 0 and bool(np.isfinite(learner.sum_log_density)), "scores")
-    learner.told = {str(name) for name in values["told"]}
+    learner.told = set(values["told"])
     return learner
-
-
-def restored_standardizer(arrays: Arrays, d: int) -> Standardizer:
-    """Return how d inputs are standardised."""
-    columns = {f.name: arrays[f"standardizer/{f.name}"] for f in fields(Standardizer)}
-    standardizer = Standardizer(**columns)
-    check_standardizer(standardizer, d)
-    return standardizer
 
 
 def numbers_of(

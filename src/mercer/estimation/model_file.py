@@ -24,6 +24,7 @@ from mercer.posterior.container import read_container, write_container
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
+from mercer.posterior.schema import PROVENANCE, Fields, Maybe, Number, Text
 from mercer.posterior.table import Table
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "encode_labels",
     "json_params",
     "read_parts",
+    "table_from_dict",
     "table_model_from",
     "write_model",
 ]
@@ -49,6 +51,12 @@ _TEXT, _NUMBER = re.compile(r"[<>]U\d+"), re.compile(r"[<>|](b1|[iu][1248]|f[248
 _RUN_PARAMS = ("checkpoint", "max_seconds", "n_jobs", "progress")
 
 Arrays = dict[str, NDArray[Any]]
+
+_TABLE_FIELDS = Fields(
+    {"target": Text(), "target_variance": Maybe(Number(0.0, math.inf, is_open=True))},
+    optional=frozenset({"target_variance"}),
+    is_closed=False,
+)
 
 
 @dataclass(frozen=True)
@@ -151,13 +159,14 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
     if table is None:
         return None
     try:
+        _TABLE_FIELDS.check(table, "table", {})
         evaluation = table["evaluation"]
         return TableModel(
             encoder=Encoder.from_dict(table["encoder"]),
-            target=str(table["target"]),
+            target=table["target"],
             evaluation=None if evaluation is None else evaluation_from(evaluation, arrays),
             provenance=_provenance_from(table["provenance"]),
-            target_variance=_variance_from(table.get("target_variance")),
+            target_variance=table.get("target_variance"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"inconsistent model file: {error}") from error
@@ -224,30 +233,23 @@ def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
 
 
 def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
-    """Rebuild what `Diagnostics.to_dict` gave."""
-    table = Table(
-        tuple(fields["table"]["columns"]), tuple(tuple(row) for row in fields["table"]["rows"])
-    )
-    rate = fields["acceptance_rate"]
+    """Rebuild what `Diagnostics.to_dict` gave and `schema.DIAGNOSTICS` describes."""
     return Diagnostics(
-        table=table,
-        acceptance_rate=None if rate is None else float(rate),
-        n_divergent=int(fields["n_divergent"]),
-        bfmi=tuple(float(value) for value in fields["bfmi"]),
-        warnings=tuple(str(text) for text in fields["warnings"]),
+        table=table_from_dict(fields["table"]),
+        acceptance_rate=fields["acceptance_rate"],
+        n_divergent=fields["n_divergent"],
+        bfmi=tuple(fields["bfmi"]),
+        warnings=tuple(fields["warnings"]),
     )
 
 
-def _variance_from(value: Any) -> float | None:
-    if value is None:
-        return None
-    variance = float(value)
-    if not (math.isfinite(variance) and variance > 0):
-        raise ValueError("the variance of the target is not a positive number")
-    return variance
+def table_from_dict(fields: Mapping[str, Any]) -> Table:
+    """Rebuild what `Table.to_dict` gave and `schema.Cells` describes."""
+    return Table(tuple(fields["columns"]), tuple(tuple(row) for row in fields["rows"]))
 
 
-def _provenance_from(fields: Mapping[str, Any]) -> Provenance:
+def _provenance_from(fields: Any) -> Provenance:
+    PROVENANCE.check(fields, "provenance", {})
     lists = {"input_names": tuple(fields["input_names"]), "notes": tuple(fields["notes"])}
-    versions = tuple((str(name), str(version)) for name, version in fields["versions"])
+    versions = tuple((name, version) for name, version in fields["versions"])
     return Provenance(**{**fields, **lists, "versions": versions})

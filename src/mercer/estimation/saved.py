@@ -6,6 +6,7 @@ prediction.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -23,14 +24,16 @@ from mercer.estimation.model_file import (
 from mercer.estimation.standardize import Standardizer
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import COMMON, STANDARDIZER, Sizes, check_arrays
 
 __all__ = [
     "Common",
-    "check_standardizer",
+    "check_constant",
     "common_parts",
     "is_finite",
     "require",
     "restore_common",
+    "restore_standardizer",
 ]
 
 
@@ -98,19 +101,20 @@ def restore_common(parts: ModelParts) -> Common:
         If something is missing or does not fit; the reader of the file names it.
     """
     values, arrays = parts.fields, parts.arrays
-    columns = {f.name: arrays[f"standardizer/{f.name}"] for f in fields(Standardizer)}
+    sizes: Sizes = {}
+    COMMON.check(values, "fields", sizes)
+    standardizer = restore_standardizer(arrays, sizes)
     common = Common(
         known_classes=decode_labels(values["classes"]) if "classes" in values else None,
-        feature_labels=tuple(str(name) for name in values["labels_of_inputs"]),
-        has_feature_names=bool(values["has_feature_names"]),
-        standardizer=Standardizer(**columns),
+        feature_labels=tuple(values["labels_of_inputs"]),
+        has_feature_names=values["has_feature_names"],
+        standardizer=standardizer,
         draws=draws_from_parts(values, arrays),
         diagnostics=diagnostics_from_dict(values["diagnostics"]),
-        notes=tuple(str(note) for note in values["notes"]),
+        notes=tuple(values["notes"]),
     )
     if common.known_classes is not None:
         _check_classes(common.known_classes)
-    check_standardizer(common.standardizer, len(common.feature_labels))
     return common
 
 
@@ -119,13 +123,19 @@ def _check_classes(classes: NDArray[Any]) -> None:
     require(is_right, "classes")
 
 
-def check_standardizer(standardizer: Standardizer, d: int) -> None:
-    """Raise ValueError unless a standardiser from a file is one of d columns."""
-    for name, values in vars(standardizer).items():
-        is_number = values.dtype == (np.int64 if name == "kind" else np.float64)
-        require(is_number and values.shape == (d,) and is_finite(values), f"standardizer/{name}")
-    require(bool((standardizer.after_scale > 0.0).all()), "standardizer/after_scale")
-    require(bool(((standardizer.kind >= 0) & (standardizer.kind <= 3)).all()), "standardizer/kind")
+def restore_standardizer(arrays: Mapping[str, NDArray[Any]], sizes: Sizes) -> Standardizer:
+    """Put the standardiser of d inputs together again; d may be known already."""
+    check_arrays(arrays, STANDARDIZER, sizes)
+    columns = {f.name: arrays[f"standardizer/{f.name}"] for f in fields(Standardizer)}
+    standardizer = Standardizer(**columns)
+    is_constant = standardizer.scale == 0.0
+    require(bool((standardizer.kind[is_constant] == 0).all()), "standardizer/scale")
+    return standardizer
+
+
+def check_constant(standardizer: Standardizer, X: NDArray[np.float64]) -> None:
+    """Refuse a column that the standardiser makes constant and the stored rows X do not have so."""
+    require(not bool(X[:, standardizer.scale == 0.0].any()), "standardizer/scale")
 
 
 def is_finite(values: NDArray[Any]) -> bool:

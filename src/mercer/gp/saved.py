@@ -9,17 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimation.model_file import ModelParts, json_params
-from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
+from mercer.estimation.saved import Common, check_constant, common_parts, require, restore_common
 from mercer.gp.hyperparameters import LARGEST_LOG
 from mercer.gp.priors import plain_prior
 from mercer.kernels.names import name_of_kernel
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import check_arrays, draws_of
 
 __all__ = ["check_draws", "parts_of", "restore_rows"]
 
 Array = NDArray[np.float64]
 
 _LARGEST = 1e100  # standardised values are within this: their squares are finite
+_ROWS = {
+    "X": Rule(("n", "d"), least=-_LARGEST, most=_LARGEST),
+    "y": Rule(("n",), least=-_LARGEST, most=_LARGEST),
+}
 
 
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
@@ -32,12 +38,11 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
 
 def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
     """Put together what all GP models have: what is common, standardised rows, targets."""
-    common, X, y = restore_common(parts), parts.arrays["X"], parts.arrays["y"]
-    require(X.ndim == 2 and X.size > 0 and X.dtype == np.float64, "rows")
-    n, d = X.shape
-    require(len(common.feature_labels) == d, "names of columns")
-    require(y.shape == (n,) and y.dtype == np.float64, "targets")
-    require(bool((np.abs(X) <= _LARGEST).all()) and is_finite(y), "values of rows")
+    common = restore_common(parts)
+    check_arrays(parts.arrays, _ROWS, {"d": len(common.feature_labels)})
+    X, y = parts.arrays["X"], parts.arrays["y"]
+    require(len(X) > 0, "X")
+    check_constant(common.standardizer, X)
     return common, X, y
 
 
@@ -46,11 +51,6 @@ def check_draws(
 ) -> None:
     """Raise ValueError unless these are all, finite, of their shapes, log parameters in range."""
     require(set(draws.variables) <= {*shapes, "latent"}, "names of draws")
-    for name, shape in shapes.items():
-        values = draws.variables.get(name)
-        if values is None:
-            raise ValueError(f"no draws of {name}")
-        is_right = values.shape[2:] == shape and values.dtype == np.float64
-        require(is_right and is_finite(values), f"draws of {name}")
-    for name in log_parameters:
-        require(bool((np.abs(draws.variables[name]) <= LARGEST_LOG).all()), f"draws of {name}")
+    own = {name: shape for name, shape in shapes.items() if name in log_parameters}
+    arrays = {f"draws/{name}": values for name, values in draws.variables.items()}
+    check_arrays(arrays, draws_of(shapes) | draws_of(own, -LARGEST_LOG, LARGEST_LOG), {})

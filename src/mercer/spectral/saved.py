@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from mercer.estimation.model_file import ModelParts, json_params
 from mercer.estimation.saved import common_parts, is_finite, require, restore_common
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import TARGET
 from mercer.spectral.predict import FunctionDraws, function_draws
 from mercer.spectral.results import Result
 from mercer.spectral.saved_spectrum import check_numbers, check_scales, check_spectra
@@ -55,9 +55,9 @@ def restore(parts: ModelParts, model: Any) -> Result:
     common, values = restore_common(parts), parts.fields
     d = len(common.feature_labels)
     scales = check_scales(parts, d)
-    n_rows = int(values["n_training_rows"])
-    centre, scale = float(values["target_centre"]), float(values["target_scale"])
-    require(math.isfinite(centre) and 0.0 < scale < math.inf and n_rows > 0, "target")
+    TARGET.check(values, "fields", {})
+    n_rows = values["n_training_rows"]
+    centre, scale = values["target_centre"], values["target_scale"]
     settings = model._settings(n_rows)
     n_scales = d if settings.base_measure == "diagonal" else 1
     _check_draws(common.draws, d, d + 1 if settings.linear_part else 0, n_scales)

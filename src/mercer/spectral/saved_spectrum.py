@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.saved import is_finite, require
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import Array, Fields, Whole, check_arrays
 
 __all__ = ["check_numbers", "check_scales", "check_spectra"]
 
 _LARGEST_FREQUENCY = 1e50  # radians per standardised unit
+_FIELDS = Fields({"n_training_rows": Whole(1)}, is_closed=False)
+_START = {"start_scales": Array(("d",), least=0.0, most=_LARGEST_FREQUENCY, is_open=True)}
 
 
 def check_scales(parts: ModelParts, d: int) -> NDArray[np.float64]:
     """Return the scales of the start, shape (d,)."""
-    scales = parts.arrays["start_scales"]
-    require(scales.shape == (d,) and scales.dtype == np.float64, "start_scales")
-    require(is_finite(scales) and bool((scales > 0.0).all()), "start_scales")
-    return scales
+    _FIELDS.check(parts.fields, "fields", {})
+    check_arrays(parts.arrays, _START, {"d": d})
+    return np.asarray(parts.arrays["start_scales"])
 
 
 def check_numbers(draws: Draws, names: Iterable[str]) -> None:

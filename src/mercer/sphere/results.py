@@ -12,6 +12,7 @@ from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import FittedSphere
 
 __all__ = [
+    "COMPARED",
     "CURVE_RATES",
     "comparison_table",
     "evidence_curve",
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 
 CURVE_RATES = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.5, 50)])
 
-_COLUMNS = (
+COMPARED = (
     "kernel", "lengthscale", "nugget", "log_evidence", "standard_error", "n_rows", "share",
 )  # fmt: skip
 
@@ -39,7 +40,7 @@ def comparison_table(fitted: FittedSphere) -> Table:
             (c.kernel, c.lengthscale, c.nugget, finite_or_none(one.log_evidence),
              finite_or_none(one.standard_error), one.n_rows, share.get(id(c), 0.0))
         )  # fmt: skip
-    return Table(_COLUMNS, tuple(rows))
+    return Table(COMPARED, tuple(rows))
 
 
 def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:

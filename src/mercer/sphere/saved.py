@@ -11,19 +11,31 @@ from numpy.typing import NDArray
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.estimation.model_file import ModelParts, json_params
+from mercer.estimation.model_file import ModelParts, json_params, table_from_dict
 from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
 from mercer.features.fourier import FourierMap
 from mercer.features.nystroem import NystroemMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named, name_of_kernel
+from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import (
+    Cells,
+    Choice,
+    Fields,
+    ListOf,
+    Maybe,
+    Number,
+    Text,
+    Whole,
+    check_arrays,
+)
 from mercer.posterior.table import Table, finite_or_none
 from mercer.sphere.cloud import Cloud
 from mercer.sphere.covariance import Covariance, precomputed
 from mercer.sphere.design import spectrum_of
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.results import mean_rates
+from mercer.sphere.results import COMPARED, mean_rates
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import FeatureSpace, KernelSpace, Space
 
@@ -33,6 +45,38 @@ Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 _CURVE = ("noise_rates", "log_evidence", "standard_error")
+
+
+_CURVE_ARRAYS = {
+    "curve/noise_rates": Rule(("n_rates",), least=0.0, most=1.0),
+    "curve/log_evidence": Rule(("n_rates",)),
+    "curve/standard_error": Rule(("n_rates",), least=0.0),
+}
+_LABELS = {
+    "recorded": Rule(("n",), "int", 0, below="C"),
+    "label_proba": Rule(("n", "C"), least=0.0, most=1.0, sums_to_one=True),
+}
+_POSITIVE, _NOT_NEGATIVE = Number(0.0, 1e100, is_open=True), Number(0.0, 1e100)
+_MODEL = Fields(
+    {
+        "kernel": Text(),
+        "lengthscale": Maybe(_POSITIVE),
+        "nugget": _NOT_NEGATIVE,
+        "scale": _POSITIVE,
+        "constant": _NOT_NEGATIVE,
+        "kind": Choice(("kernel", "linear", "nystroem", "fourier")),
+        "n_inputs": Whole(1),
+    },
+    optional=frozenset({"n_inputs"}),
+)
+_FIELDS = Fields(
+    {
+        "models": ListOf(_MODEL, least=1),
+        "compared": Cells(COMPARED, len(COMPARED)),
+        "evidence": ListOf(Maybe(Number()), size=2),
+    },
+    is_closed=False,
+)
 
 
 @dataclass(frozen=True)
@@ -127,6 +171,7 @@ def restore(parts: ModelParts) -> Restored:
         If something is missing or does not fit; the reader of the file names it.
     """
     common, arrays = restore_common(parts), parts.arrays
+    _FIELDS.check(parts.fields, "fields", {})
     draws, params = common.draws, dict(parts.params)
     models = tuple(
         _restore_model(fields, k, arrays, len(common.feature_labels))
@@ -152,35 +197,26 @@ def restore(parts: ModelParts) -> Restored:
 def _fitted(parts: ModelParts, cloud: Cloud, common: Common) -> dict[str, Any]:
     curve = None
     if "curve/noise_rates" in parts.arrays:
-        columns = [parts.arrays[f"curve/{name}"] for name in _CURVE]
-        for column in columns:
-            require(column.ndim == 1 and len(column) == len(columns[0]), "evidence curve")
-            require(column.dtype == np.float64 and is_finite(column), "evidence curve")
-        curve = EvidenceCurve(*columns)
+        check_arrays(parts.arrays, _CURVE_ARRAYS, {})
+        curve = EvidenceCurve(*(parts.arrays[f"curve/{name}"] for name in _CURVE))
     evidence, error = parts.fields["evidence"]
-    compared = parts.fields["compared"]
     return {
         **_labels(parts.arrays, common.classes),
         "row_names_": RowNames.from_parts(
             parts.fields.get("rows"), parts.arrays, len(parts.arrays["recorded"])
         ),
         "evidence_curve_": curve,
-        "log_evidence_": None if evidence is None else float(evidence),
-        "log_evidence_se_": None if error is None else float(error),
-        "compared_": Table(
-            tuple(compared["columns"]), tuple(tuple(row) for row in compared["rows"])
-        ),
+        "log_evidence_": evidence,
+        "log_evidence_se_": error,
+        "compared_": table_from_dict(parts.fields["compared"]),
         "noise_rate_": mean_rates(cloud.rates, common.classes),
         "bayes_point_": cloud.bayes_point,
     }
 
 
 def _labels(arrays: Arrays, classes: NDArray[Any]) -> dict[str, Any]:
+    check_arrays(arrays, _LABELS, {"C": len(classes)})
     recorded, p = arrays["recorded"], arrays["label_proba"]
-    require(recorded.dtype == np.int64 and recorded.ndim == 1, "recorded labels")
-    require(bool(((recorded >= 0) & (recorded < len(classes))).all()), "recorded labels")
-    require(p.dtype == np.float64 and p.shape == (len(recorded), len(classes)), "label_proba")
-    require(bool(((p >= 0.0) & (p <= 1.0)).all()), "label_proba")
     return {
         "recorded_": classes[recorded],
         "label_proba_": p,
@@ -189,11 +225,8 @@ def _labels(arrays: Arrays, classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candidate:
-    kernel, nugget = str(fields["kernel"]), float(fields["nugget"])
-    lengthscale = None if fields["lengthscale"] is None else float(fields["lengthscale"])
+    kernel, nugget, lengthscale = fields["kernel"], fields["nugget"], fields["lengthscale"]
     scale, constant = float(fields["scale"]), float(fields["constant"])
-    is_right = np.isfinite([scale, constant, nugget]).all() and scale > 0.0
-    require(bool(is_right and constant >= 0.0 and nugget >= 0.0), "scales of a model")
     space: Space
     if fields["kind"] == "kernel":
         X, theta = arrays["X"], arrays[f"model{k}/theta"]

@@ -16,7 +16,6 @@ from mercer.basis.saved_parts import (
     common_values,
     numbers_of,
     restored_learner,
-    restored_standardizer,
 )
 from mercer.estimation.model_file import (
     ModelParts,
@@ -25,7 +24,7 @@ from mercer.estimation.model_file import (
     json_params,
 )
 from mercer.estimation.run import CommonArguments
-from mercer.estimation.saved import require
+from mercer.estimation.saved import require, restore_standardizer
 from mercer.random import generator_from_json, generator_to_json
 from mercer.sampling.codec import pack, unpack
 
@@ -82,7 +81,7 @@ def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
 
 def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> ClassRunning:
     d = len(learner.names)
-    standardizer = restored_standardizer(arrays, d)
+    standardizer = restore_standardizer(arrays, {"d": d})
     lengthscales, n_buffered = numbers_of(arrays, "lengthscales", 1), int(values["n_buffered"])
     is_falling = bool((np.diff(lengthscales) <= 0.0).all() and len(lengthscales))
     require(is_falling and lengthscales[-1] > 1e-50 and lengthscales[0] < 1e50, "lengthscales")

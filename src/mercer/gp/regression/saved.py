@@ -15,6 +15,7 @@ from mercer.gp.regression.model import NOISE_FLOOR
 from mercer.gp.regression.predict import function_draws
 from mercer.gp.saved import check_draws, restore_rows
 from mercer.kernels.base import Kernel
+from mercer.posterior.schema import TARGET
 
 __all__ = ["restore"]
 
@@ -40,8 +41,8 @@ def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, Ta
     """
     common, X, y = restore_rows(parts)
     n, d = X.shape
-    centre, scale = float(parts.fields["target_centre"]), float(parts.fields["target_scale"])
-    require(math.isfinite(centre) and 0.0 < scale < math.inf, "centre and scale of the target")
+    TARGET.check(parts.fields, "fields", {})
+    centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
     require(bool((np.abs(y) <= 1.01 * math.sqrt(n)).all()), "targets")  # they are standardised
     intercept = float(parts.fields.get("intercept_variance", 0.0))
     require(0.0 <= intercept <= 1.0, "variance of the intercept")

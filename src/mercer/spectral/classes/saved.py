@@ -57,8 +57,7 @@ def restore(parts: ModelParts, model: Any) -> ClassResult:
     is_order = order.dtype == np.int64 and order.shape == (C,)
     require(is_order and np.array_equal(np.sort(order), np.arange(C)), "class_order")
     scales = check_scales(parts, d)
-    n_rows = int(parts.fields["n_training_rows"])
-    require(n_rows > 0, "n_training_rows")
+    n_rows = parts.fields["n_training_rows"]
     settings = model._class_settings(n_rows, C)
     n_scales = d if settings.spectral.base_measure == "diagonal" else 1
     check_numbers(common.draws, _DRAWS)
