@@ -134,7 +134,9 @@ def command(
     mercer stream --target species flowers.csv
     """
     import sys
+    from contextlib import nullcontext
 
+    from mercer.atomic import locked
     from mercer.cli.terminal.live_stream import LivePanel
     from mercer.cli.terminal.session import Session
     from mercer.cli.work.live.keeping import read_interval
@@ -169,7 +171,8 @@ def command(
         if not quiet:
             session.note(label, words)
 
-    with warnings_at_once(tell):
+    kept = nullcontext() if save is None else locked(save)  # also from reading --load on
+    with kept, warnings_at_once(tell):
         plan = plan_stream(options, tell)
         if path is None and sys.stdin is not None and sys.stdin.isatty():
             tell("input", "type rows: CSV with a header, or a JSON object a line; Ctrl-D ends")

@@ -156,3 +156,25 @@ def _alive(session: int) -> list[int]:
         if int(fields[3]) == session and fields[0] != "Z":
             found.append(int(path.parent.name))
     return found
+
+
+EARLY = """
+import os, sys, threading
+from mercer.cli import run
+threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), int(sys.argv[1]))).start()
+sys.argv[1:] = ["datasets"]
+run()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("delay", [0.02, 0.05, 0.1])
+def test_a_signal_among_the_first_imports_is_one_line(number: int, delay: float) -> None:
+    """Before, a traceback; on a fast machine the command may be done before it comes."""
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, str(int(number)), str(delay)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 128 + number)
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 1

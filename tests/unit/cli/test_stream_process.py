@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -195,10 +196,27 @@ def test_a_file_that_cannot_be_written_ends_it(lines: list[bytes], tmp_path: Pat
     send(process, *lines[:31])
     for _ in range(30):
         answer(process)
-    folder.rmdir()
+    shutil.rmtree(folder)  # with the lock in it
     code, _, err = finish(process)
     assert code == 6
     assert "cannot write" in err
+
+
+def test_r5_a_second_stream_into_one_file_is_refused(lines: list[bytes], tmp_path: Path) -> None:
+    """Before it reads what the first will write over; and the first is not disturbed."""
+    out = tmp_path / "m.mercer"
+    first = start(*WORDS, "--save", out)
+    send(first, *lines[:31])
+    for _ in range(30):
+        answer(first)
+    code, _, err = finish(start(tmp_path / "rows.csv", *WORDS, "--save", out))
+    assert code == 6
+    assert f"m.mercer' is in use by process {first.pid} on " in err
+    assert err.count("\n") == 1
+    send(first, *lines[31:])
+    assert finish(first)[0] == 0
+    assert n_rows(out) == len(lines) - 1
+    assert [path.name for path in tmp_path.glob(".*")] == []
 
 
 def test_help_says_how_rows_come(capsys: pytest.CaptureFixture[str]) -> None:
