@@ -12,7 +12,17 @@ from mercer.errors import UsageError
 __all__ = ["entropy_of", "generator_from_json", "generator_to_json", "stream"]
 
 # A new purpose is appended; the numbers are part of what "the same seed" means.
-_PURPOSES = ("start", "chain", "rows", "folds", "evidence", "rates", "scales", "coefficients")
+_PURPOSES = (
+    "start",
+    "chain",
+    "rows",
+    "folds",
+    "evidence",
+    "rates",
+    "scales",
+    "coefficients",
+    "by class",
+)
 
 
 def entropy_of(random_state: object) -> int:

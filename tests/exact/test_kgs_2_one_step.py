@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
+from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_rate
 from mercer.sphere.circle.step import great_circle_move
 from support.circle_cases import (
     Step,
@@ -79,8 +79,13 @@ def test_kgs_2_sees_another_rate(kind: str) -> None:
     assert value > 2.0 * limit
 
 
-def _in_one_group(noise: LabelNoise) -> LabelNoise:
-    return replace(noise, group=np.zeros_like(noise.group))
+def _of_the_recorded_class(noise: LabelNoise) -> LabelNoise:
+    """Learned rates tied to the recorded class: the costs of two groups add up."""
+    step = np.zeros_like(noise.step)
+    for k, size in enumerate(noise.sizes):
+        cost = learned_rate((1.0, 3.0), int(size)).total[0]
+        step += cost[:, np.newaxis] if k == 0 else cost
+    return replace(noise, step=step)
 
 
 def _without_row_costs(noise: LabelNoise) -> LabelNoise:
@@ -89,7 +94,7 @@ def _without_row_costs(noise: LabelNoise) -> LabelNoise:
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [("per class", _in_one_group), ("learned per class", _in_one_group),
+    [("per class", _without_row_costs), ("learned per class", _of_the_recorded_class),
      ("per row", _without_row_costs)],
 )  # fmt: skip
 def test_kgs_2_sees_rates_mixed_up(kind: str, change) -> None:

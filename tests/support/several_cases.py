@@ -13,9 +13,9 @@ import numpy as np
 from scipy.stats import chi2
 
 from mercer.likelihoods import label_noise
-from mercer.likelihoods.label_noise import LabelNoise
+from mercer.likelihoods.label_noise import Confusion, LabelNoise
 from mercer.sphere.several.model import SeveralModel
-from mercer.sphere.several.moves import MOVES, first_moves
+from mercer.sphere.several.moves import MOVES, _costs, first_moves
 from mercer.sphere.several.sampler import SeveralSampler
 from mercer.sphere.several.start import make_several_start
 from support.sphere_cases import orthant_probability
@@ -39,18 +39,37 @@ def entangled(kind: str = "fixed", r: int = 3) -> SeveralModel:
     return SeveralModel(L, labels, noises(labels, 3, 0.05)[kind])
 
 
-def noises(labels: np.ndarray, n_classes: int, rate: float = 0.2) -> dict[str, LabelNoise]:
+def noises(
+    labels: np.ndarray, n_classes: int, rate: float = 0.2
+) -> dict[str, LabelNoise | Confusion]:
     """One of each kind of label noise."""
     n = len(labels)
     rates = np.where(np.arange(n) % 3 == 0, 0.0, 0.1 + 0.4 * np.arange(n) / n)
-    class_rates = np.linspace(0.05, 0.5, n_classes)
+    matrix = np.random.default_rng(52).dirichlet(np.ones(n_classes), n_classes)
+    matrix = 0.4 * matrix + 0.6 * np.eye(n_classes)
     return {
         "fixed": label_noise.fixed_rate(rate, n, n_classes),
-        "per class": label_noise.class_rates(class_rates, labels),
         "per row": label_noise.row_rates(rates, n_classes),
         "learned": label_noise.learned_rate((1.0, 3.0), n, n_classes),
-        "learned per class": label_noise.learned_class_rates((1.0, 3.0), labels, n_classes),
+        "confusion": Confusion(labels, matrix),
     }
+
+
+def cost_of(model: SeveralModel, f: np.ndarray) -> np.ndarray:
+    """Cost in nats of function values (..., C, n)."""
+    return np.asarray(model.noise.log_no_errors if isinstance(model.noise, LabelNoise) else 0.0) - (
+        model.log_likelihood(f)
+    )
+
+
+def loop_costs(model: SeveralModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Group, step and row_cost as the compiled loops take them."""
+    return _costs(model, None)
+
+
+def n_groups(model: SeveralModel) -> int:
+    """Length of the errors that the loops keep count of."""
+    return len(model.noise.sizes) if isinstance(model.noise, LabelNoise) else 1
 
 
 def separable(model: SeveralModel, noise: LabelNoise | None = None) -> SeveralModel:
@@ -104,8 +123,11 @@ def pattern_posterior(model: SeveralModel) -> np.ndarray:
     """Posterior probabilities of all patterns, n (C - 1) <= 6."""
     prior = _pattern_probabilities(np.ascontiguousarray(model.L).tobytes(), *model.L.shape,
                                    model.n_classes)  # fmt: skip
-    is_wrong = patterns(model.n_rows, model.n_classes) != model.labels
-    joint = prior * np.exp(-model.noise.cost(is_wrong))
+    chosen = patterns(model.n_rows, model.n_classes)
+    if isinstance(model.noise, Confusion):
+        joint = prior * np.exp(model.noise.log_likelihood(chosen))
+    else:
+        joint = prior * np.exp(-model.noise.cost(chosen != model.labels))
     return joint / joint.sum()
 
 
@@ -129,8 +151,7 @@ def exact_draws(rng: np.random.Generator, model: SeveralModel, count: int) -> np
     kept, n_kept = [], 0
     while n_kept < count:
         g = rng.standard_normal((8192, model.n_classes, model.rank))
-        cost = model.noise.cost(model.is_wrong(g @ model.L.T))
-        is_kept = rng.random(8192) < np.exp(-cost)
+        is_kept = rng.random(8192) < np.exp(-cost_of(model, g @ model.L.T))
         kept.append(g[is_kept])
         n_kept += int(is_kept.sum())
     return np.concatenate(kept)[:count]

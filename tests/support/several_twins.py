@@ -12,10 +12,10 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from mercer.likelihoods.label_noise import IMPOSSIBLE
+from mercer.likelihoods.label_noise import IMPOSSIBLE, Confusion
 from mercer.sphere.compiled import truncated_normal
 from mercer.sphere.several.model import SeveralModel
-from support.several_cases import make_model, noises
+from support.several_cases import cost_of, make_model, noises
 
 
 def plain_gap(f: np.ndarray, c: int) -> np.ndarray:
@@ -33,19 +33,21 @@ def log_mass(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 def plain_line_move(rng, x, width, f, c, h, model: SeveralModel) -> tuple[float, int]:
     """New coordinate and breakpoints that matter, from function values f (C, n)."""
 
-    def is_wrong(at: float) -> np.ndarray:
-        moved = f.copy()
-        moved[c] += (at - x) * h
-        return model.is_wrong(moved)
+    def moved(at: float) -> np.ndarray:
+        values = f.copy()
+        values[c] += (at - x) * h
+        return values
 
     low = x - width * rng.random()
     high = low + width
     with np.errstate(divide="ignore", invalid="ignore"):
         b = x - plain_gap(f, c) / h
     edges = np.concatenate([[low], np.sort(b[(b > low) & (b < high)]), [high]])
-    wrong = np.array([is_wrong(middle) for middle in 0.5 * (edges[1:] + edges[:-1])])
-    is_change = np.append(True, (wrong[1:] != wrong[:-1]).any(axis=1))
-    begins, costs = edges[:-1][is_change], model.noise.cost(wrong[is_change])
+    values = np.array([moved(middle) for middle in 0.5 * (edges[1:] + edges[:-1])])
+    is_by_class = isinstance(model.noise, Confusion)
+    outcome = values.argmax(axis=1) if is_by_class else model.is_wrong(values)
+    is_change = np.append(True, (outcome[1:] != outcome[:-1]).any(axis=1))
+    begins, costs = edges[:-1][is_change], cost_of(model, values[is_change])
     ends = np.append(begins[1:], high)
     is_possible = costs < 0.5 * IMPOSSIBLE
     log_weights = log_mass(begins, ends) - costs

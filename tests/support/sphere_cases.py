@@ -57,7 +57,7 @@ def noises(n: int, seed: int = 32) -> dict[str, LabelNoise]:
         "per class": label_noise.class_rates(np.array([0.1, 0.35]), labels),
         "per row": label_noise.row_rates(rates),
         "learned": label_noise.learned_rate((1.0, 3.0), n),
-        "learned per class": label_noise.learned_class_rates((1.0, 3.0), labels, 2),
+        "learned per class": label_noise.learned_class_rates((1.0, 3.0), labels),
     }
 
 
@@ -150,10 +150,10 @@ def error_law(G: np.ndarray) -> np.ndarray:
 
 def exact_draws(rng: np.random.Generator, L: np.ndarray, noise: LabelNoise, count: int):
     """Posterior draws of g, shape (count, r), by rejection: a prior draw passes at exp(-cost)."""
-    kept, n_kept = [], 0
+    kept, n_kept, least = [], 0, min(0.0, float(noise.step.min()))
     while n_kept < count:
         g = rng.standard_normal((4096, L.shape[1]))
-        is_kept = rng.random(4096) < np.exp(-noise.cost(g @ L.T <= 0.0))
+        is_kept = rng.random(4096) < np.exp(least - noise.cost(g @ L.T <= 0.0))
         kept.append(g[is_kept])
         n_kept += int(is_kept.sum())
     return np.concatenate(kept)[:count]

@@ -18,7 +18,7 @@ from support.several_twins import (
     plain_trajectory,
 )
 
-KINDS = ["fixed", "per class", "per row", "learned", "learned per class"]
+KINDS = ["fixed", "per row", "learned"]
 
 
 def fly(model: SeveralModel, g: np.ndarray, w: np.ndarray, duration: float, max_events: int):
@@ -51,7 +51,7 @@ def test_trajectory(n: int, r: int, n_classes: int, kind: str) -> None:
 
 def test_the_twin_goes_back() -> None:
     """With the velocity turned round a flight ends where it began."""
-    model, point = case(7, 3, 3, "per class")
+    model, point = case(7, 3, 3, "per row")
     g, w = point[:, 7:], np.random.default_rng(9).standard_normal((3, 3))
     end, velocity, n_events, _ = plain_trajectory(model, g, w, 1.3)
     back, _, n_back, _ = plain_trajectory(model, end, -velocity, 1.3)
@@ -146,7 +146,7 @@ def test_cycles(names: tuple[str, ...]) -> None:
     """Whole cycles, move by move."""
     n, r, n_classes, n_cycles = 12, 3, 3, 4
     n_lines = 2 if "lines" in names else 0
-    model, point = case(n, r, n_classes, "learned per class")
+    model, point = case(n, r, n_classes, "learned")
     rng, twin_rng = np.random.default_rng(3), np.random.default_rng(3)
     draws = np.random.default_rng(4).standard_normal((2, n_cycles, n_classes, r))
     ahead = np.concatenate([draws @ model.L.T, draws], axis=3)

@@ -5,24 +5,39 @@ and rate q a wrong row has probability q / (C - 1), a right one 1 - q, eq. (3) o
 Herbrich for C = 2. So the posterior of w depends on data only through which rows are wrong, and
 one more error costs log((C - 1)(1 - q)/q) nats. Where q is unknown with a Beta(a, b) prior on
 [0, (C - 1)/C], it is integrated out, and the cost depends on the errors that are there already.
+
+Rates by class belong to the *true* class c, the one that the classifier says: T[c, y] is
+P(recorded y | class c), and its rows sum to one. (Rates of the recorded class would not be a law of
+the labels: p(0) + p(1) is 1.2 or 0.8 at rates .1 and .3, and a classifier that says one class
+everywhere would pay next to nothing.) With two classes a row recorded y that is wrong costs
+log((1 - q_y) / q_c), c the other class. Unknown, with independent Beta(a, b) priors on [0, 1/2]
+integrated out, the labels have the probability
+
+    B(a + e_0, b + n_1 - e_1) B(a + e_1, b + n_0 - e_0) / B(a, b)^2,   B incomplete, to 1/2,
+
+with e_y wrong rows of the n_y recorded as y: a table over two counts. With more classes the rows of
+T have Dirichlet priors, cut off where the diagonal is not largest: see `Confusion`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln
+from scipy.special import betainc, betaln, gammainc, gammaincinv, gammaln
 
 __all__ = [
     "IMPOSSIBLE",
+    "Confusion",
     "LabelNoise",
     "class_rates",
+    "confusion_of_rates",
     "fixed_rate",
     "learned_class_rates",
+    "learned_confusion",
     "learned_rate",
     "log_incomplete_beta",
     "row_rates",
@@ -34,6 +49,11 @@ Floats = NDArray[np.floating[Any]]
 # Cost in nats of an error that cannot be: exp of minus this is 0 in double precision.
 IMPOSSIBLE = 1e6
 
+# Draws of a row of a confusion matrix that are tried at a time.
+_N_PROPOSALS = 20
+# Rate of wrong labels of each class that a chain starts at, where it is learned.
+_FIRST_RATE = 0.1
+
 
 @dataclass(frozen=True)
 class LabelNoise:
@@ -42,20 +62,24 @@ class LabelNoise:
     Attributes
     ----------
     group : ndarray of shape (n,), int64
-        Group of each row: its recorded class where rates are per class, else 0.
-    step : ndarray of shape (n_groups, n + 1)
-        step[g, e]: cost of one more error in group g when it has e; never negative.
+        Group of each row: its recorded class where rates per class are learned, else 0.
+    step : ndarray of shape (n_groups, n + 1), or (1, n_0 + 1, n_1 + 1)
+        step[g, e]: cost of one more error in group g when it has e; never negative. Where rates of
+        two classes are learned, step[0, e_0, e_1] is the cost of all errors: with three axes that
+        of one more is a difference, which may be negative.
     row_cost : ndarray of shape (n,)
         Cost of an error in the row, on top of ``step``.
     log_no_errors : float
         Log probability of the labels when no row is wrong.
     rates : ndarray or None
-        Known rates: one a group, or one a row; None where they are learned.
+        Known rates: one, one a class, or one a row; None where they are learned.
     prior : tuple of float or None
-        a, b of the Beta prior of each group's rate, where they are learned.
+        a, b of the Beta prior of each rate, where they are learned.
     sizes : ndarray of shape (n_groups,)
         Rows of each group.
     n_classes : int
+    is_by_class : bool
+        Whether there is a rate for each class.
     """
 
     group: NDArray[np.int64]
@@ -66,6 +90,7 @@ class LabelNoise:
     prior: tuple[float, float] | None
     sizes: NDArray[np.int64]
     n_classes: int
+    is_by_class: bool = False
 
     @property
     def is_common(self) -> bool:
@@ -75,19 +100,16 @@ class LabelNoise:
     @cached_property
     def must_be_right(self) -> NDArray[np.bool_]:
         """Rows whose error has no probability: shape (n,)."""
-        return np.asarray(self.row_cost + self.step[self.group, 0] >= IMPOSSIBLE)
+        first = 0.0 if self.step.ndim == 3 else self.step[self.group, 0]
+        return np.asarray(self.row_cost + first >= IMPOSSIBLE)
 
     def tempered(self, power: float) -> LabelNoise:
         """Costs of the likelihood to a power in [0, 1]; impossible errors stay impossible."""
-        return LabelNoise(
-            self.group,
-            _tempered(self.step, power),
-            _tempered(self.row_cost, power),
-            power * self.log_no_errors,
-            self.rates,
-            self.prior,
-            self.sizes,
-            self.n_classes,
+        return replace(
+            self,
+            step=_tempered(self.step, power),
+            row_cost=_tempered(self.row_cost, power),
+            log_no_errors=power * self.log_no_errors,
         )
 
     def errors_by_group(self, is_wrong: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -99,32 +121,44 @@ class LabelNoise:
 
     @cached_property
     def total(self) -> Array:
-        """Cost of e errors in group g, without that of the rows: shape (n_groups, n + 1)."""
+        """Cost of e errors in group g, without that of the rows: (n_groups, n + 1), or ``step``."""
+        if self.step.ndim == 3:
+            return self.step
         start = np.zeros((len(self.sizes), 1))
         return np.concatenate([start, np.cumsum(self.step[:, :-1], axis=1)], axis=1)
 
     def cost(self, is_wrong: NDArray[np.bool_]) -> Array:
         """Cost in nats of the wrong rows, shape (..., n), against none wrong: shape (...)."""
-        errors = self.errors_by_group(is_wrong)
-        by_group = self.total[np.arange(len(self.sizes)), errors].sum(axis=-1)
+        by_group = self.cost_of_counts(self.errors_by_group(is_wrong))
         return np.asarray(by_group + is_wrong @ self.row_cost)
 
+    def cost_of_counts(self, errors: NDArray[np.int64]) -> Array:
+        """Cost in nats of errors by group, (..., n_groups), without that of the rows."""
+        if self.step.ndim == 3:
+            return np.asarray(self.step[0, errors[..., 0], errors[..., 1]])
+        return np.asarray(self.total[np.arange(len(self.sizes)), errors].sum(axis=-1))
+
     def expected_rates(self, errors: NDArray[np.int64]) -> Array:
-        """E[rate | errors] of each group: shape (..., n_groups); known rates are given back."""
+        """E[rate | errors] from errors by group, (..., n_groups); known rates are given back.
+
+        Returns
+        -------
+        ndarray of shape (..., 1), or (..., C) where there is a rate for each class
+        """
         if self.prior is None:
-            known = np.zeros(len(self.sizes)) if self.rates is None else self.rates
-            per_group = known if len(known) == len(self.sizes) else np.full(1, known.mean())
-            return np.broadcast_to(per_group, errors.shape).copy()
-        a, b = self.prior[0] + errors, self.prior[1] + self.sizes - errors
+            known = np.zeros(1) if self.rates is None else self.rates
+            given = known if self.is_by_class else np.full(1, known.mean())
+            return np.broadcast_to(given, (*errors.shape[:-1], len(given))).copy()
+        a, b = self._posterior(errors)
         limit = (self.n_classes - 1) / self.n_classes
         log_ratio = log_incomplete_beta(a + 1.0, b, limit) - log_incomplete_beta(a, b, limit)
         return np.asarray(np.exp(log_ratio))
 
     def draw_rates(self, rng: np.random.Generator, errors: NDArray[np.int64]) -> Array:
-        """Draw each group's rate given its errors, shape (..., n_groups), by bisection in logs."""
+        """Draw rates given errors by group, as `expected_rates`, by bisection in logs."""
         if self.prior is None:
             return self.expected_rates(errors)
-        a, b = self.prior[0] + errors, self.prior[1] + self.sizes - errors
+        a, b = self._posterior(errors)
         upper = np.full(errors.shape, (self.n_classes - 1) / self.n_classes)
         wanted = log_incomplete_beta(a, b, upper) + np.log1p(-rng.random(errors.shape))
         lower = np.zeros(errors.shape)
@@ -133,6 +167,89 @@ class LabelNoise:
             is_below = log_incomplete_beta(a, b, middle) < wanted
             lower, upper = np.where(is_below, middle, lower), np.where(is_below, upper, middle)
         return np.asarray(0.5 * (lower + upper))
+
+    def _posterior(self, errors: NDArray[np.int64]) -> tuple[Array, Array]:
+        """a, b of each rate given errors: wrong and right rows among those said to be its class."""
+        assert self.prior is not None
+        wrong = errors[..., ::-1] if self.is_by_class else errors
+        a, b = self.prior[0] + wrong, self.prior[1] + self.sizes - errors
+        return np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Labels of several classes, each recorded as another at a rate of its own.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,), int64
+        As recorded, 0..C-1.
+    matrix : ndarray of shape (C, C)
+        P(recorded y | class c), known, or where a chain starts.
+    prior : ndarray of shape (C, C) or None
+        Dirichlet parameters of each row, cut off where the diagonal is not the largest entry of
+        its row; None where the matrix is known.
+    """
+
+    labels: NDArray[np.int64]
+    matrix: Array
+    prior: Array | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        return len(self.matrix)
+
+    @property
+    def must_be_right(self) -> NDArray[np.bool_]:
+        """Rows that not every class can have been recorded as: shape (n,)."""
+        return np.asarray((self.matrix == 0.0).any(axis=0)[self.labels])
+
+    def counts(self, chosen: NDArray[Any]) -> NDArray[np.int64]:
+        """Rows said to be c and recorded y, for classes ``chosen`` (..., n): shape (..., C, C)."""
+        n_classes = self.n_classes
+        pair = chosen.astype(np.int64) * n_classes + self.labels
+        flat = pair.reshape(-1, pair.shape[-1])
+        each = [np.bincount(row, minlength=n_classes**2) for row in flat]
+        return np.array(each).reshape(*chosen.shape[:-1], n_classes, n_classes)
+
+    def log_likelihood(self, chosen: NDArray[Any]) -> Array:
+        """Log probability of the labels given the classes, in nats, an unknown matrix integrated.
+
+        Parameters
+        ----------
+        chosen : ndarray of shape (..., n)
+            Class that the classifier says of each row.
+        """
+        counts = self.counts(chosen)
+        if self.prior is None:
+            return np.asarray(-(counts * self.penalty(self.matrix)).sum(axis=(-2, -1)))
+        after = self.prior + counts
+        log_ratio = _log_dirichlet(after) - _log_dirichlet(self.prior)
+        log_kept = _log_diagonal_largest(after) - _log_diagonal_largest(self.prior)
+        return np.asarray((log_ratio + log_kept).sum(axis=-1))
+
+    def draw(self, rng: np.random.Generator, chosen: NDArray[np.int64], matrix: Array) -> Array:
+        """Draw the matrix given the classes; a row that no proposal suits stays as it is.
+
+        Proposals come from the Dirichlet law without the cut, which are accepted within it: a
+        Metropolis step that leaves the posterior as it is.
+        """
+        if self.prior is None:
+            return matrix
+        after, drawn = self.prior + self.counts(chosen), matrix.copy()
+        for c in range(self.n_classes):
+            proposals = rng.dirichlet(after[c], _N_PROPOSALS)
+            is_kept = proposals[:, c] >= proposals.max(axis=1)
+            if is_kept.any():
+                drawn[c] = proposals[np.argmax(is_kept)]
+        return drawn
+
+    @staticmethod
+    def penalty(matrix: Array) -> Array:
+        """Cost in nats of a row recorded y that is said to be c: -log matrix, (C, C)."""
+        with np.errstate(divide="ignore"):
+            return np.minimum(-np.log(matrix), IMPOSSIBLE)
 
 
 def fixed_rate(rate: float, n: int, n_classes: int = 2) -> LabelNoise:
@@ -145,14 +262,33 @@ def fixed_rate(rate: float, n: int, n_classes: int = 2) -> LabelNoise:
 
 
 def class_rates(rates: Array, labels: NDArray[np.int64]) -> LabelNoise:
-    """Known rates of the rows recorded as each class: rates (C,), labels 0..C-1 of shape (n,)."""
-    n_classes = len(rates)
-    step = np.repeat(_log_odds(rates, n_classes)[:, None], len(labels) + 1, axis=1)
-    sizes = np.bincount(labels, minlength=n_classes)
+    """Known rates of two classes, P(recorded as the other | class): shape (2,), labels 0 and 1."""
+    n = len(labels)
+    with np.errstate(divide="ignore"):
+        cost = np.minimum(np.log1p(-rates) - np.log(rates[::-1]), IMPOSSIBLE)[labels]
     return LabelNoise(
-        labels.astype(np.int64), step, np.zeros(len(labels)), float(sizes @ np.log1p(-rates)),
-        rates, None, sizes, n_classes,
+        np.zeros(n, np.int64), np.zeros((1, n + 1)), cost, float(np.log1p(-rates)[labels].sum()),
+        rates, None, np.array([n]), 2, is_by_class=True,
     )  # fmt: skip
+
+
+def confusion_of_rates(rates: Array) -> Array:
+    """P(recorded y | class c) where a label that is wrong is any other with the same probability.
+
+    Rates (C,) of the true classes; the matrix is (C, C).
+    """
+    n_classes = len(rates)
+    matrix = np.repeat(rates[:, np.newaxis] / (n_classes - 1), n_classes, axis=1)
+    np.fill_diagonal(matrix, 1.0 - rates)
+    return matrix
+
+
+def learned_confusion(prior: tuple[float, float], labels: NDArray[np.int64], n: int) -> Confusion:
+    """Unknown matrix of n classes: a priori 1 - matrix[c, c] is Beta(a, b), but for the cut."""
+    a, b = prior
+    parameters = np.full((n, n), a / (n - 1))
+    np.fill_diagonal(parameters, b)
+    return Confusion(labels, confusion_of_rates(np.full(n, _FIRST_RATE)), parameters)
 
 
 def row_rates(rates: Array, n_classes: int = 2) -> LabelNoise:
@@ -174,21 +310,56 @@ def learned_rate(prior: tuple[float, float], n: int, n_classes: int = 2) -> Labe
     )  # fmt: skip
 
 
-def learned_class_rates(
-    prior: tuple[float, float], labels: NDArray[np.int64], n_classes: int
-) -> LabelNoise:
-    """One unknown rate for the rows recorded as each class, a priori independent."""
-    n = len(labels)
-    sizes = np.bincount(labels, minlength=n_classes)
-    step = np.zeros((n_classes, n + 1))
-    log_no_errors = 0.0
-    for g, size in enumerate(sizes):
-        log_weight = _log_weights(prior, int(size), n_classes)
-        step[g, :size] = log_weight[:-1] - log_weight[1:]
-        log_no_errors += float(log_weight[0])
+def learned_class_rates(prior: tuple[float, float], labels: NDArray[np.int64]) -> LabelNoise:
+    """One unknown rate for each of two true classes, a priori independent, integrated out."""
+    sizes = np.bincount(labels, minlength=2)
+    # log_weight[e_0, e_1]: of e_0 wrong rows of those recorded 0, which are said to be 1, and e_1.
+    of_one = _log_beta_table(prior, int(sizes[0]), int(sizes[1]))[:, ::-1]
+    of_zero = _log_beta_table(prior, int(sizes[1]), int(sizes[0]))[:, ::-1].T
+    alone = log_incomplete_beta(np.array([prior[0]]), np.array([prior[1]]), 0.5)[0]
+    log_weight = of_one + of_zero - 2.0 * alone
     return LabelNoise(
-        labels.astype(np.int64), step, np.zeros(n), log_no_errors, None, prior, sizes, n_classes
-    )
+        labels.astype(np.int64), (log_weight[0, 0] - log_weight)[np.newaxis],
+        np.zeros(len(labels)), float(log_weight[0, 0]), None, prior, sizes, 2, is_by_class=True,
+    )  # fmt: skip
+
+
+def _log_beta_table(prior: tuple[float, float], n_wrong: int, n_right: int) -> Array:
+    """Log of B(a + e, b + r), incomplete to 1/2, for e to n_wrong and r to n_right.
+
+    a B(a, b) = 2^-(a + b) + (a + b) B(a + 1, b), from the largest e down: sums of positive terms.
+    """
+    b = prior[1] + np.arange(n_right + 1.0)
+    table = np.empty((n_wrong + 1, n_right + 1))
+    table[-1] = log_incomplete_beta(np.full(n_right + 1, prior[0] + n_wrong), b, 0.5)
+    for e in range(n_wrong - 1, -1, -1):
+        a = prior[0] + e
+        table[e] = np.logaddexp(-(a + b) * np.log(2.0), np.log(a + b) + table[e + 1]) - np.log(a)
+    return table
+
+
+def _log_dirichlet(a: Array) -> Array:
+    """Log of the normalising constant of Dirichlet laws, parameters (..., C)."""
+    return np.asarray(gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1)))
+
+
+def _log_diagonal_largest(a: Array) -> Array:
+    """Log of P(entry c is the largest in row c) of Dirichlet rows a (..., C, C): shape (..., C).
+
+    Entries are gamma variables over their sum: the probability that others are below a quantile of
+    entry c, averaged over it by the trapezoid rule in the logit of the quantile.
+    """
+    n_classes, x = a.shape[-1], np.linspace(-42.0, 42.0, 1001)
+    u, weight = 1.0 / (1.0 + np.exp(-x)), (x[1] - x[0]) / (2.0 + np.exp(x) + np.exp(-x))
+    result = np.empty(a.shape[:-1])
+    for c in range(n_classes):
+        t = gammaincinv(a[..., c, c, np.newaxis], u)
+        below = weight
+        for y in range(n_classes):
+            if y != c:
+                below = below * gammainc(a[..., c, y, np.newaxis], t)
+        result[..., c] = np.log(np.maximum(below.sum(axis=-1), 1e-300))
+    return result
 
 
 def log_incomplete_beta(a: Floats, b: Floats, x: Floats | float) -> Array:

@@ -22,6 +22,7 @@ GLOSSARY: Final = (
     "classifier; below 0 it contradicts their label. Rows are numbered as in the list of labels."
 )
 
+_BY_EVIDENCE: Final = "noise by evidence"  # how the note on one rate or one a class begins
 _FEWEST_SUSPECTS, _MOST_SUSPECTS = 15, 50
 _MOST_DRAWN: Final = 2000  # rows: more points would be one blot
 _DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
@@ -125,7 +126,8 @@ def _name_cell(name: Any) -> Cell:
 def _noise_section(estimator: Any) -> Section:
     title = "How many labels are wrong?"
     curve = estimator.evidence_curve_
-    text = _rate_words(estimator)
+    why = [f"{note.capitalize()}." for note in estimator.notes_ if note.startswith(_BY_EVIDENCE)]
+    text = " ".join([_rate_words(estimator), *why])
     if curve is None or not len(curve.noise_rates):
         return Section("noise", title, (text,))
     peak = percent(curve.noise_rates[int(np.argmax(curve.log_evidence))])
@@ -154,7 +156,7 @@ def _rate_words(estimator: Any) -> str:
     draws = estimator.posterior_.flat("noise_rate")
     low, high = np.quantile(draws, (0.05, 0.95), axis=0)
     mean = draws.mean(axis=0)
-    names = [""] if len(mean) == 1 else [f" of rows recorded “{c}”" for c in estimator.classes_]
+    names = [""] if len(mean) == 1 else [f" of the rows that are “{c}”" for c in estimator.classes_]
     parts = []
     for k, name in enumerate(names):
         part = f"{percent(mean[k])}{name}"

@@ -166,5 +166,5 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         for rows in cloud.blocks(len(Z)):
             v = cloud.class_probability(Z[rows])
             p = recorded_probability(v, cloud.rates).mean(axis=0)
-            blocks.append(finite_log_score(p, v, has_noise=bool(cloud.rates.any())))
+            blocks.append(finite_log_score(p, v, has_noise=cloud.has_noise))
         return np.concatenate(blocks, axis=1).T

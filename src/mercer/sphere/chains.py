@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.likelihoods.label_noise import LabelNoise
+from mercer.likelihoods.label_noise import Confusion, LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.adaptation import SphereAdaptation, first_moves
 from mercer.sphere.design import Design
@@ -53,7 +53,7 @@ class Chains:
     adaptation: Adaptation | None
 
 
-def check_sampler(sampler: str, noise: LabelNoise) -> None:
+def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
     """Check what can be known before anything is computed.
 
     Raises
@@ -61,10 +61,14 @@ def check_sampler(sampler: str, noise: LabelNoise) -> None:
     UsageError
         If the sampler or the noise does not go with so many classes or rows.
     """
-    n = len(noise.group)
+    if isinstance(noise, Confusion) and sampler == "hmc":
+        raise UsageError(
+            "sampler='hmc' with more than two classes needs one noise rate, or one a row; use "
+            "'auto' or 'lines'"
+        )
     if noise.n_classes > 2 and sampler not in ("auto", "hmc", "lines"):
         raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
-    if noise.n_classes > 2 or n <= LARGEST_WHOLE:
+    if isinstance(noise, Confusion) or noise.n_classes > 2 or len(noise.group) <= LARGEST_WHOLE:
         return
     if sampler not in ("auto", "hmc"):
         raise UsageError(
@@ -79,7 +83,7 @@ def check_sampler(sampler: str, noise: LabelNoise) -> None:
 def make_chains(
     space: Space,
     labels: NDArray[np.int64],
-    noise: LabelNoise,
+    noise: LabelNoise | Confusion,
     sampler: str,
     rows: NDArray[np.int64],
     n_warmup: int,
@@ -91,14 +95,14 @@ def make_chains(
     space : Space
     labels : ndarray of shape (n,), int64
         0..C-1.
-    noise : LabelNoise
+    noise : LabelNoise or Confusion
     sampler : str
         "auto", "tempered", or one move.
     rows : ndarray of shape (k,), int64
         Those whose margins are monitored.
     n_warmup : int
     """
-    if noise.n_classes > 2:
+    if isinstance(noise, Confusion) or noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
     if len(labels) > LARGEST_WHOLE:
         return _screened(space, labels, noise, rows, n_warmup)
@@ -150,7 +154,7 @@ def _lengths(L: NDArray[np.floating[Any]]) -> Array:
 def _several(
     space: Space,
     labels: NDArray[np.int64],
-    noise: LabelNoise,
+    noise: LabelNoise | Confusion,
     sampler: str,
     rows: NDArray[np.int64],
     n_warmup: int,

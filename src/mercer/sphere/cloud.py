@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from mercer.posterior.draws import Draws
 from mercer.sphere.predict import class_probability, entropy_bits, recorded_probability
 from mercer.sphere.selection import Candidate
 
@@ -36,8 +37,8 @@ class Cloud:
         As `Space.coefficients` gives them.
     length : ndarray of shape (k,)
         |g|: coefficients / length belong to a classifier of unit length.
-    rates : ndarray of shape (k, 1) or (k, C)
-        Noise rates.
+    rates : ndarray of shape (k, 1), (k, C) or (k, C, C)
+        Noise rates: one, by class, or P(recorded y | class c).
     """
 
     models: tuple[Candidate, ...]
@@ -46,10 +47,26 @@ class Cloud:
     length: Array
     rates: Array
 
+    @classmethod
+    def of(cls, models: tuple[Candidate, ...], draws: Draws) -> Cloud:
+        """From draws that have all of it."""
+        has_matrix = "confusion" in draws.variables
+        return cls(
+            models, draws.flat("model"), draws.flat("coefficients"), draws.flat("length"),
+            draws.flat("confusion" if has_matrix else "noise_rate"),
+        )  # fmt: skip
+
     @property
     def n_classes(self) -> int:
         """Number of classes C."""
         return 2 if self.coefficients.ndim == 2 else self.coefficients.shape[1]
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether some label may be wrong."""
+        if self.rates.ndim == 3:
+            return bool((self.rates != np.eye(self.n_classes)).any())
+        return bool(self.rates.any())
 
     def latent(self, X: Array) -> tuple[Array, Array]:
         """f at new rows given each draw: mean (k, [C,] m), and spread (n_models, m)."""

@@ -16,6 +16,7 @@ from mercer.numerics.compilation import compiled
 
 __all__ = [
     "TINY",
+    "cost_of_error",
     "count_errors",
     "line_moves",
     "reflect_and_refract",
@@ -58,6 +59,16 @@ def count_errors(f, group, errors):
     for i in range(f.shape[0]):
         if f[i] <= 0.0:
             errors[group[i]] += 1
+
+
+@compiled(nogil=True)
+def cost_of_error(step, k, errors):
+    """Cost of one more error in group k: from `LabelNoise.step`, of two axes or of three."""
+    if step.ndim == 2:
+        return step[k, errors[k]]
+    if k == 0:
+        return step[0, errors[0] + 1, errors[1]] - step[0, errors[0], errors[1]]
+    return step[0, errors[0], errors[1] + 1] - step[0, errors[0], errors[1]]
 
 
 @compiled(nogil=True, fastmath=_FAST, error_model="numpy")
@@ -177,7 +188,9 @@ def reflect_and_refract(
         n_events += 1
         speed = c * v[j] - s * f[j]  # negative: towards the wall
         k, is_right = group[j], signs[j] > 0.0
-        cost = step[k, errors[k] if is_right else errors[k] - 1] + row_cost[j]
+        errors[k] -= not is_right
+        cost = cost_of_error(step, k, errors) + row_cost[j]
+        errors[k] += not is_right
         new_speed, change = _speed_behind(speed, table[j, j], cost if is_right else -cost)
         passes = new_speed < 0.0
         row, change = table[j], change * signs[j]
@@ -294,9 +307,10 @@ def _cross(k, is_upward, row_cost, step, errors):
     """Change of cost when a row of group k crosses; ``errors`` is brought up to date."""
     if is_upward:
         errors[k] -= 1
-        return -(step[k, errors[k]] + row_cost)
+        return -(cost_of_error(step, k, errors) + row_cost)
+    cost = cost_of_error(step, k, errors) + row_cost
     errors[k] += 1
-    return step[k, errors[k] - 1] + row_cost
+    return cost
 
 
 @compiled(nogil=True, error_model="numpy")

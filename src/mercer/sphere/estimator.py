@@ -15,6 +15,7 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.options import check_choice
 from mercer.estimation.run import CommonArguments, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
+from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
@@ -60,9 +61,14 @@ class KernelGibbsClassifier(CloudClassifier):
         "learn": a quarter to four times it, averaged by evidence.
     noise_rate : float, {"learn", "learn per class"}, dict or array, default="learn"
         P(label is wrong), in [0, 0.5] (up to (C - 1)/C with C classes): known; learned; a dict of
-        recorded class and rate; or one rate for each row, 0 for rows known to be right.
+        true class and P(it is recorded as another); a matrix (C, C) of P(recorded as the column's
+        class | class of the row), its diagonal the largest of each row; or one rate for each row,
+        0 for rows known to be right. "learn" compares one rate with one for each of two classes
+        by evidence, up to 5000 rows, and ``notes_`` says which it took; "learn per class" learns
+        a rate for each, or the matrix of several classes.
     noise_prior : tuple of float, default=(1.0, 1.0)
-        Beta prior (a, b) of a learned rate, cut off at the end of its range.
+        Beta prior (a, b) of a learned rate, cut off at the end of its range. Of a matrix: the
+        Dirichlet prior of a row in which b goes to the diagonal and the others share a.
     nugget : "learn" or float, default="learn"
         Feature noise: variance added to the diagonal of the Gram matrix (whose mean is 1 without
         it). "learn": 0, 0.1, 0.4 and 1.5, averaged by evidence. Finite features have none.
@@ -94,7 +100,9 @@ class KernelGibbsClassifier(CloudClassifier):
         Folder where the state is saved as the chains run; ``fit`` with the same data and options
         goes on from there.
     max_seconds : float or None, default=None
-        Stop after a whole step once so much time has passed; ``notes_`` says so.
+        Stop after a whole step once so much time has passed; ``notes_`` says so. Up to half of it
+        goes into the comparison of models, which is cut short by then; not where there is a
+        checkpoint, since a run that goes on must find the same models.
 
     Attributes
     ----------
@@ -102,7 +110,8 @@ class KernelGibbsClassifier(CloudClassifier):
     posterior_ : Draws
         "coefficients" of the classifiers, "length", "is_wrong" (rows whose label the classifier
         contradicts), "n_errors", "noise_rate", "margin" (cosines, at up to 20 fixed rows),
-        "log_likelihood" (nats), "model" (which of the averaged ones).
+        "log_likelihood" (nats), "model" (which of the averaged ones); of several classes with
+        rates by class "confusion", P(recorded as the column's class | class of the row).
     diagnostics_ : Diagnostics
     label_error_proba_ : ndarray of shape (n,)
         P(the recorded label is wrong) of each training row.
@@ -111,7 +120,8 @@ class KernelGibbsClassifier(CloudClassifier):
     recorded_ : ndarray of shape (n,)
         Label of each training row, as it was given.
     noise_rate_ : float or dict
-        Posterior mean of the rate; by class where rates are; the mean where they are by row.
+        Posterior mean of the rate; of each true class where rates are by class; the mean where they
+        are by row.
     evidence_curve_ : EvidenceCurve or None
         Log evidence (nats) of noise rates for the best model: ``noise_rates``, ``log_evidence``,
         ``standard_error``. None for several classes, or without a comparison.
@@ -260,9 +270,17 @@ class KernelGibbsClassifier(CloudClassifier):
         candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison() if is_compared else None
+        by_class: LabelNoise | None = None
+        if noise.is_learned and len(self.classes_) == 2 and len(Xs) <= LARGEST_WHOLE:
+            if isinstance(costs, LabelNoise) and costs.is_by_class:
+                by_class = costs
+            else:
+                by_class = learned_class_rates(noise.prior, labels)
         self.row_names_ = self._row_names(len(Xs))
-        problem = Problem(candidates, labels, costs, noise_of, self.sampler, self.row_names_)
-        self._set_fitted(fit_sphere(problem, options), costs, labels, notes)
+        problem = Problem(
+            candidates, labels, costs, noise_of, self.sampler, self.row_names_, by_class
+        )
+        self._set_fitted(fit_sphere(problem, options), labels, notes)
         self._warn_of_convergence()
         return self
 
@@ -298,17 +316,11 @@ class KernelGibbsClassifier(CloudClassifier):
         return self._common(self.checkpoint), noise, space
 
     def _set_fitted(
-        self, fitted: FittedSphere, costs: Any, labels: NDArray[np.int64], notes: tuple[str, ...]
+        self, fitted: FittedSphere, labels: NDArray[np.int64], notes: tuple[str, ...]
     ) -> None:
         draws = fitted.draws
         self.posterior_, self.diagnostics_ = draws, fitted.diagnostics
-        self._cloud = Cloud(
-            fitted.models,
-            draws.flat("model"),
-            draws.flat("coefficients"),
-            draws.flat("length"),
-            draws.flat("noise_rate"),
-        )
+        self._cloud = Cloud.of(fitted.models, draws)
         self.compared_: Table = comparison_table(fitted)
         self.notes_ = (*notes, *fitted.notes, *say_comparison(fitted))
         curve = evidence_curve(fitted)

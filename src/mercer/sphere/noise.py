@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from mercer.errors import UsageError
 from mercer.likelihoods.label_noise import (
+    Confusion,
     LabelNoise,
     class_rates,
+    confusion_of_rates,
     fixed_rate,
     learned_class_rates,
+    learned_confusion,
     learned_rate,
     row_rates,
 )
@@ -35,7 +38,12 @@ class NoiseArgument:
     rate: Any
     prior: tuple[float, float]
 
-    def costs(self, labels: NDArray[np.int64], classes: NDArray[Any]) -> LabelNoise:
+    @property
+    def is_learned(self) -> bool:
+        """Whether rates are learned."""
+        return isinstance(self.rate, str)
+
+    def costs(self, labels: NDArray[np.int64], classes: NDArray[Any]) -> LabelNoise | Confusion:
         """Costs of errors for labels 0..C-1.
 
         Raises
@@ -48,10 +56,18 @@ class NoiseArgument:
         if isinstance(self.rate, str):
             if self.rate == LEARN:
                 return learned_rate(self.prior, n, n_classes)
-            return learned_class_rates(self.prior, labels, n_classes)
+            return self._by_class(labels, n_classes)
         if isinstance(self.rate, Mapping):
-            return class_rates(_rates_by_class(self.rate, classes, limit), labels)
+            rates = _rates_by_class(self.rate, classes, limit)
+            if n_classes == 2:
+                return class_rates(rates, labels)
+            return Confusion(labels, confusion_of_rates(rates))
         rates = np.asarray(self.rate, dtype=np.float64)
+        if rates.ndim == 2:
+            _check_matrix(rates, n_classes)
+            if n_classes == 2:
+                return class_rates(1.0 - rates.diagonal(), labels)
+            return Confusion(labels, rates)
         _check_range(rates, limit)
         if rates.ndim == 0:
             return fixed_rate(float(rates), n, n_classes)
@@ -61,6 +77,12 @@ class NoiseArgument:
                 f"got shape {rates.shape}"
             )
         return row_rates(rates, n_classes)
+
+    def _by_class(self, labels: NDArray[np.int64], n_classes: int) -> LabelNoise | Confusion:
+        """Costs with rates of each class, learned."""
+        if n_classes == 2:
+            return learned_class_rates(self.prior, labels)
+        return learned_confusion(self.prior, labels, n_classes)
 
     def for_comparison(self) -> Callable[[int], LabelNoise]:
         """Costs that models of two classes are compared under: one rate, known or learned."""
@@ -88,7 +110,7 @@ def check_noise(rate: Any, prior: Any) -> NoiseArgument:
         if rate not in (LEARN, LEARN_PER_CLASS):
             raise UsageError(
                 f"noise_rate must be a number in [0, 0.5], {LEARN!r}, {LEARN_PER_CLASS!r}, a "
-                f"dict of class and rate, or one rate a row; got {rate!r}"
+                f"dict of class and rate, one rate a row, or a matrix of classes; got {rate!r}"
             )
         return NoiseArgument(rate, (a, b))
     if not isinstance(rate, Mapping):
@@ -106,6 +128,21 @@ def _check_range(rates: NDArray[np.float64], limit: float) -> None:
         wrong = rates[~is_right].ravel()[0] if rates.ndim else float(rates)
         shown = 0.5 if limit in (0.5, 1.0) else round(limit, 4)
         raise UsageError(f"noise_rate must be in [0, {shown}]; got {wrong}")
+
+
+def _check_matrix(matrix: NDArray[np.float64], n_classes: int) -> None:
+    """P(recorded y | class c): rows that sum to one, the diagonal largest."""
+    if matrix.shape != (n_classes, n_classes):
+        raise UsageError(
+            f"noise_rate as a matrix needs a row and a column for each of the {n_classes} classes; "
+            f"got shape {matrix.shape}"
+        )
+    is_law = (matrix >= 0.0).all() and np.allclose(matrix.sum(axis=1), 1.0, rtol=0.0, atol=1e-9)
+    if not is_law or (matrix.diagonal() < matrix.max(axis=1)).any():
+        raise UsageError(
+            "noise_rate as a matrix has P(recorded as the column's class | class of the row): rows "
+            "that sum to 1, the diagonal the largest entry of each"
+        )
 
 
 def _rates_by_class(

@@ -80,24 +80,23 @@ def recorded_probability(v: Array, rates: Array) -> Array:
     Parameters
     ----------
     v : ndarray of shape (k, C, m)
-    rates : ndarray of shape (k, 1) or (k, C)
-        One rate for all, or one for the rows recorded as each class.
+    rates : ndarray of shape (k, 1), (k, C) or (k, C, C)
+        One rate for all; one for each class, a wrong label being any other; or P(recorded y |
+        class c) itself.
 
     Notes
     -----
-    With one rate q: (1 - q) v + q (1 - v)/(C - 1). With rates by recorded class the likelihood is
-    q_y/(C - 1) where the class is not y and 1 - q_y where it is, normalised over y.
+    With one rate q: (1 - q) v + q (1 - v)/(C - 1).
     """
     n_classes = v.shape[1]
+    if rates.ndim == 3:
+        return np.asarray(np.einsum("kcm,kcy->kym", v, rates))
     if rates.shape[1] == 1:
         q = rates[:, :, np.newaxis]
         return np.asarray((1.0 - q) * v + q * (1.0 - v) / (n_classes - 1))
-    # emission[k, c, y] = P(recorded y | class c)
-    wrong = np.repeat(rates[:, np.newaxis, :] / (n_classes - 1), n_classes, axis=1)
-    diagonal = np.arange(n_classes)
-    wrong[:, diagonal, diagonal] = 1.0 - rates
-    emission = wrong / wrong.sum(axis=2, keepdims=True)
-    return np.asarray(np.einsum("kcm,kcy->kym", v, emission))
+    q = rates[:, :, np.newaxis]
+    wrong = q * v / (n_classes - 1)  # of each class, as each other
+    return np.asarray((1.0 - q) * v + wrong.sum(axis=1, keepdims=True) - wrong)
 
 
 def finite_log_score(p: Array, v: Array, *, has_noise: bool) -> Array:

@@ -64,8 +64,10 @@ def evidence_curve(fitted: FittedSphere) -> EvidenceCurve | None:
 
 
 def mean_rates(rates: Array, classes: NDArray[Any]) -> float | dict[Any, float]:
-    """Posterior mean of the noise rate, by class where the draws (k, C) of it are."""
+    """Posterior mean of the noise rate, by true class where the draws (k, C[, C]) of it are."""
     means = rates.mean(axis=0)
+    if means.ndim == 2:
+        means = 1.0 - means.diagonal()
     if len(means) == 1:
         return float(means[0])
     return dict(zip(classes.tolist(), means.tolist(), strict=True))

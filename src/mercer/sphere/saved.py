@@ -177,13 +177,7 @@ def restore(parts: ModelParts) -> Restored:
         _restore_model(fields, k, arrays, len(common.feature_labels))
         for k, fields in enumerate(parts.fields["models"])
     )
-    cloud = Cloud(
-        models,
-        draws.flat("model"),
-        draws.flat("coefficients"),
-        draws.flat("length"),
-        draws.flat("noise_rate"),
-    )
+    cloud = Cloud.of(models, draws)
     _check_cloud(cloud, common)
     params["noise_prior"] = tuple(params["noise_prior"])
     if isinstance(params["noise_rate"], list):
@@ -263,11 +257,18 @@ def _check_cloud(cloud: Cloud, common: Common) -> None:
     require(is_index and bool(((cloud.model >= 0) & (cloud.model < len(cloud.models))).all()),
             "draws of model")  # fmt: skip
     require(cloud.n_classes == len(common.classes), "classes")
-    for name in ("coefficients", "length", "noise_rate"):
+    has_matrix = "confusion" in draws.variables
+    names = ("coefficients", "length", "noise_rate", *(("confusion",) if has_matrix else ()))
+    for name in names:
         values = draws.variables[name]
         require(values.dtype == np.float64 and is_finite(values), f"draws of {name}")
     require(bool((cloud.length > 0.0).all()), "draws of length")
-    require(bool(((cloud.rates >= 0.0) & (cloud.rates < 1.0)).all()), "draws of noise_rate")
+    n_classes = cloud.n_classes
+    shapes = {(1,), (n_classes,)} if not has_matrix else {(n_classes, n_classes)}
+    require(cloud.rates.shape[1:] in shapes, "draws of noise_rate")
+    require(bool(((cloud.rates >= 0.0) & (cloud.rates <= 1.0)).all()), "draws of noise_rate")
+    if has_matrix:
+        require(bool((np.abs(cloud.rates.sum(axis=2) - 1.0) < 1e-9).all()), "draws of confusion")
     for one in cloud.models:
         n_needed, n_there = _n_coefficients(one.space), cloud.coefficients.shape[-1]
         is_kernel = isinstance(one.space, KernelSpace)

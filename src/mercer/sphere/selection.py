@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,20 @@ from numpy.typing import NDArray
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.random import stream
 from mercer.sphere.evidence import ErrorLaw
-from mercer.sphere.ladder import Ladder, measure_errors
+from mercer.sphere.ladder import Ladder, OutOfTimeError, measure_errors, measure_noise
 from mercer.sphere.model import signed_rows
 from mercer.sphere.space import Space
 
-__all__ = ["Candidate", "Compared", "compare", "shares"]
+__all__ = [
+    "WORTH_A_RATE",
+    "Candidate",
+    "Compared",
+    "compare",
+    "evidence_of_noise",
+    "is_by_class_better",
+    "shares",
+    "under_rates_by_class",
+]
 
 Array = NDArray[np.float64]
 
@@ -36,6 +45,8 @@ _SHORT, _MEDIUM = Ladder(n_pilot=10, n_sweeps=30), Ladder(n_pilot=12, n_sweeps=6
 _LONG = ((600, Ladder(20, 150)), (10**9, Ladder(16, 60)))
 # Models with a smaller share of the evidence give no draws.
 _SMALLEST_SHARE = 0.05
+# A rate for each class must explain the labels better than one by so many nats.
+WORTH_A_RATE = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,8 @@ class Compared:
     """A candidate with its log evidence (nats), standard error, and the law that gave them.
 
     ``is_final`` tells a candidate of the last round from one that was dropped before; ``n_rows``
-    says how many rows the evidence is of. There is a law for two classes only.
+    says how many rows the evidence is of. There is a law for two classes only. ``by_class`` is the
+    log evidence with a noise rate for each class, of the last round where it was asked for.
     """
 
     candidate: Candidate
@@ -62,6 +74,7 @@ class Compared:
     n_rows: int
     is_final: bool
     law: ErrorLaw | None
+    by_class: tuple[float, float] | None = None
 
 
 def compare(
@@ -71,6 +84,7 @@ def compare(
     entropy: int,
     deadline: float | None = None,
     among: NDArray[np.int64] | None = None,
+    by_class: LabelNoise | None = None,
 ) -> tuple[Compared, ...]:
     """Estimate the evidence of candidates, of those that are not hopeless on all rows.
 
@@ -88,42 +102,93 @@ def compare(
     entropy : int
         Of the random streams.
     deadline : float, optional
-        Of `time.monotonic`: no further run is begun after it, once every candidate has had one.
-
+        Of `time.monotonic`: what has not been measured by then is left out, and a run under way
+        ends early. The candidates in the middle come first: those that nobody would be surprised
+        by.
     among : ndarray of int64, optional
         The rows that all of this is about, where they are not all.
+    by_class : LabelNoise, optional
+        Rates for each of two classes, under which candidates of the last round are measured too;
+        of all rows.
 
     Returns
     -------
     tuple of Compared
-        The best first.
+        The best first; empty if there was no time for any. Without one of the last round there was
+        no time for that.
     """
     everything = np.arange(len(labels)) if among is None else among
     compared: dict[int, Compared] = {}
-    alive = list(range(len(candidates)))
+    alive = sorted(range(len(candidates)), key=lambda k: abs(k - len(candidates) // 2))
     rounds = _rounds(entropy, everything) if len(candidates) > 1 else []
     for number, (rows, ladder) in enumerate(rounds):
+        measured: dict[int, Compared] = {}
         for k in alive:
             rng = stream(entropy, "evidence", 3 * k + number)
-            compared[k] = _measure(rng, candidates[k], labels, rows, noise_of, ladder)
-        limit = _HOPELESS if len(rows) == len(everything) else _HOPELESS_ON_SUBSET
-        alive = _not_hopeless({k: compared[k] for k in alive}, limit)
-    ladder = next(ladder for size, ladder in _LONG if len(everything) <= size)
-    for count, k in enumerate(alive):
-        if deadline is not None and time.monotonic() > deadline and count:
+            one = _measure(rng, candidates[k], labels, rows, noise_of, ladder, deadline)
+            if one is not None:
+                measured[k] = one
+        if not measured:
             break
+        compared |= measured
+        limit = _HOPELESS if len(rows) == len(everything) else _HOPELESS_ON_SUBSET
+        alive = _not_hopeless(measured, limit)
+    ladder = next(ladder for size, ladder in _LONG if len(everything) <= size)
+    for k in alive:
         rng = stream(entropy, "evidence", 3 * k + 2)
-        compared[k] = _measure(
-            rng, candidates[k], labels, everything, noise_of, ladder, is_final=True
-        )
-    return tuple(sorted(compared.values(), key=_standing))
+        one = _measure(rng, candidates[k], labels, everything, noise_of, ladder, deadline)
+        if one is None:
+            break
+        compared[k] = replace(one, is_final=True)
+        if by_class is not None:
+            rng = stream(entropy, "by class", k)
+            found = _measure_by_class(rng, candidates[k], labels, by_class, ladder, deadline)
+            compared[k] = replace(compared[k], by_class=found)
+    finals = [replace(one, law=one.law if one.is_final else None) for one in compared.values()]
+    return tuple(sorted(finals, key=_standing))
+
+
+def evidence_of_noise(compared: Sequence[Compared]) -> tuple[float, float] | None:
+    """Log evidence of one noise rate and of one for each class, of all candidates together.
+
+    Of those that were measured under both, as if a priori equal; None if there are none.
+    """
+    both = [(one.log_evidence, one.by_class[0]) for one in compared if one.by_class is not None]
+    if not both:
+        return None
+    totals = np.logaddexp.reduce(np.array(both), axis=0) - np.log(len(both))
+    return float(totals[0]), float(totals[1])
+
+
+def is_by_class_better(compared: Sequence[Compared]) -> bool:
+    """Whether a noise rate for each class explains the labels clearly better than one."""
+    evidence = evidence_of_noise(compared)
+    return evidence is not None and evidence[1] > evidence[0] + WORTH_A_RATE
+
+
+def under_rates_by_class(compared: Sequence[Compared]) -> tuple[Compared, ...]:
+    """Those measured under rates by class with that evidence, the best first; then the others."""
+    changed = []
+    for one in compared:
+        if one.by_class is None:
+            changed.append(replace(one, is_final=False))
+        else:
+            value, error = one.by_class
+            changed.append(replace(one, log_evidence=value, standard_error=error))
+    return tuple(sorted(changed, key=_standing))
 
 
 def shares(compared: Sequence[Compared]) -> Array:
-    """Posterior probabilities of the candidates that were run on all rows; 0 below 5 %."""
+    """Posterior probabilities of the candidates that were run on all rows; 0 below 5 %.
+
+    Where there are none, all to the first.
+    """
     is_whole = np.array([c.is_final for c in compared])
+    if not is_whole.any():
+        return np.asarray([1.0] + [0.0] * (len(compared) - 1))
     log_evidence = np.array([c.log_evidence for c in compared])
-    weights = np.where(is_whole, np.exp(log_evidence - log_evidence[is_whole].max()), 0.0)
+    best = log_evidence[is_whole].max()
+    weights = np.where(is_whole, np.exp(np.minimum(log_evidence - best, 0.0)), 0.0)
     weights /= weights.sum()
     weights = np.where(weights >= _SMALLEST_SHARE, weights, 0.0)
     return np.asarray(weights / weights.sum())
@@ -144,23 +209,44 @@ def _measure(
     rows: NDArray[np.int64],
     noise_of: Callable[[int], LabelNoise],
     ladder: Ladder,
-    *,
-    is_final: bool = False,
-) -> Compared:
+    deadline: float | None,
+) -> Compared | None:
+    """Measure a candidate on some rows; None if there is no time for it."""
+    if deadline is not None and time.monotonic() > deadline:
+        return None
     space = candidate.space
     L = space.design().L if len(rows) == len(labels) else space.some_rows(rows)
     noise = noise_of(len(rows))
     n_classes = int(labels.max()) + 1
-    if n_classes == 2:
-        law = measure_errors(rng, signed_rows(L, labels[rows]), ladder)
-        value, error = law.log_evidence(noise)
-        return Compared(candidate, value, error, len(rows), is_final, law if is_final else None)
-    each = np.empty((n_classes, 2))
-    for c in range(n_classes):  # each class against the others
-        binary = (labels[rows] == c).astype(np.int64)
-        each[c] = measure_errors(rng, signed_rows(L, binary), ladder).log_evidence(noise)
+    try:
+        if n_classes == 2:
+            law = measure_errors(rng, signed_rows(L, labels[rows]), ladder, deadline)
+            value, error = law.log_evidence(noise)
+            return Compared(candidate, value, error, len(rows), False, law)
+        each = np.empty((n_classes, 2))
+        for c in range(n_classes):  # each class against the others
+            binary = (labels[rows] == c).astype(np.int64)
+            law = measure_errors(rng, signed_rows(L, binary), ladder, deadline)
+            each[c] = law.log_evidence(noise)
+    except OutOfTimeError:
+        return None
     value, error = float(each[:, 0].sum()), float(np.linalg.norm(each[:, 1]))
-    return Compared(candidate, value, error, len(rows), is_final, None)
+    return Compared(candidate, value, error, len(rows), False, None)
+
+
+def _measure_by_class(
+    rng: np.random.Generator,
+    candidate: Candidate,
+    labels: NDArray[np.int64],
+    noise: LabelNoise,
+    ladder: Ladder,
+    deadline: float | None,
+) -> tuple[float, float] | None:
+    try:
+        L = signed_rows(candidate.space.design().L, labels)
+        return measure_noise(rng, L, noise, ladder, deadline)
+    except OutOfTimeError:
+        return None
 
 
 def _standing(one: Compared) -> tuple[bool, float]:

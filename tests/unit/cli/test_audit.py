@@ -76,7 +76,7 @@ def test_rates_given_by_class_or_with_a_prior(run, suspects: Path) -> None:
     more = ("--set", "noise_rate=learn per class", "--set", "noise_prior=1,9")
     code, said, _ = run(*words, *more)
     assert code == 0
-    assert "% of those recorded 'no' (learned; 90 % interval" in said
+    assert "% of those that are 'no' (learned; 90 % interval" in said
 
 
 def test_rows_keep_their_numbers_when_others_are_dropped(run, tmp_path: Path) -> None:

@@ -28,11 +28,9 @@ def log_likelihood(is_wrong: np.ndarray, rates: np.ndarray, n_classes: int) -> n
 
 def test_known_rates_row_by_row() -> None:
     is_wrong, n = patterns(7), 7
-    rates = np.array([0.1, 0.3, 0.6])
     of_rows = np.linspace(0.05, 0.6, n)
     for noise, row in (
         (fixed_rate(0.2, n, 3), np.full(n, 0.2)),
-        (class_rates(rates, LABELS), rates[LABELS]),
         (row_rates(of_rows, 3), of_rows),
     ):
         expected = log_likelihood(is_wrong, row, 3)
@@ -89,19 +87,19 @@ def test_common_rates() -> None:
 
 
 def test_errors_by_group() -> None:
-    noise = learned_class_rates((1.0, 1.0), LABELS, 4)
+    noise = learned_class_rates((1.0, 1.0), np.array([0, 1, 1, 1, 0, 1, 1]))
     is_wrong = np.array([[True, True, False, True, True, False, True], [False] * 7])
-    np.testing.assert_array_equal(noise.errors_by_group(is_wrong), [[2, 1, 2, 0], [0, 0, 0, 0]])
-    np.testing.assert_array_equal(noise.sizes, [2, 2, 3, 0])
+    np.testing.assert_array_equal(noise.errors_by_group(is_wrong), [[2, 3], [0, 0]])
+    np.testing.assert_array_equal(noise.sizes, [2, 5])
     assert fixed_rate(0.1, 7).errors_by_group(is_wrong[0]).shape == (1,)
 
 
-def test_a_class_without_rows_changes_nothing() -> None:
-    three = learned_class_rates((1.0, 2.0), np.zeros(4, np.int64), 3)
-    assert three.cost(patterns(4)) == pytest.approx(
-        learned_rate((1.0, 2.0), 4, 3).cost(patterns(4))
-    )
-    assert three.log_no_errors == pytest.approx(learned_rate((1.0, 2.0), 4, 3).log_no_errors)
+def test_one_row_tells_nothing_of_how_rates_differ() -> None:
+    """It is of one true class, whose rate has the prior of a common one."""
+    for labels in ([0], [1]):
+        one, two = learned_rate((1.0, 2.0), 1), learned_class_rates((1.0, 2.0), np.array(labels))
+        assert two.cost(patterns(1)) == pytest.approx(one.cost(patterns(1)))
+        assert two.log_no_errors == pytest.approx(one.log_no_errors)
 
 
 @pytest.mark.parametrize("n", [1, 50, 100_000])
@@ -121,7 +119,8 @@ def test_known_rates_are_given_back() -> None:
     np.testing.assert_array_equal(fixed_rate(0.2, 9).expected_rates(errors), [[0.2], [0.2]])
     np.testing.assert_array_equal(fixed_rate(0.2, 9).draw_rates(rng, errors), [[0.2], [0.2]])
     per_class = class_rates(np.array([0.1, 0.3]), np.array([0, 1, 1]))
-    np.testing.assert_array_equal(per_class.expected_rates(np.array([1, 0])), [0.1, 0.3])
+    np.testing.assert_array_equal(per_class.expected_rates(np.array([1])), [0.1, 0.3])
+    np.testing.assert_array_equal(per_class.draw_rates(rng, errors), [[0.1, 0.3], [0.1, 0.3]])
     per_row = row_rates(np.array([0.0, 0.1, 0.2]))
     np.testing.assert_allclose(per_row.expected_rates(np.array([1])), [0.1])
 

@@ -78,7 +78,7 @@ def test_the_rate_is_learned_or_given():
     assert "interval" not in given.text[0]
     assert "posterior mean" not in given.figures[0].svg
     by_class = _keyed(audited(noise_rate="learn per class"))["noise"]
-    assert "of rows recorded “no” (90" in by_class.text[0]
+    assert "of the rows that are “no” (90" in by_class.text[0]
 
 
 def test_models_that_were_compared_come_with_their_shares():

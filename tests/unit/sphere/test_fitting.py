@@ -74,7 +74,7 @@ def test_coefficients_give_the_values_that_were_drawn() -> None:
     ("noise", "n_rates", "is_monitored"),
     [
         (fixed_rate(0.2, 30), 1, False),
-        (learned_class_rates((1.0, 1.0), LABELS, 2), 2, True),
+        (learned_class_rates((1.0, 1.0), LABELS), 2, True),
         (row_rates(np.linspace(0.05, 0.4, 30)), 1, False),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 
-from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.ladder import Ladder, measure_errors
-from support.sphere_cases import noisy_rows
+from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_class_rates, row_rates
+from mercer.sphere.ladder import Ladder, OutOfTimeError, measure_errors, measure_noise
+from support.sphere_cases import noisy_gram, noisy_rows, pattern_posterior, signed
 
 L = noisy_rows(25, 4, 0.1)
 SHORT = Ladder(10, 30)
@@ -47,3 +50,32 @@ def test_rows_that_are_zero_are_always_wrong() -> None:
         fixed_rate(0.2, 25)
     )
     assert value == pytest.approx(expected + 3.0 * np.log(0.2), abs=1.0 + 5.0 * error)
+
+
+def evidence_z(noise: LabelNoise) -> float:
+    """Standard errors between the ladder's evidence and that of enumerated patterns."""
+    G, y = noisy_gram(5)
+    rows = np.linalg.cholesky(G) * y[:, np.newaxis]
+    exact = pattern_posterior(signed(G, y), learned_class_rates((1.0, 3.0), (y > 0) * 1))[1]
+    value, error = measure_noise(np.random.default_rng(4), rows, noise, Ladder(20, 1000))
+    assert error < 0.05
+    return abs(value - exact) / error
+
+
+def test_evidence_of_rates_by_class() -> None:
+    """Within five standard errors; of rates of the recorded class far from it."""
+    labels = (noisy_gram(5)[1] > 0.0).astype(np.int64)
+    assert evidence_z(learned_class_rates((1.0, 3.0), labels)) < 5.0
+    assert evidence_z(row_rates(np.array([0.1, 0.3])[labels])) > 10.0
+
+
+def test_a_run_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that ticks at every sweep: with ten of them there is a law, with fewer an error."""
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    law = measure_errors(np.random.default_rng(1), L, Ladder(10, 160), 45.5)
+    assert np.isfinite(law.log_evidence(fixed_rate(0.2, 25))[0])
+    assert next(ticks) == 47
+    for deadline in (50.5, 70.5):
+        with pytest.raises(OutOfTimeError):
+            measure_errors(np.random.default_rng(1), L, Ladder(10, 150), deadline)

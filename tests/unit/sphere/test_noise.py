@@ -34,7 +34,7 @@ def same(one, two) -> bool:
     ("rate", "expected"),
     [
         ("learn", learned_rate((1.0, 3.0), 5)),
-        ("learn per class", learned_class_rates((1.0, 3.0), LABELS, 2)),
+        ("learn per class", learned_class_rates((1.0, 3.0), LABELS)),
         (0.2, fixed_rate(0.2, 5)),
         (np.float32(0.25), fixed_rate(0.25, 5)),
         (np.array(0.2), fixed_rate(0.2, 5)),
@@ -51,13 +51,32 @@ def test_costs_of_three_classes() -> None:
     """Rates up to 2/3; labels of any type."""
     assert same(check_noise(0.6, (1, 1)).costs(THREE, NAMES), fixed_rate(0.6, 5, 3))
     rates = check_noise({np.int64(9): 0.6, 3: 0.1, 5: 0.0}, (1, 1)).costs(THREE, NAMES)
-    assert same(rates, class_rates(np.array([0.1, 0.0, 0.6]), THREE))
+    np.testing.assert_allclose(rates.matrix, [[0.9, 0.05, 0.05], [0, 1, 0], [0.3, 0.3, 0.4]])
+    assert rates.prior is None
+    of_classes = check_noise("learn per class", (2.0, 5.0)).costs(THREE, NAMES)
+    np.testing.assert_array_equal(of_classes.prior, [[5, 1, 1], [1, 5, 1], [1, 1, 5]])
     learned = check_noise("learn", (2.0, 5.0)).costs(THREE, NAMES)
     assert same(learned, learned_rate((2.0, 5.0), 5, 3))
     with pytest.raises(UsageError, match=r"in \[0, 0\.6667\]; got 0\.7"):
         check_noise(0.7, (1, 1)).costs(THREE, NAMES)
     with pytest.raises(UsageError, match=r"in \[0, 0\.5\]; got 0\.6"):
         check_noise(0.6, (1, 1)).costs(LABELS, CLASSES)
+
+
+def test_a_matrix_of_classes() -> None:
+    """Rows are true classes; of two classes its rates are what a dict has."""
+    matrix = [[0.9, 0.1], [0.3, 0.7]]
+    two = check_noise(matrix, (1, 1)).costs(LABELS, CLASSES)
+    np.testing.assert_allclose(
+        two.row_cost, class_rates(np.array([0.1, 0.3]), LABELS).row_cost, rtol=1e-12
+    )
+    matrix = [[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.2, 0.2, 0.6]]
+    np.testing.assert_array_equal(check_noise(matrix, (1, 1)).costs(THREE, NAMES).matrix, matrix)
+    for wrong in ([[0.9, 0.2], [0.3, 0.7]], [[0.4, 0.6], [0.3, 0.7]], [[1.0, 0.0], [0.5, 0.6]]):
+        with pytest.raises(UsageError, match="rows that sum to 1, the diagonal the largest"):
+            check_noise(wrong, (1, 1)).costs(LABELS, CLASSES)
+    with pytest.raises(UsageError, match=r"each of the 3 classes; got shape \(2, 2\)"):
+        check_noise([[0.9, 0.1], [0.3, 0.7]], (1, 1)).costs(THREE, NAMES)
 
 
 def test_models_are_compared_under_a_common_rate_of_two_classes() -> None:

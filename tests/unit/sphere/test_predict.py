@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from mercer.likelihoods.label_noise import confusion_of_rates
 from mercer.sphere.predict import (
     class_probability,
     entropy_bits,
@@ -80,12 +81,23 @@ def test_recorded_probability_of_one_rate() -> None:
 
 
 def test_recorded_probability_of_rates_by_class() -> None:
-    """Two classes, the second never recorded in error: a second is recorded as such, or is lost."""
+    """Of true classes: a first is recorded as a second at a rate of .2, a second never wrong."""
     v = np.array([[[1.0, 0.0], [0.0, 1.0]]])
     p = recorded_probability(v, np.array([[0.2, 0.0]]))
-    # A true first: 0.8 for "first", 0 for "second"; a true second: 0.2 for "first", 1 for "second".
-    np.testing.assert_allclose(p[0, :, 0], [1.0, 0.0])
-    np.testing.assert_allclose(p[0, :, 1], [0.2 / 1.2, 1.0 / 1.2])
+    np.testing.assert_allclose(p[0, :, 0], [0.8, 0.2])
+    np.testing.assert_allclose(p[0, :, 1], [0.0, 1.0])
+
+
+def test_recorded_probability_of_a_matrix() -> None:
+    """Rates by class are the matrix whose wrong labels are all other classes alike."""
+    v = RNG.dirichlet(np.ones(3), (4, 5)).transpose(0, 2, 1)
+    rates = RNG.uniform(0.0, 0.6, (4, 3))
+    matrices = np.stack([confusion_of_rates(row) for row in rates])
+    p = recorded_probability(v, matrices)
+    np.testing.assert_allclose(p, recorded_probability(v, rates))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    one = recorded_probability(np.array([[[0.0], [1.0], [0.0]]]), matrices[:1])
+    np.testing.assert_allclose(one[0, :, 0], matrices[0, 1])
 
 
 def test_finite_log_score() -> None:

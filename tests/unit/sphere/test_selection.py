@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
 import pytest
 
 from mercer.kernels.names import kernel_named
-from mercer.likelihoods.label_noise import LabelNoise, learned_rate
+from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates, learned_rate
 from mercer.sphere import selection
 from mercer.sphere.covariance import fit_covariance
 from mercer.sphere.finite import FiniteFeatures
 from mercer.sphere.ladder import Ladder
-from mercer.sphere.selection import Candidate, Compared, compare, shares
+from mercer.sphere.selection import (
+    Candidate,
+    Compared,
+    compare,
+    evidence_of_noise,
+    is_by_class_better,
+    shares,
+    under_rates_by_class,
+)
 from mercer.sphere.space import FeatureSpace, KernelSpace
 
 RNG = np.random.default_rng(1)
@@ -62,7 +71,7 @@ def test_one_candidate_has_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         selection,
         "measure_errors",
-        lambda rng, L, ladder: ladders.append(ladder) or measure(rng, L, ladder),
+        lambda rng, L, ladder, end: ladders.append(ladder) or measure(rng, L, ladder, end),
     )
     (one,) = compare([LINEAR], RING, noise_of, 7)
     assert ladders == [Ladder(10, 40)]
@@ -102,20 +111,73 @@ def test_many_rows_begin_with_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         selection,
         "measure_errors",
-        lambda rng, L, ladder: sizes.append(len(L)) or measure(rng, L, ladder),
+        lambda rng, L, ladder, end: sizes.append(len(L)) or measure(rng, L, ladder, end),
     )
     compare([rbf(1.5), rbf(1.4)], RING, noise_of, 7)
     assert sizes == [20, 20, N, N, N, N]
 
 
-def test_after_the_deadline_one_run_is_left() -> None:
-    compared = compare([rbf(1.5), rbf(1.4), rbf(1.6)], RING, noise_of, 7, time.monotonic() - 1.0)
-    assert [one.is_final for one in compared] == [True, False, False]
-    assert shares(compared)[0] == 1.0
+CANDIDATES = [rbf(1.5), rbf(1.4), rbf(1.6)]
 
 
-def made(log_evidence: float, *, is_final: bool = True) -> Compared:
-    return Compared(LINEAR, log_evidence, 0.1, N, is_final, None)
+def test_after_the_deadline_nothing_is_measured() -> None:
+    assert compare(CANDIDATES, RING, noise_of, 7, time.monotonic() - 1.0) == ()
+
+
+@pytest.mark.parametrize(("n_sweeps", "n_measured"), [(20, 0), (30, 1), (68, 2), (104, 3)])
+def test_every_sweep_looks_at_the_clock(
+    monkeypatch: pytest.MonkeyPatch, n_sweeps: int, n_measured: int
+) -> None:
+    """A clock that ticks whenever it is looked at; the middle of the candidates comes first."""
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    compared = compare(CANDIDATES, RING, noise_of, 7, float(n_sweeps))
+    assert len(compared) == n_measured
+    assert not any(one.is_final for one in compared)
+    if n_measured > 0:
+        assert 1.4 in [one.candidate.lengthscale for one in compared]
+        np.testing.assert_array_equal(shares(compared), np.arange(n_measured) == 0)
+    assert next(ticks) < n_sweeps + 8  # of what is left each is asked for once
+
+
+def made(log_evidence: float, *, is_final: bool = True, by_class: float | None = None) -> Compared:
+    pair = None if by_class is None else (by_class, 0.2)
+    return Compared(LINEAR, log_evidence, 0.1, N, is_final, None, pair)
+
+
+def test_one_rate_or_one_for_each_class() -> None:
+    """All candidates together; a rate more must be worth a nat."""
+    clear = [made(-10.0, by_class=-12.0), made(-11.0, by_class=-8.0), made(-20.0, is_final=False)]
+    assert is_by_class_better(clear)
+    assert not is_by_class_better([made(-10.0, by_class=-9.5)])
+    assert not is_by_class_better([made(-10.0)])
+    assert evidence_of_noise([made(-10.0)]) is None
+    assert evidence_of_noise([made(-10.0, by_class=-9.5)]) == (-10.0, -9.5)
+    first, second, dropped = under_rates_by_class(clear)
+    assert (first.log_evidence, first.standard_error) == (-8.0, 0.2)
+    assert second.log_evidence == -12.0
+    assert not dropped.is_final
+    # A candidate that was not measured under them has no share.
+    cut = under_rates_by_class([made(-10.0, by_class=-12.0), made(-9.0)])
+    np.testing.assert_array_equal(shares(cut), [1.0, 0.0])
+
+
+def test_labels_of_one_class_that_are_often_wrong() -> None:
+    """Two in five of the outside recorded as inside, or a fifth of both: evidence tells which."""
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-2.0, 2.0, (150, 2))
+    ring = ((rows**2).sum(axis=1) > 2.0).astype(np.int64)
+    covariance = fit_covariance(kernel_named("rbf"), 1.5, rows, 1.0)
+    one = Candidate("rbf", 1.5, 0.0, KernelSpace(covariance, rows, 0.0))
+    gain = []
+    for rates in ((0.0, 0.4), (0.2, 0.2)):
+        labels = np.where(rng.random(150) < np.array(rates)[ring], 1 - ring, ring)
+        noise = learned_class_rates((1.0, 1.0), labels)
+        evidence = evidence_of_noise(compare([one], labels, noise_of, 7, by_class=noise))
+        assert evidence is not None
+        gain.append(evidence[1] - evidence[0])
+    assert gain[0] > 5.0
+    assert gain[1] < 3.0
 
 
 def test_shares_are_posterior_probabilities() -> None:

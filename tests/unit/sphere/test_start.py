@@ -53,7 +53,7 @@ def test_only_rows_that_must_be_right_count() -> None:
     assert isinstance(by_row, SeparatingStart)
     assert (L[[0, 2]] @ by_row.direction > 0.0).all()
     labels = np.array([1, 0, 1])
-    by_class = make_start(SphereModel(L, class_rates(np.array([0.3, 0.0]), labels)))
+    by_class = make_start(SphereModel(L, class_rates(np.array([0.0, 0.3]), labels)))
     assert (L[[0, 2]] @ by_class.direction > 0.0).all()
 
 

@@ -35,16 +35,18 @@ def noise_json(estimator: Any) -> dict[str, Any]:
 
 
 def noise_words(estimator: Any) -> str:
-    """Say the noise rate, learned or given."""
+    """Say the noise rate, learned or given, and why it is one or one for each class."""
     found = noise_json(estimator)
     is_learned = found["is_learned"]
+    why = "".join(f"; {note}" for note in estimator.notes_ if note.startswith("noise by evidence"))
     if "by_class" not in found:
-        return f"{_share(found)} of the labels are wrong ({_how(found, is_learned=is_learned)})"
+        how = _how(found, is_learned=is_learned)
+        return f"{_share(found)} of the labels are wrong ({how}){why}"
     parts = (
-        f"{_share(rate)} of those recorded {quoted(name)} ({_how(rate, is_learned=is_learned)})"
+        f"{_share(rate)} of those that are {quoted(name)} ({_how(rate, is_learned=is_learned)})"
         for name, rate in found["by_class"].items()
     )
-    return f"wrong are {', '.join(parts)}"
+    return f"recorded wrong are {', '.join(parts)}{why}"
 
 
 def _share(rate: Mapping[str, float]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.numerics.compilation import compiled
+from mercer.sphere.compiled import cost_of_error
 
 __all__ = [
     "NO_CROSSING",
@@ -204,9 +205,9 @@ def _cross(k, is_upward, row_cost, step, errors):
     Without branches: which way a row crosses cannot be predicted.
     """
     sign = 1 - 2 * is_upward
-    e = errors[k] - is_upward
-    errors[k] = e + 1 - is_upward
-    cost = step[k, e]
+    errors[k] -= is_upward
+    cost = cost_of_error(step, k, errors)
+    errors[k] += 1 - is_upward
     n_impossible = np.int64(cost >= IMPOSSIBLE) + np.int64(row_cost >= IMPOSSIBLE)
     cost = (cost if cost < IMPOSSIBLE else 0.0) + (row_cost if row_cost < IMPOSSIBLE else 0.0)
     return sign * cost, sign * n_impossible
@@ -219,7 +220,7 @@ def arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, e
     Errors that cannot be are counted and not added, so that rounding does not see them.
     """
     n, n_arcs = order.shape[0], n_live + 1
-    by_group = np.zeros(step.shape[0], np.int64)
+    by_group = np.zeros(2 if step.ndim == 3 else step.shape[0], np.int64)
     for i in range(n):
         by_group[group[i]] += tangent[i] > 0.0
     for k in range(n_live, n):
@@ -311,8 +312,11 @@ def circle_arcs(
         n_live = n - crossing_angles(f, f, 2.0, 1.0, tangent, angles)
         angles[angles < NO_CROSSING] = _HALF_PI
     order_angles(angles, order, ordered)
-    if is_common:
-        common_masses(ordered, order, tangent, n_live, step[0], masses, errors)
+    if step.ndim == 2:
+        if is_common:
+            common_masses(ordered, order, tangent, n_live, step[0], masses, errors)
+        else:
+            arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, errors)
     else:
         arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, errors)
     return n_live, share, scale

@@ -3,7 +3,8 @@
 A point has one row [f_c; x_c] for each class: latent values f_c = H' x_c at n data rows, and r
 coordinates x_c ~ N(0, I) along orthonormal directions, H = directions' L'. A data row with label y
 is right if f_y is larger than all others there: a tie is an error. Costs of errors are those of
-`mercer.likelihoods.label_noise.LabelNoise`.
+`mercer.likelihoods.label_noise.LabelNoise`; a ``step`` of three axes, (1, C, C), has instead in
+step[0, c, y] the cost of a row labelled y that class c wins, and ``row_cost`` does not count.
 """
 
 from __future__ import annotations
@@ -61,6 +62,21 @@ def _count_errors(gap, side, group, errors):
     for i in range(gap.shape[0]):
         if side[i] == 0 or (gap[i] <= 0.0 if side[i] > 0 else gap[i] >= 0.0):
             errors[group[i]] += 1
+
+
+@compiled(nogil=True)
+def _price(point, labels, c, penalty, side, cost):
+    """Replace ``side`` by whether a row is cheaper once class c wins it, at its change of cost."""
+    for i in range(labels.shape[0]):
+        best, rival = -np.inf, 0
+        for other in range(point.shape[0]):
+            if other != c and point[other, i] > best:
+                best, rival = point[other, i], other
+        own, its = penalty[c, labels[i]], penalty[rival, labels[i]]
+        cost[i] = abs(own - its)
+        if (own >= IMPOSSIBLE) != (its >= IMPOSSIBLE):
+            cost[i] = IMPOSSIBLE
+        side[i] = 1 if own < its else (-1 if own > its else 0)
 
 
 @compiled(nogil=True)
@@ -260,13 +276,18 @@ def sweep_class(rng, point, c, order, H, widths, labels, group, step, row_cost, 
     n = labels.shape[0]
     gap, side, floats, rows, marks = scratch
     rivals(point, labels, c, gap, side)
+    if step.ndim == 3:
+        costs, of_rows = np.zeros((1, n + 1)), np.empty(n)
+        _price(point, labels, c, step[0], side, of_rows)
+    else:
+        costs, of_rows = step, row_cost
     _count_errors(gap, side, group, errors)
     f, x, n_breakpoints = point[c, :n], point[c, n:], 0
     for i in range(n):
         f[i] -= gap[i]  # the best of the others
     for k in order:
         x[k], m = line_move(
-            rng, x[k], widths[k], gap, H[k], side, group, step, row_cost, errors, floats, rows,
+            rng, x[k], widths[k], gap, H[k], side, group, costs, of_rows, errors, floats, rows,
             marks,
         )  # fmt: skip
         n_breakpoints += m
@@ -338,18 +359,19 @@ def cycles(
     )  # fmt: skip
     classes, order, counts = np.arange(n_classes), np.arange(H.shape[0]), np.zeros(5, np.int64)
     for b in range(durations.shape[0]):
-        if velocities.shape[0] > 0:
-            end = point.copy()
-            n_events, n_reflections, is_whole = trajectory(
-                gram, rows, products, labels, end, velocities[b], group, step, row_cost,
-                durations[b], max_events,
-            )  # fmt: skip
-            counts[0] += is_whole
-            counts[1] += n_events
-            counts[2] += n_reflections
-            if is_whole:
-                x = end[:, n:].copy()
-                point[:, :n], point[:, n:] = np.dot(x, H), x
+        if step.ndim == 2:  # noqa: SIM102 - the inner lines do not compile for three axes
+            if velocities.shape[0] > 0:
+                end = point.copy()
+                n_events, n_reflections, is_whole = trajectory(
+                    gram, rows, products, labels, end, velocities[b], group, step, row_cost,
+                    durations[b], max_events,
+                )  # fmt: skip
+                counts[0] += is_whole
+                counts[1] += n_events
+                counts[2] += n_reflections
+                if is_whole:
+                    x = end[:, n:].copy()
+                    point[:, :n], point[:, n:] = np.dot(x, H), x
         if n_lines > 0:
             _shuffle(rng, classes)
             for c in classes:

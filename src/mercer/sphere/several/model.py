@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.likelihoods.label_noise import LabelNoise
+from mercer.likelihoods.label_noise import Confusion, LabelNoise
 
 __all__ = ["SeveralModel"]
 
@@ -28,13 +28,13 @@ class SeveralModel:
         Rows of the feature space.
     labels : ndarray of shape (n,), int64
         0..C-1.
-    noise : LabelNoise
+    noise : LabelNoise or Confusion
         Of C classes.
     """
 
     L: Array
     labels: NDArray[np.int64]
-    noise: LabelNoise
+    noise: LabelNoise | Confusion
 
     @property
     def n_rows(self) -> int:
@@ -90,4 +90,6 @@ class SeveralModel:
 
     def log_likelihood(self, f: Array) -> Array:
         """Log probability of the labels at latent values of shape (..., C, n), in nats."""
+        if isinstance(self.noise, Confusion):
+            return self.noise.log_likelihood(f.argmax(axis=-2))
         return np.asarray(self.noise.log_no_errors - self.noise.cost(self.is_wrong(f)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.likelihoods.label_noise import Confusion
 from mercer.sphere.several.compiled import cycles
 from mercer.sphere.several.model import SeveralModel
 
@@ -69,9 +70,14 @@ class SeveralMoves:
     rows: Array = field(repr=False)
 
     def apply(
-        self, rng: np.random.Generator, model: SeveralModel, g: Array, n_cycles: int
+        self,
+        rng: np.random.Generator,
+        model: SeveralModel,
+        g: Array,
+        n_cycles: int,
+        matrix: Array | None = None,
     ) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Take cycles of moves from g (C, r).
+        """Take cycles of moves from g (C, r), at a confusion matrix (C, C) where there is one.
 
         Returns
         -------
@@ -79,7 +85,8 @@ class SeveralMoves:
         counts : ndarray of int64
             Whole trajectories, events, reflections, breakpoints, angles tried.
         """
-        (n_classes, r), n, noise = g.shape, model.n_rows, model.noise
+        (n_classes, r), n = g.shape, model.n_rows
+        group, step, row_cost = _costs(model, matrix)
         n_hmc, n_turns = (n_cycles * (name in self.names) for name in ("hmc", "ellipse"))
         Z = rng.standard_normal((1 + n_hmc + n_turns, n_classes, r))
         Z[0] = g @ self.directions
@@ -88,15 +95,27 @@ class SeveralMoves:
         counts = cycles(
             rng, points[0], points[1 : 1 + n_hmc], points[1 + n_hmc :], durations,
             _MAX_EVENTS_A_WALL * (n_classes - 1) * n, *_tables(model, bool(n_hmc)), self.rows,
-            self.H, self.widths, _n_lines(self.names, r), model.labels, noise.group, noise.step,
-            noise.row_cost,
+            self.H, self.widths, _n_lines(self.names, r), model.labels, group, step, row_cost,
         )  # fmt: skip
         return points[0, :, :n], points[0, :, n:] @ self.directions.T, counts
 
 
 def default_moves(model: SeveralModel) -> tuple[str, ...]:
-    """All moves, without trajectories where their table of pairs of rows would be too large."""
-    return MOVES if model.n_rows <= _MOST_ROWS else ("lines", "ellipse")
+    """All moves, without trajectories where their table of pairs of rows would be too large.
+
+    Or where costs depend on which class wins a row: trajectories know whether it is right only.
+    """
+    is_slow = model.n_rows > _MOST_ROWS or isinstance(model.noise, Confusion)
+    return ("lines", "ellipse") if is_slow else MOVES
+
+
+def _costs(model: SeveralModel, matrix: Array | None) -> tuple[NDArray[np.int64], Array, Array]:
+    """Group, step and row_cost of the compiled loops."""
+    noise = model.noise
+    if isinstance(noise, Confusion):
+        penalty = noise.penalty(noise.matrix if matrix is None else matrix)
+        return np.zeros(model.n_rows, np.int64), penalty[np.newaxis], np.zeros(model.n_rows)
+    return noise.group, noise.step, noise.row_cost
 
 
 def cycles_a_step(model: SeveralModel, names: tuple[str, ...] = MOVES) -> int:

@@ -1,7 +1,8 @@
 """A sampler of several classes under label noise, in the Gaussian lift.
 
 **Target.** `mercer.sphere.several.model.SeveralModel`: g_c ~ N(0, I_r) for C classes, times the
-likelihood of the labels, eq. (2) of Graepel & Herbrich with C classes.
+likelihood of the labels, eq. (2) of Graepel & Herbrich with C classes; with it, where rates are by
+class and learned, the confusion matrix.
 
 **One step**: a number of cycles. Each has the moves, all exact, without rejection or step size:
 
@@ -14,6 +15,9 @@ likelihood of the labels, eq. (2) of Graepel & Herbrich with C classes.
 3. ``ellipse``: the mean over classes and the length of the contrasts are drawn anew, since the
    labels depend on neither; then the contrasts turn together towards one more draw from the prior,
    by elliptical slice sampling.
+
+Where the confusion matrix is learned it is drawn anew after the cycles, given the classes; there
+are no trajectories then.
 
 **Symbols** (paper -> code): w -> the contrasts of g over their length, m -> n, q -> in ``noise``.
 
@@ -37,6 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.likelihoods.label_noise import Confusion
 from mercer.sampling.sampler import Sampler
 from mercer.sphere.several.model import SeveralModel
 from mercer.sphere.several.moves import SeveralMoves
@@ -51,9 +56,10 @@ _FIRST_STEPS = 2
 
 @dataclass(frozen=True)
 class SeveralState:
-    """C classifiers: ``point`` is [f_c; g_c] for each class, (C, n + r)."""
+    """C classifiers: ``point`` is [f_c; g_c] for each class, (C, n + r); the confusion matrix."""
 
     point: Array
+    matrix: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,9 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
 
     def init(self, rng: np.random.Generator) -> SeveralState:
         """Draw a start and take a few steps from it."""
-        state = SeveralState(self.model.point(self.start(rng)))
+        noise = self.model.noise
+        matrix = noise.matrix if isinstance(noise, Confusion) else None
+        state = SeveralState(self.model.point(self.start(rng)), matrix)
         for _ in range(_FIRST_STEPS):
             state, _ = self.step(rng, state)
         return state
@@ -102,7 +110,10 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
     ) -> tuple[SeveralState, SeveralInfo]:
         """Take ``n_cycles`` cycles of moves."""
         g = state.point[:, self.model.n_rows :]
-        f, g, counts = self.moves.apply(rng, self.model, g, self.n_cycles)
+        noise, matrix = self.model.noise, state.matrix
+        f, g, counts = self.moves.apply(rng, self.model, g, self.n_cycles, matrix)
+        if isinstance(noise, Confusion) and matrix is not None:
+            matrix = noise.draw(rng, f.argmax(axis=0), matrix)
         n_whole, n_events, n_reflections, n_breakpoints, n_trials = (int(k) for k in counts)
         info = SeveralInfo(
             n_whole / self.n_cycles if "hmc" in self.moves.names else 1.0,
@@ -112,9 +123,10 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
             n_breakpoints,
             n_trials,
         )
-        return SeveralState(np.concatenate([f, g], axis=1)), info
+        return SeveralState(np.concatenate([f, g], axis=1), matrix), info
 
     def record(self, state: SeveralState) -> Mapping[str, NDArray[Any]]:
-        """Return what the recorder makes of the classifiers."""
+        """Return what the recorder makes of the classifiers, and the confusion matrix."""
         n = self.model.n_rows
-        return self.recorder(state.point[:, n:], state.point[:, :n])
+        recorded = self.recorder(state.point[:, n:], state.point[:, :n])
+        return recorded if state.matrix is None else {**recorded, "confusion": state.matrix}

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from mercer.errors import DataError, RowsError
+from mercer.likelihoods.label_noise import Confusion
 from mercer.sphere.several.compiled import perceptron
 from mercer.sphere.several.model import SeveralModel
 from mercer.sphere.start import REMEDY
@@ -60,8 +61,27 @@ def make_several_start(model: SeveralModel) -> PriorStart | SeparatingStart:
     rows = np.flatnonzero(model.must_be_right)
     if len(rows) == 0:
         return PriorStart(model.n_classes, model.rank)
-    functions = separating_functions(model.L[rows], model.labels[rows], model.n_classes, rows)
+    try:
+        functions = separating_functions(model.L[rows], model.labels[rows], model.n_classes, rows)
+    except DataError:
+        other = _one_class_for_all(model, rows)
+        if other is None:
+            raise
+        functions = other
     return SeparatingStart(functions)
+
+
+def _one_class_for_all(model: SeveralModel, rows: NDArray[np.int64]) -> Array | None:
+    """Functions by which all rows belong to one class that may be recorded as any, if it can be."""
+    if not isinstance(model.noise, Confusion):
+        return None
+    for c in np.flatnonzero((model.noise.matrix > 0.0).all(axis=1)):
+        try:
+            labels = np.full(len(rows), c)
+            return separating_functions(model.L[rows], labels, model.n_classes, rows)
+        except DataError:
+            continue
+    return None
 
 
 def separating_functions(

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from mercer.errors import DataError
-from mercer.likelihoods.label_noise import class_rates, fixed_rate, row_rates
+from mercer.likelihoods.label_noise import Confusion, fixed_rate, row_rates
 from mercer.sphere.several import start
 from mercer.sphere.several.model import SeveralModel
 from mercer.sphere.several.start import (
@@ -65,10 +65,23 @@ def test_only_rows_that_must_be_right_are_asked_for() -> None:
     is_wrong = mixed.is_wrong(g @ model.L.T)
     assert not is_wrong[rates == 0.0].any()
     by_class = SeveralModel(
-        model.L, free.labels, class_rates(np.array([0.0, 0.1, 0.2]), free.labels)
-    )
+        model.L, free.labels, Confusion(free.labels, np.eye(3) * 0.8 + np.array([[0, 0.1, 0.1],
+                                        [0.2, 0, 0], [0.2, 0, 0]]))
+    )  # fmt: skip
     g = make_several_start(by_class)(np.random.default_rng(1))
-    assert not by_class.is_wrong(g @ model.L.T)[free.labels == 0].any()
+    assert not by_class.is_wrong(g @ model.L.T)[free.labels != 0].any()
+
+
+def test_where_no_classifier_separates_one_class_may_explain_all() -> None:
+    """Class 0 may be recorded as any other, so that all rows may be of it."""
+    L = np.array([[1.0], [2.0], [3.0], [1.0]])
+    matrix = np.array([[0.6, 0.2, 0.2], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    labels = np.array([0, 1, 0, 2])
+    model = SeveralModel(L, labels, Confusion(labels, matrix))
+    g = make_several_start(model)(np.random.default_rng(1))
+    np.testing.assert_array_equal((g @ L.T).argmax(axis=0), 0)
+    with pytest.raises(DataError, match="equal inputs and different labels"):
+        make_several_start(SeveralModel(L, labels, Confusion(labels, np.eye(3))))
 
 
 def test_two_equal_rows_with_different_labels_are_named() -> None:

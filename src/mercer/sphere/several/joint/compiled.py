@@ -267,6 +267,23 @@ def _errors_at(leads, turns, cosine, sine, group, row_cost, errors, least):
 
 
 @compiled(nogil=True)
+def _penalties_at(leads, turns, cosine, sine, labels, penalty, least, slot):
+    """Sum of penalty[c, y] over rows at a turned point, c the class that the row is said to be."""
+    least[:] = np.inf
+    for s in range(leads.shape[0]):
+        for i in range(least.shape[0]):
+            lead = cosine * leads[s, i] + sine * turns[s, i]
+            if lead < least[i]:
+                least[i], slot[i] = lead, s
+    total = 0.0
+    for i in range(least.shape[0]):
+        label = labels[i]
+        other = slot[i] if slot[i] < label else slot[i] + 1
+        total += penalty[label if least[i] > 0.0 else other, label]
+    return total
+
+
+@compiled(nogil=True)
 def _change_of_cost(step, old, new):
     """Cost of the new errors by group, against that of the old."""
     change = 0.0
@@ -302,14 +319,22 @@ def joint_move(rng, point, velocity, labels, group, step, row_cost):
         np.zeros(step.shape[0], np.int64),
         np.empty(n),
     )
-    total = _errors_at(leads, turns, 1.0, 0.0, group, row_cost, errors, least)
+    slot = np.zeros(n, np.int64)
+    if step.ndim == 3:
+        total = _penalties_at(leads, turns, 1.0, 0.0, labels, step[0], least, slot)
+    else:
+        total = _errors_at(leads, turns, 1.0, 0.0, group, row_cost, errors, least)
     limit = rng.standard_exponential()  # the cost may rise by this: the slice is drawn
     angle = 2.0 * math.pi * rng.random()
     low, high, n_trials = angle - 2.0 * math.pi, angle, 1
     while True:
         cosine, sine = math.cos(angle), math.sin(angle)
-        other = _errors_at(leads, turns, cosine, sine, group, row_cost, new, least)
-        if _change_of_cost(step, errors, new) + other - total <= limit:
+        if step.ndim == 3:
+            rise = _penalties_at(leads, turns, cosine, sine, labels, step[0], least, slot) - total
+        else:
+            other = _errors_at(leads, turns, cosine, sine, group, row_cost, new, least)
+            rise = _change_of_cost(step, errors, new) + other - total
+        if rise <= limit:
             break
         if n_trials == _MAX_TRIALS:
             cosine, sine = 1.0, 0.0
