@@ -116,7 +116,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     said = dict.fromkeys(note for run in runs for note in run.notes)
     p = label_proba(draws, models[0].space, problem.labels, problem.noise.n_classes)
     return FittedSphere(
-        draws, p, diagnose(draws, lengths), (*choice.notes, *said), choice.compared, tuple(models)
+        draws, p, diagnose(draws, lengths), (*said, *choice.notes), choice.compared, tuple(models)
     )  # fmt: skip
 
 

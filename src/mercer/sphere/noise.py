@@ -63,7 +63,7 @@ class NoiseArgument:
                 return class_rates(rates, labels)
             return Confusion(labels, confusion_of_rates(rates))
         rates = np.asarray(self.rate, dtype=np.float64)
-        if rates.ndim == 2:
+        if rates.ndim == 2 and rates.shape[0] == rates.shape[1]:
             _check_matrix(rates, n_classes)
             if n_classes == 2:
                 return class_rates(1.0 - rates.diagonal(), labels)
