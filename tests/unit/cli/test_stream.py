@@ -431,7 +431,12 @@ REFUSED = {
     "D1-blank": ("\n\n", COMMON, 3, "found 0 sample(s)"),
     "D1-header-only": ("a,y\n", COMMON, 3, "found 0 sample(s)"),
     "D1-no-inputs": ("y\n1\n", COMMON, 3, "--lags"),
-    "D4-dates": ("d,y\n" + "2024-01-01,1.5\n" * 30, COMMON, 3, "column 'd' is dates"),
+    "D4-dates": (
+        "d,y\n" + "01/02/2024,1.5\n" * 30,
+        COMMON,
+        3,
+        "column 'd': '01/02/2024' may begin",
+    ),
     "D5-twice": ("a,a,y\n1,2,3\n", COMMON, 3, "'a' is there twice"),
     "D5-no-target": ("a,yy\n1,2\n", COMMON, 3, "did you mean 'yy'"),
     "D5-unnamed": ("a,,y\n1,2,3\n", COMMON, 3, "column 2 has no name"),

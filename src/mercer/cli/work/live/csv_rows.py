@@ -35,6 +35,8 @@ class CsvRows:
         Columns that are not needed.
     has_decimal_comma : bool
         Numbers may be written with a comma for the decimal point.
+    index : str or None
+        A first column without a name, where it is taken for the names of the rows.
 
     Raises
     ------
@@ -51,8 +53,10 @@ class CsvRows:
             names[0] = INDEX_COLUMNS[0]
         check_names(names, wanted.source)
         is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
+        self.index: str | None = None
         if is_index and wanted.id_column is None and names[0] != wanted.target:
-            wanted = replace(wanted, id_column=names[0])
+            self.index = names[0]
+            wanted = replace(wanted, id_column=self.index)
         has_target = wanted.needed is None or wanted.is_series
         self.inputs, self.ignored = choose_inputs(names, wanted, has_target=has_target)
         self.has_decimal_comma = self._delimiter == ";"

@@ -17,7 +17,7 @@ from mercer.cli.work.live.stopping import Stopping
 from mercer.data.arrow_reader import is_arrow
 from mercer.data.files import check_path, reading
 from mercer.data.tables import refuse_foreign
-from mercer.data.wording import printable
+from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, StorageError
 
 __all__ = ["STANDARD_INPUT", "find_parser", "opened"]
@@ -103,6 +103,8 @@ def find_parser(
     if form == "jsonl" or (form == "auto" and text.lstrip().startswith("{")):
         return JsonRows(wanted, tell), [first, *lines[1:]]
     parser = CsvRows(first, wanted)
+    if parser.index is not None:
+        tell(f"column {quoted(parser.index)}, which has no name: the names of the rows")
     if parser.ignored:
         tell(f"columns that the model does not use: {listed(parser.ignored)}")
     return parser, lines[1:]

@@ -147,7 +147,7 @@ def test_what_is_said_of_text() -> None:
 def test_a_first_column_without_a_name_names_the_rows() -> None:
     wanted = Wanted("a pipe", "y", None, (), None, is_series=False)
     rows = CsvRows(Line(1, ",a,y"), wanted)
-    assert rows.inputs == ("a",)
+    assert (rows.inputs, rows.index) == (("a",), "Unnamed: 0")
     assert [row.id for row in rows.rows([Line(2, "p1,5,1"), Line(3, "p2,6,0")])] == ["p1", "p2"]
     needed = dataclasses.replace(wanted, needed=("Unnamed: 0", "a"))
     assert CsvRows(Line(1, ",a,y"), needed).inputs == ("Unnamed: 0", "a")
