@@ -270,3 +270,36 @@ def test_no_exception_passes_through_a_compiled_call() -> None:
     done = run(STORM, 100, 5000, "")
     assert (done.returncode, done.stdout) == (0, "100\n"), done.stderr[-500:]
     assert run(STORM, 1000, 1, "mutant").returncode == -signal.SIGSEGV
+
+
+FITS = """
+import os, signal, sys, threading
+import numpy as np
+from mercer import SequentialKernelRegressor
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGTERM, stop)
+rng = np.random.default_rng(1)
+X = rng.standard_normal((60, 2))
+model = SequentialKernelRegressor(n_particles=20, random_state=0, progress=False)
+model.fit(X, X[:, 0])
+n_stopped = 0
+for k in range(60):
+    number = (signal.SIGINT, signal.SIGTERM)[k % 2]
+    try:
+        threading.Timer(rng.uniform(0.0, 0.15), os.kill, (os.getpid(), number)).start()
+        while True:
+            model.fit(X, X[:, 0])
+    except KeyboardInterrupt:
+        n_stopped += 1
+print(n_stopped)
+"""
+
+
+@pytest.mark.slow
+def test_sixty_signals_into_fits_of_basis() -> None:
+    """Two of 99 ended it by a segmentation fault while handlers raised in steps."""
+    done = run(FITS)
+    assert (done.returncode, done.stdout) == (0, "60\n"), done.stderr[-500:]
