@@ -109,7 +109,7 @@ class Diagnostics:
         lines.append("")
         if self.acceptance_rate is not None:
             lines.append(f"acceptance rate  {self.acceptance_rate:.3g}")
-        lines.append(f"divergences      {self.n_divergent}")
+        lines.append(f"divergences      {self.n_divergent} (after warm-up)")
         if self.bfmi:
             lines.append("BFMI             " + ", ".join(f"{value:.3g}" for value in self.bfmi))
         lines += [f"warning: {text}" for text in self.warnings] or ["no warnings"]

@@ -124,7 +124,8 @@ def pass_sections(estimator: Any, given: str, drift: str) -> tuple[Section, ...]
     course = "better" if late > early else "no better"
     text = (
         "Each row was predicted before it was learned, so this is an honest score without rows "
-        f"held out: the logarithm of {given}, in nats, on average. Higher is better.",
+        f"held out: the logarithm of {given}, in nats, on average. A log score is this "
+        "with the other sign, so here higher is better.",
         f"All {count(n)} rows: {number(float(densities.mean()))}. The first tenth of them: "
         f"{number(early)}; the last, predicted from all before: {number(late)}, which is "
         f"{course}. Where the recent rows fall below the average and stay there, the data have "

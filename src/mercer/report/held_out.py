@@ -32,9 +32,7 @@ __all__ = [
     "standing",
 ]
 
-LOG_SCORE: Final = (
-    "The log score judges the probabilities and not only the labels; lower is better."
-)
+LOG_SCORE: Final = "The log score judges the probabilities and not only the labels."
 ABSENT: Final = (
     "There are no held-out rows: nothing here says how well the model predicts rows that it has "
     "not seen. Name a test file, a test share or a number of folds when fitting to get scores."
@@ -236,12 +234,17 @@ def _gain_words(curve: ErrorCoverage, whole: float, half: float, bound: float) -
         return f"{words}: there is no error to avoid."
     if half > whole:
         return f"{words}: its certainty does not tell where it errs."
-    words += f" (those with a probability of at least {percent(bound, 0)})"
+    words += f" (those with a probability of at least {percent(_floor(bound))})"
     # The surer half against the other one, both binomial at the common rate.
     n_other = max(len(curve.error) - n_half, 1)
     other = (whole * len(curve.error) - half * n_half) / n_other
     spread = math.sqrt(whole * (1.0 - whole) * (1.0 / n_half + 1.0 / n_other))
     return f"{words}." if other - half > 2.0 * spread else f"{words}: a gap that may be chance."
+
+
+def _floor(share: float) -> float:
+    """Round a share down to a tenth of a per cent: "at least 100 %" would be of none but 1."""
+    return math.floor(1000 * share) / 1000
 
 
 def _coverage_table(curve: ErrorCoverage) -> NamedTable:

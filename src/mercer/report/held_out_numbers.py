@@ -103,7 +103,7 @@ def _scores_section(evaluation: RegressionEvaluation) -> Section:
 
 
 _LOG_SCORE: Final = (
-    "The log score judges the whole prediction, its spread included; lower is better.",
+    "The log score judges the whole prediction, its spread included.",
     "A baseline that predicts a number only is given one spread for all rows, that of its "
     "residuals on training rows it had not seen.",
 )

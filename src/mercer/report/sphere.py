@@ -129,7 +129,7 @@ def _noise_section(estimator: Any) -> Section:
     why = [f"{note.capitalize()}." for note in estimator.notes_ if note.startswith(_BY_EVIDENCE)]
     text = " ".join([_rate_words(estimator), *why])
     if curve is None or not len(curve.noise_rates):
-        return Section("noise", title, (text,))
+        return Section("noise", title, (text, _no_curve_words(estimator)))
     peak = percent(curve.noise_rates[int(np.argmax(curve.log_evidence))])
     rate = estimator.noise_rate_
     marked = rate if isinstance(rate, float) and _is_learned(estimator) else None
@@ -146,6 +146,24 @@ def _noise_section(estimator: Any) -> Section:
         f"Evidence curve over noise rates with its maximum at {peak}.",
     )
     return Section("noise", title, paragraphs, figures=(figure,))
+
+
+def _no_curve_words(estimator: Any) -> str:
+    """Say why the evidence of noise rates is not drawn."""
+    if len(estimator.classes_) > 2:
+        return (
+            "There is no curve of evidence over noise rates: with more than two classes the models "
+            "are compared by each class against the others, which weighs models and not rates."
+        )
+    if not estimator.compared_.rows:
+        return (
+            "There is no curve of evidence: with so many rows the one model that was given was not "
+            "weighed."
+        )
+    return (
+        "There is no curve of evidence: no rate that is the same for all rows has a known evidence "
+        "here (rates differ between rows or classes, or no draw was without errors)."
+    )
 
 
 def _is_learned(estimator: Any) -> bool:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 __all__ = ["Board"]
 
-_DONE, _ACCEPTANCE, _DIVERGENT, _COLUMNS = 0, 1, 2, 3
+_DONE, _ACCEPTANCE, _DIVERGENT, _IN_WARMUP, _COLUMNS = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
 class Board:
-    """Progress of ``n_chains`` chains; the last row holds the wish to stop."""
+    """Progress of ``n_chains`` chains; the last row: the wish to stop, and where warm-up ends."""
 
     cells: NDArray[np.float64]
 
@@ -49,8 +49,13 @@ class Board:
         acceptance = getattr(info, "acceptance_rate", np.nan)
         before = row[_ACCEPTANCE]
         row[_ACCEPTANCE] = acceptance if n_done == 1 else 0.95 * before + 0.05 * acceptance
-        row[_DIVERGENT] += bool(getattr(info, "is_divergent", False))
+        is_warming = n_done <= self.cells[-1, 1]
+        row[_IN_WARMUP if is_warming else _DIVERGENT] += bool(getattr(info, "is_divergent", False))
         row[_DONE] = n_done
+
+    def begin(self, n_warmup: int) -> None:
+        """Write how many steps of each chain are warm-up."""
+        self.cells[-1, 1] = n_warmup
 
     def resume(self, chain: int, n_done: int) -> None:
         """Write the row of a chain that starts from a checkpoint."""
@@ -72,8 +77,13 @@ class Board:
 
     @property
     def n_divergent(self) -> int:
-        """Divergences so far, in all chains."""
+        """Divergences after warm-up so far, in all chains: those that diagnostics count."""
         return int(self.cells[:-1, _DIVERGENT].sum())
+
+    @property
+    def n_divergent_in_warmup(self) -> int:
+        """Divergences in warm-up so far, in all chains: steps that were still too long."""
+        return int(self.cells[:-1, _IN_WARMUP].sum())
 
     @property
     def acceptance_rate(self) -> float:

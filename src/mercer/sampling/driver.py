@@ -169,6 +169,7 @@ def _run(
     with _board(options.n_chains, n_jobs) as board:
         plans = [replace(p, is_last_kept=is_last_kept) for p in _plans(options, n_jobs)]
         n_steps = options.n_warmup + options.n_draws * options.thin
+        board.begin(options.n_warmup)
         bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_wanted(options.progress))
         with StopSignals(board) as signals, bar:
             run_one = functools.partial(_run_one, sampler, adaptation, options, board)

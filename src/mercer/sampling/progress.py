@@ -76,6 +76,8 @@ class ProgressBar:
         detail = "" if math.isnan(acceptance) else f"acceptance {acceptance:.2f}"
         if self._board.n_divergent:
             detail += f", {self._board.n_divergent} divergent"
+        elif is_warming and self._board.n_divergent_in_warmup:
+            detail += f", {self._board.n_divergent_in_warmup} divergent in warm-up"
         return {
             "completed": int(n_done.sum()),
             "description": "warming up" if is_warming else "sampling  ",

@@ -84,6 +84,22 @@ def test_the_lowest_of_each_score_is_bold_and_ties_alike():
     assert [row[1].sort for row in table.rows] == [0.2, 0.2, 0.205]
 
 
+def test_a_bound_is_rounded_down():
+    """ "At least 100 %" would be said of a probability that is less."""
+    evaluation = fake_evaluation()
+    sure = np.where(evaluation.proba > 0.5, 0.9996, 0.0004)
+    words = " ".join(coverage_section(replace(evaluation, proba=sure)).text)
+    assert "100 %" not in words.replace("\u00a0", " ")
+    assert ("at least 99.9\u00a0%" in words) or "does not tell" in words
+
+
+def test_the_direction_of_the_log_score_is_said_once():
+    section = scores_section(fake_evaluation())
+    words = " ".join((*section.text, *(table.caption for table in section.tables))).lower()
+    assert words.count("lower is better") == 1
+    assert "higher is better" not in words
+
+
 def test_without_baselines_nothing_is_compared():
     section = scores_section(_evaluation(40, ()))
     assert "No baseline was run" in section.text[1]

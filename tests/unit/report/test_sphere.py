@@ -133,3 +133,19 @@ def test_an_audit_has_its_own_headline_and_no_held_out_sections():
     assert report.title == "Audit of labels: Kernel Gibbs classifier"
     assert [tile.label for tile in report.tiles] == ["Rows to check", "Labels wrong", "Sampling"]
     assert report.tiles[0].value == str(audit.n_listed)
+
+
+def test_without_a_curve_of_evidence_the_report_says_why():
+    """Of three classes there is none, and of rates that differ between rows."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 2)) + 4.0 * (np.arange(30) % 3)[:, np.newaxis]
+    tiny = {"lengthscale": 1.0, "nugget": 0.0, "n_draws": 10, "n_warmup": 10, "n_chains": 1}
+    three = mercer.KernelGibbsClassifier(**tiny, random_state=0).fit(X, np.arange(30) % 3)
+    noise = _keyed(three)["noise"]
+    assert not noise.figures
+    assert "more than two classes" in noise.text[1]
+    rates = np.full(30, 0.1)
+    rates[:3] = 0.0
+    two = mercer.KernelGibbsClassifier(**tiny, noise_rate=rates, random_state=0)
+    noise = _keyed(two.fit(X, np.arange(30) % 3 > 0))["noise"]
+    assert bool(noise.figures) != any("no curve of evidence" in words for words in noise.text)

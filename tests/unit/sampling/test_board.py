@@ -49,7 +49,7 @@ def test_a_copy_of_a_shared_board_is_the_same_board(tmp_path: Path) -> None:
 
 
 def test_a_board_in_memory_pickles() -> None:
-    assert pickle.loads(pickle.dumps(Board.in_memory(3))).cells.shape == (4, 3)
+    assert pickle.loads(pickle.dumps(Board.in_memory(3))).cells.shape == (4, 4)
 
 
 def test_an_info_without_acceptance(board: Board) -> None:

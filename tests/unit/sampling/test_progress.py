@@ -38,6 +38,24 @@ def test_a_bar_goes_to_standard_error_only(capsys: pytest.CaptureFixture[str]) -
     assert "1 divergent" in seen.err
 
 
+def test_divergences_of_warm_up_are_not_those_that_diagnostics_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    board = Board.in_memory(1)
+    board.begin(10)
+    for step in (3, 10, 11):
+        board.report(0, step, ToyInfo(0.75, True, 1))
+    assert (board.n_divergent_in_warmup, board.n_divergent) == (2, 1)
+    warming = Board.in_memory(1)
+    warming.begin(10)
+    with ProgressBar(warming, 30, 10, is_shown=True):
+        warming.report(0, 5, ToyInfo(0.75, True, 1))
+    assert "1 divergent in warm-up" in capsys.readouterr().err
+    with ProgressBar(warming, 30, 10, is_shown=True):
+        warming.report(0, 30, ToyInfo(0.75, False, 1))
+    assert "divergent" not in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_a_hidden_bar_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar(Board.in_memory(1), 10, 5, is_shown=False):
         pass

@@ -13,7 +13,7 @@ from mercer.data.wording import printable
 from mercer.posterior.evaluation import AnyEvaluation, ModelScore, RegressionModelScore
 from mercer.posterior.metrics import Metric
 
-__all__ = ["digits3", "duration", "evaluation_table", "lowest", "plain_table", "shown"]
+__all__ = ["digits3", "duration", "evaluation_table", "lowest", "plain_table", "shown", "spoken"]
 
 
 def shown(metrics: Sequence[Metric], by: Metric | None = None) -> list[Metric]:
@@ -46,6 +46,18 @@ def duration(seconds: float) -> str:
     if seconds < 600:
         return f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
     return f"{seconds / 60:.0f} min"
+
+
+def spoken(seconds: float) -> str:
+    """Write a length of time with its unit, for a sentence.
+
+    Examples
+    --------
+    >>> [spoken(t) for t in (2.446, 42.0, 960.0)]
+    ['2.45 s', '42 s', '16 min']
+    """
+    words = duration(seconds)
+    return words if words.endswith("min") else f"{words} s"
 
 
 def plain_table(*columns: str, n_text: int = 1) -> Table:

@@ -29,7 +29,7 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     words = f"R-hat at most {rhat}, as chance explains; ESS at least {size}"
     if diagnostics.acceptance_rate is not None:
         words += f", acceptance {diagnostics.acceptance_rate:.2f}"
-    return [("sampling", f"no warnings: {words}, no divergences")]
+    return [("sampling", f"no warnings: {words}, no divergences after warm-up")]
 
 
 def score_words(evaluation: AnyEvaluation) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from mercer.cli.terminal.score_table import duration
+from mercer.cli.terminal.score_table import spoken
 from mercer.cli.terminal.session import Session
 from mercer.cli.terminal.words import diagnosed, evaluation_json
 from mercer.cli.work.fitting import Fitted, Plan
@@ -18,8 +18,8 @@ __all__ = ["as_json", "say_fitted", "write_files"]
 def say_fitted(fitted: Fitted, session: Session) -> None:
     """Say what was fitted and what its diagnostics say."""
     estimator = fitted.estimator
-    size, seconds = estimator.posterior_.size_words, duration(fitted.seconds)
-    session.say("fitted", f"on {fitted.n_rows} rows in {seconds} s: {size}")
+    size, seconds = estimator.posterior_.size_words, spoken(fitted.seconds)
+    session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}")
     for note in estimator.notes_:
         session.say("", note)
     if estimator.diagnostics_.worst_warning:
