@@ -110,6 +110,25 @@ def _coverage(metrics: dict[str, Any]) -> list[str]:
     return [*lines, "", said + " and two standard errors."]
 
 
+def _airfoil(metrics: dict[str, Any]) -> list[str]:
+    names = {
+        "as it is": "airfoil, smooth process",
+        "logarithms": "airfoil, logarithms of frequency and thickness",
+        "matern12": 'airfoil, `kernel="matern12"`',
+        "simulated": "same inputs, targets of a smooth process",
+    }
+    rows = [
+        [
+            names[row["how"]],
+            row["n_sets"],
+            *(f"{row[f'inside_{level}']} ± {row[f'inside_{level}_se']}" for level in (50, 90, 99)),
+            row["log_score"],
+        ]
+        for row in metrics["airfoil"]
+    ]
+    return table(["targets", "splits", "in 50 %", "in 90 %", "in 99 %", "log score"], rows)
+
+
 def _claims(name: str) -> Callable[[dict[str, Any]], list[str]]:
     def make(metrics: dict[str, Any]) -> list[str]:
         rows = [
@@ -291,6 +310,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-audit": ("sphere-audit-v1", _audit),
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
+    "coverage-airfoil": ("coverage-v1", _airfoil),
     **GP_TABLES,
     **BASIS_TABLES,
     **SPECTRAL_TABLES,

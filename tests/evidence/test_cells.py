@@ -77,8 +77,8 @@ def test_prediction_sets_of_right_probabilities_hold_their_level(folder: Path) -
 
 
 def test_coverage_of_one_set_a_cell(folder: Path) -> None:
-    from reproduce.scenarios.coverage_v1 import rows_of, summary
-    from reproduce.tables import _coverage
+    from reproduce.scenarios.coverage_v1 import AIRFOIL, airfoil_means, rows_of, summary
+    from reproduce.tables import _airfoil, _coverage
 
     names = ("GPRegressor", "SequentialKernelClassifier")
     rows = rows_of(names, 1, seconds=None, sizes=(15,), inputs=(1,))
@@ -87,3 +87,6 @@ def test_coverage_of_one_set_a_cell(folder: Path) -> None:
     assert metrics["n_missed"] == 0  # of one set nothing can be said
     assert all(0.0 <= cell["inside_90"] <= 100.0 for cell in metrics["cells"])
     assert len(_coverage(metrics)) == 2 + 2 + 2
+    own = [{**rows[0], "how": how, "split": k} for how in AIRFOIL for k in range(2)]
+    metrics = json.loads(json.dumps({"airfoil": airfoil_means(own)}))
+    assert len(_airfoil(metrics)) == 2 + len(AIRFOIL)
