@@ -24,7 +24,7 @@ from mercer.posterior.container import read_container, write_container
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
-from mercer.posterior.schema import PROVENANCE, Fields, Maybe, Number, Text
+from mercer.posterior.schema import LARGEST, PROVENANCE, Fields, Maybe, Number, Text
 from mercer.posterior.table import Table
 
 __all__ = [
@@ -225,6 +225,8 @@ def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")
         if kind in named and rest:
+            if values.dtype.kind == "f" and not (np.abs(values) <= LARGEST).all():
+                raise ValueError(f"{name} holds a number that is out of its range")
             named[kind][rest] = values
     labels = {str(name): tuple(entries) for name, entries in fields["labels"].items()}
     monitored = tuple(fields["monitored"])

@@ -27,6 +27,7 @@ __all__ = [
     "EVALUATION_CLASSES",
     "EVALUATION_NUMBERS",
     "LABELS",
+    "LARGEST",
     "NUMBER_EVALUATION",
     "PROVENANCE",
     "STANDARDIZER",
@@ -52,6 +53,7 @@ Sizes = dict[str, int]
 
 LARGEST = 1e150  # of a number anywhere in a file: its square is finite
 _LARGEST_RAW = 1.7e308  # of inputs in their own units
+_LARGEST_TARGET = 1e298  # of targets: laws of numbers take locations and scales up to 1e300
 LARGEST_COUNT = 2**53
 LONGEST_TEXT = 2**16
 _SUM_TOLERANCE = 1e-6
@@ -358,8 +360,8 @@ STANDARDIZER = {
 # Of a regressor: its target in the user's units is centre + scale times what it learned.
 TARGET = Fields(
     {
-        "target_centre": Number(-_LARGEST_RAW, _LARGEST_RAW),
-        "target_scale": Number(0.0, _LARGEST_RAW, is_open=True),
+        "target_centre": Number(-_LARGEST_TARGET, _LARGEST_TARGET),
+        "target_scale": Number(0.0, _LARGEST_TARGET, is_open=True),
     },
     is_closed=False,
 )
