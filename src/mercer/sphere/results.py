@@ -22,6 +22,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+# Models whose shares of wrong labels differ by more are worth a warning.
+_RATES_DIFFER = 0.03
+
 CURVE_RATES = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.5, 50)])
 
 COMPARED = (
@@ -53,7 +56,29 @@ def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:
         scale = "" if one.lengthscale is None else f" lengthscale {one.lengthscale:.3g}"
         share = np.mean(model == j)
         parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share:.0%})")
-    return (f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}",)
+    said = f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}"
+    return (said, *_say_where_rates_differ(fitted, model))
+
+
+def _say_where_rates_differ(fitted: FittedSphere, model: NDArray[Any]) -> tuple[str, ...]:
+    """Warn where the nugget, which takes overlap, decides how many labels are said to be wrong."""
+    if "is_wrong" not in fitted.draws.variables:
+        return ()
+    share = fitted.draws.flat("is_wrong").mean(axis=1)
+    by_nugget = {
+        nugget: float(share[np.isin(model, used)].mean())
+        for nugget in sorted({one.nugget for one in fitted.models})
+        if (used := [j for j, one in enumerate(fitted.models) if one.nugget == nugget])
+    }
+    high = max(by_nugget, key=lambda nugget: by_nugget[nugget])
+    low = min(by_nugget, key=lambda nugget: by_nugget[nugget])
+    if by_nugget[high] - by_nugget[low] < _RATES_DIFFER:
+        return ()
+    return (
+        "overlap and wrong labels are hard to tell apart here: "
+        f"{by_nugget[high]:.0%} of the labels are wrong with nugget {high:.3g}, "
+        f"{by_nugget[low]:.0%} with nugget {low:.3g}; a noise_rate or a nugget that is known helps",
+    )
 
 
 def evidence_curve(fitted: FittedSphere) -> EvidenceCurve | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -33,10 +35,13 @@ MODELS = [Candidate("rbf", 0.5, 0.1, SPACE), Candidate("linear", None, 0.0, SPAC
           Candidate("rbf", 2.0, 0.0, SPACE)]  # fmt: skip
 
 
-def fitted(compared: tuple[Compared, ...], models: tuple[Candidate, ...]) -> FittedSphere:
-    """Ten draws, one of four of them from the second model."""
+def fitted(
+    compared: tuple[Compared, ...], models: tuple[Candidate, ...], is_wrong: Any = None
+) -> FittedSphere:
+    """Eight draws, one of four of them from the second model."""
     model = np.array([[0, 0, 0, 1], [0, 0, 0, 1]]) % len(models)
-    draws = Draws({"model": model}, {}, {}, ())
+    more = {} if is_wrong is None else {"is_wrong": is_wrong}
+    draws = Draws({"model": model, **more}, {}, {}, ())
     return FittedSphere(draws, np.empty((4, 2)), diagnose(draws, ()), (), compared, models)
 
 
@@ -59,6 +64,19 @@ def test_the_table_and_the_sentence() -> None:
     assert say_comparison(one) == (
         "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75%), linear nugget 0 (25%)",
     )
+
+
+def test_models_that_disagree_on_the_share_of_wrong_labels() -> None:
+    """A warning names both nuggets; models that agree need none."""
+    is_wrong = np.zeros((2, 4, 10), dtype=bool)
+    is_wrong[:, :3, :2] = True
+    compared, models = compared_with(None), (MODELS[0], MODELS[1])
+    assert say_comparison(fitted(compared, models, is_wrong))[1].startswith(
+        "overlap and wrong labels are hard to tell apart here: "
+        "20% of the labels are wrong with nugget 0.1, 0% with nugget 0;"
+    )
+    is_wrong[:, 3, :2] = True
+    assert len(say_comparison(fitted(compared, models, is_wrong))) == 1
 
 
 def test_one_model_was_not_compared() -> None:
