@@ -57,7 +57,7 @@ def class_tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         word, best = place
         note = f"{COMPARED[word]} the best baseline ({percent(best.scores.error_rate)})"
         if best.gap_error is not None:
-            note += f", apart by {_points(best, model)} points"
+            note += f", apart by {_points(best, model).lstrip('−')} points"
     return (
         Tile(
             "Error rate",
