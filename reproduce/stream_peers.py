@@ -1,4 +1,4 @@
-"""Learners of a stream for `basis-drift-v1`: each row is predicted, then learned.
+"""Learners of a stream, for `basis-drift-v1` and `basis-outliers-v1`.
 
 Each is made of the first rows (inputs and targets, to learn scales from) and has
 ``predict_then_learn``: the prediction of one row's target, in standard deviations of the first
@@ -18,7 +18,10 @@ from scipy.spatial.distance import pdist
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDRegressor
 
-__all__ = ["Persistence", "RandomFeatures", "RiverOnBasis", "StreamScores", "scores_of"]
+__all__ = [
+    "Persistence", "RandomFeatures", "RiverGradients", "RiverNeighbours", "RiverOnBasis",
+    "StreamScores", "scores_of",
+]  # fmt: skip
 
 # Of the squared errors that the spread of a point prediction is learned from, after each row.
 _RETENTION = 0.99
@@ -43,7 +46,7 @@ class PointLearner(Protocol):
 
 
 def scores_of(
-    make: Callable[[Array], PointLearner], X: Array, y: Array, n_first: int
+    make: Callable[[Array], PointLearner], X: Array, y: Array, n_first: int, cut: float = np.inf
 ) -> StreamScores:
     """Run a learner of points over rows; its log density is that of a normal law around them.
 
@@ -56,6 +59,8 @@ def scores_of(
     X, y : ndarray of shape (n, d) and (n,)
     n_first : int
         Rows from which scales are learned.
+    cut : float
+        A squared error counts as so many times the variance at most.
     """
     centre, scale = X[:n_first].mean(axis=0), X[:n_first].std(axis=0)
     level, spread = float(y[:n_first].mean()), float(y[:n_first].std())
@@ -68,7 +73,7 @@ def scores_of(
     current = 1.0
     for t, square in enumerate(squares):
         variance[t] = current
-        current = _RETENTION * current + (1.0 - _RETENTION) * square
+        current = _RETENTION * current + (1.0 - _RETENTION) * min(square, cut * current)
     log_density = -0.5 * (np.log(2.0 * np.pi * variance) + squares / variance) - np.log(spread)
     return StreamScores(level + spread * means, log_density, seconds)
 
@@ -97,6 +102,22 @@ class RiverOnBasis:
     def __init__(self, first: Array, n_bumps: int, smoothing: float | None) -> None:
         from river.linear_model import BayesianLinearRegression
 
+        self._bumps = _Bumps(first, n_bumps)
+        alpha = 1.0 if smoothing is None else 1.0 / (1.0 - smoothing)
+        self._model: Any = BayesianLinearRegression(alpha=alpha, beta=10, smoothing=smoothing)
+
+    def predict_then_learn(self, z: Array, target: float) -> float:
+        """Predict a row, then learn it."""
+        row = self._bumps.row(z)
+        mean = float(self._model.predict_one(row))
+        self._model.learn_one(row, float(target))
+        return mean
+
+
+class _Bumps:
+    """A constant and Gaussian bumps, as named features."""
+
+    def __init__(self, first: Array, n_bumps: int) -> None:
         if first.shape[1] == 1:
             self._centres = np.linspace(first.min(), first.max(), n_bumps)[:, np.newaxis]
             width = float(np.ptp(self._centres)) / (n_bumps - 1)
@@ -104,14 +125,44 @@ class RiverOnBasis:
             self._centres = first[:n_bumps]
             width = float(np.median(pdist(first)))
         self._factor = -0.5 / width**2
-        alpha = 1.0 if smoothing is None else 1.0 / (1.0 - smoothing)
-        self._model: Any = BayesianLinearRegression(alpha=alpha, beta=10, smoothing=smoothing)
+
+    def row(self, z: Array) -> dict[int, float]:
+        """Features of an input."""
+        bumps = np.exp(self._factor * ((self._centres - z) ** 2).sum(axis=1))
+        return {0: 1.0} | dict(enumerate(bumps.tolist(), start=1))
+
+
+class RiverGradients:
+    """River's LinearRegression by the Huber loss, on the basis of `RiverOnBasis`."""
+
+    def __init__(self, first: Array, n_bumps: int, rate: float) -> None:
+        from river.linear_model import LinearRegression
+        from river.optim import SGD
+        from river.optim.losses import Huber
+
+        self._bumps = _Bumps(first, n_bumps)
+        self._model: Any = LinearRegression(SGD(rate), loss=Huber(), intercept_lr=0.0)
 
     def predict_then_learn(self, z: Array, target: float) -> float:
         """Predict a row, then learn it."""
-        bumps = np.exp(self._factor * ((self._centres - z) ** 2).sum(axis=1))
-        row = {0: 1.0} | dict(enumerate(bumps.tolist(), start=1))
+        row = self._bumps.row(z)
         mean = float(self._model.predict_one(row))
+        self._model.learn_one(row, float(target))
+        return mean
+
+
+class RiverNeighbours:
+    """River's KNNRegressor: the median of the targets of the five nearest of the last rows."""
+
+    def __init__(self, first: Array) -> None:
+        from river.neighbors import KNNRegressor
+
+        self._model: Any = KNNRegressor(n_neighbors=5, aggregation_method="median")
+
+    def predict_then_learn(self, z: Array, target: float) -> float:
+        """Predict a row, then learn it."""
+        row = dict(enumerate(z.tolist()))
+        mean = float(self._model.predict_one(row) or 0.0)
         self._model.learn_one(row, float(target))
         return mean
 
@@ -122,11 +173,13 @@ class RandomFeatures:
     ``width`` is that of the kernel, as a share of the median distance of the first inputs.
     """
 
-    def __init__(self, first: Array, n_features: int, width: float, rate: float) -> None:
+    def __init__(
+        self, first: Array, n_features: int, width: float, rate: float, loss: str = "squared_error"
+    ) -> None:
         gamma = 0.5 / (width * float(np.median(pdist(first)))) ** 2
         self._features = RBFSampler(gamma=gamma, n_components=n_features, random_state=0)
         self._features.fit(first)
-        self._model = SGDRegressor(learning_rate="constant", eta0=rate, random_state=0)
+        self._model = SGDRegressor(loss=loss, learning_rate="constant", eta0=rate, random_state=0)
         self._is_begun = False
 
     def predict_then_learn(self, z: Array, target: float) -> float:

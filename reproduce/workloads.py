@@ -24,6 +24,7 @@ __all__ = [
     "gp_draw_v1",
     "law_v1",
     "noisy_rows_v1",
+    "outliers_v1",
     "sinc_rows_v1",
     "steady_rows_v1",
     "wavy_classes_v1",
@@ -291,6 +292,37 @@ def drifting_rows_v1(
     share = {"none": np.zeros(n), "slow": time, "abrupt": np.where(time < 0.5, 0.0, 1.0)}[change]
     before, after = np.sin(1.5 * u) * np.cos(v), np.cos(1.5 * u + 0.8) * np.cos(v) - 0.5
     return X, (1.0 - share) * before + share * after + 0.2 * rng.standard_normal(n)
+
+
+def outliers_v1(
+    y: NDArray[np.float64], kind: str, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Move some targets (n,) of a stream.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    kind : {"clean", "one per cent", "one wild", "level"}
+        None; one in a hundred from row n / 10 on, by 2 to 200 either way; that of row n / 2 by
+        1000; all from row n / 2 on by 5.
+    seed : int
+
+    Returns
+    -------
+    y : ndarray of shape (n,)
+    is_outlier : ndarray of shape (n,)
+        Those of a level are none.
+    """
+    n, rng = len(y), np.random.default_rng([len(y), 29, seed])
+    moves, number = np.zeros(n), np.arange(n)
+    if kind == "one per cent":
+        sizes = np.exp(rng.uniform(np.log(2.0), np.log(200.0), n)) * rng.choice([-1.0, 1.0], n)
+        moves = np.where((rng.random(n) < 0.01) & (number >= n // 10), sizes, 0.0)
+    elif kind == "one wild":
+        moves[n // 2] = 1000.0
+    elif kind == "level":
+        moves[n // 2 :] = 5.0
+    return y + moves, (moves != 0.0) & (kind != "level")
 
 
 def wavy_classes_v1(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

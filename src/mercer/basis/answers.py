@@ -149,7 +149,8 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
         running = self._learner.running
         if running is None:
             return len(self._learner.held_y)
-        return min(running.state.n_seen, len(running.state.states[0].rows.y))
+        first = running.state.states[0]
+        return min(first.n_seen, len(first.rows.y))
 
     @property
     def n_centres_(self) -> float:
@@ -157,6 +158,11 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
         state = self._ready().state
         each = [np.exp(s.particles.log_weight) @ s.particles.size for s in state.states]
         return state.mean(np.array(each))
+
+    @property
+    def n_outliers_(self) -> int:
+        """Rows set aside, since their targets were outliers."""
+        return self._ready().state.surprises.n_set_aside
 
     @property
     def noise_std_(self) -> float:
@@ -171,7 +177,7 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
 
     @property
     def log_evidence_(self) -> float:
-        """Log evidence of the rows, in nats; its exponential is unbiased.
+        """Log evidence of the rows that were learned, in nats; its exponential is unbiased.
 
         Raises
         ------
@@ -180,7 +186,8 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
         """
         state = self._ready().state
         self._check_has_evidence()
-        return state.states[0].log_evidence - state.n_seen * math.log(self.target_scale_)
+        first = state.states[0]
+        return first.log_evidence - first.n_seen * math.log(self.target_scale_)
 
     @property
     def log_evidence_se_(self) -> float:

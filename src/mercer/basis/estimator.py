@@ -79,6 +79,10 @@ class SequentialKernelRegressor(StreamRegressor):
     move_fraction : float or "auto", default="auto"
         Share of the particles that is moved after each row, in (0, 1]. "auto": all until row 64, a
         fifth until row 512, then two fifths after every sixteen.
+    robust : bool or "auto", default="auto"
+        Whether a row is set aside, and not learned, where its target is more probably an outlier
+        than not (`mercer.basis.outliers`); of many such rows in short time, which are a change, two
+        are lost and the others learned. "auto": yes, but not where variances are sampled.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of the inputs.
     scale_rows : int, default=200
@@ -112,7 +116,9 @@ class SequentialKernelRegressor(StreamRegressor):
         Of all rows learned.
     n_rows_seen_ : int
     log_evidence_, log_evidence_se_ : float
-        Where nothing is forgotten; nats.
+        Where nothing is forgotten; nats. Of the rows that were learned.
+    n_outliers_ : int
+        Rows that were set aside.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     n_features_in_, feature_names_in_
@@ -163,6 +169,7 @@ class SequentialKernelRegressor(StreamRegressor):
         weighting: str = "exact",
         resampling: str = "systematic",
         move_fraction: float | str = "auto",
+        robust: bool | str = "auto",
         standardize: str | bool = "auto",
         scale_rows: int = 200,
         input_scale: Any = None,
@@ -186,6 +193,7 @@ class SequentialKernelRegressor(StreamRegressor):
         self.weighting = weighting
         self.resampling = resampling
         self.move_fraction = move_fraction
+        self.robust = robust
         self.standardize = standardize
         self.scale_rows = scale_rows
         self.input_scale = input_scale
@@ -244,7 +252,7 @@ class SequentialKernelRegressor(StreamRegressor):
         if self.input_scalings == "auto":
             learner.settings = replace(learner.settings, input_scalings=_SCALINGS_OF_TABLE)
         fitted = fit_learner(learner, X, y, common, started, self)
-        self._put(fitted.learner, fitted.notes)
+        self._put(fitted.learner, (*fitted.notes, *_note_of_outliers(fitted.learner)))
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
         return self
@@ -340,6 +348,7 @@ class SequentialKernelRegressor(StreamRegressor):
         if self.input_scalings != "auto":
             check_count("input_scalings", self.input_scalings, 1)
         check_choice("variances", self.variances, ("integrated", "sampled"))
+        check_choice("robust", self.robust, (True, False, "auto"))
         common = checked_common(self)
         self._settings()
         checked_given(self.standardize, self.input_scale, self.target_scale)
@@ -365,15 +374,30 @@ class SequentialKernelRegressor(StreamRegressor):
             move_fraction=checked_share(self.move_fraction),
             forgetting=checked_forgetting(self.forgetting),
             weighting=self.weighting,
+            robust=self.variances == "integrated" if self.robust == "auto" else bool(self.robust),
         )
 
     def _new_learner(self, common: CommonArguments) -> Learner:
+        settings = self._settings()
         given = checked_given(self.standardize, self.input_scale, self.target_scale)
+        given = replace(given, is_robust=settings.robust)
         given.check_width(self.n_features_in_)
         return Learner(
-            settings=self._settings(),
+            settings=settings,
             given=given,
             scale_rows=int(self.scale_rows),
             entropy=entropy_of(common.random_state),
             names=self._labels(),
         )
+
+
+def _note_of_outliers(learner: Learner) -> tuple[str, ...]:
+    """Say how many rows were set aside, if any were."""
+    assert learner.running is not None
+    n = learner.running.state.surprises.n_set_aside
+    if n == 0:
+        return ()
+    return (
+        f"{n} of {learner.n_seen} rows set aside, not learned: their targets are outliers; "
+        "robust=False learns them",
+    )

@@ -16,7 +16,7 @@ from mercer.basis.scales import Scales, leaving_columns
 from mercer.basis.settings import FilterSettings
 from mercer.errors import RowsError
 from mercer.estimation.target_scale import TargetScale
-from mercer.posterior.student_predictive import StudentMixture
+from mercer.posterior.student_predictive import Contamination, StudentMixture
 from mercer.random import stream
 
 __all__ = ["Learner", "Running", "in_units"]
@@ -112,4 +112,9 @@ class Learner(RowLearner[Running, Outlook]):
 def in_units(law: StudentMixture, target: TargetScale) -> StudentMixture:
     """Return the law of the target from that of the standardised one."""
     locations = law.locations * target.scale + target.centre
-    return StudentMixture(locations, law.scales * target.scale, law.weights, law.df)
+    outliers = law.outliers
+    if outliers is not None:
+        location = outliers.location * target.scale + target.centre
+        outliers = Contamination(outliers.share, location, outliers.scale * target.scale)
+    scales = law.scales * target.scale
+    return StudentMixture(locations, scales, law.weights, law.df, outliers=outliers)

@@ -44,6 +44,10 @@ def check_bank(
     ValueError
         It names what is wrong.
     """
+    surprises = state.surprises
+    is_right = surprises.last.shape == template.surprises.last.shape
+    require(is_right and bool(np.isin(surprises.last, (0, 1)).all()), "surprises/last")
+    require(0 <= surprises.n_set_aside <= surprises.n_met, "surprises")
     require(state.scores.shape == template.scores.shape and is_finite(state.scores), "scores")
     for each, like, filter_ in zip(state.states, template.states, filters, strict=True):
         _check_shapes(each, like)

@@ -39,11 +39,14 @@ class GivenScales:
     input_scale : ndarray of shape (d,) or () or None
         Standard deviations of the inputs, known beforehand.
     target : TargetScale or None
+    is_robust : bool
+        The target's scale is learned without what lies beyond ten interquartile ranges.
     """
 
     method: Any
     input_scale: NDArray[np.float64] | None
     target: TargetScale | None
+    is_robust: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -66,7 +69,7 @@ class GivenScales:
     def of_table(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
         """Learn what is not given from all rows (n, d) of a table."""
         standardizer = self._given(X.shape[1]) or fit_standardizer(X, self.method, names)
-        return Scales(standardizer, self.target or scale_target(y))
+        return Scales(standardizer, self.target or scale_target(self._regular(y)))
 
     def of_first_rows(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
         """Learn from the first rows of a stream: a column that was constant so far may change."""
@@ -79,8 +82,15 @@ class GivenScales:
                 scale = np.where(learned.scale == 0.0, 1.0, learned.scale)
                 standardizer = replace(learned, scale=scale)
             if target is None:
-                target = scale_target(y) if len(y) else TargetScale(0.0, 1.0)
+                target = scale_target(self._regular(y)) if len(y) else TargetScale(0.0, 1.0)
         return Scales(standardizer, target)
+
+    def _regular(self, y: Array) -> Array:
+        """Leave out targets beyond ten interquartile ranges from the median, if some differ."""
+        lower, median, upper = np.percentile(y, [25.0, 50.0, 75.0])
+        is_regular = np.abs(y - median) <= _FAR * (upper - lower)
+        is_used = self.is_robust and upper > lower
+        return y[is_regular] if is_used else y
 
     def _given(self, d: int) -> Standardizer | None:
         if self.input_scale is None:

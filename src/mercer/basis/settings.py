@@ -43,6 +43,7 @@ class FilterSettings:
     input_scalings : int
     move_fraction : float or None
     weighting : str
+    robust : bool
 
     Raises
     ------
@@ -64,12 +65,15 @@ class FilterSettings:
     weighting: str = "exact"
     input_scalings: int = 1
     move_fraction: float | None = None
+    robust: bool = False
 
     def __post_init__(self) -> None:
         check_choice("weighting", self.weighting, ("exact", "printed"))
         is_exact = self.weighting == "exact"
         if not is_exact and (self.variances != "sampled" or self.forgetting != (1.0,)):
             raise UsageError("weighting='printed' needs variances='sampled' and forgetting=1.0")
+        if self.robust and not is_exact:
+            raise UsageError("weighting='printed' needs robust='auto' or False")
 
     def bank(self, levels: Levels, entropy: int) -> Bank:
         """Build the filters.
@@ -104,7 +108,7 @@ class FilterSettings:
             )
             for retention in self.forgetting
         )
-        return Bank(filters)
+        return Bank(filters, self.robust)
 
     def _schedule(self, n_buffered: int) -> Schedule:
         if self.move_fraction is None:

@@ -13,7 +13,7 @@ from mercer.numerics.student_mixture import student_cdf, student_log_density, st
 from mercer.posterior.mixture_checks import check_components, one_value_per_row
 from mercer.posterior.predictive import check_level
 
-__all__ = ["StudentMixture"]
+__all__ = ["Contamination", "StudentMixture"]
 
 Array = NDArray[np.float64]
 
@@ -22,6 +22,32 @@ _LARGEST = 1e300
 # Scales are not taken for thinner than this part of the row's spread, far below the tolerance.
 _THINNEST = 1e-200
 _SUM_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Contamination:
+    """A share of outliers, whose law is a Cauchy.
+
+    Attributes
+    ----------
+    share : float
+        In [0, 1).
+    location, scale : float
+    """
+
+    share: float
+    location: float
+    scale: float
+
+    def log_density(self, y: Array) -> Array:
+        """Log density of values under the Cauchy law, in nats."""
+        z = np.abs(y - self.location) / self.scale
+        return np.asarray(-np.log(np.pi * self.scale) - 2.0 * np.log(np.hypot(1.0, z)))
+
+    def joined(self, y: Array, log_density: Array) -> Array:
+        """Log density of values that are outliers or follow another law, in nats."""
+        own = np.log(self.share) + self.log_density(y)
+        return np.asarray(np.logaddexp(np.log1p(-self.share) + log_density, own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +66,9 @@ class StudentMixture:
         Degrees of freedom above 2; inf is a normal.
     centre : ndarray of shape (m,), optional
         The mean that is reported, where a better one than that of the mixture is known.
+    outliers : Contamination, optional
+        Of targets: they count in the log density, and in nothing else. Mean, spread, intervals and
+        draws are those of a target that is no outlier.
 
     Raises
     ------
@@ -59,6 +88,7 @@ class StudentMixture:
     weights: Array
     df: float | Array
     centre: Array | None = None
+    outliers: Contamination | None = None
 
     def __post_init__(self) -> None:
         check_components(self.locations, self.scales, self.centre)
@@ -127,7 +157,9 @@ class StudentMixture:
 
     def log_density(self, y: ArrayLike) -> Array:
         """Return the log density of one finite value per row, in nats; finite."""
-        return student_log_density(one_value_per_row(y, len(self.locations)), *self._parts)
+        values = one_value_per_row(y, len(self.locations))
+        logs = student_log_density(values, *self._parts)
+        return logs if self.outliers is None else self.outliers.joined(values, logs)
 
     def cdf(self, y: ArrayLike) -> Array:
         """Return the probability of values up to y, one per row."""

@@ -112,7 +112,8 @@ class SequentialKernelClassifier(StreamClassifier):
     -----
     Algorithm 1 of [1]_ carried over to classes by Polya-Gamma variables, see
     `mercer.basis.classes.filter`. A row costs O(N k); eight times in each doubling of the n rows
-    held all particles are moved, which costs O(N n R k) for R candidates.
+    held all particles are moved, which costs O(N n R k) for R candidates. A wild label needs no
+    guard as in the regressor: what one row says of its log odds is bounded.
 
     References
     ----------

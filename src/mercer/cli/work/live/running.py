@@ -87,6 +87,13 @@ def run_stream(
                 tell("saved" if is_saved else "not saved", loop.said_of_file(is_saved=is_saved))
             raise
     tell("rows", closing_words(loop.keeper.learner.tally))
+    n_outliers = getattr(loop.keeper.learner.answers.model, "n_outliers_", 0)
+    if n_outliers:
+        tell(
+            "outliers",
+            f"set aside, not learned, for their targets: {n_outliers}; --set robust=False learns "
+            "every row",
+        )
     if is_saved:
         tell("saved", str(options.save))
 
