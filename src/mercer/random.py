@@ -22,6 +22,7 @@ _PURPOSES = (
     "scales",
     "coefficients",
     "by class",
+    "scalings",
 )
 
 

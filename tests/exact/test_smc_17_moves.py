@@ -60,7 +60,7 @@ def distances(case: str, moves: str, shift: np.ndarray | None = None) -> tuple[f
         particles.log_target[:] += shift[particles.size]
     move_particles(
         rng, statistics, filter_.prior, log_size, filter_.levels.n_widths, particles, 1.0,
-        *MOVES[moves],
+        *MOVES[moves], filter_.levels.log_prior_after(0),
     )  # fmt: skip
     found = dkw_distance(np.log(particles.scale), lambda u: np.interp(u, GRID, starts.cdf))
     return starts.chi_square(particles, N_TESTS), found

@@ -47,7 +47,7 @@ def distances(
     old = particles.scale.copy()
     move_particles(
         rng, statistics, wrong(filter_.prior), log_size, filter_.levels.n_widths, particles, 1.0,
-        0, 0,
+        0, 0, filter_.levels.log_prior_after(0),
     )  # fmt: skip
     assert np.mean(particles.scale != old) > 0.999
     assert np.all(particles.size == mask.bit_count())

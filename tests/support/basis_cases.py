@@ -40,12 +40,15 @@ def make_filter(
     retention: float = 1.0,
     lengthscales: tuple[float, ...] = (1.5, 0.6),
     scalings: tuple[tuple[float, ...], ...] = ((1.0,),),
+    log_prior: tuple[float, ...] = (),
+    n_shaping: int = 0,
     has_linear_part: bool = False,
     scheme: str = "systematic",
     schedule: Schedule | None = None,
 ) -> Filter:
     """A filter with the package's priors; every particle is moved after every row."""
-    levels = Levels(np.array(lengthscales), np.array(scalings), "rbf", has_linear_part)
+    own = (np.array(log_prior), n_shaping) if log_prior else ()
+    levels = Levels(np.array(lengthscales), np.array(scalings), "rbf", has_linear_part, *own)
     prior = {"integrated": integrated, "sampled": sampled}[variances](levels.n_mean)
     return Filter(
         n_particles=n_particles,

@@ -68,12 +68,17 @@ class Enumerated:
         n_noises: int = 120,
     ) -> None:
         self.prior, self.n_mean = filter_.prior, filter_.levels.n_mean
+        self.n_widths = filter_.levels.n_widths
         self.root = np.sqrt(design.weights)
         self.features, self.y = design.features, y * self.root
         self.n_rows = float(design.weights.sum())
         L, r = len(design.features), len(design.centres)
         sets = filter_.sets
-        self.log_prior = log_set_prior(sets.kind, sets.expected, sets.largest, r) - math.log(L)
+        self.log_prior = log_set_prior(sets.kind, sets.expected, sets.largest, r)
+        self.log_prior -= math.log(filter_.levels.n_widths)
+        # After all rows the prior of the scalings has come to its place.
+        log_scalings = filter_.levels.log_prior_after(len(y))
+        self.log_scalings = np.repeat(log_scalings, filter_.levels.n_widths)
         self._nodes(n_nodes, n_noises)
         self.log_joint = np.full((L, 1 << r, len(self.scales), len(self.noises)), -math.inf)
         for level in range(L):
@@ -81,6 +86,7 @@ class Enumerated:
                 self.log_joint[level, mask] = (
                     self.log_likelihood_of(level, int(mask), self.scales[:, None], self.noises)
                     + self.log_prior[mask]
+                    + self.log_scalings[level]
                     + self.log_weights
                 )
         self.log_evidence = float(logsumexp(self.log_joint))
@@ -120,7 +126,7 @@ class Enumerated:
     def log_target(self, level: int, mask: int, scale: float, noise: float) -> float:
         """What a particle must carry: evidence times the prior of the set among its like."""
         value = self.log_likelihood_of(level, mask, np.array([scale]), np.array([noise]))
-        return float(value[0] + self.log_prior[mask] + math.log(len(self.features)))
+        return float(value[0] + self.log_prior[mask] + math.log(self.n_widths))
 
     def curve(self, rows: np.ndarray) -> np.ndarray:
         """Posterior mean of f, for rows (L, n, m + r) of the design."""

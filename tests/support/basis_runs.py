@@ -29,6 +29,16 @@ CASES: dict[str, tuple[int, dict, int]] = {
         {"has_linear_part": True, "scalings": ((1.0, 1.0), (0.3, 1.5)), "scheme": "multinomial"},
         2,
     ),
+    "scalings shaped by rows": (
+        6,
+        {
+            "scalings": ((1.0, 1.0), (0.3, 1.5)),
+            "log_prior": (-0.7, -2.5),
+            "n_shaping": 4,
+            "largest": 2,
+        },
+        2,
+    ),
     "blocks": (7, {"schedule": Schedule(**_LATE), "largest": 2}, 1),
     "poisson, cut": (6, {"largest": 2, "expected": 4.0}, 1),
     "negative binomial, cut": (6, {"largest": 2, "kind": "negative_binomial"}, 1),

@@ -232,10 +232,12 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
 
 
 def _root_inverse_chi(degrees: float) -> float:
-    """Mean of the root of degrees over a chi-square of them: 1 where it is infinite."""
+    """Mean of the root of degrees over a chi-square of them: 1 where these are infinite."""
     from scipy.special import gammaln
 
     if not np.isfinite(degrees):
         return 1.0
+    if degrees <= 1.0:
+        return math.inf
     log_ratio = gammaln(0.5 * (degrees - 1.0)) - gammaln(0.5 * degrees)
     return float(np.sqrt(0.5 * degrees) * np.exp(log_ratio))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mercer.basis.levels.relevance import all_alike
 from mercer.basis.predict import filter_law, mean_function
 from mercer.basis.settings import FilterSettings
 from mercer.numerics.compilation import compile_first
@@ -33,7 +34,7 @@ def compile_now() -> None:
         resampling="systematic",
         forgetting=(0.9,),
     )
-    bank = settings.bank(settings.levels_of(np.ones(1), np.ones((1, 1))), 0)
+    bank = settings.bank(settings.levels_of(np.ones(1), all_alike(1)), 0)
     rng = np.random.default_rng(0)
     state = bank.init(rng)
     for t in range(20):

@@ -34,7 +34,7 @@ from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelRegressor"]
 
-_SCALINGS_OF_TABLE = 3
+_SCALINGS_OF_TABLE = 5
 
 
 class SequentialKernelRegressor(StreamRegressor):
@@ -48,13 +48,15 @@ class SequentialKernelRegressor(StreamRegressor):
     ----------
     kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
     lengthscale : "learn", "median", float or sequence of float, default="learn"
-        "learn": each particle carries one of nine, from an eighth of the median distance of the
-        first rows to twice that. Numbers are in standardised units; of several, each particle
+        "learn": each particle carries one of up to nine, from twice the median distance of the
+        first rows down to an eighth of that, but none below the distance from a row to the nearest
+        other. Numbers are in standardised units; of several, each particle
         carries one.
     input_scalings : int or "auto", default="auto"
-        Scalings of the inputs to choose among: 1 takes all inputs alike, more lie between that and
-        the relevance of each input to a Gaussian process fitted to the first 300 rows. "auto":
-        three with ``fit``, one in a stream.
+        Scalings of the inputs to choose among: 1 takes all inputs alike; more are drawn near the
+        relevance of each input to a Gaussian process fitted to the first 300 rows, and what that
+        took from these rows is charged to them (`mercer.basis.levels.relevance`). "auto": five with
+        ``fit``, one in a stream.
     n_particles : int, default=250
     expected_centres : float, default=20
         Prior mean of the number of centres.

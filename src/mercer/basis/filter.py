@@ -9,11 +9,14 @@
    sees is the one before resampling, as the estimate of least mean squared error wants it).
 2. *Discount* the sums at the start of a block, where there is forgetting; weigh by the ratio of
    the targets. The prior part is never discounted.
-3. *Weigh* each particle by its predictive density of the target, and take the row in by rotations.
-4. *Candidates*: an old one may retire (weight pi'(V) / (pi(V) + pi(V + c)), V = U - c), the new
+3. *Take back*, where the first rows shaped the scalings of the inputs: the prior of these comes to
+   its place step by step, see `mercer.basis.levels.relevance`. The score of a row is the sum of
+   this gain (a loss, where a scaling has taken from the targets) and that of the next step.
+4. *Weigh* each particle by its predictive density of the target, and take the row in by rotations.
+5. *Candidates*: an old one may retire (weight pi'(V) / (pi(V) + pi(V + c)), V = U - c), the new
    input comes in (weight (pi'(U) + pi'(U + c)) / pi(U), one of both drawn in proportion). A subset
    of the new candidates holds the new one or does not: it has one parent.
-5. *Move* the particles on a schedule that depends on the row's number alone.
+6. *Move* the particles on a schedule that depends on the row's number alone.
 
 The product of the mean weights is the evidence, unbiased for any N.
 
@@ -46,6 +49,7 @@ from mercer.basis.population.compiled import (
     effective_size,
     extend,
     learn_row,
+    normalise,
 )
 from mercer.basis.reservoir import Reservoir
 from mercer.basis.schedule import Schedule
@@ -72,7 +76,7 @@ class Seen(NamedTuple):
     degrees : float
         Of freedom of Student's t; inf where variances are sampled.
     log_density : float
-        Of the target, in nats.
+        Of the target, in nats; less what scalings shaped by it took beforehand.
     n_centres : float
         Mean over particles.
     """
@@ -90,7 +94,9 @@ class Seen(NamedTuple):
         return np.asarray(np.exp(self.log_weights))
 
     def second_moment(self, centre: float) -> float:
-        """Mean squared distance of the target from a number."""
+        """Mean squared distance of the target from a number; inf up to two degrees of freedom."""
+        if self.degrees <= 2.0:
+            return math.inf
         inflation = 1.0 / (1.0 - 2.0 / self.degrees)
         return float(self.weights @ (inflation * self.variances + (self.means - centre) ** 2))
 
@@ -160,7 +166,9 @@ class Filter:
         state = self._resampled(rng, state)
         if self.retention < 1.0 and self.schedule.begins_block(state.n_seen):
             state = self._discounted(state)
+        state, gain = self._taken_back(state)
         state, seen = self._weighed(state, x, y)
+        seen = seen._replace(log_density=seen.log_density + gain)
         slot = self.reservoir.slot(state.n_seen - 1)
         if slot is not None:
             state = self._offered(rng, state, slot, x)
@@ -224,6 +232,17 @@ class Filter:
             n_discounts=n_discounts,
             log_evidence=state.log_evidence + gain,
         )
+
+    def _taken_back(self, state: State) -> tuple[State, float]:
+        """Weigh the scalings by the next row's share of what they took from the targets."""
+        levels, n = self.levels, state.n_seen
+        if levels.log_prior is None or n >= levels.n_shaping:
+            return state, 0.0
+        step = levels.log_prior_after(n + 1) - levels.log_prior_after(n)
+        particles = state.particles
+        particles.log_weight[:] += step[particles.level // levels.n_widths]
+        gain = float(normalise(particles.log_weight))
+        return replace(state, log_evidence=state.log_evidence + gain), gain
 
     def _weighed(self, state: State, x: Array, y: float) -> tuple[State, Seen]:
         """Weigh by the density of a row, take it into the factors, and keep it in the buffer."""
@@ -321,6 +340,7 @@ class Filter:
                 rng, state.statistics, self.prior,
                 self.sets.log_size(state.statistics.n_candidates), self.levels.n_widths,
                 state.particles, fraction, self.schedule.n_redraws, self.schedule.n_changes,
+                self.levels.log_prior_after(state.n_seen),
             )  # fmt: skip
         if state.n_seen % _ANCESTRY_ROWS:
             return state

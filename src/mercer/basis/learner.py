@@ -103,7 +103,7 @@ class Learner(RowLearner[Running, Outlook]):
     def begin(self, scales: Scales, X: Array, y: Array) -> Running:
         """Set up the filters, length scales learned from rows X (n, d), y (n,)."""
         Z, z = scales.standardizer.transform(X), scales.target.transform(y)
-        bank = self.settings.bank(self.settings.levels(Z, z), self.entropy)
+        bank = self.settings.bank(self.settings.levels(Z, z, self.entropy), self.entropy)
         state = bank.init(stream(self.entropy, "start"))
         self.running = Running(scales, bank, state, stream(self.entropy, "chain"))
         return self.running

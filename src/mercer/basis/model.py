@@ -5,7 +5,7 @@ subset of r candidates: all subsets of k share p_r(k), which is p(k) cut to 0 ..
 normalised. Since r grows, so does that constant: it stays in the evidence (eq. (2) of [1]_).
 
 **Variances**, integrated (the default): noise s2 ~ IG(a, b), beta_j | s2 ~ N(0, g s2), the mean's
-coefficients N(0, s2 / rho), g ~ IG(1/2, 1/2) cut to [1e-6, 1e6]; s2 and beta are integrated out and
+coefficients N(0, s2 / rho), g ~ IG(1/2, 1/40) cut to [1e-6, 1e6]; s2 and beta are integrated out,
 the particle carries g. Sampled, as in the paper: s2 and the variance of all coefficients, both
 inverse gamma, are carried. The paper's a = b = 0 is improper at every t and is not offered.
 
@@ -27,11 +27,13 @@ from mercer.basis.arrays import Array, Prior
 
 __all__ = ["SetPrior", "integrated", "sampled"]
 
-# On a standardised target: the noise is a twentieth of its variance or so, with the weight of two
-# rows and a half (of two, a prediction would have no variance); the mean is known to ten noise
-# standard deviations.
-_NOISE = 1.25, 0.0625
-_SCALE = 0.5, 0.5
+# On a standardised target. Of the noise hardly anything is said, half a row's worth: its variance
+# is that of the target or a hundredth of it. Centre and scale of the target come from the rows
+# themselves, so more would be said twice, and intervals of few rows be too narrow. Coefficients'
+# variance: half of the prior is below a twentieth of the noise's, with tails so heavy that a curve
+# without noise is not shrunk. The mean is known to ten noise standard deviations.
+_NOISE = 0.25, 0.2
+_SCALE = 0.5, 0.025
 _MEAN_PRECISION = 0.01
 # The paper's variances, made proper.
 _PAPER_NOISE = 1.0, 0.1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.basis.learner import Learner, Running
+from mercer.basis.levels.relevance import Scalings
 from mercer.basis.saved_parts import (
     Arrays,
     common_values,
@@ -51,6 +52,9 @@ def parts_of(model: Any) -> ModelParts:
     arrays |= {f"standardizer/{n}": v for n, v in vars(running.scales.standardizer).items()}
     levels = running.bank.filters[0].levels
     arrays |= {"lengthscales": levels.lengthscales, "scalings": levels.scalings}
+    if levels.log_prior is not None:
+        values["n_shaping"] = levels.n_shaping
+        arrays["log_prior_of_scalings"] = levels.log_prior
     arrays |= pack(running.state, "state")
     arrays["X"] = arrays.pop("state/filters/0/rows/X")
     return ModelParts(json_params(model._params_when_begun), values, arrays)
@@ -88,7 +92,12 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
     require(is_falling and lengthscales[-1] > 1e-50 and lengthscales[0] < 1e150, "lengthscales")
     scalings = numbers_of(arrays, "scalings", 2, d)
     require(len(scalings) > 0 and bool((scalings > 0).all()), "scalings")
-    levels = learner.settings.levels_of(lengthscales, scalings)
+    log_prior, n_shaping = np.zeros(1), 0
+    if len(scalings) > 1:
+        log_prior = numbers_of(arrays, "log_prior_of_scalings", 1)
+        n_shaping = int(values["n_shaping"])
+    require(len(log_prior) == len(scalings) and n_shaping >= 0, "log_prior_of_scalings")
+    levels = learner.settings.levels_of(lengthscales, Scalings(scalings, log_prior, n_shaping))
     bank = learner.settings.bank(levels, learner.entropy)
     arrays["state/filters/0/rows/X"] = arrays["X"]
     template = bank.init(np.random.default_rng(0))

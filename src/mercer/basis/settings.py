@@ -8,7 +8,7 @@ from mercer.basis.arrays import Array
 from mercer.basis.bank import Bank
 from mercer.basis.filter import Filter
 from mercer.basis.levels.levels import Levels, chosen_lengthscales, n_lengthscales
-from mercer.basis.levels.relevance import relevance_scalings
+from mercer.basis.levels.relevance import Scalings, relevance_scalings
 from mercer.basis.model import SetPrior, integrated, sampled
 from mercer.basis.printed import PrintedFilter
 from mercer.basis.reservoir import Reservoir
@@ -118,14 +118,26 @@ class FilterSettings:
         share = self.move_fraction
         return Schedule(n_eager=0, block=1, later_fraction=share, n_buffered=n_buffered)
 
-    def levels(self, Z: Array, y: Array) -> Levels:
-        """Return what particles choose among, from standardised rows Z (n, d) and targets (n,)."""
-        scalings = relevance_scalings(Z, y, self.input_scalings)
-        return self.levels_of(chosen_lengthscales(self.lengthscale, Z), scalings)
+    def levels(self, Z: Array, y: Array, entropy: int) -> Levels:
+        """Return what particles choose among.
 
-    def levels_of(self, lengthscales: Array, scalings: Array) -> Levels:
-        """Return the levels of length scales (W,) and scalings (A, d)."""
-        return Levels(lengthscales, scalings, self.kernel, self.linear_part)
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d)
+            Standardised rows.
+        y : ndarray of shape (n,)
+            Standardised targets; looked at where ``input_scalings`` is more than 1.
+        entropy : int
+            Of the random stream of the scalings.
+        """
+        scalings = relevance_scalings(stream(entropy, "scalings"), Z, y, self.input_scalings)
+        return self.levels_of(chosen_lengthscales(self.lengthscale, Z, scalings.factors), scalings)
+
+    def levels_of(self, lengthscales: Array, scalings: Scalings) -> Levels:
+        """Return the levels of length scales (W,) and scalings of the inputs."""
+        factors, log_prior, n_rows = scalings
+        prior = (log_prior, n_rows) if len(factors) > 1 else ()
+        return Levels(lengthscales, factors, self.kernel, self.linear_part, *prior)
 
     def n_bytes(self, n_rows: int, d: int) -> int:
         """Estimate the memory that a fit of so many rows takes, in bytes."""

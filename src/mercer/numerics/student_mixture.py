@@ -94,7 +94,7 @@ def student_quantiles(
     locations, scales, weights
         As in `student_log_density`.
     df : float or ndarray of shape (N,)
-        Degrees of freedom above 2.
+        Degrees of freedom, positive.
 
     Returns
     -------
@@ -105,10 +105,11 @@ def student_quantiles(
     Notes
     -----
     The equation solved is T^-1(F(x)) = T^-1(p) with T the heaviest-tailed of the components,
-    straight where all are alike. The quantile lies between the components' quantiles, and by
-    Cantelli's inequality within sqrt((1-p)/p) standard deviations below the mean and sqrt(p/(1-p))
-    above it. Upper quantiles are the lower ones of the reflected mixture: small tails are not lost
-    to 1 - p. Cost about 5 evaluations of all components; with many degrees of freedom cheap ones.
+    straight where all are alike. The quantile lies between the components' quantiles and, where
+    there is a variance, by Cantelli's inequality within sqrt((1-p)/p) standard deviations below the
+    mean and sqrt(p/(1-p)) above it. Upper quantiles are the lower ones of the reflected mixture:
+    small tails are not lost to 1 - p. Cost about 5 evaluations of all components; with many degrees
+    of freedom cheap ones.
     """
     if p > 0.5:
         return -student_quantiles(1.0 - p, -locations, scales, weights, df)
@@ -139,9 +140,11 @@ def _first_bracket(
     roots = np.sqrt(weights)
     between, within = (roots * deviations) ** 2, (roots * scales) ** 2
     spread = np.sqrt((between + within).sum(axis=1))
-    std = (1.0 + _SLACK) * np.sqrt((between + within * (df / (df - 2.0))).sum(axis=1))
-    low = np.maximum((ends - slack).min(axis=1), mean - math.sqrt((1.0 - p) / p) * std)
-    high = np.minimum((ends + slack).max(axis=1), mean + math.sqrt(p / (1.0 - p)) * std)
+    low, high = (ends - slack).min(axis=1), (ends + slack).max(axis=1)
+    if np.min(df) > 2.0:
+        std = (1.0 + _SLACK) * np.sqrt((between + within * (df / (df - 2.0))).sum(axis=1))
+        low = np.maximum(low, mean - math.sqrt((1.0 - p) / p) * std)
+        high = np.minimum(high, mean + math.sqrt(p / (1.0 - p)) * std)
     return low, high, np.clip(mean + goal * spread, low, high)
 
 

@@ -63,7 +63,8 @@ class StudentMixture:
     weights : ndarray of shape (N,)
         Of the particles: not negative, with sum 1.
     df : float or ndarray of shape (N,)
-        Degrees of freedom above 2; inf is a normal.
+        Degrees of freedom, positive; inf is a normal. Up to 2 there is no standard deviation: it is
+        inf.
     centre : ndarray of shape (m,), optional
         The mean that is reported, where a better one than that of the mixture is known.
     outliers : Contamination, optional
@@ -102,8 +103,8 @@ class StudentMixture:
             )
         if not (np.all(self.weights >= 0) and abs(self.weights.sum() - 1.0) <= _SUM_TOLERANCE):
             raise DataError("weights must not be negative, and must have sum 1")
-        if not np.all(np.asarray(self.df) > 2):
-            raise DataError("df must be above 2")
+        if not np.all(np.asarray(self.df) > 0):
+            raise DataError("df must be above 0")
 
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array, Array]:
@@ -136,8 +137,10 @@ class StudentMixture:
 
     @cached_property
     def std(self) -> Array:
-        """Standard deviation of the mixture, by the law of total variance."""
+        """Standard deviation of the mixture, by the law of total variance; inf where none is."""
         _, scales, _, df = self._parts
+        if np.any(df <= 2.0):
+            return np.full(len(self.locations), np.inf)
         # df / (df - 2), which is 1 where df is infinite.
         return self._spread(scales / np.sqrt(1.0 - 2.0 / df))
 

@@ -24,4 +24,4 @@ def test_variances() -> None:
     assert not integrated(3).is_sampled
     assert sampled(3).is_sampled
     assert integrated(3).n_mean == sampled(3).n_mean == 3
-    assert 2.0 * integrated(1).noise_shape > 2.0  # predictions of the first row have a variance
+    assert 2.0 * integrated(1).noise_shape < 1.0  # hardly anything is said of the noise

@@ -191,6 +191,18 @@ def test_samples_have_the_law_and_share_their_component() -> None:
     assert np.median(shared[:, 0]) == pytest.approx(0.5 * stats.t.ppf(0.75, 6.0), rel=0.05)
 
 
+@pytest.mark.parametrize("df", [0.5, 1.0, 2.0])
+def test_without_a_variance_there_are_quantiles(df: float) -> None:
+    law = StudentMixture(np.array([[3.0], [-2.0]]), np.array([0.5]), np.ones(1), df)
+    lower, upper = law.interval(0.9)
+    np.testing.assert_allclose(upper, stats.t.ppf(0.95, df, [3.0, -2.0], 0.5), rtol=1e-6)
+    np.testing.assert_allclose(lower, stats.t.ppf(0.05, df, [3.0, -2.0], 0.5), rtol=1e-6)
+    assert (law.std == np.inf).all()
+    two = StudentMixture(np.array([[3.0, -2.0]]), np.array([0.5, 2.0]), np.array([0.3, 0.7]), df)
+    for side, p in zip(two.interval(0.8), (0.1, 0.9), strict=True):
+        np.testing.assert_allclose(two.cdf(side), p, rtol=1e-6)
+
+
 def test_what_is_no_law_is_refused() -> None:
     one, w = np.ones((2, 3)), np.full(3, 1.0 / 3.0)
     for locations, scales in (
@@ -203,7 +215,7 @@ def test_what_is_no_law_is_refused() -> None:
         with pytest.raises(DataError, match="weights"):
             StudentMixture(one, np.ones(3), weights, 5.0)
     StudentMixture(one, np.ones(3), w + 1e-9, 5.0)
-    for df in (2.0, -1.0, math.nan, np.array([3.0, 3.0, 2.0]), np.full(2, 3.0)):
+    for df in (0.0, -1.0, math.nan, np.array([3.0, 3.0, 0.0]), np.full(2, 3.0)):
         with pytest.raises(DataError, match="df"):
             StudentMixture(one, np.ones(3), w, df)
     law = StudentMixture(one, np.ones(3), w, 5.0)

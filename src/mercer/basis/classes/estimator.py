@@ -42,8 +42,9 @@ class SequentialKernelClassifier(StreamClassifier):
     ----------
     kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
     lengthscale : "learn", "median", float or sequence of float, default="learn"
-        "learn": each particle carries one of nine, from an eighth of the median distance of the
-        first rows to twice that. Numbers are in standardised units; of several, each particle
+        "learn": each particle carries one of up to nine, from twice the median distance of the
+        first rows down to an eighth of that, but none below the distance from a row to the nearest
+        other. Numbers are in standardised units; of several, each particle
         carries one.
     n_particles : int, default=250
     expected_centres : float, default=20

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from mercer.basis.arrays import Array
 from mercer.basis.levels.compiled import kernel_levels, squared_distances, sums_of_squarings
@@ -18,6 +18,10 @@ KINDS = ("rbf", "matern12", "matern32", "matern52")
 # From twice the median distance down to an eighth of it, each square half of the one before.
 _N_WIDTHS = 9
 _WIDEST = 2.0
+# No shorter than the distance from a row to the nearest other, but for so many: a kernel that sees
+# its own centre only explains that row's noise, and says nothing of new rows.
+_FEWEST_WIDTHS = 3
+_MOST_ROWS = 500
 _ROOTS = {"matern12": 1.0, "matern32": math.sqrt(3.0), "matern52": math.sqrt(5.0)}
 
 
@@ -35,6 +39,11 @@ class Levels:
         One of `KINDS`.
     has_linear_part : bool
         Whether the mean holds the inputs beside a constant.
+    log_prior : ndarray of shape (A,) or None
+        Prior probability of each scaling, in nats, once all rows that shaped them are learned; they
+        need not sum to 1. None: all alike, which do.
+    n_shaping : int
+        First rows that shaped the scalings.
     is_halving : bool
         Whether each square of a length scale is half of the one before; see the loop.
     """
@@ -43,6 +52,8 @@ class Levels:
     scalings: Array
     kind: str
     has_linear_part: bool
+    log_prior: Array | None = None
+    n_shaping: int = 0
     is_halving: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +76,18 @@ class Levels:
     def n_mean(self) -> int:
         """Columns of the mean."""
         return 1 + (self.scalings.shape[1] if self.has_linear_part else 0)
+
+    def log_prior_after(self, n_rows: int) -> Array:
+        """Prior probability of each scaling (A,) after so many rows, in nats.
+
+        It begins with all alike, and comes to ``log_prior`` in equal steps on the log scale: one
+        for each row that shaped the scalings.
+        """
+        even = np.full(len(self.scalings), -math.log(len(self.scalings)))
+        if self.log_prior is None:
+            return even
+        share = min(n_rows / self.n_shaping, 1.0) if self.n_shaping else 1.0
+        return (1.0 - share) * even + share * self.log_prior
 
     def distances(self, x: Array, Z: Array, n: int) -> Array:
         """Squared distances of one input x (d,) to the first n rows of Z: shape (A, n)."""
@@ -156,7 +179,9 @@ def _kernel(distances: Array, lengthscale: float, kind: str) -> Array:
     return np.asarray(polynomial * np.exp(-r))
 
 
-def chosen_lengthscales(choice: str | tuple[float, ...], Z: Array) -> Array:
+def chosen_lengthscales(
+    choice: str | tuple[float, ...], Z: Array, scalings: Array | None = None
+) -> Array:
     """Return the length scales to choose among, falling: shape (W,).
 
     Parameters
@@ -164,30 +189,46 @@ def chosen_lengthscales(choice: str | tuple[float, ...], Z: Array) -> Array:
     choice : "learn", "median" or tuple of float
     Z : ndarray of shape (n, d)
         Standardised rows.
+    scalings : ndarray of shape (A, d), optional
+        Factors of the inputs to choose among.
     """
     if choice == "learn":
-        return widths_around(Z)
+        return widths_around(Z, scalings)
     if choice == "median":
         return np.array([_median_distance(Z)])
     return -np.sort(-np.array(choice, dtype=np.float64))
 
 
 def n_lengthscales(choice: str | tuple[float, ...]) -> int:
-    """Return how many these are."""
+    """Return how many these are at most."""
     return {"learn": _N_WIDTHS, "median": 1}.get(str(choice)) or len(choice)
 
 
-def widths_around(X: Array) -> Array:
-    """Length scales around the median distance between rows of X (n, d), falling: shape (9,).
+def widths_around(X: Array, scalings: Array | None = None) -> Array:
+    """Length scales around the median distance between rows of X (n, d), falling: shape (W,).
 
-    From twice that (over the root of 2: in exp(-r^2 / w^2) it is w) down to an eighth.
+    From twice that (over the root of 2: in exp(-r^2 / w^2) it is w) down to an eighth, nine; of
+    these, but for three, those that are not below the median distance from a row to the nearest
+    other, in the scaling (A, d) where that is least.
     """
     widest = _WIDEST * _median_distance(X) / math.sqrt(2.0)
-    return np.asarray(widest * 2.0 ** (-0.5 * np.arange(_N_WIDTHS)))
+    widths = np.asarray(widest * 2.0 ** (-0.5 * np.arange(_N_WIDTHS)))
+    factors = np.ones((1, X.shape[1])) if scalings is None else scalings
+    nearest = min(_nearest_distance(X * factor) for factor in factors)
+    return widths[: max(_FEWEST_WIDTHS, int(np.sum(widths >= nearest)))]
 
 
 def _median_distance(X: Array) -> float:
     """Median distance between different rows; 1 where there are none."""
-    distances = pdist(X[:500])
+    distances = pdist(X[:_MOST_ROWS])
     positive = distances[distances > 0.0]
     return float(np.median(positive)) if len(positive) else 1.0
+
+
+def _nearest_distance(X: Array) -> float:
+    """Median distance from a row to the nearest different one; 0 where there are none."""
+    distances = squareform(pdist(X[:_MOST_ROWS]))
+    distances[distances == 0.0] = math.inf
+    nearest = distances.min(axis=1, initial=math.inf)
+    finite = nearest[np.isfinite(nearest)]
+    return float(np.median(finite)) if len(finite) else 0.0

@@ -128,9 +128,10 @@ def other_level(rng, level, n_widths, n_levels):
 
 @compiled(nogil=True, error_model="numpy")
 def _change_level(
-    rng, statistics, prior, shape, constant, log_size, n_widths, particles, i, columns, spare
-):
-    """Propose another length scale for the whole set; return whether it was taken."""
+    rng, statistics, prior, shape, constant, log_size, n_widths, log_prior, particles, i, columns,
+    spare,
+):  # fmt: skip
+    """Propose another length scale or scaling for the whole set; return whether it was taken."""
     _, _, U, w = spare
     level = other_level(rng, particles.level[i], n_widths, len(statistics.gram))
     if level == particles.level[i]:
@@ -147,7 +148,8 @@ def _change_level(
         prior, shape, constant, rss, half_logdet, size, scale, particles.noise[i]
     )
     log_target = evidence + log_size[size]
-    if math.log(1.0 - rng.random()) >= log_target - particles.log_target[i]:
+    ratio = log_prior[level // n_widths] - log_prior[particles.level[i] // n_widths]
+    if math.log(1.0 - rng.random()) >= log_target - particles.log_target[i] + ratio:
         return False
     particles.level[i] = level
     particles.log_target[i] = log_target
@@ -160,10 +162,11 @@ def _change_level(
 
 @compiled(nogil=True, error_model="numpy")
 def move_particles(
-    rng, statistics, prior, log_size, n_widths, particles, fraction, n_redraws, n_changes
+    rng, statistics, prior, log_size, n_widths, particles, fraction, n_redraws, n_changes, log_prior
 ):
     """Move each particle with probability ``fraction``; return proposals and how many were taken.
 
+    ``log_prior`` (A,) is that of the scalings of the inputs, which ``log_target`` leaves out.
     The choice does not depend on the particles: moves that did would bias the evidence.
     """
     shape, constant = constants(prior, statistics.n_rows)
@@ -189,8 +192,8 @@ def move_particles(
                 rng, statistics, prior, shape, constant, log_size, particles, i, columns, spare
             )
         _change_level(
-            rng, statistics, prior, shape, constant, log_size, n_widths, particles, i, columns,
-            spare,
+            rng, statistics, prior, shape, constant, log_size, n_widths, log_prior, particles, i,
+            columns, spare,
         )  # fmt: skip
         draw_variances(rng, prior, shape, particles, i, spare)
         evidence = refactor(statistics, prior, shape, constant, particles, i, columns)

@@ -46,6 +46,12 @@ def test_widths() -> None:
     distances = np.linalg.norm(X[:, np.newaxis] - X, axis=2)[np.triu_indices(7, 1)]
     assert widths[0] == pytest.approx(2.0 * np.median(distances) / np.sqrt(2.0))
     np.testing.assert_allclose(widths[1:] ** 2 / widths[:-1] ** 2, 0.5)
-    assert len(widths) == 9
+    nearest = np.linalg.norm(X[:, np.newaxis] - X, axis=2)
+    np.fill_diagonal(nearest, np.inf)
+    assert widths[-1] >= np.median(nearest.min(axis=1)) > widths[-1] / np.sqrt(2.0)
+    assert len(widths_around(np.linspace(0.0, 1.0, 200)[:, np.newaxis])) == 9
+    assert len(widths_around(np.eye(40))) == 3
+    stretched = np.array([[1.0] * X.shape[1], [1e-3] + [1.0] * (X.shape[1] - 1)])
+    assert len(widths_around(X, stretched)) >= len(widths)
     np.testing.assert_array_equal(widths_around(np.vstack([X, X])), widths)
     assert widths_around(np.zeros((1, 3)))[0] == widths_around(np.zeros((4, 3)))[0] > 0.0
