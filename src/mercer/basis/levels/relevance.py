@@ -14,7 +14,7 @@ whatever q is. The probabilities have mean sum 1, not sum 1.
 **By steps.** Particles begin with all scalings equally probable, and these probabilities come to
 their place in equal steps on the log scale, one for each row that shaped q: at once, they would
 leave no particle where the posterior is in the end. What a step costs is charged to the score of
-its row, so that the scores sum to the log evidence and are not too high.
+its row: all that the choice took from the targets is given back in the sum of the scores.
 """
 
 from __future__ import annotations
