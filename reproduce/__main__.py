@@ -1,5 +1,6 @@
 """``python -m reproduce [SCENARIO...] [--cache FOLDER] [--seconds S]``: write records.
 
+``python -m reproduce --stale`` lists the records that are older than the code they depend on.
 Long scenarios keep what they have measured in the folder, and go on from there: `cells`.
 """
 
@@ -18,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from reproduce import scenarios
 from reproduce.cells import SECONDS, VARIABLE
-from reproduce.record import write_record
+from reproduce.record import stale_records, write_record
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +28,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
     parser.add_argument("--cache", metavar="FOLDER")
     parser.add_argument("--seconds", type=float, help="of CPU time, for coverage-v1")
+    parser.add_argument(
+        "--stale", action="store_true", help="list records older than their code, and run nothing"
+    )
     options = parser.parse_args(arguments)
+    if options.stale:
+        for name, why in stale_records():
+            print(f"{name}: {why}")
+        return 0
     if options.cache:
         os.environ[VARIABLE] = options.cache
     if options.seconds is not None:

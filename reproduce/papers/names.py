@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mercer.errors import UsageError
 from mercer.estimation.options import nearest_hint
-from reproduce.papers.reproduction import Reproduction, Settings
+from reproduce.papers.reproduction import Reproduction, Settings, unjudged
 
 __all__ = ["NAMES", "NamedReproduction", "reproduce"]
 
@@ -107,7 +107,7 @@ NAMES = (
 
 
 def reproduce(name: str, settings: Settings) -> Reproduction:
-    """Run one reproduction.
+    """Run one reproduction; a quick run judges no claim.
 
     Raises
     ------
@@ -121,4 +121,4 @@ def reproduce(name: str, settings: Settings) -> Reproduction:
         hint = nearest_hint(name, list(homes))
         raise UsageError(f"nothing is called {name!r}; see `mercer reproduce --list`{hint}")
     outcome: Reproduction = importlib.import_module(homes[name]).reproduce(settings)
-    return outcome
+    return unjudged(outcome) if settings.is_quick else outcome

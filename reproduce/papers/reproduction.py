@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ __all__ = [
     "is_clearly_below_zero",
     "judged",
     "mean_and_error",
+    "unjudged",
     "write_reproduction",
 ]
 
@@ -148,6 +149,17 @@ def judged(
     if settings.is_quick:
         return Claim(words, paper, ours, "not judged", _QUICK)
     return Claim(words, paper, ours, "holds" if is_met else "fails", note)
+
+
+def unjudged(reproduction: Reproduction) -> Reproduction:
+    """Return the outcome of a quick run, every verdict that it came with taken back."""
+    claims = tuple(
+        claim
+        if claim.verdict == "not judged"
+        else replace(claim, verdict="not judged", note=_QUICK)
+        for claim in reproduction.claims
+    )
+    return replace(reproduction, claims=claims)
 
 
 def mean_and_error(values: Array) -> tuple[float, float]:

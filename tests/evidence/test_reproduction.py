@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mercer.errors import UsageError
+from reproduce.papers import names
 from reproduce.papers.names import NAMES, reproduce
 from reproduce.papers.reproduction import (
     Claim,
@@ -57,6 +60,30 @@ def test_quick_runs_judge_nothing(is_quick: bool, is_met: bool, verdict: str) ->
     assert (claim.note == "note") is not is_quick
 
 
+@pytest.mark.parametrize("name", [entry.name for entry in NAMES])
+@pytest.mark.parametrize("is_quick", [False, True])
+def test_no_name_judges_anything_in_a_quick_run(
+    name: str, is_quick: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a reproduction makes of its claims itself."""
+    absent = Claim("the same elsewhere", "yes", "-", "not judged", "the files are not at hand")
+    failed = replace(TOY.claims[0], verdict="fails")
+    outcome = replace(TOY, claims=(*TOY.claims, failed, absent))
+    homes = []
+
+    def load(home: str) -> SimpleNamespace:
+        homes.append(home)
+        return SimpleNamespace(reproduce=lambda settings: outcome)
+
+    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=load))
+    found = reproduce(name, Settings(is_quick=is_quick))
+    assert homes == [entry.home for entry in NAMES if entry.name == name]
+    verdicts = [claim.verdict for claim in found.claims]
+    assert verdicts == (["not judged"] * 3 if is_quick else ["holds", "fails", "not judged"])
+    assert found.claims[2] == absent
+    assert found.measured == outcome.measured
+
+
 def test_a_picture_of_its_own_takes_the_place_of_the_dots(tmp_path: Path) -> None:
     sizes = []
 
@@ -95,13 +122,14 @@ REFUTED = {"at q = 0 the margin is a measure of the evidence: kernels of all len
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [entry.name for entry in NAMES])
 def test_quick_reproductions_hold(name: str) -> None:
-    """All judged claims but those that compare with a rival on a handful of splits."""
+    """What modules would judge if asked, but comparisons with a rival on a handful of splits."""
     needs_data = name.startswith(
-        ("gp-", "spectral-table-", "spectral-figure-4", "spectral-figure-5")
+        ("gp-", "basis-table-2", "spectral-table-", "spectral-figure-4", "spectral-figure-5")
     )
     if needs_data and "MERCER_DATA" not in os.environ:
         pytest.skip("MERCER_DATA is not set")
-    outcome = reproduce(name, Settings(is_quick=True))
+    home = next(entry.home for entry in NAMES if entry.name == name)
+    outcome = importlib.import_module(home).reproduce(Settings(is_quick=True))
     failed = {claim.claim for claim in outcome.claims if claim.verdict == "fails"}
     rivals = {claim.claim for claim in outcome.claims if "against" in claim.ours}
     assert failed - rivals == REFUTED & {claim.claim for claim in outcome.claims}
