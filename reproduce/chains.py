@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sphere.adaptation import SphereAdaptation, first_moves
-from mercer.sphere.model import SphereModel
-from mercer.sphere.sampler import SphereSampler
-from mercer.sphere.start import make_start
+from mercer.sphere.sampler import (
+    SphereAdaptation,
+    SphereModel,
+    SphereSampler,
+    first_moves,
+    make_start,
+)
 
 __all__ = ["chain_rate", "sphere_chain"]
 

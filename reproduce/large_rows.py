@@ -154,9 +154,9 @@ def _selected(rows: Array, sizes: LargeSizes) -> tuple[Any, float]:
     """Length scale and penalty that do best on a fifth of the rows, learned on the others."""
     from sklearn.kernel_approximation import RBFSampler
 
+    from mercer.baselines.base import FACTORS, PENALTIES
+    from mercer.baselines.paths import ridge_path
     from mercer.baselines.random_features import typical_distance
-    from mercer.baselines.regressor import FACTORS, PENALTIES
-    from mercer.baselines.ridge_path import ridge_path
 
     n = 4 * len(rows) // 5
     check, distance = (
@@ -180,7 +180,7 @@ def _selected(rows: Array, sizes: LargeSizes) -> tuple[Any, float]:
 
 def _equations(features: Any, blocks: Any) -> Any:
     """Sum the normal equations of an intercept and the features over blocks of [X, y]."""
-    from mercer.baselines.ridge_path import NormalEquations
+    from mercer.baselines.paths import NormalEquations
 
     m = 1 + features.n_components
     gram, moments = np.zeros((m, m)), np.zeros(m)
@@ -193,8 +193,8 @@ def _equations(features: Any, blocks: Any) -> Any:
 
 def _solved(equations: Any, penalty: float) -> Array:
     """Solve at that penalty, or the next larger one at which the matrix is not singular."""
-    from mercer.baselines.regressor import PENALTIES
-    from mercer.baselines.ridge_path import ridge_path
+    from mercer.baselines.base import PENALTIES
+    from mercer.baselines.paths import ridge_path
 
     path = ridge_path(equations, [larger for larger in PENALTIES if larger >= penalty])
     return path[:, np.isfinite(path[0])][:, 0]

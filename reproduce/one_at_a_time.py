@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from mercer.features.compiled import cosines_and_sines
+from mercer.features.products import cosines_and_sines
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import SpectralSampler, SpectralState
 

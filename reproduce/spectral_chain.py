@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from mercer import BaNKRegressor
 from mercer.sampling.sampler import Adaptation
 from mercer.spectral.fitting import make_sampler
-from mercer.spectral.proposals import StepAdaptation
 from mercer.spectral.rows import TrainingRows
-from mercer.spectral.sampler import SpectralSampler
+from mercer.spectral.sampler import SpectralSampler, StepAdaptation
 
 __all__ = ["spectral_chain", "standardised", "warmed_up"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.stationary import SquaredExponentialARD
 
 __all__ = [
     "AUDIT_DATA_V1",

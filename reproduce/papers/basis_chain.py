@@ -12,18 +12,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.arrays import Prior
-from mercer.basis.filter import Filter
-from mercer.basis.levels.levels import Levels
-from mercer.basis.model import SetPrior, sampled
-from mercer.basis.moves.compiled import move_particles
-from mercer.basis.population.compiled import discount
-from mercer.basis.predict import filter_law
-from mercer.basis.reservoir import Reservoir
-from mercer.basis.schedule import Schedule
-from mercer.basis.state import State
-from mercer.estimation.target_scale import TargetScale, scale_target
-from mercer.posterior.student_predictive import StudentMixture
+from mercer.basis.ensemble import filter_law
+from mercer.basis.filter import Filter, State
+from mercer.basis.length_scales import Levels
+from mercer.basis.loops import move_particles
+from mercer.basis.model import Prior, Reservoir, Schedule, SetPrior, sampled
+from mercer.basis.population_loops import discount
+from mercer.estimation.standardize import TargetScale, scale_target
+from mercer.posterior.predictive import StudentMixture
 from reproduce.papers.basis_answer import LEVEL, Answer, Problem
 
 __all__ = ["Run", "learned", "long_chains", "paper_filter"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.estimation.run import mercer_version
-from mercer.posterior.atomic import write_atomically
+from mercer.posterior.container import write_atomically
 from reproduce.papers.reproduction import Settings
 
 __all__ = ["kept", "parts_folder"]

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 
 from mercer.errors import UsageError
-from mercer.estimation.options import nearest_hint
+from mercer.estimation.run import nearest_hint
 from reproduce.papers.reproduction import Reproduction, Settings, unjudged
 
 __all__ = ["NAMES", "NamedReproduction", "reproduce"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.posterior.atomic import write_atomically
+from mercer.posterior.container import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

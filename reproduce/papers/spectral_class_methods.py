@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 from sklearn.svm import SVC
 
-from mercer.baselines.mkl_classifier import MKLClassifier
+from mercer.baselines.mkl import MKLClassifier
 from mercer.baselines.rfo import RFOClassifier
-from mercer.baselines.rks_classifier import RKSClassifier
+from mercer.baselines.rks import RKSClassifier
 from reproduce.papers.spectral_class_folds import ClassFold
 
 __all__ = ["CLASS_METHODS", "MAX_SECONDS", "ClassMethod"]
@@ -92,7 +92,7 @@ def _optimised(fold: ClassFold, is_quick: bool, n_jobs: int | None) -> Array:
 
 
 def _bank(fold: ClassFold, is_quick: bool, n_jobs: int | None) -> Array:
-    from mercer.spectral.classes.estimator import BaNKClassifier
+    from mercer.spectral.classifier import BaNKClassifier
 
     model = BaNKClassifier(
         random_state=_SEED, n_jobs=n_jobs, progress=False, max_seconds=MAX_SECONDS

@@ -187,7 +187,7 @@ def _load_loops() -> None:
 
 
 def _unfitted(n_frequencies: int, n_sweeps: int) -> Any:
-    from mercer.spectral.classes.estimator import BaNKClassifier
+    from mercer.spectral.classifier import BaNKClassifier
 
     return BaNKClassifier(
         n_frequencies=n_frequencies, n_draws=n_sweeps // 2, n_warmup=n_sweeps - n_sweeps // 2,

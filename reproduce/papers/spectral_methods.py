@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
+from mercer.baselines.base import RandomFeatureRegressor
 from mercer.baselines.mkl import MKLRegressor
-from mercer.baselines.regressor import RandomFeatureRegressor
 from mercer.baselines.rks import RKSRegressor
 from reproduce.papers.spectral_folds import Fold
 

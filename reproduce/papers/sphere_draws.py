@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.adaptation import first_moves
-from mercer.sphere.circle.step import great_circle_moves
-from mercer.sphere.model import SphereModel, signed_rows
-from mercer.sphere.moves import default_moves
-from mercer.sphere.sampler import SphereSampler
-from mercer.sphere.start import make_start
+from mercer.sphere.great_circle import great_circle_moves
+from mercer.sphere.sampler import (
+    SphereModel,
+    SphereSampler,
+    default_moves,
+    first_moves,
+    make_start,
+    signed_rows,
+)
 
 __all__ = ["draw_by_great_circles", "draw_classifiers", "mean_disagreement", "model_of", "unit"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sphere.model import signed_rows
+from mercer.sphere.sampler import signed_rows
 from reproduce.papers.reproduction import Claim, Reproduction, Settings, mean_and_error
 from reproduce.papers.sphere_modes import cells_of, find_modes
 from reproduce.papers.sphere_problems import TRUE_CLASSIFIER, on_sphere, sphere_rows

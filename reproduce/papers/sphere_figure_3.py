@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.names import kernel_named
-from mercer.sphere.design import spectrum_of
+from mercer.sphere.space import spectrum_of
 from reproduce.papers.reproduction import (
     Claim,
     Reproduction,

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.ladder import Ladder, measure_errors
-from mercer.sphere.model import signed_rows
+from mercer.sphere.sampler import signed_rows
+from mercer.sphere.tempering import Ladder, measure_errors
 from reproduce.papers.reproduction import Settings
 from reproduce.papers.sphere_part import Part, correlation_claim, rank_correlation, space_of
 from reproduce.papers.sphere_problems import plane_rows

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from mercer.kernels.names import kernel_named
-from mercer.sphere.covariance import fit_covariance, median_distance
-from mercer.sphere.space import KernelSpace
+from mercer.sphere.space import KernelSpace, fit_covariance, median_distance
 from reproduce.papers.reproduction import Claim, is_clearly_below_zero, mean_and_error
 
 if TYPE_CHECKING:

@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 
 from mercer.features.nystroem import fit_nystroem
 from mercer.kernels.names import kernel_named
-from mercer.sphere.adaptation import SphereAdaptation, first_moves
-from mercer.sphere.covariance import median_distance
-from mercer.sphere.model import SphereModel
-from mercer.sphere.sampler import SphereSampler
-from mercer.sphere.start import make_start
+from mercer.sphere.sampler import (
+    SphereAdaptation,
+    SphereModel,
+    SphereSampler,
+    first_moves,
+    make_start,
+)
+from mercer.sphere.space import median_distance
 from reproduce.papers.reproduction import Claim, Settings
 from reproduce.papers.sphere_draws import model_of
 from reproduce.papers.sphere_part import Part, space_of

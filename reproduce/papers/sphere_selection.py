@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sphere.ladder import Ladder, measure_errors
+from mercer.sphere.tempering import Ladder, measure_errors
 from reproduce.papers.reproduction import Settings, mean_and_error
 from reproduce.papers.sphere_draws import draw_classifiers, model_of
 from reproduce.papers.sphere_part import Part, correlation_claim, rank_correlation, space_of

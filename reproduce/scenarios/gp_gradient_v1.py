@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.priors import kernel_prior
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
 from reproduce.timing import interleaved
 from reproduce.workloads import gp_draw_v1
 

@@ -26,9 +26,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
 from mercer import GPClassifier
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.priors import kernel_prior
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
 from reproduce.cells import measured
 
 SEED = 0

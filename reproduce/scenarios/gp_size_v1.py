@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.priors import kernel_prior
-from mercer.gp.sampler import find_maximum
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.fitting import find_maximum
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
 from reproduce.cells import measured
 from reproduce.fresh import in_fresh_process
 from reproduce.workloads import gp_draw_v1

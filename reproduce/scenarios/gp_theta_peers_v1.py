@@ -220,7 +220,7 @@ def predicted(problem: Problem, sampled: Sampled, X_test: Array) -> Array:
     """
     from scipy.linalg import solve_triangular
 
-    from mercer.kernels.squared_exponential import SquaredExponentialARD
+    from mercer.kernels.stationary import SquaredExponentialARD
     from mercer.numerics.logistic_normal import expected_logistic
 
     kernel, n = SquaredExponentialARD(), len(problem.X)

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mercer import BaNKClassifier
-from mercer.spectral.classes.adaptation import ClassAdaptation
-from mercer.spectral.classes.compilation import compile_loops
-from mercer.spectral.classes.fitting import make_class_sampler
-from mercer.spectral.classes.settings import SAMPLERS
-from mercer.spectral.proposals import StepAdaptation
+from mercer.spectral.class_fitting import SAMPLERS, make_class_sampler
+from mercer.spectral.class_sampler import ClassAdaptation
+from mercer.spectral.compilation import compile_class_loops as compile_loops
 from mercer.spectral.rows import MemoryRows
+from mercer.spectral.sampler import StepAdaptation
 from reproduce.spectral_chain import spectral_chain, standardised, warmed_up
 from reproduce.timing import interleaved
 from reproduce.workloads import wavy_classes_v1

@@ -26,14 +26,12 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from mercer.features.compiled import cosines_and_sines
+from mercer.features.products import cosines_and_sines
 from mercer.spectral.compilation import compile_loops
-from mercer.spectral.compiled import select
-from mercer.spectral.halving import decide, join
-from mercer.spectral.proposals import propose
-from mercer.spectral.ridge import draw_ridge, ridge_density
+from mercer.spectral.loops import select
+from mercer.spectral.model import draw_ridge, ridge_density
 from mercer.spectral.rows import MemoryRows
-from mercer.spectral.sampler import SpectralSampler, SpectralState
+from mercer.spectral.sampler import SpectralSampler, SpectralState, decide, join, propose
 from reproduce.limits import DgemmLimit
 from reproduce.one_at_a_time import OneAtATime
 from reproduce.spectral_chain import spectral_chain, standardised, warmed_up

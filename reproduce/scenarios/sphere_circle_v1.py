@@ -11,8 +11,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.circle.step import great_circle_moves
-from mercer.sphere.model import SphereModel
+from mercer.sphere.great_circle import great_circle_moves
+from mercer.sphere.sampler import SphereModel
 from reproduce.timing import interleaved
 from reproduce.workloads import noisy_rows_v1
 

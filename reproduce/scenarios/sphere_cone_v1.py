@@ -163,9 +163,7 @@ def _ratios(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _mercer(cone: ConeV1) -> Advance:
     """Reflecting HMC, its length tuned over 100 passes (counted as preparation)."""
     from mercer.likelihoods.label_noise import fixed_rate
-    from mercer.sphere.adaptation import SphereAdaptation, first_moves
-    from mercer.sphere.model import SphereModel
-    from mercer.sphere.sampler import SphereSampler
+    from mercer.sphere.sampler import SphereAdaptation, SphereModel, SphereSampler, first_moves
 
     rng = np.random.default_rng(SEED)
     model = SphereModel(cone.rows, fixed_rate(0.0, len(cone.rows)))

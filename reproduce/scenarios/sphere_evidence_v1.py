@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 from threadpoolctl import threadpool_limits
 
-from mercer.sphere.ladder import Ladder, measure_errors
+from mercer.sphere.tempering import Ladder, measure_errors
 from reproduce.workloads import noisy_rows_v1
 
 SEED = 0

@@ -14,9 +14,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.chains import LinearStart
-from mercer.sphere.screened.sampler import ScreenedSampler
-from mercer.sphere.screened.warmup import ScreenedAdaptation, first_screening
+from mercer.sphere.fitting import LinearStart
+from mercer.sphere.screened import ScreenedAdaptation, ScreenedSampler, first_screening
 from reproduce.chains import chain_rate, keep_nothing, sphere_chain
 from reproduce.workloads import smooth_boundary_v1
 

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.compiled import count_errors, reflect_and_refract
-from mercer.sphere.model import SphereModel
-from mercer.sphere.screened.sampler import ScreenedSampler
-from mercer.sphere.screened.warmup import ScreenedAdaptation, first_screening
+from mercer.sphere.loops import count_errors, reflect_and_refract
+from mercer.sphere.sampler import SphereModel
+from mercer.sphere.screened import ScreenedAdaptation, ScreenedSampler, first_screening
 from reproduce.chains import chain_rate, sphere_chain
 from reproduce.timing import interleaved
 from reproduce.workloads import noisy_rows_v1

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.basis.classes.estimator import (
+    from mercer.basis.classifier import (
         SequentialKernelClassifier as SequentialKernelClassifier,
     )
     from mercer.basis.estimator import SequentialKernelRegressor as SequentialKernelRegressor
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mercer.gp.estimator import GPClassifier as GPClassifier
     from mercer.gp.regressor import GPRegressor as GPRegressor
     from mercer.models import load as load
-    from mercer.spectral.classes.estimator import BaNKClassifier as BaNKClassifier
+    from mercer.spectral.classifier import BaNKClassifier as BaNKClassifier
     from mercer.spectral.estimator import BaNKRegressor as BaNKRegressor
     from mercer.sphere.estimator import KernelGibbsClassifier as KernelGibbsClassifier
 
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BaNKClassifier": "mercer.spectral.classes.estimator",
+    "BaNKClassifier": "mercer.spectral.classifier",
     "BaNKRegressor": "mercer.spectral.estimator",
     "ConvergenceWarning": "mercer.errors",
     "GPClassifier": "mercer.gp.estimator",
     "GPRegressor": "mercer.gp.regressor",
     "KernelGibbsClassifier": "mercer.sphere.estimator",
-    "SequentialKernelClassifier": "mercer.basis.classes.estimator",
+    "SequentialKernelClassifier": "mercer.basis.classifier",
     "SequentialKernelRegressor": "mercer.basis.estimator",
     "load": "mercer.models",
 }

@@ -15,7 +15,7 @@ from typing import Any
 
 from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.model_file import ModelParts, TableModel, read_parts, table_model_from
-from mercer.estimation.options import nearest_hint
+from mercer.estimation.run import nearest_hint
 
 __all__ = [
     "MODELS",
@@ -51,6 +51,8 @@ class ModelEntry:
     auto_rows : int or None
         The most rows for which "auto" takes it; None for any number. Of more than two classes it
         is fewer in proportion, since each has a function of its own.
+    warm_up : str
+        Function of the method's module ``compilation`` that compiles its loops ahead.
     """
 
     name: str
@@ -60,6 +62,7 @@ class ModelEntry:
     summary: str
     max_classes: int = 0
     auto_rows: int | None = None
+    warm_up: str = "compile_loops"
 
     def most_rows(self, n_classes: int) -> float:
         """Return the most rows of so many classes (0: numbers) for which "auto" takes it."""
@@ -70,7 +73,7 @@ class ModelEntry:
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
         method = self.home.rpartition(".")[0]
-        importlib.import_module(f"{method}.compilation").compile_loops(tell)
+        getattr(importlib.import_module(f"{method}.compilation"), self.warm_up)(tell)
 
     def estimator_class(self) -> Any:
         """Import and return the class."""
@@ -91,7 +94,8 @@ MODELS = (
         name="spectral",
         task="classification",
         estimator="BaNKClassifier",
-        home="mercer.spectral.classes.estimator",
+        home="mercer.spectral.classifier",
+        warm_up="compile_class_loops",
         summary="BaNK: random Fourier features whose spectral density is learned, for classes",
         max_classes=20,
     ),
@@ -129,7 +133,8 @@ MODELS = (
         name="basis",
         task="classification",
         estimator="SequentialKernelClassifier",
-        home="mercer.basis.classes.estimator",
+        home="mercer.basis.classifier",
+        warm_up="compile_class_loops",
         summary="sequential Bayesian kernel classification: one pass, for streams",
         max_classes=50,
     ),

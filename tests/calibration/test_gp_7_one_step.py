@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.sampling.hmc import HMC, HMCState
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import unit_mass
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.sampling.hmc import HMC, HamiltonianTuning, HMCState, unit_mass
 from mercer.sampling.nuts import NUTS, NUTSState
 from support.gp_cases import posterior
 from support.grid import Grid

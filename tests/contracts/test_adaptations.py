@@ -12,12 +12,11 @@ import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sampling.adaptation import HamiltonianAdaptation
-from mercer.sampling.codec import pack, unpack
+from mercer.sampling.checkpoint import pack, unpack
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.spectral.proposals import StepAdaptation
 from mercer.spectral.rows import MemoryRows
-from mercer.sphere.adaptation import SphereAdaptation
-from mercer.sphere.model import SphereModel
+from mercer.spectral.sampler import StepAdaptation
+from mercer.sphere.sampler import SphereAdaptation, SphereModel
 from support.lift_cases import make_sphere
 from support.spectral_cases import make_spectral, problem
 from support.sphere_cases import noisy_rows

@@ -12,17 +12,16 @@ import pytest
 from sklearn.base import RegressorMixin
 
 from mercer.atomic import locked
-from mercer.basis.classes.estimator import SequentialKernelClassifier
+from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.errors import ModelFileError, StorageError, UsageError
 from mercer.estimation import run as estimation_run
-from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.gp.estimator import GPClassifier
-from mercer.gp.regression.model import RegressionPosterior
+from mercer.gp.gaussian import RegressionPosterior
+from mercer.gp.laplace import HyperparameterPosterior
 from mercer.gp.regressor import GPRegressor
 from mercer.sampling.driver import SamplingStoppedError
-from mercer.spectral.classes.estimator import BaNKClassifier
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.classes.sampler import ClassSampler
+from mercer.spectral.class_sampler import ClassSampler, JointSampler
+from mercer.spectral.classifier import BaNKClassifier
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.sampler import SpectralSampler
 from mercer.sphere.estimator import KernelGibbsClassifier

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
-from mercer.basis.classes.estimator import SequentialKernelClassifier
-from mercer.basis.sampler import BatchSampler
+from mercer.basis.classifier import SequentialKernelClassifier
+from mercer.basis.learner import BatchSampler
 from mercer.errors import DataError, UsageError
-from mercer.gp.binary.model import HyperparameterPosterior
 from mercer.gp.estimator import GPClassifier
-from mercer.spectral.classes.estimator import BaNKClassifier
-from mercer.spectral.classes.sampler import ClassSampler
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.spectral.class_sampler import ClassSampler
+from mercer.spectral.classifier import BaNKClassifier
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.sampler import SphereSampler
 from support import class_fits

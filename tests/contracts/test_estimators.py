@@ -10,19 +10,17 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
-from mercer.baselines.mkl import MKLRegressor
-from mercer.baselines.mkl_classifier import MKLClassifier
+from mercer.baselines.mkl import MKLClassifier, MKLRegressor
 from mercer.baselines.rfo import RFOClassifier, RFORegressor
-from mercer.baselines.rks import RKSRegressor
-from mercer.baselines.rks_classifier import RKSClassifier
+from mercer.baselines.rks import RKSClassifier, RKSRegressor
 from mercer.errors import ConvergenceWarning
 from mercer.gp.estimator import GPClassifier
-from mercer.posterior import verdict
-from mercer.spectral.classes.estimator import BaNKClassifier
+from mercer.posterior import diagnostics as verdict
+from mercer.spectral.classifier import BaNKClassifier
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
-from mercer.sphere.ladder import Ladder
+from mercer.sphere.tempering import Ladder
 from support import basis_fits, class_fits, process_fits
 from support.spectral_fits import PAPER
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mercer.estimation.model_file as model_file
-from mercer.cli.terminal.words import diagnosed, evaluation_json
+from mercer.cli.terminal import diagnosed, evaluation_json
 from mercer.errors import ModelFileError
 from mercer.models import MODELS, SavedModel, read_model
 from mercer.posterior import schema

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import mercer
-from mercer.basis.sampler import BatchSampler
+from mercer.basis.learner import BatchSampler
 from mercer.errors import MercerWarning
 from mercer.sampling.hmc import HMC
 from mercer.spectral.sampler import SpectralSampler

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer.gp.binary.model import Recorder
-from mercer.gp.regression.model import RegressionRecorder
-from mercer.gp.sampler import find_maximum, make_sampler, paper_hmc
+from mercer.gp.fitting import find_maximum, make_sampler, paper_hmc
+from mercer.gp.gaussian import RegressionRecorder
+from mercer.gp.laplace import Recorder
 from mercer.likelihoods.label_noise import learned_rate
-from mercer.sampling.codec import pack, unpack
-from mercer.sampling.leapfrog import HamiltonianTuning
+from mercer.sampling.checkpoint import pack, unpack
+from mercer.sampling.hmc import HamiltonianTuning
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Sampler
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.mixture.base import ScalePrior
-from mercer.spectral.mixture.partition import ConcentrationPrior
-from mercer.sphere.model import SphereModel
+from mercer.spectral.base_measure import ScalePrior
+from mercer.spectral.class_sampler import JointSampler
+from mercer.spectral.mixture import ConcentrationPrior
+from mercer.sphere.sampler import SphereModel
 from support.basis_batches import make_batches
 from support.class_batches import make_class_batches
 from support.exact_runs import exact_sampler

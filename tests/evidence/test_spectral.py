@@ -184,8 +184,7 @@ def test_peers_of_gpytorch() -> None:
 
 def check_decisions(scheme: Any, has_linear_part: bool) -> None:
     """Decisions and log ratios of one sweep, one frequency at a time and by halving."""
-    from mercer.spectral.halving import decide, join
-    from mercer.spectral.proposals import propose
+    from mercer.spectral.sampler import decide, join, propose
 
     sampler = make_spectral(
         *problem(300, 2), has_linear_part=has_linear_part, n_frequencies=17, step=1.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from mercer.sphere.model import signed_rows
+from mercer.sphere.sampler import signed_rows
 from reproduce.papers import sphere_figure_4
 from reproduce.papers.reproduction import Settings, write_reproduction
 from reproduce.papers.sphere_figure_4 import _comparison, soft_margin

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from mercer.sphere.model import signed_rows
+from mercer.sphere.sampler import signed_rows
 from reproduce.papers import sphere_margin
 from reproduce.papers.sphere_margin import margin
 from reproduce.papers.sphere_problems import sphere_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere.model import signed_rows
+from mercer.sphere.sampler import signed_rows
 from reproduce.papers.sphere_modes import Cells, cells_of, find_modes
 from reproduce.papers.sphere_problems import sphere_rows
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError
-from mercer.sphere.model import signed_rows
-from mercer.sphere.predict import entropy_bits
-from mercer.sphere.start import make_start
+from mercer.sphere.prediction import entropy_bits
+from mercer.sphere.sampler import make_start, signed_rows
 from reproduce.papers.sphere_draws import draw_classifiers, model_of
 from reproduce.papers.sphere_problems import sphere_rows
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere.ladder import Ladder
+from mercer.sphere.tempering import Ladder
 from reproduce.papers import sphere_selection
 from reproduce.papers.sphere_problems import split_of
 

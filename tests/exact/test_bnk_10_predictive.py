@@ -13,7 +13,7 @@ from scipy import stats
 from mercer.posterior.draws import Draws
 from mercer.spectral import sampler as spectral_sampler
 from mercer.spectral.model import RegressionModel
-from mercer.spectral.predict import FunctionDraws, function_draws
+from mercer.spectral.prediction import FunctionDraws, function_draws
 from mercer.spectral.sampler import SpectralSampler
 from support.spectral_cases import make_spectral, plain_design, problem
 from support.statistics import dkw_distance, dkw_limit

@@ -13,15 +13,12 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
-from mercer.spectral.classes import joint as joint_sampler
-from mercer.spectral.classes import sampler as class_sampler
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.classes.model import logistic_coefficients
-from mercer.spectral.classes.products import polya_gamma, weighted_products
-from mercer.spectral.classes.ridge import LogisticRidgeDensity
-from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.halving import decide, join
+from mercer.spectral import class_sampler
+from mercer.spectral import class_sampler as joint_sampler
+from mercer.spectral.class_model import logistic_coefficients, polya_gamma, weighted_products
+from mercer.spectral.class_sampler import ClassSampler, JointSampler, LogisticRidgeDensity
 from mercer.spectral.rows import MemoryRows
+from mercer.spectral.sampler import decide, join
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import problem
 from support.spectral_class_joint import CASES, distances, limit

@@ -8,13 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mercer.sampling import split_hmc
-from mercer.spectral.classes import trajectory
-from mercer.spectral.classes.chain import ClassChain
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.classes.model import LogisticModel
-from mercer.spectral.classes.state import ClassState
-from mercer.spectral.mixture import coordinates
+from mercer.sampling import hmc as split_hmc
+from mercer.spectral import trajectory
+from mercer.spectral import trajectory as coordinates
+from mercer.spectral.class_model import ClassState, LogisticModel
+from mercer.spectral.class_sampler import ClassChain, JointSampler
 from support.spectral_class_joint import CASES, distances, limit, make
 
 N_RUNS, N_LEAPFROG = 1000, 4

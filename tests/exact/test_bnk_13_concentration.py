@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from mercer.spectral.mixture.base import BaseMeasure, ScalePrior
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.partition import ConcentrationPrior, draw_concentration
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, ScalePrior
+from mercer.spectral.mixture import ConcentrationPrior, draw_concentration
 from support.mixture_cases import BASES, ShiftedBeta, halve_the_count
 from support.statistics import dkw_distance, dkw_limit
 

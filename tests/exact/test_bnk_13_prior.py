@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral.mixture import gibbs
-from mercer.spectral.mixture.base import ScalePrior
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.partition import ConcentrationPrior, expected_components
+from mercer.spectral import mixture as gibbs
+from mercer.spectral.base_measure import DiagonalBase, ScalePrior
+from mercer.spectral.mixture import ConcentrationPrior, Mixture, expected_components
 from support.mixture_cases import BASES, ShiftedBeta, halve_the_count
 from support.statistics import dkw_distance, dkw_limit
 

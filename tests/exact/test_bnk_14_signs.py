@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.mixture import gibbs
-from mercer.spectral.mixture.gibbs import Mixture
+from mercer.spectral import mixture as gibbs
+from mercer.spectral.mixture import Mixture
 from support.mixture_cases import BASES, CONCENTRATION, canonical, frequencies, signed_posterior
 from support.statistics import largest_z, z_limit
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral.mixture import partition
-from mercer.spectral.mixture.partition import (
+from mercer.spectral import mixture as partition
+from mercer.spectral.mixture import (
     draw_partition,
     expected_components,
     log_partition_probability,

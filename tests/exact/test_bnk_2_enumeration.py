@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.full import FullBase
-from mercer.spectral.mixture.gibbs import Mixture
+from mercer.spectral.base_measure import DiagonalBase, FullBase
+from mercer.spectral.mixture import Mixture
 from support.mixture_cases import BASES, CONCENTRATION, canonical, frequencies, partition_posterior
 from support.statistics import largest_z, z_limit
 

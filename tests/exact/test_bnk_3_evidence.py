@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral.mixture import full
-from mercer.spectral.mixture.base import BaseMeasure
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.full import FullBase
+from mercer.spectral import base_measure as full
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase
 from support.mixture_cases import frequencies
 from support.statistics import dkw_distance, dkw_limit
 

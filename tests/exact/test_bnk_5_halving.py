@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from mercer.spectral import halving
-from mercer.spectral.halving import Decisions, decide
+from mercer.spectral import sampler as halving
+from mercer.spectral.sampler import Decisions, decide
 from support.spectral_cases import make_spectral, plain_design, problem
 
 SHAPE, RATE = 1.0, 0.05

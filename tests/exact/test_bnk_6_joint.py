@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from mercer.spectral import sampler as spectral_sampler
-from mercer.spectral.ridge import RidgeDensity
+from mercer.spectral.model import RidgeDensity
 from mercer.spectral.sampler import SpectralSampler
 from support.spectral_joint import CASES, distances, limit
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from mercer.spectral import sampler as spectral_sampler
-from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.sampler import SpectralSampler
 from support.spectral_cases import (
     CONCENTRATION,

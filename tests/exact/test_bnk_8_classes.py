@@ -15,12 +15,10 @@ import pytest
 from scipy import stats
 from scipy.special import expit, log_expit
 
-from mercer.spectral.classes import sampler as class_sampler
-from mercer.spectral.classes.chain import ClassChain
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.classes.products import weighted_products
-from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral import class_sampler
+from mercer.spectral.base_measure import DiagonalBase
+from mercer.spectral.class_model import weighted_products
+from mercer.spectral.class_sampler import ClassChain, ClassSampler, JointSampler
 from support.spectral_class_cases import make_classes
 from support.statistics import largest_z, z_limit
 

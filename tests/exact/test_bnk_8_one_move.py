@@ -16,11 +16,11 @@ import pytest
 from scipy import stats
 from scipy.special import log_expit
 
-from mercer.spectral.classes import joint as joint_sampler
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.classes.labels import signs_of
-from mercer.spectral.mixture.diagonal import DiagonalBase, DiagonalComponents
-from mercer.spectral.mixture.state import MixtureState
+from mercer.spectral import class_sampler as joint_sampler
+from mercer.spectral.base_measure import DiagonalBase, DiagonalComponents
+from mercer.spectral.class_model import signs_of
+from mercer.spectral.class_sampler import JointSampler
+from mercer.spectral.mixture import MixtureState
 from support.spectral_class_cases import make_classes
 from support.spectral_joint_moves import move_plain
 from support.statistics import FALSE_ALARM

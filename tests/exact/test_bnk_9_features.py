@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral.mixture.diagonal import DiagonalComponents
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.state import MixtureState
-from mercer.spectral.probe import design, feature_kernel
+from mercer.spectral.base_measure import DiagonalComponents
+from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.model import design, feature_kernel
 from support.mixture_cases import BASES, CONCENTRATION
 from support.statistics import FALSE_ALARM
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, f, kstest
 
-from mercer.posterior import diagnostics, verdict
+from mercer.posterior import diagnostics
+from mercer.posterior import diagnostics as verdict
 from mercer.posterior.diagnostics import FALSE_ALARM_RATE, diagnose
 from mercer.posterior.draws import Draws
 

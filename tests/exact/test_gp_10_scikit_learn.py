@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.laplace import HyperparameterPosterior
 from support.gp_cases import posterior, thetas
 from support.mutants import drop_weight_term
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.several import laplace
-from mercer.gp.several.laplace import fit_softmax
-from mercer.gp.several.model import SoftmaxPosterior
+from mercer.gp import softmax as laplace
+from mercer.gp.laplace import fit_laplace
+from mercer.gp.softmax import SoftmaxPosterior, fit_softmax
 from support.gp_cases import plain_gram, problem
 from support.softmax_cases import (
     KERNEL,

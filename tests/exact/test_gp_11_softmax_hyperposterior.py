@@ -8,10 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.several.model import SoftmaxPosterior
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import unit_mass
+from mercer.gp.softmax import SoftmaxPosterior
+from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from support.grid import Grid, five_moments
 from support.mutants import accept_everything
 from support.softmax_cases import leave_out_last_determinant, posterior

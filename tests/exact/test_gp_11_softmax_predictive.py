@@ -7,13 +7,12 @@ import pytest
 from scipy.linalg import helmert
 from scipy.special import softmax
 
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.binary.predict import LatentDraws, success_probability
-from mercer.gp.binary.predict import latent_moments as binary_moments
-from mercer.gp.several import predict
-from mercer.gp.several.expectation import expected_softmax
-from mercer.gp.several.laplace import fit_softmax
-from mercer.gp.several.predict import SoftmaxDraws, class_probabilities, latent_moments
+from mercer.gp import softmax as predict
+from mercer.gp.laplace import LatentDraws, fit_laplace
+from mercer.gp.laplace import latent_moments as binary_moments
+from mercer.gp.laplace import mean_success_probability as success_probability
+from mercer.gp.softmax import SoftmaxDraws, expected_softmax, fit_softmax, latent_moments
+from mercer.gp.softmax import mean_class_probabilities as class_probabilities
 from support.gp_cases import plain_gram, problem
 from support.softmax_cases import (
     KERNEL,

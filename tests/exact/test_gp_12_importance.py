@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.exact import evidence
-from mercer.gp.exact.evidence import EvidenceEstimator, draw_weights, log_likelihoods
-from mercer.gp.exact.nugget import lower_factor
-from mercer.gp.exact.proposal import Proposal
-from mercer.kernels.squared_exponential import SquaredExponentialARD
-from mercer.numerics.normal_prior import NormalPrior
+from mercer.gp import importance as evidence
+from mercer.gp.importance import (
+    EvidenceEstimator,
+    Proposal,
+    draw_weights,
+    log_likelihoods,
+    lower_factor,
+)
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.numerics.logistic_normal import NormalPrior
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem
 from support.statistics import FALSE_ALARM

@@ -11,21 +11,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mercer.gp.binary import predict as binary_predict
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.binary.predict import success_probability
-from mercer.gp.exact import predict
-from mercer.gp.exact.evidence import EvidenceEstimator
-from mercer.gp.exact.predict import (
+from mercer.gp import exact as predict
+from mercer.gp import laplace as binary_predict
+from mercer.gp.exact import (
+    DelayedAcceptance,
     ExactDraws,
     draw_probabilities,
     laplace_weights,
+    make_exact_sampler,
 )
-from mercer.gp.exact.sampler import DelayedAcceptance, make_exact_sampler
+from mercer.gp.importance import EvidenceEstimator
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.gp.laplace import mean_success_probability as success_probability
 from mercer.numerics.logistic_normal import expected_logistic
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import mass_from_covariance
+from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance
 from support.exact_cases import PairGrid, gram, pair_grid, pair_model, trapezoid_moments
 from support.statistics import largest_z, z_limit
 from support.targets import At, record_position

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp.binary import laplace
+from mercer.gp import laplace
 from support.gp_cases import plain_gram, problem, thetas
 from support.mutants import stop_newton_early
 

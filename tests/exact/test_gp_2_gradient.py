@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.priors import kernel_prior
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
 from support.gp_cases import posterior, thetas
 from support.mutants import drop_weight_term, start_newton_warm, stop_newton_early
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mercer.gp.binary.laplace import fit_laplace
+from mercer.gp.laplace import fit_laplace
 from support.gp_cases import exact_evidence, log_det_half, plain_gram, plain_log_evidence, problem
 
 Evidence = Callable[[np.ndarray, np.ndarray], float]

@@ -9,15 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary.fitting import fit_gp
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.fitting import GPSettings
-from mercer.gp.priors import kernel_prior
+from mercer.gp.fitting import GPSettings, fit_gp
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
 from mercer.random import entropy_of
 from mercer.sampling.driver import RunOptions
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import unit_mass
+from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from mercer.sampling.nuts import NUTS
 from support.gp_cases import posterior
 from support.grid import Grid, five_moments

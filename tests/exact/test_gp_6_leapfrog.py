@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mercer.sampling.leapfrog import leapfrog, log_joint
-from mercer.sampling.mass import Mass, mass_from_covariance
-from mercer.sampling.target import Point, Target
+from mercer.sampling.hmc import Mass, leapfrog, log_joint, mass_from_covariance
+from mercer.sampling.sampler import Point, Target
 from support.gp_cases import posterior
 from support.statistics import largest_z, z_limit
 from support.targets import Skewed, exact_draws, uneven_mass

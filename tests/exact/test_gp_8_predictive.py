@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp.binary import predict
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.binary.predict import LatentDraws, latent_moments, success_probability
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp import laplace as predict
+from mercer.gp.laplace import LatentDraws, fit_laplace, latent_moments
+from mercer.gp.laplace import mean_success_probability as success_probability
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.numerics.logistic_normal import expected_logistic
 from support.gp_cases import plain_gram, plain_mode, problem
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary import laplace
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.binary.predict import LatentDraws, success_probability
-from mercer.gp.priors import kernel_prior
-from mercer.kernels import squared_exponential
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp import laplace
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior, LatentDraws
+from mercer.gp.laplace import mean_success_probability as success_probability
+from mercer.kernels import stationary as squared_exponential
+from mercer.kernels.stationary import SquaredExponentialARD
 from support.gp_cases import problem
 
 _KERNEL = SquaredExponentialARD()
@@ -85,7 +85,7 @@ def test_gp_9_columns_see_weights_in_the_wrong_order(monkeypatch: pytest.MonkeyP
 def test_gp_9_rows_see_a_target_that_depends_on_order(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = laplace.fit_laplace
     monkeypatch.setattr(
-        "mercer.gp.binary.model.fit_laplace",
+        "mercer.gp.laplace.fit_laplace",
         lambda K, y, scratch: fit(K + 1e-6 * np.diag(np.arange(len(y))), y, scratch),
     )
     assert row_error() > 1e-9

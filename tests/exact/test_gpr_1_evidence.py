@@ -7,8 +7,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from mercer.gp.regression import evidence as evidence_module
-from mercer.gp.regression.model import NOISE_FLOOR, RegressionPosterior, whole_noise_variance
+from mercer.gp import gaussian as evidence_module
+from mercer.gp.gaussian import NOISE_FLOOR, RegressionPosterior, whole_noise_variance
 from support.mutants import drop_noise_gradient
 from support.process_fits import process_posterior, process_thetas
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.fitting import GPSettings
-from mercer.gp.regression import fitting
-from mercer.gp.regression.fitting import RegressionSettings, fit_regression
-from mercer.gp.regression.model import RegressionPosterior
+from mercer.gp import fitting
+from mercer.gp.fitting import GPSettings, RegressionSettings, fit_regression
+from mercer.gp.gaussian import RegressionPosterior
 from mercer.random import entropy_of
 from mercer.sampling.driver import RunOptions
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import unit_mass
+from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from support.mutants import accept_everything
 from support.process_fits import CHAIN, process_posterior
 from support.process_grid import ProcessGrid, nine_moments

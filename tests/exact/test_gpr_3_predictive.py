@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from mercer.gp.regression import predict
+from mercer.gp import gaussian as predict
 from mercer.gp.regressor import GPRegressor
 from support.process_fits import tiny
 from support.spectral_fits import waves

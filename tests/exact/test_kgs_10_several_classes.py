@@ -16,9 +16,9 @@ import pytest
 from scipy.stats import chi2, norm
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.several import compiled
-from mercer.sphere.several.joint import compiled as joint
-from mercer.sphere.several.model import SeveralModel
+from mercer.sphere import several_loops as compiled
+from mercer.sphere import several_loops as joint
+from mercer.sphere.several import SeveralModel
 from support.several_cases import (
     broken,
     chi_square,

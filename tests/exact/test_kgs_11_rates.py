@@ -24,7 +24,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere.several.model import SeveralModel
+from mercer.sphere.several import SeveralModel
 from support.several_cases import entangled, make_several
 from support.several_cases import pattern_number as several_number
 from support.several_cases import pattern_posterior as several_posterior

@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.covariance import Covariance
-from mercer.sphere.model import signed_rows
-from mercer.sphere.predict import class_probability, votes
-from mercer.sphere.space import KernelSpace
+from mercer.sphere.prediction import class_probability, votes
+from mercer.sphere.sampler import signed_rows
+from mercer.sphere.space import Covariance, KernelSpace
 from support.sphere_cases import exact_draws, orthant_probability
 from support.statistics import FALSE_ALARM
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere import ladder
-from mercer.sphere.design import spectrum_of
-from mercer.sphere.ladder import Ladder, measure_errors
+from mercer.sphere import tempering as ladder
+from mercer.sphere.space import spectrum_of
+from mercer.sphere.tempering import Ladder, measure_errors
 from support.sphere_cases import (
     equicorrelated_error_law,
     equicorrelated_gram,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_rate
-from mercer.sphere.screened.sampler import ScreenedSampler, ScreenedState, Screening
+from mercer.sphere.screened import ScreenedSampler, ScreenedState, Screening
 from support.sphere_cases import Arcs, noisy_rows, on_the_circle
 from support.statistics import dkw_distance, dkw_limit
 

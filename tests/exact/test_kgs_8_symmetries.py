@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, class_rates, fixed_rate, row_rates
-from mercer.sphere import ladder
-from mercer.sphere.design import spectrum_of
-from mercer.sphere.ladder import Ladder, measure_errors
-from mercer.sphere.model import SphereModel
-from mercer.sphere.moves import Moves
+from mercer.sphere import tempering as ladder
+from mercer.sphere.sampler import Moves, SphereModel
+from mercer.sphere.space import spectrum_of
+from mercer.sphere.tempering import Ladder, measure_errors
 from support.lift_cases import cells_excess, trajectory
 from support.sphere_cases import (
     noises,

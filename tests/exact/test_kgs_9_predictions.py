@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from mercer import KernelGibbsClassifier
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.cloud import Cloud
-from mercer.sphere.covariance import fit_covariance
-from mercer.sphere.model import signed_rows
-from mercer.sphere.predict import class_probability
+from mercer.sphere.prediction import Cloud, class_probability
+from mercer.sphere.sampler import signed_rows
 from mercer.sphere.selection import Candidate
-from mercer.sphere.space import KernelSpace
+from mercer.sphere.space import KernelSpace, fit_covariance
 from support.sphere_cases import exact_draws, orthant_probability, patterns, signed
 from support.statistics import largest_z, z_limit
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from mercer.likelihoods.label_noise import fixed_rate, row_rates
-from mercer.sphere import compiled
+from mercer.sphere import loops as compiled
 from support.lift_cases import WALKS, Move, cells_excess, line, plane_excess, tempered
 from support.sphere_cases import exact_draws, noises, noisy_rows
 from support.statistics import dkw_distance, dkw_limit

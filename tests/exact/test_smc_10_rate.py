@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.population.compiled import predict_rows
+from mercer.basis.population_loops import predict_rows
 from support import basis_mutants
 from support.basis_cases import make_filter, plain_kernel, problem, run
 from support.basis_runs import truth

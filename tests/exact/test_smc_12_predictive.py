@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from mercer.basis.filter import Filter, Seen
-from mercer.basis.state import State, copied
+from mercer.basis.filter import Filter, Seen, State, copied
 from support.basis_cases import (
     make_filter,
     masks_of,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.filter import Filter
-from mercer.basis.state import State
+from mercer.basis.filter import Filter, State
 from support import basis_mutants
 from support.basis_cases import masks_of, plain_design
 from support.basis_enumeration import Enumerated

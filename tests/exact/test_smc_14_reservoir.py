@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.schedule import Schedule
+from mercer.basis.model import Schedule
 from support import basis_mutants
 from support.basis_cases import make_filter, plain_design, plain_statistics, problem, run
 from support.basis_runs import MORE_RUNS, N_RUNS, excess

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.basis.schedule import Schedule
+from mercer.basis.model import Schedule
 from support import basis_mutants
 from support.basis_cases import make_filter, problem
 from support.basis_runs import cells_z, estimates, evidence_z, truth

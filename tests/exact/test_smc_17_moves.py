@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mercer.basis.arrays import Statistics
-from mercer.basis.moves.compiled import move_particles
-from mercer.basis.population.compiled import discount
+from mercer.basis.loops import move_particles
+from mercer.basis.model import Statistics
+from mercer.basis.population_loops import discount
 from support.basis_cases import make_filter, plain_design, plain_statistics, problem
 from support.basis_enumeration import Enumerated
 from support.basis_starts import GRID, Starts

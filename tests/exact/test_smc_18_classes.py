@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.basis.classes.filter import ClassFilter
-from mercer.basis.classes.moves.compiled import move_particles
-from mercer.basis.classes.population.compiled import fill_latent
-from mercer.basis.classes.schedule import ClassSchedule
+from mercer.basis.class_filter import ClassFilter, ClassSchedule
+from mercer.basis.class_loops import fill_latent, move_particles
 from support.class_cases import (
     after_rows,
     cells_of,

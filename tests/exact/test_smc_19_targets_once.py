@@ -14,8 +14,7 @@ from scipy import stats
 
 from mercer.basis import model, settings
 from mercer.basis.estimator import SequentialKernelRegressor
-from mercer.basis.levels.levels import widths_around
-from mercer.basis.levels.relevance import Scalings, relevance_scalings
+from mercer.basis.length_scales import Scalings, relevance_scalings, widths_around
 
 N_SETS, N_ROWS, D = 40, 60, 20
 LEVEL = 0.9

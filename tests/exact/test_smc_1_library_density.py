@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from mercer.basis.filter import Filter
-from mercer.basis.particle.compiled import refactor
-from mercer.basis.population.compiled import discount
-from mercer.basis.regression.compiled import constants
+from mercer.basis.loops import constants, refactor
+from mercer.basis.population_loops import discount
 from support.basis_cases import (
     make_filter,
     masks_of,

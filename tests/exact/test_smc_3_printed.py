@@ -88,7 +88,7 @@ def test_sees_weights_with_the_probability_of_the_kind_of_move(
 
 
 def test_moves_are_those_that_the_loop_takes() -> None:
-    from mercer.basis.printed_weights.compiled import move_probabilities
+    from mercer.basis.population_loops import move_probabilities
 
     for k, t in itertools.product(range(4), range(1, 8)):
         if k <= t:

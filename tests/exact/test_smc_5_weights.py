@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.basis.arrays import Particles, Statistics
+from mercer.basis import population_loops as compiled
 from mercer.basis.filter import Filter
-from mercer.basis.population import compiled
-from mercer.basis.population.compiled import discount, normalise
+from mercer.basis.model import Particles, Statistics
+from mercer.basis.population_loops import discount, normalise
 from support.basis_cases import (
     make_filter,
     masks_of,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mercer.basis.arrays import Prior
-from mercer.basis.moves.compiled import move_particles
-from mercer.basis.population.compiled import discount
+from mercer.basis.loops import move_particles
+from mercer.basis.model import Prior
+from mercer.basis.population_loops import discount
 from support.basis_cases import make_filter, placed, plain_design, plain_statistics, problem
 from support.basis_enumeration import Enumerated
 from support.basis_starts import GRID, ScaleLaw

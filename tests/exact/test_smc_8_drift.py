@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mercer.basis.regression.compiled import (
+from mercer.basis.loops import (
     append_column,
     append_terms,
     drop_column,

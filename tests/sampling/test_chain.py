@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mercer.random import stream
-from mercer.sampling.board import Board
-from mercer.sampling.chain import Chain, ChainPlan, run_chain
+from mercer.sampling.driver import Chain, ChainPlan, run_chain
+from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
 from support.runs import ENTROPY, open_folder
 from support.toy_sampler import AtCall, ToyAdaptation, ToySampler

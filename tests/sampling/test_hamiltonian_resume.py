@@ -12,10 +12,9 @@ import pytest
 
 from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Sampled, SamplingStoppedError, sample
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
+from mercer.sampling.hmc import HMC, HamiltonianTuning
 from mercer.sampling.nuts import NUTS
-from mercer.sampling.target import Point
+from mercer.sampling.sampler import Point
 from support.runs import digest, open_folder, options
 from support.targets import ExactStart, Skewed, record_position, uneven_mass
 from support.toy_sampler import AtCall

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.basis.sampler import BatchSampler
+from mercer.basis.learner import BatchSampler
 from mercer.basis.settings import FilterSettings
 
 LITTLE: dict[str, Any] = {

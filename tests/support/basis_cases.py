@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.basis.arrays import Particles, Statistics
-from mercer.basis.filter import Filter
-from mercer.basis.levels.levels import Levels
-from mercer.basis.model import SetPrior, integrated, sampled
-from mercer.basis.reservoir import Reservoir
-from mercer.basis.schedule import Schedule
-from mercer.basis.state import State
+from mercer.basis.filter import Filter, State
+from mercer.basis.length_scales import Levels
+from mercer.basis.model import (
+    Particles,
+    Reservoir,
+    Schedule,
+    SetPrior,
+    Statistics,
+    integrated,
+    sampled,
+)
 
 NEAREST, RIDGE = 32, 1e-6
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
-from mercer.basis.arrays import Prior
 from mercer.basis.filter import Filter
+from mercer.basis.model import Prior
 from support.basis_cases import Design
 
 LOG_SCALES = math.log(1e-6), math.log(1e6)

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.basis import filter as basis_filter
 from mercer.basis.filter import Filter
 from mercer.basis.model import SetPrior
-from mercer.basis.population.compiled import normalise
+from mercer.basis.population_loops import normalise
 
 
 def printed_weight(monkeypatch) -> None:

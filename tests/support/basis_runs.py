@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.basis.filter import Filter
-from mercer.basis.schedule import Schedule
+from mercer.basis.model import Schedule
 from support.basis_cases import make_filter, masks_of, plain_design, problem, run
 from support.basis_enumeration import Enumerated
 from support.statistics import largest_z, z_limit

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 
-from mercer.basis.arrays import Particles
 from mercer.basis.filter import Filter
+from mercer.basis.model import Particles
 from support.basis_cases import masks_of, placed
 from support.basis_enumeration import LOG_SCALES, Enumerated, cover, log_likelihood
 from support.statistics import FALSE_ALARM

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.basis.estimator import SequentialKernelRegressor
-from mercer.sampling.codec import pack
+from mercer.sampling.checkpoint import pack
 
 #: Name -> arguments: with rows that leave, scales to be learned and candidates that retire.
 STREAMS: dict[str, dict[str, Any]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.basis.arrays import Statistics
-from mercer.basis.state import State
+from mercer.basis.filter import State
+from mercer.basis.model import Statistics
 
 
 def sums_of(state: State) -> Statistics:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mercer.basis.population import compiled as population
+from mercer.basis import population_loops as population
 from support.basis_cases import (
     make_filter,
     masks_of,

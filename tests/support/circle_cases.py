@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer.likelihoods.label_noise import LabelNoise
-from mercer.sphere.circle import compiled
+from mercer.sphere import great_circle as compiled
 
 # (rng, point, direction, n_rows, noise) -> (point, n_errors, n_arcs), or just (point, ...).
 Step = Callable[..., tuple]

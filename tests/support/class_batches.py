@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.basis.classes.settings import ClassSettings
-from mercer.basis.sampler import BatchSampler
+from mercer.basis.class_learner import ClassSettings
+from mercer.basis.learner import BatchSampler
 from support.class_fits import NAMES, make_rows
 
 LITTLE: dict[str, Any] = {

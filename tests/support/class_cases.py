@@ -14,13 +14,9 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import roots_genlaguerre
 
-from mercer.basis.classes.arrays import ClassPrior
-from mercer.basis.classes.filter import ClassFilter
-from mercer.basis.classes.schedule import ClassSchedule
-from mercer.basis.classes.state import ClassState
-from mercer.basis.levels.levels import Levels
-from mercer.basis.model import SetPrior
-from mercer.basis.reservoir import Reservoir
+from mercer.basis.class_filter import ClassFilter, ClassPrior, ClassSchedule, ClassState
+from mercer.basis.length_scales import Levels
+from mercer.basis.model import Reservoir, SetPrior
 
 X = np.array([[-1.0], [0.2], [1.1], [-0.4], [0.7], [-1.6], [1.9], [0.0]])
 # One class, then the other: latent values are large where a row takes the particles by surprise.

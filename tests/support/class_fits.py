@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.classes.estimator import SequentialKernelClassifier
-from mercer.sampling.codec import pack
+from mercer.basis.classifier import SequentialKernelClassifier
+from mercer.sampling.checkpoint import pack
 
 TINY: dict[str, Any] = {
     "n_particles": 30,

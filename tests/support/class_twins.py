@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.likelihoods.polya_gamma.compiled import fill_polya_gamma
+from mercer.likelihoods.polya_gamma import fill_polya_gamma
 
 Draw = Callable[[np.random.Generator, int, np.ndarray], np.ndarray]
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.exact.nugget import add_nugget
-from mercer.kernels.squared_exponential import SquaredExponentialARD
-from mercer.numerics.logistic_normal import expected_logistic
-from mercer.numerics.normal_prior import NormalPrior
+from mercer.gp.importance import add_nugget
+from mercer.gp.laplace import HyperparameterPosterior, fit_laplace
+from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.numerics.logistic_normal import NormalPrior, expected_logistic
 
 PAIRS = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
 _GAP = 1000.0  # between pairs: their covariance is 0 to the last bit for log w > -6

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.exact.sampler import DelayedAcceptance, make_exact_sampler
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import unit_mass
+from mercer.gp.exact import DelayedAcceptance, make_exact_sampler
+from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from mercer.sampling.nuts import NUTS
 from support.gp_cases import posterior
 from support.targets import At, record_position

@@ -13,11 +13,10 @@ from scipy.special import expit
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import CLASSIFICATION
 from mercer.kernels.base import Kernel
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
-from mercer.posterior.evaluation import Evaluation, Provenance
-from mercer.posterior.held_out import HeldClasses
+from mercer.posterior.evaluation import Evaluation, HeldClasses, Provenance
 
 __all__ = [
     "INPUTS",

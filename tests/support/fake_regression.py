@@ -8,8 +8,7 @@ import numpy as np
 
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import REGRESSION
-from mercer.posterior.evaluation import RegressionEvaluation
-from mercer.posterior.held_out import HeldTargets, hold
+from mercer.posterior.evaluation import HeldTargets, RegressionEvaluation, hold
 from mercer.posterior.predictive import NormalMixture
 
 __all__ = ["fake_regression", "held_rows"]

@@ -8,9 +8,9 @@ import itertools
 import numpy as np
 from scipy.special import expit
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.priors import kernel_prior
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability
 
 

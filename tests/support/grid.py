@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gp.binary.model import HyperparameterPosterior
+from mercer.gp.laplace import HyperparameterPosterior
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,8 @@ import numpy as np
 from scipy import stats
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
-from mercer.sphere import compiled
-from mercer.sphere.adaptation import first_moves
-from mercer.sphere.model import SphereModel
-from mercer.sphere.sampler import SphereSampler
-from mercer.sphere.start import make_start
+from mercer.sphere import loops as compiled
+from mercer.sphere.sampler import SphereModel, SphereSampler, first_moves, make_start
 from mercer.sphere.tempering import TemperedSampler
 from support.sphere_cases import Arcs, exact_draws, on_the_circle, pattern_number, pattern_posterior
 from support.statistics import FALSE_ALARM, dkw_distance, dkw_limit

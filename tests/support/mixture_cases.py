@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mercer.spectral.mixture.base import BaseMeasure, ScalePrior
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.full import FullBase
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 
 CONCENTRATION = 1.3
 

@@ -6,11 +6,10 @@ import dataclasses
 
 import numpy as np
 
-from mercer.gp.binary import laplace
-from mercer.gp.regression.model import RegressionPosterior
+from mercer.gp import laplace
+from mercer.gp.gaussian import RegressionPosterior
 from mercer.likelihoods.logistic import success_probability
-from mercer.sampling.hmc import HMC
-from mercer.sampling.mass import Mass
+from mercer.sampling.hmc import HMC, Mass
 
 
 class AcceptsAll:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gp.fitting import GPSettings
-from mercer.gp.regression.fitting import RegressionSettings
-from mercer.gp.regression.model import RegressionPosterior
+from mercer.gp.fitting import GPSettings, RegressionSettings
+from mercer.gp.gaussian import RegressionPosterior
 from mercer.gp.regressor import GPRegressor
 from support.spectral_fits import waves
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gp.regression.model import NOISE_FLOOR, RegressionPosterior
+from mercer.gp.gaussian import NOISE_FLOOR, RegressionPosterior
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,14 @@ from scipy.stats import chi2
 
 from mercer.likelihoods import label_noise
 from mercer.likelihoods.label_noise import Confusion, LabelNoise
-from mercer.sphere.several.model import SeveralModel
-from mercer.sphere.several.moves import MOVES, _costs, first_moves
-from mercer.sphere.several.sampler import SeveralSampler
-from mercer.sphere.several.start import make_several_start
+from mercer.sphere.several import (
+    MOVES,
+    SeveralModel,
+    SeveralSampler,
+    _costs,
+    first_moves,
+    make_several_start,
+)
 from support.sphere_cases import orthant_probability
 from support.statistics import FALSE_ALARM
 

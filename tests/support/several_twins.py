@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE, Confusion
-from mercer.sphere.compiled import truncated_normal
-from mercer.sphere.several.model import SeveralModel
+from mercer.sphere.loops import truncated_normal
+from mercer.sphere.several import SeveralModel
 from support.several_cases import cost_of, make_model, noises
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from scipy.linalg import block_diag, helmert
 from scipy.special import logsumexp, softmax
 
-from mercer.gp.several import covariance, laplace
-from mercer.gp.several.model import SoftmaxPosterior
-from mercer.kernels.squared_exponential import SquaredExponentialARD
-from mercer.numerics.normal_prior import NormalPrior
+from mercer.gp import softmax as covariance
+from mercer.gp import softmax as laplace
+from mercer.gp.softmax import SoftmaxPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.numerics.logistic_normal import NormalPrior
 from support.gp_cases import plain_gram
 
 KERNEL = SquaredExponentialARD()

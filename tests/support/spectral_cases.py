@@ -8,14 +8,11 @@ import math
 import numpy as np
 from scipy import stats
 
-from mercer.spectral.mixture.base import BaseMeasure
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.model import GammaPrior, RegressionModel
-from mercer.spectral.probe import Probe
-from mercer.spectral.proposals import ProposalTuning
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import GammaPrior, Probe, RegressionModel
 from mercer.spectral.rows import MemoryRows
-from mercer.spectral.sampler import CoefDraw, SpectralSampler, SpectralState, Start
+from mercer.spectral.sampler import CoefDraw, ProposalTuning, SpectralSampler, SpectralState, Start
 
 CONCENTRATION = 1.3
 # Proper enough for moments, and targets that say much: the function has about a hundred times the

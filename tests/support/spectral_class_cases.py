@@ -8,15 +8,11 @@ import math
 import numpy as np
 from scipy.special import expit
 
-from mercer.spectral.classes.chain import ClassChain
-from mercer.spectral.classes.model import LogisticModel
-from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.classes.state import ClassState, ClassTuning
-from mercer.spectral.mixture.base import BaseMeasure
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.model import GammaPrior
-from mercer.spectral.probe import Probe
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase
+from mercer.spectral.class_model import ClassState, ClassTuning, LogisticModel
+from mercer.spectral.class_sampler import ClassChain, ClassSampler
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import GammaPrior, Probe
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import Start
 from support.spectral_cases import CONCENTRATION, plain_design

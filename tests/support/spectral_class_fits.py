@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.spectral.classes.estimator import BaNKClassifier
+from mercer.spectral.classifier import BaNKClassifier
 from support.spectral_fits import TINY
 
 NAMES = np.array(["ash", "birch", "cedar", "fir"])

@@ -10,11 +10,9 @@ from dataclasses import replace
 import numpy as np
 from scipy import special, stats
 
-from mercer.spectral.classes.chain import ClassChain
-from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.classes.state import ClassState
-from mercer.spectral.mixture.base import BaseMeasure, ScalePrior
-from mercer.spectral.mixture.full import FullBase
+from mercer.spectral.base_measure import BaseMeasure, FullBase, ScalePrior
+from mercer.spectral.class_model import ClassState
+from mercer.spectral.class_sampler import ClassChain, ClassSampler
 from support.mixture_cases import BASES
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import (

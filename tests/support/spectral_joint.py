@@ -14,7 +14,7 @@ import math
 import numpy as np
 from scipy import special, stats
 
-from mercer.spectral.mixture.diagonal import DiagonalBase
+from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.model import coefficients
 from mercer.spectral.sampler import SpectralSampler, SpectralState
 from support.mixture_cases import BASES, partitions, seating_log_probability

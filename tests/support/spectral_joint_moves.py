@@ -45,7 +45,7 @@ def move_plain(
     now, proposed, sign, coef, ridge, normals, log_uniform, f, is_accepted, log_ratio,
     *, is_printed: bool = False,
 ) -> None:  # fmt: skip
-    """As `mercer.spectral.classes.compiled.move_jointly`; or with the printed ratio (trap B1)."""
+    """As `mercer.spectral.loops.move_jointly`; or with the printed ratio (trap B1)."""
     for j in range(len(log_uniform)):
         own = slice(2 * j, 2 * j + 2)
         old, total, new = now[own].T, 0.0, []

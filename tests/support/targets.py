@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import Mass, mass_from_covariance, unit_mass
+from mercer.sampling.hmc import HMC, HamiltonianTuning, Mass, mass_from_covariance, unit_mass
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
-from mercer.sampling.target import Point
+from mercer.sampling.sampler import Point
 
 SHAPE = 0.8  # of the gamma variable whose logarithm is the third coordinate
 COVARIANCE = np.array([[1.0, 1.2], [1.2, 2.25]])

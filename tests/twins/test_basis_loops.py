@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from mercer.basis.levels import compiled as levels_compiled
-from mercer.basis.levels.levels import KINDS
-from mercer.basis.redraw import compiled as redraw
-from mercer.basis.regression import compiled as regression
+from mercer.basis import loops as redraw
+from mercer.basis import loops as regression
+from mercer.basis import population_loops as levels_compiled
+from mercer.basis.length_scales import KINDS
 from support.basis_twins import CLOSE, assert_factor
 
 P, N_CANDIDATES, OF_MEAN, OF_CENTRES = 6, 9, 0.01, 0.7

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.basis.population import compiled as population
+from mercer.basis import population_loops as population
 from support.basis_cases import plain_design, plain_statistics
 from support.basis_twins import CLOSE, Population, check_state
 

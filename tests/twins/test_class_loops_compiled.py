@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
-from mercer.basis.classes.arrays import ClassParticles, ClassPrior
-from mercer.basis.classes.candidates.compiled import admit, retire
-from mercer.basis.classes.moves.compiled import move_particles
-from mercer.basis.classes.population.compiled import fill_latent, weigh_row
+from mercer.basis.class_filter import ClassParticles, ClassPrior
+from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
 from mercer.basis.model import SetPrior
 from support.class_twins import plain_admit, plain_move, plain_retire
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.features import products
-from mercer.features.compiled import SAFE_PHASE, cosines_and_sines
-from mercer.features.products import fill_features
+from mercer.features.products import SAFE_PHASE, cosines_and_sines, fill_features
 
 TOLERANCE = 4e-16  # NumPy's own error is half of a unit in the last place of 1, 1.1e-16
 

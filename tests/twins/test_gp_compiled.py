@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp import compiled
+from mercer.gp import loops as compiled
 from support.gp_cases import plain_gram, plain_mode, problem
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 13, 33)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.mixture import compiled
+from mercer.spectral import loops as compiled
 
 
 def plain_seat(first, uniforms, log_densities, log_new, assignment, signs, counts):

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import chi2
 
-from mercer.sphere.several import compiled
-from mercer.sphere.several.model import SeveralModel
+from mercer.sphere import several_loops as compiled
+from mercer.sphere.several import SeveralModel
 from support.several_cases import loop_costs, make_model, n_groups, scratch, separable
 from support.several_twins import case, plain_gap, plain_shuffle, plain_sweep
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.several import compiled
-from mercer.sphere.several.joint import compiled as joint
-from mercer.sphere.several.model import SeveralModel
+from mercer.sphere import several_loops as compiled
+from mercer.sphere import several_loops as joint
+from mercer.sphere.several import SeveralModel
 from support.several_cases import make_model, separable
 from support.several_twins import (
     case,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.classes.compiled import move_jointly, pull_of_phases
+from mercer.spectral.loops import move_jointly, pull_of_phases
 from support.spectral_joint_moves import move_plain
 
 

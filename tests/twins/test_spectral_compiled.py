@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral import compiled
+from mercer.spectral import loops as compiled
 
 SIZES = [(1, 0), (1, 2), (2, 3), (7, 0), (7, 4), (20, 1)]  # frequencies, linear columns
 

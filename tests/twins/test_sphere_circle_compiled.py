@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
-from mercer.sphere.circle import compiled
+from mercer.sphere import great_circle as compiled
 from support.circle_cases import extended, tangent_of
 from support.sphere_cases import noises, noisy_rows
 
@@ -200,7 +200,7 @@ def test_great_circle_moves(kind: str, n: int) -> None:
         for direction, pair in zip(directions, uniforms, strict=True):
             expected.append(plain_move(expected[-1][0], direction, n, noise, pair))
         n_errors, n_arcs = np.empty(5, np.int64), np.empty(5, np.int64)
-        compiled.great_circle_moves(
+        compiled.walk_great_circles(
             point, directions, n, noise.group, noise.step, noise.row_cost, noise.is_common,
             uniforms, n_errors, n_arcs,
         )  # fmt: skip

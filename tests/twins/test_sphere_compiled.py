@@ -11,8 +11,8 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
-from mercer.sphere import compiled
-from mercer.sphere.model import SphereModel
+from mercer.sphere import loops as compiled
+from mercer.sphere.sampler import SphereModel
 from support.lift_cases import errors_of
 from support.sphere_cases import noises, noisy_rows
 

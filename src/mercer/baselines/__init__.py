@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.baselines.a_la_carte import AlaCarteRegressor
-    from mercer.baselines.mkl import MKLRegressor
-    from mercer.baselines.mkl_classifier import MKLClassifier
+    from mercer.baselines.mkl import MKLClassifier, MKLRegressor
     from mercer.baselines.rfo import RFOClassifier, RFORegressor
-    from mercer.baselines.rks import RKSRegressor
-    from mercer.baselines.rks_classifier import RKSClassifier
+    from mercer.baselines.rks import RKSClassifier, RKSRegressor
 
 __all__ = [
     "AlaCarteRegressor",
@@ -25,11 +23,11 @@ __all__ = [
 
 _HOMES = {
     "AlaCarteRegressor": "a_la_carte",
-    "MKLClassifier": "mkl_classifier",
+    "MKLClassifier": "mkl",
     "MKLRegressor": "mkl",
     "RFOClassifier": "rfo",
     "RFORegressor": "rfo",
-    "RKSClassifier": "rks_classifier",
+    "RKSClassifier": "rks",
     "RKSRegressor": "rks",
 }
 

@@ -22,15 +22,157 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
+from scipy.special import expit
+from scipy.special import softmax as softmax_of
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["KERNELS", "Bank", "draw_bank", "typical_distance"]
+from mercer.baselines.paths import Loss, logistic, softmax
+from mercer.errors import UsageError
+from mercer.estimation.base import encode_classes
+from mercer.estimation.run import check_choice, check_count
+from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+
+__all__ = [
+    "KERNELS",
+    "Bank",
+    "ClassTargets",
+    "FrequencyMixture",
+    "InputEstimator",
+    "TargetScale",
+    "draw_bank",
+    "draw_mixture",
+    "probabilities",
+    "some_rows",
+    "typical_distance",
+]
+
+
+# What the baselines share: forgetting earlier fits, names of columns, standardised inputs.
 
 Array = NDArray[np.float64]
+
+
+class InputEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the baselines on Fourier features."""
+
+    n_features: int
+    n_folds: int
+    selection_rows: int
+    standardize: str | bool
+    standardizer_: Standardizer
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that one that fails leaves no mixture behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _checked(self) -> tuple[int, int]:
+        """Check the arguments that all have; return folds, and rows that settings are chosen on."""
+        check_count("n_features", self.n_features, 2)
+        if self.n_features % 2:
+            raise UsageError(f"n_features must be even: a cosine and a sine; got {self.n_features}")
+        return self._checked_selection()
+
+    def _checked_selection(self) -> tuple[int, int]:
+        check_choice("standardize", self.standardize, METHODS)
+        selection_rows = check_count("selection_rows", self.selection_rows, 2)
+        return check_count("n_folds", self.n_folds, 2), selection_rows
+
+    def _learn_inputs(self, X: Array) -> None:
+        self.standardizer_ = fit_standardizer(X, self.standardize, self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return tuple(f"x{j}" for j in range(self.n_features_in_))
+        return tuple(str(name) for name in names)
+
+    def _new_rows(self, X: ArrayLike) -> Array:
+        """Check rows that are to be predicted."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+
+def some_rows(rng: np.random.Generator, n: int, n_kept: int) -> NDArray[np.int64]:
+    """All rows, or a random subset of them in their order."""
+    return np.arange(n) if n <= n_kept else np.sort(rng.choice(n, n_kept, replace=False))
+
+
+# Mean and spread of the numbers that a baseline predicts, for targets of any size.
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """y = largest (mean + std u), with u of mean 0 and standard deviation 1."""
+
+    largest: float
+    mean: float
+    std: float
+
+    @classmethod
+    def of(cls, y: Array) -> TargetScale:
+        """Learn the scale; that of a constant target is 0, so that its prediction is exact."""
+        largest = float(np.abs(y).max()) or 1.0
+        u = y / largest
+        if np.ptp(u) == 0.0:
+            return cls(largest, float(u[0]), 0.0)
+        return cls(largest, float(u.mean()), float(u.std()))
+
+    def standardise(self, y: Array) -> Array:
+        """From the user's units to u."""
+        return np.asarray((y / self.largest - self.mean) / (self.std or 1.0))
+
+    def restore(self, u: Array) -> Array:
+        """Back to the user's units, kept finite."""
+        with np.errstate(over="ignore"):
+            y = self.largest * (self.mean + self.std * u)
+        return np.nan_to_num(y)
+
+
+# Classes as targets of functions, and functions as probabilities.
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTargets:
+    """Two classes are told apart by one function, C classes by C of them.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (C,)
+        Sorted.
+    targets : ndarray of shape (n, 1) or (n, C)
+        1 where a row is of the second class, or of the class of the column.
+    loss : callable
+        Of `mercer.baselines.paths`.
+    """
+
+    classes: NDArray[Any]
+    targets: Array
+    loss: Loss
+
+    @classmethod
+    def of(cls, y: NDArray[Any]) -> ClassTargets:
+        """Encode labels."""
+        classes, index = encode_classes(y)
+        if len(classes) == 2:
+            return cls(classes, index[:, np.newaxis].astype(np.float64), logistic)
+        return cls(classes, np.eye(len(classes))[index], softmax)
+
+
+def probabilities(f: Array) -> Array:
+    """Turn functions (m, q) into probabilities of the classes (m, C)."""
+    if f.shape[1] == 1:
+        second = expit(f)
+        return np.hstack([1.0 - second, second])
+    return np.asarray(softmax_of(f, axis=1))
+
+
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
 
 # Pairs of so many rows at most give the typical distance.
@@ -117,3 +259,91 @@ def typical_distance(rng: np.random.Generator, Z: Array, metric: str) -> float:
     distances = pdist(Z, metric)
     distances = distances[distances > 0.0]
     return float(np.median(distances)) if distances.size else 1.0
+
+
+# Frequencies of a mixture of normals, as a function of its parameters, and gradients back to them.
+#
+# With unit draws w_kj ~ N(0, I) that are made once and kept, component k has the frequencies
+#
+#     omega_kj = M_k w_kj + mu_k
+#
+# with a matrix M_k of any kind, or diag(exp(s_k)) for a diagonal one. The vector of parameters
+# holds all M_k (or s_k), row by row, then all mu_k.
+
+# Length scales of the components at the start, in typical distances, from the first to the last.
+_WIDEST, _NARROWEST = 2.0, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyMixture:
+    """Unit draws, and how parameters move them.
+
+    Attributes
+    ----------
+    draws : ndarray of shape (K, D, d)
+    is_full : bool
+        Whether M_k is a full matrix.
+    """
+
+    draws: Array
+    is_full: bool
+
+    @property
+    def n_components(self) -> int:
+        """K."""
+        return len(self.draws)
+
+    @property
+    def n_frequencies(self) -> int:
+        """F = K D."""
+        return int(np.prod(self.draws.shape[:2]))
+
+    def start(self, distance: float) -> Array:
+        """Return parameters of components around 0, their length scales apart.
+
+        Parameters
+        ----------
+        distance : float
+            Typical distance of two rows; length scales are half of it to twice as much.
+        """
+        K, _, d = self.draws.shape
+        lengths = distance * np.geomspace(_WIDEST, _NARROWEST, K) if K > 1 else np.array([distance])
+        if self.is_full:
+            spreads = (np.eye(d) / lengths[:, np.newaxis, np.newaxis]).ravel()
+        else:
+            spreads = np.repeat(-np.log(lengths), d)
+        return np.append(spreads, np.zeros(K * d))
+
+    def frequencies(self, theta: Array) -> Array:
+        """Return omega, of shape (F, d), component after component."""
+        K, _, d = self.draws.shape
+        spreads, shifts = self._parts(theta)
+        if self.is_full:
+            moved = self.draws @ spreads.transpose(0, 2, 1)
+        else:
+            moved = self.draws * np.exp(spreads)[:, np.newaxis]
+        return np.ascontiguousarray((moved + shifts.reshape(K, 1, d)).reshape(-1, d))
+
+    def pull_back(self, theta: Array, gradient: Array) -> Array:
+        """Return the gradient with respect to theta, given that with respect to omega (F, d)."""
+        by_component = gradient.reshape(self.draws.shape)
+        spreads, _ = self._parts(theta)
+        if self.is_full:
+            of_spreads = by_component.transpose(0, 2, 1) @ self.draws
+        else:
+            of_spreads = (by_component * self.draws).sum(axis=1) * np.exp(spreads)
+        return np.append(of_spreads.ravel(), by_component.sum(axis=1).ravel())
+
+    def _parts(self, theta: Array) -> tuple[Array, Array]:
+        """Return M (K, d, d) or s (K, d), and mu (K, d)."""
+        K, _, d = self.draws.shape
+        n_shifts = K * d
+        shape = (K, d, d) if self.is_full else (K, d)
+        return theta[:-n_shifts].reshape(shape), theta[-n_shifts:].reshape(K, d)
+
+
+def draw_mixture(
+    rng: np.random.Generator, n_components: int, n_each: int, d: int, is_full: bool
+) -> FrequencyMixture:
+    """Draw the unit draws of so many components, with so many frequencies each."""
+    return FrequencyMixture(rng.standard_normal((n_components, n_each, d)), is_full)

@@ -2,25 +2,281 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import KFold
 
-from mercer.baselines.classifier import FunctionClassifier
-from mercer.baselines.frequency_search import (
-    Found,
-    FrequencySearch,
-    checked_components,
-    checked_counts,
+from mercer.baselines.base import FunctionClassifier, FunctionRegressor, checked_grid
+from mercer.baselines.paths import (
+    Deadline,
+    Loss,
+    Minimum,
+    blocks_of,
+    fitted_values,
+    minimise,
+    squared,
 )
-from mercer.baselines.inputs import InputEstimator
-from mercer.baselines.losses import squared
-from mercer.baselines.regressor import FunctionRegressor, checked_grid
-from mercer.estimation.options import check_choice, check_positive
-from mercer.random import entropy_of
+from mercer.baselines.random_features import (
+    FrequencyMixture,
+    InputEstimator,
+    draw_mixture,
+    some_rows,
+    typical_distance,
+)
+from mercer.errors import UsageError
+from mercer.estimation.run import check_choice, check_count, check_positive
+from mercer.features.products import fill_features
+from mercer.random import entropy_of, stream
 
-__all__ = ["RFOClassifier", "RFORegressor"]
+__all__ = [
+    "Found",
+    "FrequencyObjective",
+    "FrequencySearch",
+    "Functions",
+    "RFOClassifier",
+    "RFORegressor",
+    "checked_components",
+    "checked_counts",
+]
+
+
+# The objective of random frequency optimisation, section 4.3 of Oliva et al.
+#
+#     sum_i loss(f(x_i), y_i) + penalty / 2 (|b|^2 + |b_0|^2)
+#     f(x) = b_0 + F^(-1/2) sum_k nu_k^2 sum_j (b_kj^cos cos(omega_kj'x) + b_kj^sin
+#     sin(omega_kj'x))
+#
+# over b_0, b, nu and the parameters of the frequencies (`mercer.baselines.random_features`). The
+# paper has no F^(-1/2), which nu takes up, and the logistic loss; others are put in its place
+# here, with several functions f where there are several classes. One evaluation costs O(n F (d +
+# q)).
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """Linear functions of features, as `mercer.baselines.paths.fitted_values` takes them.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (F, d)
+    coef : ndarray of shape (1 + 2 F, q)
+        Intercepts first; of features over the root of F, nu included.
+    """
+
+    frequencies: Array
+    coef: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyObjective:
+    """The objective on given rows.
+
+    The vector of parameters holds the coefficients (1 + 2 F, q) row by row, the intercepts first,
+    then nu (K,), then those of the mixture.
+
+    Attributes
+    ----------
+    mixture : FrequencyMixture
+    Z : ndarray of shape (n, d)
+        Standardised rows.
+    targets : ndarray of shape (n, q)
+    loss : callable
+        Of `mercer.baselines.paths`.
+    penalty : float
+    """
+
+    mixture: FrequencyMixture
+    Z: Array
+    targets: Array
+    loss: Loss
+    penalty: float
+
+    def start(self, distance: float) -> Array:
+        """Return coefficients 0, nu 1, and the start of the mixture."""
+        n_coef = (1 + 2 * self.mixture.n_frequencies) * self.targets.shape[1]
+        ones = np.ones(self.mixture.n_components)
+        return np.concatenate([np.zeros(n_coef), ones, self.mixture.start(distance)])
+
+    def functions(self, theta: Array) -> Functions:
+        """Return the functions f."""
+        b, nu, spectral = self._parts(theta)
+        coef = b.copy()
+        coef[1:] *= self._weights(nu)
+        return Functions(self.mixture.frequencies(spectral), coef)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient."""
+        b, nu, spectral = self._parts(theta)
+        functions, weights = self.functions(theta), self._weights(nu)
+        value = 0.5 * self.penalty * float(np.vdot(b, b))
+        moments, of_frequencies = np.zeros_like(b), np.zeros_like(functions.frequencies)
+        for rows in blocks_of(len(self.Z), len(b)):
+            value += self._add(functions, rows, moments, of_frequencies)
+        of_b = moments.copy()
+        of_b[1:] *= weights
+        of_b += self.penalty * b
+        by_component = (b[1:] * moments[1:]).reshape(self.mixture.n_components, -1).sum(axis=1)
+        of_nu = 2.0 * nu * by_component
+        of_spectral = self.mixture.pull_back(spectral, of_frequencies)
+        return value, np.concatenate([of_b.ravel(), of_nu, of_spectral])
+
+    def _add(
+        self, functions: Functions, rows: slice, moments: Array, of_frequencies: Array
+    ) -> float:
+        """Add a block of rows to sums of features times residuals, and to d/d omega."""
+        Z, coef = self.Z[rows], functions.coef
+        Phi = np.empty((2 * len(functions.frequencies), len(Z)))
+        fill_features(functions.frequencies, Z, Phi)
+        value, residuals = self.loss(coef[0] + Phi.T @ coef[1:], self.targets[rows])
+        moments[0] += residuals.sum(axis=0)
+        moments[1:] += Phi @ residuals
+        cosines, sines = Phi[0::2], Phi[1::2]
+        of_phase = (coef[2::2] @ residuals.T) * cosines - (coef[1::2] @ residuals.T) * sines
+        of_frequencies += of_phase @ Z
+        return value
+
+    def _weights(self, nu: Array) -> Array:
+        """nu_k^2 of each feature: shape (2 F, 1)."""
+        n_each = 2 * self.mixture.n_frequencies // self.mixture.n_components
+        return np.repeat(nu**2, n_each)[:, np.newaxis]
+
+    def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
+        q, K = self.targets.shape[1], self.mixture.n_components
+        end = (1 + 2 * self.mixture.n_frequencies) * q
+        return theta[:end].reshape(-1, q), theta[end : end + K], theta[end + K :]
+
+
+# Optimised frequencies: settings by cross-validation, then all rows, within a limit of time.
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search ends with.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (n_numbers of components, n_penalties, n_numbers of steps)
+        Losses of the rows held out, a row.
+    n_components : int
+    penalty : float
+    n_steps : int
+    functions : Functions
+    minimum : Minimum
+        Of the last descent, on all rows.
+    """
+
+    errors: Array
+    n_components: int
+    penalty: float
+    n_steps: int
+    functions: Functions
+    minimum: Minimum
+
+
+@dataclass(frozen=True)
+class FrequencySearch:
+    """Settings of the search.
+
+    Attributes
+    ----------
+    n_frequencies : int
+    components : tuple of int
+        Numbers of components that are tried.
+    penalties : tuple of float
+        In rising order.
+    is_full : bool
+    steps : tuple of int
+        Of L-BFGS, in rising order.
+    n_folds, n_selection_rows : int
+    max_seconds : float or None
+        Half of it at most for cross-validation.
+    """
+
+    n_frequencies: int
+    components: tuple[int, ...]
+    penalties: tuple[float, ...]
+    is_full: bool
+    steps: tuple[int, ...]
+    n_folds: int
+    n_selection_rows: int
+    max_seconds: float | None
+
+    def run(self, entropy: int, Z: Array, targets: Array, loss: Loss) -> Found:
+        """Choose by cross-validation, and optimise on all rows."""
+        half = None if self.max_seconds is None else 0.5 * self.max_seconds
+        soon, late = Deadline.after(half), Deadline.after(self.max_seconds)
+        some = some_rows(stream(entropy, "rows"), len(Z), self.n_selection_rows)
+        distance = typical_distance(stream(entropy, "scales"), Z[some], "euclidean")
+        seed = int(stream(entropy, "folds").integers(2**31))
+        errors = self._errors(entropy, Z[some], targets[some], loss, distance, seed, soon)
+        i, k, m = np.unravel_index(int(np.argmin(errors)), errors.shape)
+        mixture = self._mixture(entropy, int(i), Z.shape[1])
+        objective = FrequencyObjective(mixture, Z, targets, loss, self.penalties[k])
+        *_, minimum = _stages(objective, distance, self.steps[: m + 1], late)
+        return Found(
+            errors, self.components[i], self.penalties[k], self.steps[m],
+            objective.functions(minimum.theta), minimum,
+        )  # fmt: skip
+
+    def _errors(
+        self, entropy: int, Z: Array, targets: Array, loss: Loss, distance: float, seed: int,
+        deadline: Deadline,
+    ) -> Array:  # fmt: skip
+        """Losses of the rows held out, a row."""
+        errors = np.zeros((len(self.components), len(self.penalties), len(self.steps)))
+        folds = list(KFold(min(self.n_folds, len(Z)), shuffle=True, random_state=seed).split(Z))
+        for i, k, (train, test) in product(
+            range(len(self.components)), range(len(self.penalties)), folds
+        ):
+            mixture = self._mixture(entropy, i, Z.shape[1])
+            objective = FrequencyObjective(
+                mixture, Z[train], targets[train], loss, self.penalties[k]
+            )
+            for m, minimum in enumerate(_stages(objective, distance, self.steps, deadline)):
+                functions = objective.functions(minimum.theta)
+                f = fitted_values(functions.frequencies, functions.coef, Z[test])
+                errors[i, k, m] += loss(f, targets[test])[0]
+        return errors / len(Z)
+
+    def _mixture(self, entropy: int, i: int, d: int) -> FrequencyMixture:
+        """Return the mixture of the i-th number of components: the same draws for all folds."""
+        n_components = self.components[i]
+        n_each = self.n_frequencies // n_components
+        return draw_mixture(stream(entropy, "start", i), n_components, n_each, d, self.is_full)
+
+
+def _stages(
+    objective: FrequencyObjective, distance: float, steps: Sequence[int], deadline: Deadline
+) -> Iterator[Minimum]:
+    """Go down, and stop after so many steps each time; steps are counted from the start."""
+    theta, n_done = objective.start(distance), 0
+    for n_steps in steps:
+        found = minimise(objective, theta, n_steps - n_done, deadline)
+        theta, n_done = found.theta, n_steps
+        yield found
+
+
+def checked_components(components: Sequence[int], n_features: int) -> tuple[int, ...]:
+    """Return numbers of components in rising order, or raise `UsageError`."""
+    found = checked_counts("components", components)
+    if 2 * found[-1] > n_features:
+        raise UsageError(
+            f"n_features must be at least {2 * found[-1]}, two for each component; got {n_features}"
+        )
+    return found
+
+
+def checked_counts(name: str, values: Sequence[int]) -> tuple[int, ...]:
+    """Return whole numbers above 0, at least one, each once and in rising order."""
+    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0:
+        raise UsageError(f"{name} must be a sequence of numbers; got {values!r}")
+    return tuple(sorted({check_count(f"each of {name}", value, 1) for value in values}))
 
 
 COMPONENTS = (1, 4)

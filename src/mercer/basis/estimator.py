@@ -11,25 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from mercer.basis.answers import Prequential, StreamRegressor
-from mercer.basis.arguments import (
+from mercer.basis.learner import Learner, fit_learner
+from mercer.basis.model import Array
+from mercer.basis.prediction import RIVER_MISSING, Prequential, StreamRegressor, predict_then_learn
+from mercer.basis.results import SparseSummary, summarise
+from mercer.basis.saved import parts_of, restore
+from mercer.basis.settings import (
+    MOST_CANDIDATES,
+    FilterSettings,
     checked_common,
     checked_forgetting,
     checked_given,
     checked_lengthscale,
     checked_share,
 )
-from mercer.basis.arrays import Array
-from mercer.basis.learner import Learner
-from mercer.basis.prequential import predict_then_learn
-from mercer.basis.saved import parts_of, restore
-from mercer.basis.settings import MOST_CANDIDATES, FilterSettings
-from mercer.basis.stream_estimator import RIVER_MISSING
-from mercer.basis.summarise import SparseSummary, summarise
-from mercer.basis.training import fit_learner
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice, check_count
-from mercer.estimation.run import CommonArguments, fitting
+from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelRegressor"]
@@ -55,7 +52,7 @@ class SequentialKernelRegressor(StreamRegressor):
     input_scalings : int or "auto", default="auto"
         Scalings of the inputs to choose among: 1 takes all inputs alike; more are drawn near the
         relevance of each input to a Gaussian process fitted to the first 300 rows, and what that
-        took from these rows is charged to them (`mercer.basis.levels.relevance`). "auto": five with
+        took from these rows is charged to them (`mercer.basis.length_scales`). "auto": five with
         ``fit``, one in a stream.
     n_particles : int, default=250
     expected_centres : float, default=20
@@ -83,7 +80,7 @@ class SequentialKernelRegressor(StreamRegressor):
         fifth until row 512, then two fifths after every sixteen.
     robust : bool or "auto", default="auto"
         Whether a row is set aside, and not learned, where its target is more probably an outlier
-        than not (`mercer.basis.outliers`); of many such rows in short time, which are a change, two
+        than not (`mercer.basis.ensemble`); of many such rows in short time, which are a change, two
         are lost and the others learned. "auto": yes, but not where variances are sampled.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of the inputs.

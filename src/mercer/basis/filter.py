@@ -10,7 +10,7 @@
 2. *Discount* the sums at the start of a block, where there is forgetting; weigh by the ratio of
    the targets. The prior part is never discounted.
 3. *Take back*, where the first rows shaped the scalings of the inputs: the prior of these comes to
-   its place step by step, see `mercer.basis.levels.relevance`. The score of a row is the sum of
+   its place step by step, see `mercer.basis.length_scales`. The score of a row is the sum of
    this gain (a loss, where a scaling has taken from the targets) and that of the next step.
 4. *Weigh* each particle by its predictive density of the target, and take the row in by rotations.
 5. *Candidates*: an old one may retire (weight pi'(V) / (pi(V) + pi(V + c)), V = U - c), the new
@@ -32,18 +32,27 @@ delta^2 / sigma^2 ``scale``, W ``log_weight``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mercer.basis.arrays import Array, Particles, Prior, Statistics, taken
-from mercer.basis.candidates import admit
-from mercer.basis.levels.levels import Levels
-from mercer.basis.model import SetPrior
-from mercer.basis.moves.compiled import move_particles
-from mercer.basis.particle.compiled import draw_scale, draw_variance
-from mercer.basis.population.compiled import (
+from mercer.basis.length_scales import Levels
+from mercer.basis.loops import draw_scale, draw_variance, move_particles
+from mercer.basis.model import (
+    Array,
+    Integers,
+    Particles,
+    Prior,
+    Reservoir,
+    Schedule,
+    SetPrior,
+    Statistics,
+    add_rows,
+    taken,
+)
+from mercer.basis.population_loops import (
     discount,
     drop_candidate,
     effective_size,
@@ -51,13 +60,223 @@ from mercer.basis.population.compiled import (
     learn_row,
     normalise,
 )
-from mercer.basis.reservoir import Reservoir
-from mercer.basis.schedule import Schedule
-from mercer.basis.state import RowBuffer, State, Sums, with_room
-from mercer.basis.sums import add_rows
+from mercer.numerics.cholesky import solve_positive
 from mercer.sampling.resampling import resample
 
-__all__ = ["Filter", "Seen"]
+__all__ = ["Filter", "RowBuffer", "Seen", "State", "Sums", "admit", "copied", "with_room"]
+
+
+# All that the filter needs for the next row.
+
+
+class Sums(NamedTuple):
+    """Sums over rows that have left the buffer, for each level; without columns until one has."""
+
+    gram: Array
+    moment: Array
+
+
+class RowBuffer(NamedTuple):
+    """The last rows, in a ring: row number t stands at t modulo the length.
+
+    Attributes
+    ----------
+    X : ndarray of shape (B, d)
+    y : ndarray of shape (B,)
+    distances : ndarray of shape (A, B, R)
+        Squared, to each candidate, for each scaling of the inputs.
+    age : ndarray of shape (B,), int
+        Discounts that had been applied when the row came.
+    """
+
+    X: Array
+    y: Array
+    distances: Array
+    age: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The filter after some rows. Its arrays are changed in place by the next: see `copied`.
+
+    Attributes
+    ----------
+    particles : Particles
+    statistics : Statistics
+        Without the rows that are pending.
+    old : Sums
+    rows : RowBuffer
+    centres : ndarray of shape (R, d)
+        Inputs of the candidates, standardised.
+    pending : ndarray of shape (block, L, C)
+        Rows of the design that the particles know, not yet the sums.
+    pending_y : ndarray of shape (block,)
+    leaving : ndarray of shape (n, L, C)
+        Rows that have left the buffer, times the root of their weight, not yet in ``old``.
+    leaving_y : ndarray of shape (n,)
+    n_pending, n_leaving : int
+    n_seen : int
+        Rows learned.
+    n_discounts : int
+    log_evidence : float
+        Of the rows, in nats: unbiased on the scale of the evidence itself.
+    evidence_variance : float
+        Of the log evidence, to first order, from the times of resampling.
+    n_ancestors : int
+        Distinct ancestors of the particles after the last fifty rows.
+    """
+
+    particles: Particles
+    statistics: Statistics
+    old: Sums
+    rows: RowBuffer
+    centres: Array
+    pending: Array
+    pending_y: Array
+    leaving: Array
+    leaving_y: Array
+    n_pending: int
+    n_leaving: int
+    n_seen: int
+    n_discounts: int
+    log_evidence: float
+    evidence_variance: float
+    n_ancestors: int
+
+
+def copied(state: State) -> State:
+    """Return a state that shares no array with this one."""
+    values = {}
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if isinstance(value, np.ndarray):
+            value = value.copy()
+        elif isinstance(value, tuple):
+            kind = type(value)
+            value = kind(*(v.copy() if isinstance(v, np.ndarray) else v for v in value))
+        values[field.name] = value
+    return State(**values)
+
+
+def with_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> State:
+    """Return a state with longer arrays: for so many rows in the ring, and so many candidates.
+
+    The ring may only grow before it is full.
+    """
+    C = n_mean + n_candidates
+    statistics, rows = state.statistics, state.rows
+    n_old = 0 if state.old.gram.shape[1] == 0 else C
+    return replace(
+        state,
+        statistics=statistics._replace(
+            gram=_grown(statistics.gram, 0, C, C), moment=_grown(statistics.moment, 0, C)
+        ),
+        old=Sums(_grown(state.old.gram, 0, n_old, n_old), _grown(state.old.moment, 0, n_old)),
+        rows=RowBuffer(
+            _grown(rows.X, n_rows),
+            _grown(rows.y, n_rows),
+            _grown(rows.distances, 0, n_rows, n_candidates),
+            _grown(rows.age, n_rows),
+        ),
+        centres=_grown(state.centres, n_candidates),
+        pending=_grown(state.pending, 0, 0, C),
+        leaving=_grown(state.leaving, 0, 0, C),
+    )
+
+
+def _grown(array: NDArray[Any], *lengths: int) -> NDArray[Any]:
+    """Lengthen the leading axes to at least these lengths, with zeros; 0 leaves an axis alone."""
+    wanted = [max(n, m) for n, m in zip(lengths, array.shape, strict=False)]
+    shape = (*wanted, *array.shape[len(lengths) :])
+    if shape == array.shape:
+        return array
+    result = np.zeros(shape, array.dtype)
+    result[tuple(slice(n) for n in array.shape)] = array
+    return result
+
+
+# Sums of a new candidate: exact over the rows in the buffer, by projection over older ones.
+#
+# On rows that are gone its feature is *defined* as the projection on the nearest candidates then
+# held, a'k(x, near) with a = (K_near + ridge)^-1 k_near(new). That needs no row, and depends on no
+# target: the filter is exact for that design.
+
+_NEAREST = 32
+_RIDGE = 1e-6
+
+
+def admit(state: State, levels: Levels, slot: int, x: Array, weights: Array) -> State:
+    """Put a candidate into a slot, with its sums.
+
+    Parameters
+    ----------
+    state : State
+        All its rows are in the sums. Changed in place.
+    levels : Levels
+    slot : int
+        The next free one, or one that no particle uses any more.
+    x : ndarray of shape (d,)
+        The input.
+    weights : ndarray of shape (n,)
+        Of the rows in the buffer.
+    """
+    m, column = levels.n_mean, levels.n_mean + slot
+    r = max(state.statistics.n_candidates, slot + 1)
+    n_rows = len(weights)
+    gram, moment = state.statistics.gram, state.statistics.moment
+    projection = _projection(state, levels, slot, x, r) if state.old.gram.shape[1] else None
+    state.centres[slot] = x
+    rows = state.rows
+    own = levels.distances(x, rows.X, n_rows)
+    rows.distances[:, :n_rows, slot] = own
+    features = np.empty((levels.n_levels, n_rows))
+    levels.fill_kernel(own, n_rows, features)
+    targets = features @ (weights * rows.y[:n_rows])
+    features *= weights
+    crosses = np.concatenate(
+        [
+            features @ levels.mean(rows.X[:n_rows]),
+            levels.cross_sums(rows.distances[:, :n_rows, :r], features),
+        ],
+        axis=1,
+    )
+    for level in range(levels.n_levels):
+        cross, of_target = crosses[level], float(targets[level])
+        if projection is not None:
+            old_cross, old_target = projection[level]
+            state.old.gram[level, column, : m + r] = old_cross
+            state.old.gram[level, : m + r, column] = old_cross
+            state.old.moment[level, column] = old_target
+            cross, of_target = cross + old_cross, of_target + old_target
+        gram[level, column, : m + r] = cross
+        gram[level, : m + r, column] = cross
+        moment[level, column] = of_target
+    return replace(state, statistics=state.statistics._replace(n_candidates=r))
+
+
+def _projection(
+    state: State, levels: Levels, slot: int, x: Array, r: int
+) -> list[tuple[Array, float]]:
+    """Sums of the new feature over rows that are gone, at each level: with all columns, with y."""
+    m = levels.n_mean
+    others = np.setdiff1d(np.arange(r), [slot])
+    Z = state.centres[others]
+    distances = levels.distances(x, Z, len(others))
+    near = np.argsort(distances[0], kind="stable")[:_NEAREST]
+    columns = m + others[near]
+    result = []
+    for level in range(levels.n_levels):
+        a = np.zeros(0)
+        if len(near):
+            design = levels.design(np.vstack([Z[near], x]), Z[near], level)[:, m:]
+            K, k = design[:-1], design[-1]
+            a = solve_positive(K + _RIDGE * np.eye(len(near)), k)
+        old = state.old.gram[level]
+        cross = a @ old[columns, : m + r]
+        cross[m + slot] = a @ old[np.ix_(columns, columns)] @ a
+        result.append((cross, float(a @ state.old.moment[level, columns])))
+    return result
+
 
 _FIRST_ROOM = 64
 _ANCESTRY_ROWS = 50

@@ -3,23 +3,219 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.arrays import Array
-from mercer.basis.bank import Bank, BankState, Outlook
-from mercer.basis.row_learner import RowLearner
-from mercer.basis.scales import Scales, leaving_columns
-from mercer.basis.settings import FilterSettings
-from mercer.errors import RowsError
-from mercer.estimation.target_scale import TargetScale
-from mercer.posterior.student_predictive import Contamination, StudentMixture
+from mercer.basis.ensemble import Bank, BankState, Outlook
+from mercer.basis.model import Array
+from mercer.basis.settings import FilterSettings, GivenScales, Scales, leaving_columns
+from mercer.errors import DataError, NumericalError, RowsError
+from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.standardize import TargetScale
+from mercer.posterior.predictive import Contamination, StudentMixture
 from mercer.random import stream
+from mercer.sampling.checkpoint import digest_arrays
+from mercer.sampling.driver import RunOptions, run_to_end
+from mercer.sampling.sampler import Sampler
+from mercer.sampling.signals import check_stop, hold_interrupts
 
-__all__ = ["Learner", "Running", "in_units"]
+__all__ = [
+    "MOST_BYTES",
+    "AnyRunning",
+    "BatchInfo",
+    "BatchSampler",
+    "BatchState",
+    "Fitted",
+    "Learner",
+    "RowFilters",
+    "RowLearner",
+    "Running",
+    "RunningFilters",
+    "fit_learner",
+    "in_units",
+    "learn_table",
+]
+
+
+# A stream being learned, whatever its targets: rows held back until scales are known.
+#
+# Then these are learned in order, so that nothing depends on how the rows were cut into calls.
+
+Targets = NDArray[Any]
+Seen = TypeVar("Seen")
+
+
+class RunningFilters(Protocol[Seen]):
+    """What there is once the scales are known."""
+
+    def standardise(self, X: Array) -> Array:
+        """Standardise rows (n, d)."""
+        ...
+
+    def scaled(self, y: Targets) -> Sequence[Any]:
+        """Return targets (n,) as the filters take them."""
+        ...
+
+    def learn(self, z: Array, target: Any) -> Seen:
+        """Learn a standardised row (d,); say what was said of it before."""
+        ...
+
+    def score(self, seen: Seen) -> float:
+        """Log predictive density of a row that was learned, in nats and the user's units."""
+        ...
+
+    def leaving(self, X: Array, y: Targets, names: tuple[str, ...]) -> list[str]:
+        """Name what leaves ten scales."""
+        ...
+
+
+AnyRunning = TypeVar("AnyRunning", bound=RunningFilters[Any])
+
+
+@dataclass(kw_only=True)
+class RowLearner(ABC, Generic[AnyRunning, Seen]):
+    """Learns rows one after the other.
+
+    Attributes
+    ----------
+    given : GivenScales
+    scale_rows : int
+        Rows from which scales are learned.
+    entropy : int
+    names : tuple of str
+        Of the inputs.
+    held_X, held_y : list
+        Rows that wait for the scales, in the user's units.
+    running : RunningFilters or None
+        None while rows are held back.
+    n_scored : int
+        Rows that were predicted and then learned.
+    sum_log_density : float
+        Of these, in the user's units.
+    told : set of str
+        Columns whose leaving of ten scales has been said.
+    is_whole : bool
+        False once an error has left the arrays in the middle of a row.
+    """
+
+    given: GivenScales
+    scale_rows: int
+    entropy: int
+    names: tuple[str, ...]
+    held_X: list[Array] = field(default_factory=list)
+    held_y: list[Any] = field(default_factory=list)
+    running: AnyRunning | None = None
+    n_scored: int = 0
+    sum_log_density: float = 0.0
+    told: set[str] = field(default_factory=set)
+    is_whole: bool = True
+
+    def check_whole(self) -> None:
+        """Refuse to go on, or to be saved, in the middle of a row.
+
+        Raises
+        ------
+        NumericalError
+        """
+        if not self.is_whole:
+            raise NumericalError(
+                f"the model failed in the middle of row {self.n_scored + 1} and cannot be used any "
+                "more; go on from one that was saved before"
+            )
+
+    @abstractmethod
+    def check(self, X: Array, y: Targets) -> None:
+        """Refuse rows (n, d) that cannot be computed with, by a ValueError that names one."""
+
+    @abstractmethod
+    def begin_stream(self, X: Array, y: Targets) -> AnyRunning:
+        """Set ``running`` up, with scales learned from the first rows (n, d)."""
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned or held back."""
+        return self.n_scored + len(self.held_y)
+
+    def learn(self, X: Array, y: Targets, see: Callable[[Seen], Any]) -> None:
+        """Learn rows X (n, d), y (n,); ``see`` is given what was said of each before.
+
+        Of rows that are held back it is told when they are learned. Rows that are refused leave
+        everything as it was.
+        """
+        self.check_whole()
+        self.check(X, y)
+        n_held = self._hold(X, y) if self.running is None else 0
+        if self.running is None and (len(self.held_y) >= self.scale_rows or self.given.is_complete):
+            try:
+                self._begin_held()
+                self.check(X, y)  # as they are in these scales
+            except BaseException:
+                n_before = len(self.held_y) - n_held
+                del self.held_X[n_before:], self.held_y[n_before:]
+                self.running = None
+                raise
+            self._learn_held(see)
+        if self.running is not None:
+            self._learn(self.running, X[n_held:], y[n_held:], see)
+
+    def release(self, see: Callable[[Seen], Any]) -> AnyRunning:
+        """Fix the scales from the rows held back and learn these, unless that is done."""
+        self.check_whole()
+        if self.running is None:
+            self._begin_held()
+            self._learn_held(see)
+        assert self.running is not None
+        return self.running
+
+    def leaving(self, X: Array, y: Targets) -> list[str]:
+        """Name columns that leave ten scales for the first time."""
+        if self.running is None:
+            return []
+        far = self.running.leaving(X, y, self.names)
+        new = [name for name in far if name not in self.told]
+        self.told.update(new)
+        return new
+
+    def _hold(self, X: Array, y: Targets) -> int:
+        """Hold rows back, as many as the scales need; return their number."""
+        n_wanted = 1 if self.given.is_complete else self.scale_rows - len(self.held_y)
+        n = min(len(y), max(n_wanted, 0))
+        self.held_X.extend(np.array(X[:n]))
+        self.held_y.extend(y[:n].tolist())
+        return n
+
+    def _held(self) -> tuple[Array, Targets]:
+        return np.array(self.held_X).reshape(-1, len(self.names)), np.array(self.held_y)
+
+    def _begin_held(self) -> None:
+        self.begin_stream(*self._held())
+
+    def _learn_held(self, see: Callable[[Seen], Any]) -> None:
+        assert self.running is not None
+        X, y = self._held()
+        self.held_X, self.held_y = [], []
+        self._learn(self.running, X, y, see)
+
+    def _learn(self, running: AnyRunning, X: Array, y: Targets, see: Callable[[Seen], Any]) -> None:
+        """Learn rows; Ctrl-C is heeded after a whole one, since states are changed in place."""
+        with hold_interrupts() as interrupts:
+            for z, target in zip(running.standardise(X), running.scaled(y), strict=True):
+                self.is_whole = False
+                try:
+                    seen = running.learn(z, target)
+                except ValueError as error:  # of linear algebra: nothing is wrong with the row
+                    raise NumericalError(f"row {self.n_scored + 1}: {error}") from error
+                self.n_scored += 1
+                self.sum_log_density += running.score(seen)
+                self.is_whole = True
+                see(seen)
+                interrupts.check()
+
 
 _LARGEST = 1e100
 
@@ -118,3 +314,168 @@ def in_units(law: StudentMixture, target: TargetScale) -> StudentMixture:
         outliers = Contamination(outliers.share, location, outliers.scale * target.scale)
     scales = law.scales * target.scale
     return StudentMixture(locations, scales, law.weights, law.df, outliers=outliers)
+
+
+# All rows of a training set as steps of the one driver, which keeps the last state only.
+
+
+class RowFilters(Protocol):
+    """Filters side by side, which learn row after row."""
+
+    def init(self, rng: np.random.Generator) -> Any:
+        """Draw the populations before the first row."""
+        ...
+
+    def learn(self, rng: np.random.Generator, state: Any, x: Array, y: Any) -> tuple[Any, Any]:
+        """Learn a row; the arrays of ``state`` are used up."""
+        ...
+
+    def copied(self, state: Any) -> Any:
+        """Return a state that shares no array with this one."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BatchState:
+    """The filters after some rows, and the predictive log densities of these (n,), in nats."""
+
+    filters: Any
+    log_density: Array
+
+
+@dataclass(frozen=True)
+class BatchInfo:
+    """What a progress bar shows: mean predictive log density of the rows of the step."""
+
+    log_density: float
+
+
+@dataclass(frozen=True, eq=False)
+class BatchSampler(Sampler[BatchState, BatchInfo]):
+    """Learns the rows in order, ``n_at_once`` a step.
+
+    Attributes
+    ----------
+    filters : Bank or StickBreaking
+    Z : ndarray of shape (n, d)
+        Standardised.
+    y : ndarray of shape (n,)
+        Standardised, or positions among the classes.
+    n_at_once : int
+    """
+
+    filters: RowFilters
+    Z: Array
+    y: NDArray[Any]
+    n_at_once: int
+
+    @property
+    def n_steps(self) -> int:
+        """Steps to the last row."""
+        return -(-len(self.y) // self.n_at_once)
+
+    def init(self, rng: np.random.Generator) -> BatchState:
+        """Draw the populations before the first row."""
+        return BatchState(self.filters.init(rng), np.zeros(len(self.y)))
+
+    def step(self, rng: np.random.Generator, state: BatchState) -> tuple[BatchState, BatchInfo]:
+        """Learn the next rows."""
+        filters, densities = self.filters.copied(state.filters), state.log_density.copy()
+        first = filters.n_seen
+        last = min(first + self.n_at_once, len(self.y))
+        for t in range(first, last):
+            check_stop()
+            filters, outlook = self.filters.learn(rng, filters, self.Z[t], self.y[t].item())
+            densities[t] = outlook.log_density
+        mean = float(densities[first:last].mean()) if last > first else 0.0
+        return BatchState(filters, densities), BatchInfo(mean)
+
+    def record(self, state: BatchState) -> Mapping[str, NDArray[Any]]:
+        """Return the number of centres of each particle of the first filter."""
+        return {"n_centres": state.filters.states[0].particles.size}
+
+
+# From a table to a learner that has learned its rows, through the one driver.
+
+#: Memory above which a fit is refused.
+MOST_BYTES = 8 * 2**30
+_ROWS_AT_ONCE = 32
+
+Learned = TypeVar("Learned", bound=RowLearner[Any, Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(Generic[Learned]):
+    """A learner after all rows, the predictive log density of each in nats, and notes."""
+
+    learner: Learned
+    log_density: Array
+    notes: tuple[str, ...]
+
+
+def fit_learner(
+    learner: Learner,
+    X: Array,
+    y: Array,
+    common: CommonArguments,
+    started: float,
+    estimator: Any,
+) -> Fitted[Learner]:
+    """Learn the rows of a table (n, d) in their order.
+
+    Parameters
+    ----------
+    learner : Learner
+        New; it is begun here.
+    estimator : estimator
+        Whose arguments identify the checkpoint.
+
+    Raises
+    ------
+    DataError
+        If that would take more memory than is reasonable.
+    """
+    _check_memory(learner, *X.shape)
+    options = run_options(common, estimator, digest_arrays(X, y), started)
+    learner = replace(learner, entropy=options.entropy)
+    scales = learner.given.of_table(X, y, learner.names)
+    running = learner.begin(scales, X, y)
+    Z, z = running.standardise(X), scales.target.transform(y)
+    return learn_table(learner, running.bank, Z, z, options, math.log(scales.target.scale))
+
+
+def learn_table(
+    learner: Learned,
+    filters: RowFilters,
+    Z: Array,
+    y: NDArray[Any],
+    options: RunOptions,
+    log_unit: float,
+) -> Fitted[Learned]:
+    """Learn standardised rows Z (n, d), y (n,) through the driver.
+
+    Parameters
+    ----------
+    learner : RowLearner
+        Begun, with these filters.
+    log_unit : float
+        Is subtracted from the log density of each target: that of its scale.
+    """
+    sampler = BatchSampler(filters, Z, y, _ROWS_AT_ONCE)
+    end = run_to_end(sampler, replace(options, n_draws=sampler.n_steps))
+    running: Any = learner.running
+    running.state, running.rng = filters.copied(end.state.filters), end.rng
+    n = running.state.n_seen
+    log_density = end.state.log_density[:n] - log_unit
+    learner.n_scored, learner.sum_log_density = n, sum(log_density.tolist())
+    late = (f"stopped by max_seconds: {n} of {len(y)} rows learned",) if n < len(y) else ()
+    return Fitted(learner, log_density, (*end.notes, *late))
+
+
+def _check_memory(learner: Learner, n: int, d: int) -> None:
+    n_bytes = learner.settings.n_bytes(n, d)
+    if n_bytes > MOST_BYTES:
+        raise DataError(
+            f"{n} rows with {learner.settings.max_candidates} candidates take about "
+            f"{n_bytes / 2**30:.0f} GiB; use max_candidates=256"
+        )

@@ -19,13 +19,145 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
 from scipy.special import gammaln
 
-from mercer.basis.arrays import Array, Prior
+__all__ = [
+    "Array",
+    "Integers",
+    "Particles",
+    "Prior",
+    "Reservoir",
+    "Schedule",
+    "SetPrior",
+    "Statistics",
+    "add_rows",
+    "integrated",
+    "sampled",
+    "taken",
+]
 
-__all__ = ["SetPrior", "integrated", "sampled"]
+
+# Groups of arrays that the compiled loops take and change in place.
+#
+# Columns of a design are numbered 0 .. p - 1 for the mean (a constant, then the inputs where there
+# is a linear part) and p + c for candidate c. A particle is a set of candidates, held as column
+# numbers, with its length scale, the variance of its coefficients, and the factor of its
+# regression.
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Prior(NamedTuple):
+    """Priors of variances and mean; see `mercer.basis.model`.
+
+    Attributes
+    ----------
+    noise_shape, noise_rate : float
+        Of the inverse gamma prior of the noise variance.
+    scale_shape, scale_rate : float
+        Of that of the coefficients' variance: relative to the noise's, or absolute if sampled.
+    mean_precision : float
+        Of the coefficients of the mean, in noise precisions.
+    n_mean : int
+        Columns of the mean.
+    is_sampled : bool
+        Both variances are carried by the particle, and the mean shares that of the coefficients;
+        else the noise variance is integrated out.
+    """
+
+    noise_shape: float
+    noise_rate: float
+    scale_shape: float
+    scale_rate: float
+    mean_precision: float
+    n_mean: int
+    is_sampled: bool
+
+
+class Statistics(NamedTuple):
+    """Sums over rows that all particles share.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (L, C, C)
+        Products of columns, for each of L levels of the length scale; symmetric.
+    moment : ndarray of shape (L, C)
+        Products of columns with targets.
+    square : float
+        Sum of squared targets.
+    n_rows : float
+        Sum of the rows' weights: their number where nothing is forgotten.
+    n_candidates : int
+        Columns of candidates in use.
+    """
+
+    gram: Array
+    moment: Array
+    square: float
+    n_rows: float
+    n_candidates: int
+
+
+class Particles(NamedTuple):
+    """N particles.
+
+    Attributes
+    ----------
+    size : ndarray of shape (N,), int
+        Number of centres.
+    members : ndarray of shape (N, k_max), int
+        Their columns; the first ``size`` entries of a row count.
+    level : ndarray of shape (N,), int
+        Position of the length scale.
+    scale : ndarray of shape (N,)
+        Prior variance of a coefficient, in noise variances.
+    noise : ndarray of shape (N,)
+        Noise variance where it is sampled; else without meaning.
+    factor : ndarray of shape (N, p + k_max, p + k_max)
+        Upper triangle U with U'U = K'K + R.
+    whitened : ndarray of shape (N, p + k_max)
+        w with U'w = K'y.
+    rss : ndarray of shape (N,)
+        y'y - w'w.
+    half_logdet : ndarray of shape (N,)
+        log|U|.
+    log_target : ndarray of shape (N,)
+        Log evidence plus log prior of the set, in nats.
+    log_weight : ndarray of shape (N,)
+        Normalised: their exponentials sum to 1.
+    ancestor : ndarray of shape (N,), int
+        Which particle it comes from, since this was last counted.
+    """
+
+    size: Integers
+    members: Integers
+    level: Integers
+    scale: Array
+    noise: Array
+    factor: Array
+    whitened: Array
+    rss: Array
+    half_logdet: Array
+    log_target: Array
+    log_weight: Array
+    ancestor: Integers
+
+
+def taken(particles: Particles, which: Integers) -> Particles:
+    """Return copies of some particles, by position; of factors, the part that is in use."""
+    chosen = {name: array[which] for name, array in particles._asdict().items() if name != "factor"}
+    P, k_max = particles.factor.shape[1], particles.members.shape[1]
+    p = P - k_max + int(chosen["size"].max(initial=0))
+    factor = np.zeros((len(which), P, P))
+    factor[:, :p, :p] = particles.factor[which, :p, :p]
+    return Particles(**chosen, factor=factor)
+
 
 # On a standardised target. Of the noise hardly anything is said, half a row's worth: its variance
 # is that of the target or a hundredth of it. Centre and scale of the target come from the rows
@@ -84,3 +216,125 @@ def _log_size(kind: str, expected: float, largest: int, r: int) -> Array:
     result[: len(k)] = log_p - log_sum - log_subsets
     result.flags.writeable = False  # shared by all who ask
     return result
+
+
+# When particles are moved, rows are added to the sums, and the sums are discounted.
+#
+# It depends on the number of the row alone: a schedule that looked at the particles, even only at
+# whether they were just resampled, would bias the evidence.
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The first rows one by one, with all particles, then with some; then blocks.
+
+    Attributes
+    ----------
+    n_eager : int
+        So many rows are blocks of one, after each of which every particle is moved; a multiple of
+        ``block``.
+    block : int
+        Rows in a later block.
+    later_fraction : float
+        Share of the particles that is moved after a later block.
+    n_young : int
+        Rows until this are blocks of one too; a multiple of ``block``.
+    young_fraction : float
+        Share of the particles that is moved after each of those.
+    n_redraws, n_changes : int
+        Of a particle that is moved: redraws of a centre; births, deaths and swaps proposed.
+    n_buffered : int
+        Rows kept, for the sums of later candidates.
+    """
+
+    n_eager: int = 64
+    block: int = 8
+    later_fraction: float = 0.2
+    n_redraws: int = 1
+    n_changes: int = 10
+    n_buffered: int = 512
+    n_young: int = 0
+    young_fraction: float = 0.2
+
+    def rows_in_block(self, n_seen: int) -> int:
+        """Rows in the block of row number ``n_seen`` (from 0)."""
+        return 1 if n_seen < max(self.n_eager, self.n_young) else self.block
+
+    def begins_block(self, n_seen: int) -> bool:
+        """Whether row number ``n_seen`` (from 0) is the first of its block."""
+        return n_seen % self.rows_in_block(n_seen) == 0
+
+    def fraction(self, n_seen: int) -> float:
+        """Share of the particles that is moved after so many rows."""
+        if n_seen <= self.n_eager:
+            return 1.0
+        if n_seen <= self.n_young:
+            return self.young_fraction
+        return self.later_fraction if n_seen % self.block == 0 else 0.0
+
+
+# Which inputs are candidates: a reservoir that looks neither at targets nor at particles.
+
+# With forgetting, inputs are admitted as if the stream were never longer than so many rows for
+# each candidate: one candidate is replaced every twenty rows or so.
+_ROWS_PER_CANDIDATE = 20
+_ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Reservoir:
+    """Algorithm R with a random stream of its own: any input is kept with the same probability.
+
+    Attributes
+    ----------
+    n_slots : int
+        The most candidates.
+    key : int
+        Of the random stream; what happens at a row depends on the key and its number alone.
+    is_forgetting : bool
+        Whether recent inputs are preferred.
+    """
+
+    n_slots: int
+    key: int
+    is_forgetting: bool
+
+    def slot(self, n_seen: int) -> int | None:
+        """Return the slot that the input of row number ``n_seen`` (from 0) takes, or None."""
+        if n_seen < self.n_slots:
+            return n_seen
+        length = n_seen + 1
+        if self.is_forgetting:
+            length = min(length, _ROWS_PER_CANDIDATE * self.n_slots)
+        numbers = _numbers(self.key, n_seen // _ROWS_AT_ONCE)
+        drawn = numbers[n_seen % _ROWS_AT_ONCE] * length >> 64
+        return drawn if drawn < self.n_slots else None
+
+
+@functools.lru_cache(maxsize=64)
+def _numbers(key: int, block: int) -> list[int]:
+    """Whole numbers below 2^64, one for each row of a block."""
+    seed = np.random.SeedSequence(key, spawn_key=(block,))
+    values: list[int] = seed.generate_state(_ROWS_AT_ONCE, np.uint64).tolist()
+    return values
+
+
+# Sums of products over a few rows, each matrix passed once for all of them.
+
+
+def add_rows(gram: Array, moment: Array, rows: Array, y: Array) -> None:
+    """Add products of rows with each other and with their targets, in place.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (L, C, C)
+        Symmetric.
+    moment : ndarray of shape (L, C)
+    rows : ndarray of shape (n, L, C)
+    y : ndarray of shape (n,)
+    """
+    for level in range(len(gram)):
+        K = rows[:, level].T
+        # A symmetric matrix is its transpose, which is laid out as BLAS wants it.
+        blas.dgemm(1.0, K, K, 1.0, gram[level].T, trans_b=1, overwrite_c=1)
+        moment[level] += K @ y

@@ -32,16 +32,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mercer.basis.arrays import Array, Prior, taken
-from mercer.basis.candidates import admit
-from mercer.basis.filter import Filter, Seen
-from mercer.basis.levels.levels import Levels
-from mercer.basis.model import SetPrior
-from mercer.basis.printed_weights.compiled import printed_step
-from mercer.basis.reservoir import Reservoir
-from mercer.basis.schedule import Schedule
-from mercer.basis.state import State, with_room
-from mercer.basis.sums import add_rows
+from mercer.basis.filter import Filter, Seen, State, admit, with_room
+from mercer.basis.length_scales import Levels
+from mercer.basis.model import Array, Prior, Reservoir, Schedule, SetPrior, add_rows, taken
+from mercer.basis.population_loops import printed_step
 from mercer.sampling.resampling import effective_sample_size, resample
 
 __all__ = ["AnyFilter", "PrintedFilter"]

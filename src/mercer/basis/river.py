@@ -10,7 +10,7 @@ import numpy as np
 from river import base
 
 from mercer.errors import DataError
-from mercer.estimation.options import nearest_hint
+from mercer.estimation.run import nearest_hint
 
 __all__ = ["RiverKernelClassifier", "RiverKernelRegressor"]
 

@@ -2,22 +2,191 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import numbers
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
-from mercer.basis.arrays import Array
-from mercer.basis.bank import Bank
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.basis.ensemble import Bank
 from mercer.basis.filter import Filter
-from mercer.basis.levels.levels import Levels, chosen_lengthscales, n_lengthscales
-from mercer.basis.levels.relevance import Scalings, relevance_scalings
-from mercer.basis.model import SetPrior, integrated, sampled
+from mercer.basis.length_scales import (
+    KINDS,
+    Levels,
+    Scalings,
+    chosen_lengthscales,
+    n_lengthscales,
+    relevance_scalings,
+)
+from mercer.basis.model import Array, Reservoir, Schedule, SetPrior, integrated, sampled
 from mercer.basis.printed import PrintedFilter
-from mercer.basis.reservoir import Reservoir
-from mercer.basis.schedule import Schedule
-from mercer.errors import UsageError
-from mercer.estimation.options import check_choice
+from mercer.errors import MercerWarning, UsageError
+from mercer.estimation.run import CommonArguments, check_choice, check_count, check_positive
+from mercer.estimation.standardize import (
+    METHODS,
+    Standardizer,
+    TargetScale,
+    fit_standardizer,
+    identity,
+    scale_target,
+)
 from mercer.random import stream
+from mercer.sampling.resampling import SCHEMES
 
-__all__ = ["MOST_CANDIDATES", "FilterSettings"]
+__all__ = [
+    "MOST_CANDIDATES",
+    "FilterSettings",
+    "GivenScales",
+    "Scales",
+    "checked_common",
+    "checked_forgetting",
+    "checked_given",
+    "checked_lengthscale",
+    "checked_share",
+    "known_runs",
+    "leaving_columns",
+    "name_not_finite",
+]
+
+
+# Which rows of a stream hold what is no finite number, and which have a target.
+
+
+def name_not_finite(X: Any, y: Any) -> str | None:
+    """Say which is the first value that is not finite, by row (its position) and column.
+
+    Parameters
+    ----------
+    X : array or frame of shape (m, d)
+        As the user gave it.
+    y : array of shape (m,)
+
+    Returns
+    -------
+    str or None
+        None if all are finite, or these are no tables of numbers.
+    """
+    names = getattr(X, "columns", None)
+    for name, values, ndim in (("X", X, 2), ("y", y, 1)):
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            continue
+        is_bad = ~np.isfinite(array)
+        if array.ndim != ndim or not is_bad.any():
+            continue
+        row, *column = (int(i) for i in np.argwhere(is_bad)[0])
+        what = "NaN" if np.isnan(array[row, *column]) else "infinity"
+        of_column = ""
+        if column:
+            label = f"x{column[0]}" if names is None else str(names[column[0]])
+            of_column = f", column {label!r}"
+        return f"Input {name} contains {what}: row {row} (a position, the first is 0){of_column}"
+    return None
+
+
+def known_runs(is_known: NDArray[np.bool_]) -> list[slice]:
+    """Cut rows where known and unknown targets meet."""
+    if not len(is_known):
+        return []
+    ends = [0, *(np.flatnonzero(np.diff(is_known)) + 1).tolist(), len(is_known)]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+# Scales of inputs and target, and how a stream learns them from its first rows.
+
+# A column that goes further than this from its centre, in scales, is pointed out.
+_FAR = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """How a row is standardised."""
+
+    standardizer: Standardizer
+    target: TargetScale
+
+
+@dataclass(frozen=True, eq=False)
+class GivenScales:
+    """What the user said of the scales, and how the rest is learned.
+
+    Attributes
+    ----------
+    method : str or bool
+        Of `mercer.estimation.standardize`.
+    input_scale : ndarray of shape (d,) or () or None
+        Standard deviations of the inputs, known beforehand.
+    target : TargetScale or None
+    is_robust : bool
+        The target's scale is learned without what lies beyond ten interquartile ranges.
+    """
+
+    method: Any
+    input_scale: NDArray[np.float64] | None
+    target: TargetScale | None
+    is_robust: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no row is needed."""
+        return self.target is not None and (self.input_scale is not None or self.method is False)
+
+    def check_width(self, d: int) -> None:
+        """Refuse scales of another number of inputs than d.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.input_scale is not None and self.input_scale.shape not in ((), (d,)):
+            raise UsageError(
+                f"input_scale must be a number or one for each of {d} inputs; got shape "
+                f"{self.input_scale.shape}"
+            )
+
+    def of_table(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
+        """Learn what is not given from all rows (n, d) of a table."""
+        standardizer = self._given(X.shape[1]) or fit_standardizer(X, self.method, names)
+        return Scales(standardizer, self.target or scale_target(self._regular(y)))
+
+    def of_first_rows(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
+        """Learn from the first rows of a stream: a column that was constant so far may change."""
+        d = X.shape[1]
+        standardizer, target = self._given(d), self.target
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MercerWarning)
+            if standardizer is None:
+                learned = fit_standardizer(X, self.method, names) if len(X) else identity(d)
+                scale = np.where(learned.scale == 0.0, 1.0, learned.scale)
+                standardizer = replace(learned, scale=scale)
+            if target is None:
+                target = scale_target(self._regular(y)) if len(y) else TargetScale(0.0, 1.0)
+        return Scales(standardizer, target)
+
+    def _regular(self, y: Array) -> Array:
+        """Leave out targets beyond ten interquartile ranges from the median, if some differ."""
+        lower, median, upper = np.percentile(y, [25.0, 50.0, 75.0])
+        is_regular = np.abs(y - median) <= _FAR * (upper - lower)
+        is_used = self.is_robust and upper > lower
+        return y[is_regular] if is_used else y
+
+    def _given(self, d: int) -> Standardizer | None:
+        if self.input_scale is None:
+            return None
+        return replace(identity(d), scale=np.broadcast_to(self.input_scale, (d,)).copy())
+
+
+def leaving_columns(Z: Array, z: Array, names: tuple[str, ...]) -> list[str]:
+    """Name the columns of standardised rows, and the target, that leave ten scales."""
+    far = [names[j] for j in np.flatnonzero(np.abs(Z).max(axis=0, initial=0.0) > _FAR)]
+    return far + (["the target"] if np.abs(z).max(initial=0.0) > _FAR else [])
+
 
 #: Candidates where ``max_candidates`` is None.
 MOST_CANDIDATES = 512
@@ -147,3 +316,118 @@ class FilterSettings:
         sums = n_levels * r * r * (2 if n_rows > buffered else 1) + buffered * (r + d)
         particles = self.n_particles * (1 + self.max_centres + d * self.linear_part) ** 2
         return 8 * len(self.forgetting) * (sums + 2 * particles)
+
+
+# Checks of the arguments that take several forms; messages name the parameter and its range.
+
+
+def checked_common(model: Any) -> CommonArguments:
+    """Check the arguments that mean the same for numbers and classes; return those of the run.
+
+    Raises
+    ------
+    UsageError
+        Naming one that is out of its range.
+    """
+    check_choice("kernel", model.kernel, KINDS)
+    check_count("n_particles", model.n_particles, 2)
+    check_positive("expected_centres", model.expected_centres)
+    check_count("max_centres", model.max_centres, 1)
+    if model.max_candidates is not None:
+        check_count("max_candidates", model.max_candidates, 1)
+    check_choice("centres_prior", model.centres_prior, ("negative_binomial", "poisson"))
+    check_choice("linear_part", model.linear_part, (True, False))
+    check_choice("resampling", model.resampling, tuple(SCHEMES))
+    check_choice("standardize", model.standardize, METHODS)
+    check_count("scale_rows", model.scale_rows, 1)
+    common = CommonArguments(
+        1, 0, 1, 1, model.random_state, 1, model.progress, model.checkpoint, model.max_seconds
+    )
+    common.check()
+    return common
+
+
+def checked_lengthscale(value: Any) -> str | tuple[float, ...]:
+    """Return "learn", "median", or numbers.
+
+    Raises
+    ------
+    UsageError
+        If it is none of those.
+    """
+    if isinstance(value, str) and value in ("learn", "median"):
+        return value
+    numbers_ = _numbers(value)
+    if not numbers_ or not all(1e-6 <= each <= 1e6 for each in numbers_):
+        raise UsageError(
+            "lengthscale must be 'learn', 'median' or numbers between 1e-06 and 1e+06; "
+            f"got {value!r}"
+        )
+    return numbers_
+
+
+def checked_forgetting(value: Any) -> tuple[float, ...]:
+    """Return the weights that rows keep, one for each filter.
+
+    Raises
+    ------
+    UsageError
+        If one is outside [0.5, 1], or there is none.
+    """
+    numbers_ = _numbers(value)
+    if not numbers_ or not all(0.5 <= each <= 1.0 for each in numbers_):
+        raise UsageError(f"forgetting must be one or several numbers in [0.5, 1]; got {value!r}")
+    return numbers_
+
+
+def checked_share(value: Any) -> float | None:
+    """Return the share of the particles that is moved after each row; None for "auto".
+
+    Raises
+    ------
+    UsageError
+        If it is outside (0, 1].
+    """
+    if isinstance(value, str) and value == "auto":
+        return None
+    share = _numbers(value)
+    if len(share) != 1 or not 0.0 < share[0] <= 1.0:
+        raise UsageError(f"move_fraction must be 'auto' or a number in (0, 1]; got {value!r}")
+    return share[0]
+
+
+def checked_given(method: Any, input_scale: Any, target_scale: Any) -> GivenScales:
+    """Return what was said of the scales.
+
+    Raises
+    ------
+    UsageError
+        If a scale is not a positive number.
+    """
+    scale = None
+    if input_scale is not None:
+        numbers_ = _numbers(input_scale)
+        if not numbers_ or not all(0.0 < each < math.inf for each in numbers_):
+            raise UsageError(f"input_scale must be numbers above 0; got {input_scale!r}")
+        scale = np.array(numbers_ if np.ndim(input_scale) else numbers_[0])
+    return GivenScales(method, scale, _target(target_scale))
+
+
+def _target(value: Any) -> TargetScale | None:
+    if value is None:
+        return None
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
+        centre, scale = value
+        if not (isinstance(centre, numbers.Real) and math.isfinite(centre)):
+            raise UsageError(f"the centre of target_scale must be a number; got {centre!r}")
+        return TargetScale(float(centre), check_positive("target_scale", scale))
+    return TargetScale(0.0, check_positive("target_scale", value))
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    """Return a number, or the numbers of a sequence; none where something else is among them."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    each = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    is_right = all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in each)
+    return tuple(float(v) for v in each) if is_right else ()

@@ -18,10 +18,9 @@ def command(is_json: bool) -> None:
 
     from rich.text import Text
 
-    from mercer.cli.terminal.score_table import plain_table
-    from mercer.cli.terminal.session import Session
+    from mercer.cli.terminal import Session, plain_table
+    from mercer.data.files import printable
     from mercer.data.named import list_named
-    from mercer.data.wording import printable
 
     session = Session(is_json)
     known = list_named()

@@ -20,8 +20,8 @@ from mercer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mercer.cli.terminal.session import Session
-    from mercer.cli.work.fitting import Plan
+    from mercer.cli.fitting import Plan
+    from mercer.cli.terminal import Session
 
 __all__ = ["command"]
 
@@ -81,12 +81,11 @@ def command(
     mercer fit houses.csv --target price --task regression --out model.mercer
     mercer fit breast_cancer --target target --test-size 0.25
     """
-    from mercer.cli.terminal.exits import stoppable
-    from mercer.cli.terminal.session import Session
-    from mercer.cli.work.outputs import check_outputs
-    from mercer.cli.work.planning import FitOptions, make_plan
-    from mercer.cli.work.resuming import kept_to_this
-    from mercer.cli.work.splitting import ScoringOptions
+    from mercer.cli.exits import stoppable
+    from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
+    from mercer.cli.outputs import check_outputs
+    from mercer.cli.tables import ScoringOptions
+    from mercer.cli.terminal import Session
 
     check_outputs(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
@@ -116,12 +115,18 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.terminal.score_table import evaluation_table
-    from mercer.cli.work.fitting import fit_final, refuse_unconverged, score
-    from mercer.cli.work.provenance import compare_step, provenance_of, typed_words
-    from mercer.cli.work.saving import as_json, say_fitted, write_files
+    from mercer.cli.fitting import fit_final, refuse_unconverged, score
+    from mercer.cli.saving import (
+        as_json,
+        compare_step,
+        provenance_of,
+        say_fitted,
+        typed_words,
+        write_files,
+    )
+    from mercer.cli.terminal import evaluation_table
     from mercer.estimation.model_file import TableModel
-    from mercer.posterior.comparison import verdict
+    from mercer.posterior.evaluation import verdict
 
     fitted = fit_final(plan, session) if plan.is_scored_itself else None
     evaluation, problems = score(plan, session, fitted)

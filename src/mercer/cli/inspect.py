@@ -10,7 +10,7 @@ import click
 from mercer.cli.options import debug_option, json_option
 
 if TYPE_CHECKING:
-    from mercer.cli.terminal.session import Session
+    from mercer.cli.terminal import Session
     from mercer.models import SavedModel
 
 __all__ = ["command"]
@@ -27,7 +27,7 @@ _HOLDS_ROWS = (
 @debug_option
 def command(path: Path, is_json: bool) -> None:
     """Say what is inside a model file or a checkpoint. Nothing in it is run."""
-    from mercer.cli.terminal.session import Session
+    from mercer.cli.terminal import Session
     from mercer.errors import ModelFileError
     from mercer.posterior.container import read_container
 
@@ -69,7 +69,7 @@ def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
 
 
 def _model(path: Path, saved: SavedModel, session: Session) -> None:
-    from mercer.cli.terminal.words import diagnosed, evaluation_json, score_words
+    from mercer.cli.terminal import diagnosed, evaluation_json, score_words
     from mercer.estimation.tasks import task_of
 
     manifest, estimator = saved.manifest, saved.estimator

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from mercer.cli.terminal.exits import fail, hush_output, mend_streams
+from mercer.cli.exits import fail, hush_output, mend_streams
 from mercer.sampling.signals import StopSignals
 
 __all__ = ["cli", "main", "run"]

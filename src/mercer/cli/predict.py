@@ -10,9 +10,9 @@ import click
 from mercer.cli.options import debug_option, json_option, out_path, spreadsheet_option
 
 if TYPE_CHECKING:
-    from mercer.cli.terminal.session import Session
-    from mercer.cli.work.prediction import Predictions
-    from mercer.cli.work.streaming import TableStream
+    from mercer.cli.out_of_core import TableStream
+    from mercer.cli.prediction import Predictions
+    from mercer.cli.terminal import Session
 
 __all__ = ["command"]
 
@@ -45,12 +45,10 @@ def command(
     Files above 200 MB are predicted block by block, in little memory, where the model takes
     numbers only and the result is CSV or Parquet; so are .npy files of any size.
     """
-    from mercer.cli.terminal.session import Session
-    from mercer.cli.terminal.words import evaluation_json, score_words
-    from mercer.cli.work.outputs import check_outputs
-    from mercer.cli.work.prediction import predict_frame, read_for
-    from mercer.cli.work.rows_out import check_format, for_spreadsheet, records, write_rows
-    from mercer.cli.work.streaming import open_stream
+    from mercer.cli.out_of_core import open_stream
+    from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
+    from mercer.cli.prediction import predict_frame, read_for
+    from mercer.cli.terminal import Session, evaluation_json, score_words
     from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
@@ -85,8 +83,8 @@ def _predict_blocks(
     session: Session, stream: TableStream, out: Path | None, *, is_for_spreadsheet: bool
 ) -> None:
     """Predict a table that is not read whole, and say the same as of another."""
-    from mercer.cli.terminal.words import listed_scores
-    from mercer.cli.work.rows_out import appending_rows, for_spreadsheet
+    from mercer.cli.outputs import appending_rows, for_spreadsheet
+    from mercer.cli.terminal import listed_scores
 
     dress = for_spreadsheet if is_for_spreadsheet else dict
     for note in stream.notes:

@@ -23,11 +23,10 @@ def command(model: Path, data: str | None, out: Path) -> None:
     Scores are those that were stored with the model, or, with DATA, those of its rows: they must
     hold the target, and should be rows that the model was not fitted on.
     """
-    from mercer.cli.terminal.session import Session
-    from mercer.cli.terminal.words import score_words
-    from mercer.cli.work.outputs import check_outputs
-    from mercer.cli.work.prediction import read_for, score_frame
-    from mercer.cli.work.provenance import as_pair, compare_step
+    from mercer.cli.outputs import check_outputs
+    from mercer.cli.prediction import read_for, score_frame
+    from mercer.cli.saving import as_pair, compare_step
+    from mercer.cli.terminal import Session, score_words
     from mercer.models import read_model
     from mercer.report import build_report, render, write_report
 

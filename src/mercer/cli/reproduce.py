@@ -14,7 +14,7 @@ from mercer.cli.options import debug_option, jobs_option, json_option
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from mercer.cli.terminal.session import Session
+    from mercer.cli.terminal import Session
 
 __all__ = ["command"]
 
@@ -41,7 +41,7 @@ def command(
     is_json: bool,
 ) -> None:
     """Run a paper's table or figure again and hold every claim against what was seen."""
-    from mercer.cli.terminal.session import Session
+    from mercer.cli.terminal import Session
     from mercer.errors import UsageError
 
     session = Session(is_json)
@@ -93,7 +93,7 @@ def _load(name: str) -> ModuleType:
 
 
 def _list(session: Session, entries: Sequence[Any]) -> None:
-    from mercer.cli.terminal.score_table import plain_table
+    from mercer.cli.terminal import plain_table
 
     table = plain_table("name", "what", n_text=2)
     for entry in entries:
@@ -105,7 +105,7 @@ def _list(session: Session, entries: Sequence[Any]) -> None:
 def _show(
     session: Session, outcome: Any, mean_and_error: Callable[[Any], tuple[float, float]]
 ) -> None:
-    from mercer.cli.terminal.score_table import plain_table
+    from mercer.cli.terminal import plain_table
 
     session.say(f"{outcome.name} ", f"{outcome.title}; {outcome.source}")
     table = plain_table("claim", "paper", "ours", "verdict", n_text=4)

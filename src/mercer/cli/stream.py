@@ -2,13 +2,393 @@
 
 from __future__ import annotations
 
+import signal
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
 
+from mercer.cli.exits import StoppedError
 from mercer.cli.options import debug_option, out_path
+from mercer.cli.stream_answers import Numbers, Output, Reporter, Tally
+from mercer.cli.stream_keeping import Keeper, Stream
+from mercer.cli.stream_learner import Learner
+from mercer.cli.stream_plan import Answer, RowStream, SeriesStream, StreamOptions, StreamPlan
+from mercer.cli.stream_rows import (
+    STANDARD_INPUT,
+    Line,
+    LineSource,
+    Parser,
+    Row,
+    Stopping,
+    StreamStoppedError,
+    Wanted,
+    find_parser,
+    opened,
+)
+from mercer.cli.terminal import digits3, plain_table
+from mercer.data.files import printable
+from mercer.errors import DataError, MercerWarning
 
-__all__ = ["command"]
+__all__ = ["Facts", "LivePanel", "closing_words", "command", "run_stream", "warnings_at_once"]
+
+
+# How a stream does, in words: for the live panel, and at the end.
+
+_WINDOW = 3.0  # seconds over which rows are counted for their rate
+
+
+class Facts:
+    """Numbers by name, as they are now.
+
+    Parameters
+    ----------
+    learner : Learner
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, learner: Learner, clock: Callable[[], float] = time.monotonic) -> None:
+        self._learner = learner
+        self._clock = clock
+        self._counts: deque[tuple[float, int]] = deque([(clock(), learner.tally.n_rows)])
+
+    def __call__(self) -> dict[str, str]:
+        """Return them; to be called a few times a second."""
+        tally, model = self._learner.tally, self._learner.answers.model
+        coverage, score, wrong = tally.recent_coverage, tally.recent_score, tally.recent_error_rate
+        facts = {"rows": f"{tally.n_rows:,}", "rows/s": f"{self._rate():,.0f}"}
+        if not self._learner.is_ready:
+            facts["warm-up"] = f"{len(self._learner.held_rows)} of {self._learner.warmup}"
+        facts["score (last 1000)"] = "-" if score is None else digits3(score)
+        if coverage is not None:
+            facts["in interval"] = f"{100 * coverage:.1f} %"
+        if wrong is not None:
+            facts["wrong (last 1000)"] = f"{100 * wrong:.1f} %"
+        if self._learner.is_ready and tally.n_learned:
+            facts["centres"] = f"{model.n_centres_:.1f}"
+            if hasattr(model, "noise_std_"):
+                facts["noise"] = digits3(model.noise_std_)
+        facts["bad rows"] = f"{tally.n_bad:,}"
+        return facts
+
+    def _rate(self) -> float:
+        """Rows per second of the last seconds."""
+        now = self._clock()
+        self._counts.append((now, self._learner.tally.n_rows))
+        while len(self._counts) > 2 and self._counts[1][0] < now - _WINDOW:
+            self._counts.popleft()
+        then, n_rows = self._counts[0]
+        return (self._learner.tally.n_rows - n_rows) / max(now - then, 1e-9)
+
+
+def closing_words(tally: Tally) -> str:
+    """Say what was done with all rows."""
+    words = f"{tally.n_rows} read, {tally.n_learned} learned"
+    if tally.n_bad:
+        words += f", {tally.n_bad} bad"
+    if tally.mean_score is not None:
+        words += f"; mean score {digits3(tally.mean_score)} nats a row"
+    if tally.error_rate is not None:
+        words += f", {100 * tally.error_rate:.1f} % wrong"
+    return words
+
+
+# Warnings of the package, said when they come: a stream may never end.
+
+
+@contextmanager
+def warnings_at_once(tell: Callable[[str, str], None]) -> Iterator[None]:
+    """Say each warning of the package once; leave out those of others.
+
+    Parameters
+    ----------
+    tell : callable
+        Takes a label and words.
+    """
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        words = str(message)
+        if issubclass(category, MercerWarning) and words not in said:
+            said.add(words)
+            tell("warning", words)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+# The panel of `stream`: one row of numbers that changes while rows come.
+
+_EVERY = 0.25  # seconds between two pictures
+
+
+class LivePanel:
+    """Draw numbers by name, at most four times a second.
+
+    Parameters
+    ----------
+    console : Console
+    is_shown : bool
+        False: nothing is drawn.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(
+        self, console: Console, *, is_shown: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._console = console
+        self._is_shown = is_shown
+        self._clock = clock
+        self._live: Live | None = None
+        self._next = clock()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds to the next picture; None: there is none."""
+        return None if self._live is None else max(0.0, self._next - self._clock())
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw while the block runs."""
+        if not self._is_shown:
+            yield
+            return
+        live = Live(
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        with live:
+            self._live = live
+            yield
+        self._live = None
+
+    def tick(self, facts: Callable[[], Mapping[str, str]]) -> None:
+        """Draw anew if it is time."""
+        if self._live is not None and self._clock() >= self._next:
+            self._live.update(_table(facts()), refresh=True)
+            self._next = self._clock() + _EVERY
+
+
+def _table(facts: Mapping[str, str]) -> Table:
+    table = plain_table(*facts, n_text=0)
+    table.add_row(*facts.values())
+    return table
+
+
+# The work of `mercer stream`: read what is there, answer it, learn it, until there is no more.
+
+# Rows are answered together only while that takes about so long, in seconds: signals, files and
+# the panel wait for it.
+_SHORT, _LONG = 0.02, 0.1
+_MOST_ROWS = 1024
+
+
+def run_stream(
+    options: StreamOptions,
+    plan: StreamPlan,
+    path: Path | None,
+    tell: Callable[[str, str], None],
+    panel: LivePanel,
+) -> None:
+    """Answer all rows.
+
+    Parameters
+    ----------
+    options : StreamOptions
+    plan : StreamPlan
+    path : Path or None
+        None: standard input.
+    tell : callable
+        Takes a label and words.
+    panel : LivePanel
+
+    Raises
+    ------
+    DataError
+        There is no row, or one that cannot be used where that ends the stream.
+    StoppedError
+        After SIGINT or SIGTERM, once the model is saved.
+    BrokenPipeError
+        Nobody reads the answers any more.
+
+    Whatever is raised once there is a model, that is saved before, with all rows that it has
+    learned.
+    """
+    with Stopping() as stopping, opened(path) as descriptor, panel.shown():
+        name = STANDARD_INPUT if path is None else str(path)
+        lines = LineSource(descriptor, name, stopping.wake)
+        try:
+            loop, first = _begin(options, plan, lines, tell, panel, stopping)
+        except StreamStoppedError:
+            raise StoppedError(stopping.received or signal.SIGINT, "no row was read") from None
+        try:
+            loop.run(first)
+            loop.stream.finish()
+            is_saved = loop.keeper.save()
+        except BaseException as error:
+            is_saved = loop.rescue()
+            if isinstance(error, StreamStoppedError):
+                hint = _hint(options.save, is_saved=is_saved)
+                raise StoppedError(stopping.received or signal.SIGINT, hint) from None
+            if options.save is not None and not isinstance(error, BrokenPipeError):
+                tell("saved" if is_saved else "not saved", loop.said_of_file(is_saved=is_saved))
+            raise
+    tell("rows", closing_words(loop.keeper.learner.tally))
+    n_outliers = getattr(loop.keeper.learner.answers.model, "n_outliers_", 0)
+    if n_outliers:
+        tell(
+            "outliers",
+            f"set aside, not learned, for their targets: {n_outliers}; --set robust=False learns "
+            "every row",
+        )
+    if is_saved:
+        tell("saved", str(options.save))
+
+
+def _begin(
+    options: StreamOptions,
+    plan: StreamPlan,
+    lines: LineSource,
+    tell: Callable[[str, str], None],
+    panel: LivePanel,
+    stopping: Stopping,
+) -> tuple[_Loop, list[Line]]:
+    """Wait for the first line, and put together what answers the others."""
+    tally = Tally()
+    reporter = Reporter(tell, lines.name, is_fatal=options.is_strict, tally=tally)
+    wanted = Wanted(
+        lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0
+    )
+    parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
+    learner = Learner(
+        plan.answers,
+        parser,
+        reporter,
+        tally,
+        warmup=plan.warmup,
+        encoder=plan.encoder,
+        lag_names=plan.lag_names,
+    )
+    if plan.warmup and not learner.is_ready:
+        reporter.note(
+            f"nothing is predicted until {plan.warmup} rows with a target were read (--warmup)"
+        )
+    stream: Stream
+    if plan.n_lags and isinstance(plan.answers, Numbers):
+        stream = SeriesStream(learner, plan.answers, plan.n_lags, plan.horizon, plan.state)
+    else:
+        stream = RowStream(learner, plan.state)
+    keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream)
+    output, facts = Output(stopping), Facts(learner)
+    return _Loop(lines, parser, stream, output, keeper, panel, facts, stopping), first
+
+
+@dataclass
+class _Loop:
+    """Everything that a row passes."""
+
+    lines: LineSource
+    parser: Parser
+    stream: Stream
+    output: Output
+    keeper: Keeper
+    panel: LivePanel
+    facts: Facts
+    stopping: Stopping
+    n_together: int = 1
+
+    def run(self, first: Sequence[Line]) -> None:
+        """Answer the lines that were read already, then all others."""
+        self._take(self.parser.rows(first))
+        while not self.lines.is_over:
+            if self.lines.wait(self._seconds_left()):
+                self._take(self.parser.rows(self.lines.read()))
+            self._tick()
+        if self.keeper.learner.tally.n_rows == 0:
+            raise DataError(
+                f"{printable(self.lines.name)}: there is no row of data, found 0 sample(s)"
+            )
+
+    def _take(self, rows: Sequence[Row]) -> None:
+        begin = 0
+        while begin < len(rows):
+            n = self.keeper.n_rows_left or self.n_together
+            end = begin + min(n, self.n_together)
+            started = time.perf_counter()
+            answers: list[Answer] = []
+            try:
+                answers.extend(self.stream.take(rows[begin:end]))
+            finally:  # rows before one that ends the stream have their answers
+                self._adapt(time.perf_counter() - started)
+                if self.keeper.n_rows_left == 0:  # rows are in the file before they are answered
+                    self.keeper.save()
+                self.output.write(answers)
+            self._tick()
+            begin = end
+
+    def rescue(self) -> bool:
+        """Learn what was held back and write the file, since the stream ends by an error.
+
+        Returns
+        -------
+        bool
+            Whether it was written; why not is said, and hides no error.
+        """
+        with suppress(Exception):  # rows held back that cannot be used
+            self.stream.finish()
+        try:
+            return self.keeper.save()
+        except Exception as error:
+            self.keeper.learner.reporter.note(f"the model could not be saved: {error}")
+            return False
+
+    def said_of_file(self, *, is_saved: bool) -> str:
+        """What a file holds after an error, for whoever goes on from it."""
+        name, last = printable(str(self.keeper.path)), self.keeper.learner.tally.last_row
+        if not is_saved:
+            return f"{name} is as it was"
+        return f"{name} has learned the rows to row {last}: --load {name} goes on after it"
+
+    def _adapt(self, seconds: float) -> None:
+        """Take more or fewer rows together, by the time of the last ones."""
+        if seconds < _SHORT:
+            self.n_together = min(2 * self.n_together, _MOST_ROWS)
+        elif seconds > _LONG:
+            self.n_together = max(1, self.n_together // 2)
+
+    def _tick(self) -> None:
+        self.stopping.check()
+        self.keeper.tick()
+        self.panel.tick(self.facts)
+
+    def _seconds_left(self) -> float | None:
+        """Seconds until something is to be done even if no row comes; None: nothing is."""
+        times = (self.keeper.seconds_left, self.panel.seconds_left)
+        return min((seconds for seconds in times if seconds is not None), default=None)
+
+
+def _hint(path: Path | None, *, is_saved: bool) -> str:
+    if path is None:
+        return "nothing was saved: with --save FILE the model is kept"
+    name = printable(str(path))
+    if not is_saved:
+        return f"nothing was learned, so {name} is as it was"
+    return f"the model is saved: --load {name} goes on from it"
 
 
 @click.command()
@@ -137,13 +517,15 @@ def command(
     from contextlib import nullcontext
 
     from mercer.atomic import locked
-    from mercer.cli.terminal.live_stream import LivePanel
-    from mercer.cli.terminal.session import Session
-    from mercer.cli.work.live.keeping import read_interval
-    from mercer.cli.work.live.planning import StreamOptions, plan_stream
-    from mercer.cli.work.live.running import run_stream
-    from mercer.cli.work.live.warned import warnings_at_once
-    from mercer.cli.work.outputs import check_outputs
+
+    pass
+    from mercer.cli.stream_keeping import read_interval
+    from mercer.cli.stream_plan import StreamOptions, plan_stream
+    from mercer.cli.terminal import Session
+
+    pass
+    pass
+    from mercer.cli.outputs import check_outputs
 
     check_outputs({"--save": save}, {"INPUT": path, "--load": load})
     session = Session()

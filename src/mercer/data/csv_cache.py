@@ -19,24 +19,86 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from mercer.atomic import replacing
-from mercer.data.csv_numbers import NumberColumn
 from mercer.data.csv_reader import CsvBlock, read_blocks
 from mercer.data.file_rows import FileRows, open_npy
-from mercer.data.files import reading
-from mercer.data.frame import refuse_other_columns, refuse_twins
+from mercer.data.files import Stamp, place, printable, quoted, reading
+from mercer.data.frame import (
+    MISSING,
+    parse_number,
+    parse_numbers,
+    refuse_other_columns,
+    refuse_twins,
+)
 from mercer.data.source import REMEDY, Part, index_refusal, no_rows
-from mercer.data.stamps import Stamp
-from mercer.data.wording import place, printable
 from mercer.errors import StorageError
 
-__all__ = ["cache_folder", "open_csv"]
+__all__ = ["NumberColumn", "cache_folder", "open_csv"]
+
+
+# The cells of one column of a text table as numbers, block by block.
+
+
+class NumberColumn:
+    """Turn the cells of a column into numbers (true is 1, false 0), and remember what is none.
+
+    Attributes
+    ----------
+    stray : tuple of int and str, or None
+        Position of the first cell that is neither among those that were added with it, and what
+        is wrong with it. Those and all later cells are NaN.
+    """
+
+    def __init__(self) -> None:
+        self.stray: tuple[int, str] | None = None
+        self._kind: Literal["number", "boolean"] | None = None
+
+    def add(self, cells: Sequence[str], *, has_decimal_comma: bool) -> NDArray[np.float64]:
+        """Take the next cells; NaN where one is missing."""
+        if self.stray is None:
+            numbers = None
+            if self._kind != "boolean":
+                numbers = self._keep("number", parse_numbers(cells, has_decimal_comma))
+            if numbers is None and self._kind != "number":
+                numbers = self._keep("boolean", _parse_booleans(cells))
+            if numbers is not None:
+                return numbers
+            position = next(k for k, cell in enumerate(cells) if self._is_stray(cell))
+            wanted = "true or false" if self._kind == "boolean" else "a number"
+            self.stray = position, f"{quoted(cells[position].strip())} is not {wanted}"
+        return np.full(len(cells), np.nan)
+
+    def _keep(
+        self, kind: Literal["number", "boolean"], numbers: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """Let the first value decide what the column is."""
+        if numbers is not None and not np.isnan(numbers).all():
+            self._kind = kind
+        return numbers
+
+    def _is_stray(self, cell: str) -> bool:
+        cell = cell.strip()
+        if cell in MISSING:
+            return False
+        if self._kind == "boolean":
+            return cell.lower() not in ("true", "false")
+        return parse_number(cell) is None
+
+
+def _parse_booleans(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    values = {"true": 1.0, "false": 0.0}
+    texts = [cell.strip() for cell in cells]
+    try:
+        return np.array([np.nan if text in MISSING else values[text.lower()] for text in texts])
+    except KeyError:
+        return None
+
 
 #: Of the files in the cache; others are made again.
 _VERSION = 2

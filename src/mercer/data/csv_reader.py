@@ -17,10 +17,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mercer.data.files import check_size, reading
-from mercer.data.frame import INDEX_COLUMNS, Column, Frame, Origin
-from mercer.data.infer import ColumnBuilder, parse_number
-from mercer.data.wording import place, printable, quoted
+from mercer.data.files import check_size, place, printable, quoted, reading
+from mercer.data.frame import INDEX_COLUMNS, Column, ColumnBuilder, Frame, Origin, parse_number
 from mercer.errors import DataError
 
 __all__ = ["CsvBlock", "read_blocks", "read_csv"]

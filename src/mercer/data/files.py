@@ -2,16 +2,87 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.data.wording import printable
 from mercer.errors import DataError, MercerError, StorageError
 
-__all__ = ["MAX_CELLS", "check_path", "check_size", "reading"]
+__all__ = [
+    "MAX_CELLS",
+    "Stamp",
+    "changed",
+    "check_path",
+    "check_size",
+    "nearest",
+    "place",
+    "printable",
+    "quoted",
+    "reading",
+]
+
+
+# Words of messages about data: names made printable, places in a file, the nearest name.
+
+LONGEST = 60
+
+
+def printable(text: str) -> str:
+    r"""Escape what would disturb a terminal or break a line.
+
+    Parameters
+    ----------
+    text : str
+        The name of a file, or what stands in one.
+
+    Returns
+    -------
+    str
+        On one line, without control or direction characters.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def quoted(text: object) -> str:
+    """Put a name, a label or a cell in quotes, printable and not too long."""
+    words = str(text)
+    return f"'{printable(words if len(words) <= LONGEST else words[: LONGEST - 3] + '...')}'"
+
+
+def place(file: str, row: int, line: int = 0, column: str | None = None) -> str:
+    """Name a place in a file: file, row, line (where there are lines) and column.
+
+    Examples
+    --------
+    >>> place("pima.csv", 3, 4, "bmi")
+    "pima.csv, row 3 (line 4), column 'bmi'"
+    """
+    words = f"{printable(file)}, row {row}"
+    if line:
+        words += f" (line {line})"
+    if column is not None:
+        words += f", column {quoted(column)}"
+    return words
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Say which of the names is nearest: "; did you mean 'bmi'?", or nothing."""
+    by_lower = {other.lower(): other for other in names}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f"; did you mean {quoted(by_lower[found[0]])}?" if found else ""
+
 
 #: The largest table that is read whole: 4 GiB as float64.
 MAX_CELLS = 2**29
@@ -85,3 +156,64 @@ def check_size(path: Path, n_rows: int, n_columns: int) -> None:
 def _reason(error: Exception) -> str:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return printable(reason.lower())
+
+
+# What a file looked like when it was opened, to notice that it changed since.
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Size and time of a file.
+
+    Parameters
+    ----------
+    name : str
+        The file, as the user named it.
+    path : str
+        The same, absolute: processes in other folders find it too.
+    size : int
+        In bytes.
+    mtime : int
+        Time of the last change of the contents, in nanoseconds.
+    """
+
+    name: str
+    path: str
+    size: int
+    mtime: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Stamp:
+        """Look at a file.
+
+        Raises
+        ------
+        StorageError
+            It is not there, or may not be looked at.
+        """
+        with reading(Path(path)):
+            status = os.stat(path)
+        name = os.fspath(path)
+        return cls(name, os.path.abspath(path), status.st_size, status.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse a file that is not what it was.
+
+        Raises
+        ------
+        DataError
+            Size or time differ.
+        StorageError
+            The file is gone.
+        """
+        now = Stamp.of(self.path)
+        if (now.size, now.mtime) != (self.size, self.mtime):
+            raise changed(self.name)
+
+
+def changed(name: str) -> DataError:
+    """Make the error for a file, or an array, whose contents changed."""
+    return DataError(
+        f"{printable(name)}: changed while it was being read; start again, and leave it alone "
+        "until the end"
+    )

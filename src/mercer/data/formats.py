@@ -18,7 +18,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.wording import quoted
+from mercer.data.files import quoted
 from mercer.errors import ModelFileError
 
 __all__ = [

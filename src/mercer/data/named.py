@@ -16,9 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.data.csv_reader import read_csv
-from mercer.data.files import check_path, reading
+from mercer.data.files import check_path, nearest, printable, quoted, reading
 from mercer.data.frame import Column, Frame
-from mercer.data.wording import nearest, printable, quoted
 from mercer.errors import DataError, StorageError
 
 __all__ = ["TARGET", "NamedSet", "is_named", "list_named", "load_named", "named_hint"]

@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.column_code import as_levels
+from mercer.data.encoding import as_levels
+from mercer.data.files import printable, quoted
 from mercer.data.frame import Frame
-from mercer.data.wording import printable, quoted
 
 __all__ = ["RowNames", "file_columns"]
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TextIO
 from numpy.typing import NDArray
 
 from mercer.atomic import replacing
-from mercer.data.wording import printable
+from mercer.data.files import printable
 from mercer.errors import UsageError
 
 __all__ = ["CsvWriter", "ParquetWriter", "RowWriter", "writing_rows"]

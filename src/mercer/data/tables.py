@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.data.arrow_reader import is_arrow, read_arrow
+from mercer.data.arrow import is_arrow, read_arrow
 from mercer.data.csv_reader import read_csv
-from mercer.data.files import check_path, check_size, reading
+from mercer.data.files import check_path, check_size, printable, quoted, reading
 from mercer.data.frame import Column, Frame, Origin, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
-from mercer.data.wording import printable, quoted
 from mercer.errors import DataError, StorageError
 
 __all__ = ["list_folder", "read_frame", "refuse_foreign"]

@@ -8,10 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.files import printable, quoted
 from mercer.data.formats import CellFormat, FormatError, find_number_format
-from mercer.data.frame import Column, Frame
-from mercer.data.infer import stray_text
-from mercer.data.wording import printable, quoted
+from mercer.data.frame import Column, Frame, stray_text
 from mercer.errors import DataError, UsageError
 
 __all__ = ["MAX_CLASSES", "Target", "Task", "read_target", "refuse_range"]

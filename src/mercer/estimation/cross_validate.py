@@ -18,10 +18,9 @@ from threadpoolctl import threadpool_limits
 from mercer.errors import RowsError
 from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
-from mercer.posterior.held_out import HeldOut
-from mercer.posterior.metrics import find_metric
+from mercer.posterior.evaluation import HeldOut
 from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import Scores
+from mercer.posterior.scores import Scores, find_metric
 
 __all__ = ["FOLD_DRAWS", "Contender", "Fold", "Result", "cross_validate", "for_folds", "maker_of"]
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,31 +18,122 @@ from numpy.typing import NDArray
 
 from mercer.data.encoding import Encoder
 from mercer.errors import ModelFileError, UsageError
-from mercer.estimation.evaluation_parts import evaluation_from, evaluation_parts
 from mercer.estimation.run import mercer_version
+from mercer.estimation.standardize import Standardizer
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
-from mercer.posterior.evaluation import AnyEvaluation, Provenance
-from mercer.posterior.schema import LARGEST, PROVENANCE, Fields, Maybe, Number, Text
+from mercer.posterior.evaluation import (
+    AnyEvaluation,
+    Evaluation,
+    HeldTargets,
+    ModelScore,
+    Provenance,
+    RegressionEvaluation,
+    RegressionModelScore,
+)
+from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.schema import (
+    CLASS_EVALUATION,
+    COMMON,
+    EVALUATION_CLASSES,
+    EVALUATION_NUMBERS,
+    LARGEST,
+    NUMBER_EVALUATION,
+    PROVENANCE,
+    STANDARDIZER,
+    Fields,
+    Maybe,
+    Number,
+    Sizes,
+    Text,
+    check_arrays,
+)
+from mercer.posterior.scores import Scores
 from mercer.posterior.table import Table
 
 __all__ = [
+    "Common",
     "Extra",
     "ModelParts",
     "Savable",
     "TableModel",
+    "check_constant",
+    "common_parts",
     "decode_labels",
     "diagnostics_from_dict",
     "draws_from_parts",
     "draws_to_parts",
     "encode_labels",
+    "evaluation_from",
+    "evaluation_parts",
+    "is_finite",
     "json_params",
     "read_parts",
+    "require",
+    "restore_common",
+    "restore_standardizer",
     "table_from_dict",
     "table_model_from",
     "write_model",
 ]
+
+
+# Evaluations as parts of a model file: JSON values and arrays, and back again with checks.
+
+Arrays = dict[str, NDArray[Any]]
+
+_COLUMNS = tuple(field.name for field in fields(HeldTargets))
+
+
+def evaluation_parts(evaluation: AnyEvaluation) -> tuple[dict[str, Any], Arrays]:
+    """Split an evaluation into JSON values and arrays."""
+    values: dict[str, Any] = {"how": evaluation.how}
+    entries = {"entries": [asdict(entry) for entry in evaluation.entries]}
+    if isinstance(evaluation, RegressionEvaluation):
+        columns = {f"evaluation/{name}": getattr(evaluation.rows, name) for name in _COLUMNS}
+        return {**values, "kind": "regression", **entries}, columns
+    arrays: Arrays = {
+        "evaluation/y_index": evaluation.y_index,
+        "evaluation/proba": evaluation.proba,
+    }
+    return {**values, "classes": list(evaluation.classes), **entries}, arrays
+
+
+def evaluation_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> AnyEvaluation:
+    """Put an evaluation together again, once it is what `mercer.posterior.schema` says.
+
+    Raises
+    ------
+    ValueError
+        If something is missing or does not fit: it names the field.
+    """
+    sizes: Sizes = {}
+    if isinstance(values, dict) and values.get("kind") == "regression":
+        EVALUATION_NUMBERS.check(values, "evaluation", sizes)
+        check_arrays(arrays, NUMBER_EVALUATION, sizes)
+        rows = HeldTargets(**{name: arrays[f"evaluation/{name}"] for name in _COLUMNS})
+        if np.any(rows.lower > rows.upper):
+            raise ValueError("evaluation/lower is above evaluation/upper")
+        entries = tuple(
+            RegressionModelScore(
+                **{"gap_error": None, **each, "scores": RegressionScores(**each["scores"])}
+            )
+            for each in values["entries"]
+        )
+        return RegressionEvaluation(values["how"], rows, entries)
+    EVALUATION_CLASSES.check(values, "evaluation", sizes)
+    check_arrays(arrays, CLASS_EVALUATION, sizes)
+    return Evaluation(
+        how=values["how"],
+        classes=tuple(values["classes"]),
+        y_index=arrays["evaluation/y_index"],
+        proba=arrays["evaluation/proba"],
+        entries=tuple(
+            ModelScore(**{**each, "scores": Scores(**each["scores"])}) for each in values["entries"]
+        ),
+    )
+
 
 _FORMAT = 1
 _LABELS = (str, bool, int, float)
@@ -50,7 +141,6 @@ _TEXT, _NUMBER = re.compile(r"[<>]U\d+"), re.compile(r"[<>|](b1|[iu][1248]|f[248
 # How a fit is run is no part of a model: a file is the same for any of these.
 _RUN_PARAMS = ("checkpoint", "max_seconds", "n_jobs", "progress")
 
-Arrays = dict[str, NDArray[Any]]
 
 _TABLE_FIELDS = Fields(
     {"target": Text(), "target_variance": Maybe(Number(0.0, math.inf, is_open=True))},
@@ -255,3 +345,121 @@ def _provenance_from(fields: Any) -> Provenance:
     lists = {"input_names": tuple(fields["input_names"]), "notes": tuple(fields["notes"])}
     versions = tuple((name, version) for name, version in fields["versions"])
     return Provenance(**{**fields, **lists, "versions": versions})
+
+
+# What the files of all estimators hold: classes, names of columns, standardisation, draws.
+#
+# What comes from a file is checked here, so that a bad file fails when it is read and not at a
+# prediction.
+
+
+@dataclass(frozen=True)
+class Common:
+    """The parts of a fitted estimator that all methods have; a regressor knows no classes."""
+
+    known_classes: NDArray[Any] | None
+    feature_labels: tuple[str, ...]
+    has_feature_names: bool
+    standardizer: Standardizer
+    draws: Draws
+    diagnostics: Diagnostics
+    notes: tuple[str, ...]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels of a classifier's classes.
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
+        if self.known_classes is None:
+            raise ValueError("a classifier needs classes")
+        return self.known_classes
+
+    def put_into(self, model: Any) -> None:
+        """Set the fitted attributes that they are."""
+        if self.known_classes is not None:
+            model.classes_ = self.known_classes
+        model.feature_labels_ = self.feature_labels
+        model.n_features_in_ = len(self.feature_labels)
+        if self.has_feature_names:
+            model.feature_names_in_ = np.array(self.feature_labels, dtype=object)
+        model.standardizer_ = self.standardizer
+        model.posterior_ = self.draws
+        model.diagnostics_ = self.diagnostics
+        model.notes_ = self.notes
+
+
+def common_parts(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Split what all fitted estimators have into JSON values and arrays."""
+    values, arrays = draws_to_parts(model.posterior_)
+    values |= {
+        "diagnostics": model.diagnostics_.to_dict(),
+        "notes": list(model.notes_),
+        "labels_of_inputs": list(model.feature_labels_),
+        "has_feature_names": hasattr(model, "feature_names_in_"),
+    }
+    if hasattr(model, "classes_"):
+        values["classes"] = encode_labels(model.classes_)
+    for name, column in vars(model.standardizer_).items():
+        arrays[f"standardizer/{name}"] = column
+    return values, arrays
+
+
+def restore_common(parts: ModelParts) -> Common:
+    """Put the parts together again.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If something is missing or does not fit; the reader of the file names it.
+    """
+    values, arrays = parts.fields, parts.arrays
+    sizes: Sizes = {}
+    COMMON.check(values, "fields", sizes)
+    standardizer = restore_standardizer(arrays, sizes)
+    common = Common(
+        known_classes=decode_labels(values["classes"]) if "classes" in values else None,
+        feature_labels=tuple(values["labels_of_inputs"]),
+        has_feature_names=values["has_feature_names"],
+        standardizer=standardizer,
+        draws=draws_from_parts(values, arrays),
+        diagnostics=diagnostics_from_dict(values["diagnostics"]),
+        notes=tuple(values["notes"]),
+    )
+    if common.known_classes is not None:
+        _check_classes(common.known_classes)
+    return common
+
+
+def _check_classes(classes: NDArray[Any]) -> None:
+    is_right = classes.ndim == 1 and len(classes) > 1 and len(set(classes.tolist())) == len(classes)
+    require(is_right, "classes")
+
+
+def restore_standardizer(arrays: Mapping[str, NDArray[Any]], sizes: Sizes) -> Standardizer:
+    """Put the standardiser of d inputs together again; d may be known already."""
+    check_arrays(arrays, STANDARDIZER, sizes)
+    columns = {f.name: arrays[f"standardizer/{f.name}"] for f in fields(Standardizer)}
+    standardizer = Standardizer(**columns)
+    is_constant = standardizer.scale == 0.0
+    require(bool((standardizer.kind[is_constant] == 0).all()), "standardizer/scale")
+    return standardizer
+
+
+def check_constant(standardizer: Standardizer, X: NDArray[np.float64]) -> None:
+    """Refuse a column that the standardiser makes constant and the stored rows X do not have so."""
+    require(not bool(X[:, standardizer.scale == 0.0].any()), "standardizer/scale")
+
+
+def is_finite(values: NDArray[Any]) -> bool:
+    """Whether all numbers are finite."""
+    return bool(np.isfinite(values).all())
+
+
+def require(is_right: bool, what: str) -> None:
+    """Raise ValueError unless a part of a file is what it must be."""
+    if not is_right:
+        raise ValueError(f"{what} are not of the right shape, type or range")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import dis
 import functools
 import hashlib
 import importlib.metadata
 import json
 import math
+import numbers
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -22,13 +24,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.estimation.options import check_choice, check_count, check_positive
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import RunIdentity, digest_arrays, open_run
 from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.signals import StopRequestedError, StopSignals
 
-__all__ = ["CommonArguments", "fingerprint", "fitting", "mercer_version", "run_options"]
+__all__ = [
+    "CommonArguments",
+    "check_choice",
+    "check_count",
+    "check_positive",
+    "fingerprint",
+    "fitting",
+    "mercer_version",
+    "nearest_hint",
+    "run_options",
+]
+
+
+# Checks of constructor arguments, made at ``fit``; messages name the parameter and its range.
+
+
+def check_count(name: str, value: object, minimum: int) -> int:
+    """Return a whole number of at least ``minimum``, or raise `UsageError`."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_whole or int(value) < minimum:  # type: ignore[call-overload]
+        raise UsageError(f"{name} must be a whole number of at least {minimum}; got {value!r}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return a finite number above zero, or raise `UsageError`."""
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_real or not (math.isfinite(float(value)) and float(value) > 0.0):  # type: ignore[arg-type]
+        raise UsageError(f"{name} must be a number above 0; got {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise `UsageError` unless ``value`` is one of the choices."""
+    texts = [choice for choice in choices if isinstance(choice, str)]
+    is_known = value in texts if isinstance(value, str) else any(value is c for c in choices)
+    if not is_known:
+        listed = ", ".join(repr(choice) for choice in choices)
+        hint = nearest_hint(str(value), [str(choice) for choice in choices])
+        raise UsageError(f"{name} must be one of {listed}; got {value!r}{hint}")
+
+
+def nearest_hint(word: str, known: Sequence[str]) -> str:
+    """Return "; did you mean 'x'?" for a misspelt word, or an empty string."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
 
 # What the ``fit`` of this thread has in hand.
 _IN_HAND: ContextVar[ExitStack | None] = ContextVar("in_hand", default=None)

@@ -10,18 +10,21 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.posterior.comparison import paired_gap
 from mercer.posterior.evaluation import (
     AnyEvaluation,
     Evaluation,
+    HeldClasses,
+    HeldOut,
+    HeldTargets,
     ModelScore,
     RegressionEvaluation,
     RegressionModelScore,
+    hold,
+    joined,
+    paired_gap,
 )
-from mercer.posterior.held_out import HeldClasses, HeldOut, HeldTargets, hold, joined
-from mercer.posterior.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
 from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import Scores
+from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric, Scores
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Answered", "Task", "task_of"]
 

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from mercer.errors import UsageError
 from mercer.features.base import Array, FeatureMap, Features, stored_array
 from mercer.kernels.base import Kernel
-from mercer.kernels.matern import MaternARD
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.stationary import MaternARD, SquaredExponentialARD
 
 __all__ = ["FourierMap", "draw_fourier"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,115 @@ from numpy.typing import NDArray
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator
-from mercer.estimation.options import check_choice, check_count, check_positive
-from mercer.estimation.run import CommonArguments
-from mercer.estimation.standardize import METHODS
+from mercer.estimation.model_file import (
+    Common,
+    ModelParts,
+    check_constant,
+    common_parts,
+    json_params,
+    require,
+    restore_common,
+)
+from mercer.estimation.run import CommonArguments, check_choice, check_count, check_positive
+from mercer.estimation.standardize import METHODS, TargetScale
 from mercer.gp.fitting import GPSettings
-from mercer.gp.parameters import input_weights, named_parameters
-from mercer.gp.priors import PriorChoice, check_prior, plain_prior
+from mercer.gp.gaussian import NOISE_FLOOR, function_draws
+from mercer.gp.hyperparameters import (
+    LARGEST_LOG,
+    PriorChoice,
+    check_prior,
+    input_weights,
+    named_parameters,
+    plain_prior,
+    shapes_of_parameters,
+)
+from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel, name_of_kernel
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import TARGET, check_arrays, draws_of
+from mercer.posterior.schema import Array as Rule
 from mercer.random import stream
 
-__all__ = ["GPEstimator", "stratified_rows"]
+__all__ = ["GPEstimator", "check_draws", "parts_of", "restore", "restore_rows", "stratified_rows"]
+
+
+# A fitted GP as parts of a model file, and what is checked of those that come back.
+
+Array = NDArray[np.float64]
+
+_LARGEST = 1e100  # standardised values are within this: their squares are finite
+_ROWS = {
+    "X": Rule(("n", "d"), least=-_LARGEST, most=_LARGEST),
+    "y": Rule(("n",), least=-_LARGEST, most=_LARGEST),
+}
+
+
+def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
+    """Split a fitted estimator, with its standardised rows and targets, into parts."""
+    values, arrays = common_parts(model)
+    params = json_params(model.get_params())
+    params |= {"kernel": name_of_kernel(model.kernel_), "prior": plain_prior(model.prior)}
+    return ModelParts(params, values, arrays | {"X": X, "y": y})
+
+
+def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
+    """Put together what all GP models have: what is common, standardised rows, targets."""
+    common = restore_common(parts)
+    check_arrays(parts.arrays, _ROWS, {"d": len(common.feature_labels)})
+    X, y = parts.arrays["X"], parts.arrays["y"]
+    require(len(X) > 0, "X")
+    check_constant(common.standardizer, X)
+    return common, X, y
+
+
+def check_draws(
+    draws: Draws, shapes: Mapping[str, tuple[int, ...]], log_parameters: tuple[str, ...]
+) -> None:
+    """Raise ValueError unless these are all, finite, of their shapes, log parameters in range."""
+    require(set(draws.variables) <= {*shapes, "latent"}, "names of draws")
+    own = {name: shape for name, shape in shapes.items() if name in log_parameters}
+    arrays = {f"draws/{name}": values for name, values in draws.variables.items()}
+    check_arrays(arrays, draws_of(shapes) | draws_of(own, -LARGEST_LOG, LARGEST_LOG), {})
+
+
+# A fitted GP regressor back from the parts of a model file.
+
+
+def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, TargetScale, float]:
+    """Put a regressor together again.
+
+    Returns
+    -------
+    common : Common
+    X, y : ndarray
+        Standardised rows and targets.
+    target : TargetScale
+    intercept_variance : float
+        0 in files of versions that had no intercept.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If something is missing or does not fit; the reader of the file names it.
+    """
+    common, X, y = restore_rows(parts)
+    n, d = X.shape
+    TARGET.check(parts.fields, "fields", {})
+    centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
+    require(bool((np.abs(y) <= 1.01 * math.sqrt(n)).all()), "targets")  # they are standardised
+    intercept = float(parts.fields.get("intercept_variance", 0.0))
+    require(0.0 <= intercept <= 1.0, "variance of the intercept")
+    log_parameters = {**shapes_of_parameters(kernel, d), "log_noise_variance": ()}
+    shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
+    check_draws(common.draws, shapes, tuple(log_parameters))
+    # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
+    functions = function_draws(common.draws, X, kernel, intercept)
+    signal = np.array([kernel.diagonal(theta, X).mean() for theta in functions.theta])
+    largest = (np.abs(functions.dual_coef).max(axis=1) * (1.0 + signal)).max()
+    require(bool(largest <= 1.01 * np.linalg.norm(y) / NOISE_FLOOR), "draws of dual_coef")
+    return common, X, y, TargetScale(centre, scale), intercept
+
 
 MOST_ROWS = 5000
 _MOST_SAMPLED = 2000  # "auto": beyond it, chains take hours

@@ -9,26 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.estimation.saved import require
-from mercer.gp.binary.fitting import fit_gp
-from mercer.gp.binary.predict import (
+from mercer.estimation.model_file import require
+from mercer.gp import softmax as several
+from mercer.gp.base import check_draws
+from mercer.gp.compilation import compile_loops
+from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
+from mercer.gp.fitting import FittedGP, GPSettings, fit_exactly, fit_gp, fit_several
+from mercer.gp.hyperparameters import shapes_of_parameters, stacked_parameters
+from mercer.gp.laplace import (
     FunctionMoments,
     LatentDraws,
     latent_moments,
-    success_probability,
 )
-from mercer.gp.compilation import compile_loops
-from mercer.gp.exact.distance import PredictiveDistance, predictive_distance, rows_per_region
-from mercer.gp.exact.fitting import fit_exactly
-from mercer.gp.exact.predict import ExactDraws
-from mercer.gp.fitting import FittedGP, GPSettings
-from mercer.gp.parameters import shapes_of_parameters, stacked_parameters
-from mercer.gp.saved import check_draws
-from mercer.gp.several import predict as several
-from mercer.gp.several.fitting import fit_several
-from mercer.gp.several.naming import class_shapes, class_thetas
+from mercer.gp.laplace import (
+    mean_success_probability as success_probability,
+)
+from mercer.gp.softmax import class_shapes, class_thetas
 from mercer.kernels.base import Kernel
-from mercer.likelihoods.softmax import one_hot
+from mercer.likelihoods.logistic import one_hot
 from mercer.posterior.draws import Draws
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -185,7 +183,7 @@ class _Several:
     draws: several.SoftmaxDraws
 
     def probabilities(self, X: Array) -> Array:
-        return several.class_probabilities(self.draws, X)
+        return several.mean_class_probabilities(self.draws, X)
 
     def latent(self, X: Array) -> tuple[Array, Array]:
         return several.latent_moments(self.draws, X)

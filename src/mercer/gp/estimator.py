@@ -15,14 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.errors import UsageError
 from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice
-from mercer.estimation.run import CommonArguments, fitting, run_options
+from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
-from mercer.gp.base import GPEstimator
+from mercer.gp.base import GPEstimator, parts_of, restore_rows
 from mercer.gp.classification import ClassTask
-from mercer.gp.exact.distance import PredictiveDistance
-from mercer.gp.priors import PriorChoice
-from mercer.gp.saved import parts_of, restore_rows
+from mercer.gp.exact import PredictiveDistance
+from mercer.gp.hyperparameters import PriorChoice
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays

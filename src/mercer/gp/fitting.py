@@ -2,37 +2,203 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.gp.hyperparameters import NO_EVIDENCE, HyperparameterTarget
-from mercer.gp.priors import PriorChoice, kernel_prior
-from mercer.gp.sampler import Maximum, Record, find_maximum, make_sampler, paper_hmc
+from mercer.gp.compilation import compile_softmax_loops as compile_loops
+from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, make_exact_sampler
+from mercer.gp.gaussian import RegressionPosterior, RegressionRecorder
+from mercer.gp.hyperparameters import (
+    NO_EVIDENCE,
+    HyperparameterTarget,
+    PriorChoice,
+    kernel_prior,
+    noise_prior,
+    paper_start,
+    places_of_weights,
+    prior_start,
+)
+from mercer.gp.laplace import HyperparameterPosterior, Recorder
+from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder, class_labels, class_parameters
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
-from mercer.numerics.normal_prior import NormalPrior
+from mercer.numerics.logistic_normal import NormalPrior
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
-from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance, unit_mass
+from mercer.sampling.metropolis import Metropolis
+from mercer.sampling.nuts import NUTS
+from mercer.sampling.progress import tell
+from mercer.sampling.sampler import Adaptation, Point, Sampler
 
 __all__ = [
     "FittedGP",
     "GPSettings",
+    "Maximum",
+    "Record",
+    "RegressionSettings",
+    "find_maximum",
+    "fit_exactly",
+    "fit_gp",
     "fit_posterior",
+    "fit_regression",
+    "fit_several",
     "kernel_labels",
+    "make_sampler",
     "monitored_rows",
+    "paper_hmc",
 ]
 
+
+# Samplers over the hyperparameters of a GP, and the point that they start from.
+#
+# **Target.** `mercer.gp.hyperparameters.HyperparameterTarget`.
+#
+# **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by central differences
+# of
+# the gradient; jittered HMC from draws of that Gaussian with the inverse Hessian as covariance of
+# the mass; in warm-up the mass is estimated anew from the draws. "nuts" and "metropolis" start and
+# are tuned likewise.
+#
+# **Paper** (`paper_hmc`): theta starts at 0 and -2, unit mass, 20 leapfrog steps of 0.1
+# (section 2.3), no tuning.
+#
+# **Cost.** About 15 gradients for each search of a maximum, two a parameter for the Hessian.
+
 Array = NDArray[np.float64]
+Record = Callable[[Point], Mapping[str, Array]]
+
+_FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
+_HESSIAN_STEP = 0.05  # of log parameters; the error of a central difference is of its square
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The maximum of the posterior and the Gaussian that its curvature gives."""
+
+    point: Point
+    covariance: Array | None
+    is_converged: bool
+
+
+@dataclass(frozen=True)
+class _GaussianStart:
+    mean: Array
+    factor: Array
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Draw from the Gaussian at the maximum."""
+        return self.mean + self.factor @ rng.standard_normal(len(self.mean))
+
+
+@dataclass(frozen=True)
+class _FixedStart:
+    position: Array
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Return the position; nothing is drawn."""
+        return self.position
+
+
+def find_maximum(
+    model: HyperparameterTarget, *, with_covariance: bool, deadline: float | None = None
+) -> Maximum:
+    """Find the highest of the maxima next to the model's starts, and its Gaussian if wanted.
+
+    The searches, though not the Hessian, end at ``deadline``, in seconds of `time.monotonic`.
+
+    Raises
+    ------
+    NumericalError
+        If the evidence can be computed at none of the places where they end.
+    """
+    found = [_search(model, start, deadline) for start in model.starts]
+    point, is_converged = max(found, key=lambda end: end[0].log_density)
+    if not np.isfinite(point.log_density):
+        raise NumericalError(NO_EVIDENCE)
+    covariance = _covariance(model, point) if with_covariance else None
+    return Maximum(point, covariance, is_converged)
+
+
+def _search(
+    model: HyperparameterTarget, start: Array, deadline: float | None
+) -> tuple[Point, bool]:
+    """Climb from a start; where the climb ends, and whether it converged."""
+    points: dict[bytes, Point] = {}
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        point = model.evaluate(theta.copy())
+        points.clear()
+        points[theta.tobytes()] = point
+        if not np.isfinite(point.log_density):
+            return 1e10, np.zeros_like(theta)
+        return -point.log_density, -point.gradient
+
+    def stop_when_late(intermediate_result: object) -> None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise StopIteration
+
+    result = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_when_late,
+        options={"maxiter": 100, "ftol": 1e-9},
+    )
+    return points.get(result.x.tobytes()) or model.evaluate(result.x), bool(result.success)
+
+
+def _covariance(model: HyperparameterTarget, point: Point) -> Array:
+    """Inverse of the negative Hessian at the maximum, no wider than the prior in any direction."""
+    p = len(point.position)
+    hessian = np.empty((p, p))
+    for k, shift in enumerate(_HESSIAN_STEP * np.eye(p)):
+        above = model.evaluate(point.position + shift).gradient
+        below = model.evaluate(point.position - shift).gradient
+        hessian[k] = (below - above) / (2.0 * _HESSIAN_STEP)
+    # In units of the prior's standard deviations the posterior is at least as narrow as the prior.
+    std = model.prior.std
+    scaled = 0.5 * (hessian + hessian.T) * np.outer(std, std)
+    eigenvalues, vectors = np.linalg.eigh(scaled)
+    inverse = (vectors / np.maximum(eigenvalues, 1.0)) @ vectors.T
+    return np.asarray(inverse * np.outer(std, std))
+
+
+def make_sampler(
+    inference: str, model: HyperparameterTarget, maximum: Maximum, recorder: Record
+) -> HMC | NUTS | Metropolis:
+    """Make the jittered HMC, the NUTS or the random walk that warm-up then tunes."""
+    assert maximum.covariance is not None
+    mass = mass_from_covariance(maximum.covariance)
+    start = _GaussianStart(maximum.point.position, mass.factor)
+    tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
+    if inference == "nuts":
+        return NUTS(model, start, recorder, tuning)
+    if inference == "metropolis":
+        return Metropolis(model, start, recorder, tuning)
+    return HMC(model, start, recorder, tuning)
+
+
+def paper_hmc(
+    model: HyperparameterTarget, recorder: Record, *, n_leapfrog: int, step_size: float
+) -> HMC:
+    """Make the paper's HMC: fixed steps, unit mass, fixed start."""
+    start = _FixedStart(model.starts[0])
+    tuning = HamiltonianTuning(step_size, unit_mass(len(start.position)))
+    return HMC(model, start, recorder, tuning, n_leapfrog=n_leapfrog, path_length=None)
+
 
 Refinement = Callable[[Any, HamiltonianAdaptation], tuple[Sampler[Any, Any], Adaptation]]
 
@@ -147,3 +313,139 @@ def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> Fitte
     warnings = () if maximum.is_converged else ("the search for the maximum did not converge",)
     diagnostics = Diagnostics(diagnose(draws).table, None, 0, (), warnings)
     return FittedGP(draws, diagnostics, ("inference='map': one point, no posterior spread",))
+
+
+# From standardised inputs and two classes to the draws of a classifier.
+
+
+def fit_gp(
+    X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
+) -> FittedGP:
+    """Draw hyperparameters of a classifier for standardised inputs (n, d), targets in {0, 1}."""
+    n, d = X.shape
+    kernel = settings.make_kernel()
+    model = HyperparameterPosterior(X, y, kernel, settings.prior_of(d))
+    recorder = Recorder(model, monitored_rows(options, n))
+    return fit_posterior(model, recorder, settings, options, kernel_labels(kernel, names))
+
+
+# From standardised inputs and classes to the draws of a classifier of several classes.
+
+
+@dataclass(frozen=True)
+class _Recorder:
+    """What a draw keeps: log parameters by name instead of theta."""
+
+    recorder: SoftmaxRecorder
+
+    def __call__(self, point: Point) -> Mapping[str, Array]:
+        model = self.recorder.model
+        recorded = dict(self.recorder(point))
+        theta = recorded.pop("theta")
+        return {**class_parameters(model.kernel, model.X.shape[1], theta), **recorded}
+
+
+def fit_several(
+    X: Array,
+    codes: NDArray[np.int64],
+    settings: GPSettings,
+    options: RunOptions,
+    names: tuple[str, ...],
+    classes: tuple[str, ...],
+    *,
+    is_shared: bool,
+) -> FittedGP:
+    """Draw hyperparameters for standardised inputs (n, d) and classes (n,), 0 to C - 1."""
+    compile_loops(lambda line: tell(line, options.progress))
+    n, d = X.shape
+    kernel = settings.make_kernel()
+    model = SoftmaxPosterior(
+        X, codes, len(classes), kernel, settings.prior_of(d), is_shared=is_shared
+    )
+    recorder = _Recorder(SoftmaxRecorder(model, monitored_rows(options, n)))
+    monitored = (*(parameter.name for parameter in kernel.parameters()), "latent")
+    labels = Labels(class_labels(kernel, names, classes, is_shared=is_shared), monitored)
+    return fit_posterior(model, recorder, settings, options, labels)
+
+
+# From standardised inputs and two classes to draws from the exact posterior.
+
+
+def fit_exactly(
+    X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
+) -> FittedGP:
+    """Draw hyperparameters and latent functions for inputs (n, d), targets in {0, 1}."""
+    n, d = X.shape
+    kernel, rows = settings.make_kernel(), monitored_rows(options, n)
+    model = HyperparameterPosterior(X, y, kernel, settings.prior_of(d))
+
+    def refine(
+        inner: Any, adaptation: HamiltonianAdaptation
+    ) -> tuple[DelayedAcceptance, ExactAdaptation]:
+        return make_exact_sampler(inner, model, rows), ExactAdaptation(adaptation)
+
+    labels = kernel_labels(kernel, names)
+    monitored = tuple("exact_latent" if name == "latent" else name for name in labels.monitored)
+    labels = replace(labels, monitored=monitored)
+    return fit_posterior(model, Recorder(model, rows), settings, options, labels, refine)
+
+
+# From standardised data and settings to the draws of a GP regressor.
+
+_NOISE_START = -2.0
+# Of an intercept, in squared standard deviations of the target. The target is centred by the mean
+# of the same rows: to take that mean for known would make intervals of n rows too narrow, by about
+# 1/n of their width (the mean's own error, and the degree of freedom that it costs the variance).
+# As the mean lies within 1 / sqrt(n) of that of the law, 1 is nearly flat, at any n; and a variance
+# that is no larger than the target's own does not blow up predictions far from all rows.
+_INTERCEPT_VARIANCE = 1.0
+# Of all log weights, from one start of a search to the next: length scales down to a fiftieth.
+_SHIFTS = (0.0, 3.0, 5.5, 8.0)
+
+
+@dataclass(frozen=True)
+class RegressionSettings:
+    """What is fitted and by which sampler; see `mercer.GPRegressor`.
+
+    Attributes
+    ----------
+    common : GPSettings
+    log_noise_variance : float or None
+        Of standardised targets, where it is known.
+    """
+
+    common: GPSettings
+    log_noise_variance: float | None
+
+    @property
+    def intercept_variance(self) -> float:
+        """Prior variance of the intercept; the paper has none."""
+        return 0.0 if self.common.prior == "paper" else _INTERCEPT_VARIANCE
+
+    def posterior(self, X: Array, y: Array) -> RegressionPosterior:
+        """Return the posterior of the hyperparameters, with its prior and its starts.
+
+        The first start is the paper's; with the wide prior its weights are the prior's means, so
+        that with many inputs rows are not all alone. The others have shorter length scales: from
+        a long one the search takes a fast function for noise.
+        """
+        d, kernel, prior = X.shape[1], self.common.make_kernel(), self.common.prior_of(X.shape[1])
+        is_paper = self.common.prior == "paper"
+        start = paper_start(d, kernel) if is_paper else prior_start(d, kernel, prior)
+        starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
+        if self.log_noise_variance is None:
+            mean, std = noise_prior(d, self.common.prior)
+            prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))
+            starts = [np.append(each, _NOISE_START) for each in starts]
+        noise, intercept = self.log_noise_variance, self.intercept_variance
+        return RegressionPosterior(X, y, kernel, prior, tuple(starts), noise, intercept)
+
+
+def fit_regression(
+    X: Array, y: Array, settings: RegressionSettings, options: RunOptions, names: tuple[str, ...]
+) -> FittedGP:
+    """Draw hyperparameters for standardised inputs (n, d) and targets (n,)."""
+    model = settings.posterior(X, y)
+    recorder = RegressionRecorder(model, monitored_rows(options, len(y)))
+    labels = kernel_labels(model.kernel, names, "log_noise_variance")
+    return fit_posterior(model, recorder, settings.common, options, labels)

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.errors import UsageError
-from mercer.kernels.base import Array, Kernel, Parameter
-from mercer.kernels.linear import Linear
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.rows import shortened_rows
+from mercer.kernels.base import Array, Kernel, Parameter, shortened_rows
+from mercer.kernels.linear import Linear, Polynomial
 
-__all__ = ["MAX_LEAVES", "Composite", "Product", "Sum"]
+__all__ = ["MAX_LEAVES", "Composite", "Isotropic", "Product", "Sum"]
+
 
 MAX_LEAVES = 10
 
@@ -103,7 +102,7 @@ class Sum(Composite):
 
     Examples
     --------
-    >>> from mercer.kernels.constant import Constant
+    >>> from mercer.kernels.linear import Constant
     >>> [parameter.name for parameter in (Linear() + Constant()).parameters()]
     ['log_signal_variance_1', 'log_signal_variance_2']
     """
@@ -164,7 +163,7 @@ class Product(Composite):
 
     Examples
     --------
-    >>> from mercer.kernels.matern import MaternARD
+    >>> from mercer.kernels.stationary import MaternARD
     >>> [parameter.name for parameter in (MaternARD(1.5) * Linear()).parameters()]
     ['log_signal_variance', 'log_weight']
     """
@@ -239,3 +238,71 @@ def _degree(kernel: Kernel) -> int:
     if isinstance(kernel, Polynomial):
         return kernel.degree
     return int(isinstance(kernel, Linear))
+
+
+# A kernel with one weight for all inputs.
+
+
+@dataclass(frozen=True)
+class Isotropic(Kernel):
+    """The same kernel with w_1 = .. = w_d = w: theta has one log weight in the place of d.
+
+    Other parameters, such as periods, stay one per input.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With one weight per input: not a sum, a product, or a kernel without weights.
+
+    Notes
+    -----
+    d/dlog w is the sum of the derivatives with respect to all log w_l. Cost as of the kernel.
+    """
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise UsageError(f"isotropic needs a kernel; got {self.kernel!r}")
+        weights = [p for p in self.kernel.parameters() if p.kind == "weight"]
+        if isinstance(self.kernel, (Sum, Product)) or not weights or not weights[0].per_input:
+            raise UsageError(
+                "isotropic needs a single kernel with one weight per input, neither a sum nor a "
+                f"product; got {self.kernel!r}"
+            )
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Those of the kernel, of which the weight is no longer one per input."""
+        return tuple(
+            replace(parameter, per_input=False) if parameter.kind == "weight" else parameter
+            for parameter in self.kernel.parameters()
+        )
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """All pairs of rows."""
+        return self.kernel.gram(self._repeated(theta, X), X, out)
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Rows of X against those of Z."""
+        return self.kernel.cross_gram(self._repeated(theta, X), X, Z)
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """Variances of the rows."""
+        return self.kernel.diagonal(self._repeated(theta, X), X)
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """Derivatives with respect to the weights are summed."""
+        gradient = self.kernel.gradient(self._repeated(theta, X), X, K, A)
+        weights = self._weights(X)
+        total = [gradient[weights].sum()]
+        return np.concatenate((gradient[: weights.start], total, gradient[weights.stop :]))
+
+    def _weights(self, X: Array) -> slice:
+        """Where the kernel's own theta has its weights."""
+        (name,) = (p.name for p in self.kernel.parameters() if p.kind == "weight")
+        return self.kernel.slices(X.shape[1])[name]
+
+    def _repeated(self, theta: Array, X: Array) -> Array:
+        """Theta of the kernel."""
+        place, d = self._weights(X).start, X.shape[1]
+        return np.concatenate((theta[:place], np.repeat(theta[place], d), theta[place + 1 :]))

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Product
+from mercer.kernels.algebra import Isotropic, Product
 from mercer.kernels.base import Kernel
-from mercer.kernels.constant import Constant
-from mercer.kernels.isotropic import Isotropic
-from mercer.kernels.linear import Linear
-from mercer.kernels.matern import MaternARD
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.rational_quadratic import RationalQuadraticARD
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.linear import Constant, Linear, Polynomial
+from mercer.kernels.stationary import (
+    MaternARD,
+    Periodic,
+    RationalQuadraticARD,
+    SquaredExponentialARD,
+)
 
 __all__ = ["from_scikit_learn"]
 

@@ -6,26 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.plot.error_coverage_curve import error_coverage
-    from mercer.plot.input_relevance import relevance
-    from mercer.plot.interval_shares import interval_coverage
-    from mercer.plot.kernel_centres import centres
-    from mercer.plot.laplace_distances import laplace_distance
-    from mercer.plot.learned_kernel_lags import learned_kernel
-    from mercer.plot.noise_evidence import evidence_curve
-    from mercer.plot.particle_bars import particles
-    from mercer.plot.pit_bars import pit
-    from mercer.plot.predicted_observed import predictions
-    from mercer.plot.prediction_curve import predicted_band
-    from mercer.plot.rank_histograms import ranks
-    from mercer.plot.reliability_diagram import reliability
-    from mercer.plot.repeated_runs import repeats
-    from mercer.plot.residual_points import residuals
-    from mercer.plot.running_scores import prequential
-    from mercer.plot.sampled_boundaries import boundaries
-    from mercer.plot.spectral_density_band import spectral_density
-    from mercer.plot.suspect_labels import label_errors
-    from mercer.plot.trace_lines import trace
+    from mercer.plot.chains import particles, ranks, trace
+    from mercer.plot.functions import boundaries, centres, predicted_band, repeats
+    from mercer.plot.held_out import (
+        error_coverage,
+        interval_coverage,
+        pit,
+        predictions,
+        prequential,
+        reliability,
+        residuals,
+    )
+    from mercer.plot.kernel import learned_kernel, relevance, spectral_density
+    from mercer.plot.labels import evidence_curve, label_errors, laplace_distance
 
 __all__ = [
     "boundaries",
@@ -52,26 +45,26 @@ __all__ = [
 
 # Files are not named like their functions: an imported submodule would shadow the function.
 _HOMES = {
-    "boundaries": "sampled_boundaries",
-    "centres": "kernel_centres",
-    "error_coverage": "error_coverage_curve",
-    "evidence_curve": "noise_evidence",
-    "interval_coverage": "interval_shares",
-    "label_errors": "suspect_labels",
-    "laplace_distance": "laplace_distances",
-    "learned_kernel": "learned_kernel_lags",
-    "particles": "particle_bars",
-    "pit": "pit_bars",
-    "predicted_band": "prediction_curve",
-    "predictions": "predicted_observed",
-    "prequential": "running_scores",
-    "ranks": "rank_histograms",
-    "relevance": "input_relevance",
-    "reliability": "reliability_diagram",
-    "repeats": "repeated_runs",
-    "residuals": "residual_points",
-    "spectral_density": "spectral_density_band",
-    "trace": "trace_lines",
+    "boundaries": "functions",
+    "centres": "functions",
+    "error_coverage": "held_out",
+    "evidence_curve": "labels",
+    "interval_coverage": "held_out",
+    "label_errors": "labels",
+    "laplace_distance": "labels",
+    "learned_kernel": "kernel",
+    "particles": "chains",
+    "pit": "held_out",
+    "predicted_band": "functions",
+    "predictions": "held_out",
+    "prequential": "held_out",
+    "ranks": "chains",
+    "relevance": "kernel",
+    "reliability": "held_out",
+    "repeats": "functions",
+    "residuals": "held_out",
+    "spectral_density": "kernel",
+    "trace": "chains",
 }
 
 

@@ -9,7 +9,7 @@ bytes, little-endian, one after the other without gaps.
 shape and file length, before any array is made), manifest. A file that passes can still be
 hostile: whoever interprets the manifest must take names from closed tables.
 
-**Writing** leaves the old file or the new one, whole (`mercer.posterior.atomic`).
+**Writing** leaves the old file or the new one, whole (`mercer.posterior.container`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,143 @@ import json
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from mercer.atomic import replacing
 from mercer.errors import MercerError, ModelFileError, StorageError, UsageError
-from mercer.posterior.atomic import write_atomically
-from mercer.posterior.manifest import json_fault, load_json
 
-__all__ = ["read_container", "write_container"]
+__all__ = ["json_fault", "load_json", "read_container", "write_atomically", "write_container"]
+
+
+# JSON that may come from a stranger: finite, shallow, plain, without repeated keys.
+
+MAX_DEPTH = 32  # of lists and objects
+MAX_INT = 2**63  # integers are below it in size
+
+
+def load_json(text: str | bytes, what: str) -> dict[str, Any]:
+    """Parse a JSON object.
+
+    Parameters
+    ----------
+    text : str or bytes
+        UTF-8 if bytes. Its length must have been limited by the caller.
+    what : str
+        The name of this text in messages.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        When it is not JSON, not an object, repeats a key, or has a fault (`json_fault`).
+    """
+    try:
+        decoded = text if isinstance(text, str) else text.decode()
+        value = json.loads(decoded, object_pairs_hook=_unique_keys)
+    except RecursionError:
+        raise ValueError(f"the {what} is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"the {what} is not JSON ({type(error).__name__})") from None
+    fault = json_fault(value)
+    if fault is None and not isinstance(value, dict):
+        fault = "not an object"
+    if fault is not None:
+        raise ValueError(f"the {what} is refused: {fault}")
+    return dict(value)
+
+
+def json_fault(value: Any, depth: int = 1) -> str | None:
+    """Say why a value may not stand in a manifest.
+
+    Parameters
+    ----------
+    value : object
+        Allowed are None, bool, int below 2^63 in size, finite float, valid Unicode text, and lists,
+        tuples and dicts of these, with text for keys, at most 32 deep.
+    depth : int, default 1
+        Depth at which the value stands.
+
+    Returns
+    -------
+    str or None
+        None when there is nothing to say.
+    """
+    if not isinstance(value, dict | list | tuple):
+        return _scalar_fault(value)
+    if depth > MAX_DEPTH:
+        return f"nested more than {MAX_DEPTH} deep"
+    if isinstance(value, dict):
+        for key in value:
+            if type(key) is not str:
+                return "a key is not text"
+            if (fault := _scalar_fault(key)) is not None:
+                return fault
+    for item in value.values() if isinstance(value, dict) else value:
+        if (fault := json_fault(item, depth + 1)) is not None:
+            return fault
+    return None
+
+
+def _scalar_fault(item: Any) -> str | None:
+    """Say why a single value may not stand in a manifest."""
+    if item is None or type(item) is bool:
+        return None
+    if type(item) is int:
+        return None if abs(item) < MAX_INT else "a whole number is too large"
+    if type(item) is float:
+        return None if math.isfinite(item) else "a number is not finite"
+    if type(item) is str:
+        return None if _is_unicode(item) else "a text is not valid Unicode"
+    return f"it holds a {type(item).__name__}"
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be encoded (a lone surrogate cannot)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object, refusing a key that comes twice."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key comes twice")
+    return result
+
+
+# Writing a file whole or not at all, from bytes that are at hand.
+
+
+def write_atomically(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
+    """Put bytes into a file, or leave the old one as it is.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; a symbolic link is followed, the permissions of an existing file are kept.
+    parts : iterable of bytes
+        Written one after the other.
+
+    Raises
+    ------
+    StorageError
+        As `mercer.atomic.replacing`.
+    """
+    with replacing(path) as file:
+        for part in parts:
+            file.write(part)
+
 
 MAGIC = b"MERCER01"
 START = len(MAGIC) + 32  # of the safetensors block; a multiple of 8, so that arrays are aligned

@@ -19,7 +19,7 @@ The limit of R-hat is the quantile of this law at `FALSE_ALARM_RATE` shared equa
 is judged in a fit (of each quantity R-hat and ESS, each for its level and its spread; BFMI of each
 chain), and never below 1.01, under which disagreement does not matter. So a fit whose chains are
 in order warns with a probability of at most 1 %, however many quantities are monitored and however
-few draws there are; see `mercer.posterior.verdict` for the other limits.
+few draws there are; see `mercer.posterior.diagnostics` for the other limits.
 
 References
 ----------
@@ -31,20 +31,313 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from mercer.posterior.draws import Draws
-from mercer.posterior.moments import effective_size, flat_weights, mean_sd
 from mercer.posterior.table import Cell, Table, finite_or_none
-from mercer.posterior.verdict import ESS_NOISE, RHAT_LIMIT, RHAT_OF_TWO_PLACES, warning_texts
 
-__all__ = ["Diagnostics", "diagnose"]
+__all__ = [
+    "Diagnostics",
+    "bfmi_limit",
+    "diagnose",
+    "effective_size",
+    "ess_limit",
+    "flat_weights",
+    "mean_sd",
+    "quantiles",
+    "summarise",
+    "warning_texts",
+]
+
+
+# Means, spreads and quantiles of draws, weighted or not.
 
 FloatArray = NDArray[np.float64]
+
+
+def flat_weights(draws: Draws) -> FloatArray | None:
+    """Return the normalised weights of all draws.
+
+    Parameters
+    ----------
+    draws : Draws
+        Weighted or not.
+
+    Returns
+    -------
+    ndarray of shape (n_total,) or None
+        None where the draws have no weights.
+    """
+    if draws.log_weights is None:
+        return None
+    log_weights = np.asarray(draws.log_weights, dtype=float).ravel()
+    weights = np.exp(log_weights - log_weights.max())
+    return np.asarray(weights / weights.sum(), dtype=float)
+
+
+def effective_size(draws: Draws) -> float:
+    """Return how many equal draws the weighted ones are worth, summed over populations.
+
+    Parameters
+    ----------
+    draws : Draws
+        Weighted draws.
+
+    Returns
+    -------
+    float
+        The sum over populations of 1 / sum W^2, W their weights with sum 1.
+    """
+    log_weights = np.asarray(draws.log_weights, dtype=float)
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    return float(np.sum(weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1)))
+
+
+def mean_sd(flat: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return means and standard deviations; squares of values near 1e300 do not overflow.
+
+    Parameters
+    ----------
+    flat : ndarray of shape (n_total, n)
+        Draws of n quantities.
+    weights : ndarray of shape (n_total,) or None
+        Normalised weights.
+
+    Returns
+    -------
+    mean, sd : ndarrays of shape (n,)
+        NaN for a quantity with draws that are not finite. Divisor of the variance: n_total - 1
+        without weights.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        scale = np.abs(flat).max(axis=0)
+        scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+        u = flat / scale
+        if weights is None:
+            mean = u.mean(axis=0)
+            variance = np.square(u - mean).sum(axis=0) / max(len(u) - 1, 1)
+        else:
+            mean = weights @ u
+            variance = weights @ np.square(u - mean)
+        is_finite = np.isfinite(flat).all(axis=0)
+        pair = np.where(is_finite, np.array([mean * scale, np.sqrt(variance) * scale]), np.nan)
+    return pair[0], pair[1]
+
+
+def quantiles(
+    x: FloatArray, weights: FloatArray | None, levels: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return quantiles of one quantity.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_total,)
+        Finite draws.
+    weights : ndarray of shape (n_total,) or None
+        Normalised weights; with them, the smallest draw that reaches the level.
+    levels : tuple of float
+        In [0, 1].
+
+    Returns
+    -------
+    tuple of float
+        One per level.
+    """
+    if weights is None:
+        return tuple(float(value) for value in np.quantile(x, levels))
+    order = np.argsort(x, kind="stable")
+    places = np.searchsorted(np.cumsum(weights[order]), levels)
+    return tuple(float(x[order[min(place, len(x) - 1)]]) for place in places)
+
+
+# What is wrong with a fit, in words: what it means and what to try.
+#
+# Everything is judged by what chance explains: a limit is passed by a fit that is in order with a
+# probability of at most 1 %, over all that is judged in it (`diagnostics.FALSE_ALARM_RATE`).
+#
+# * R-hat: its law when chains agree, see `mercer.posterior.diagnostics`. Where even chains in two
+#   separate places could not be told from chance, the fit is too short to judge.
+# * Effective sample sizes (ESS) should reach `ESS_AIM`, or a quarter of the draws where they are
+#   few. An estimated ESS has a relative sd of about sqrt(`ESS_NOISE` / ESS): it warns below
+#   aim exp(-z sqrt(`ESS_NOISE` / aim)), z the normal quantile of the level.
+# * BFMI should reach `BFMI_AIM`. It is about 2 (1 - r), r the correlation of successive energies,
+#   which n draws give with a standard deviation of sqrt((1 - r^2) / n): it warns z such standard
+#   deviations of 2 r below.
+# * Weighted draws have one effective size, known exactly: it warns below a tenth of their number.
+
+RHAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4: disagreement that does not matter
+# R-hat of many sequences, half of them in one place and half in another: normal scores have means
+# +-sqrt(2 / pi) there, and variance 1 - 2 / pi within. 1 + (2 / pi) / (1 - 2 / pi) = pi / (pi - 2).
+RHAT_OF_TWO_PLACES = math.sqrt(math.pi / (math.pi - 2.0))
+ESS_AIM = 400.0  # a standard error of a twentieth of the posterior's standard deviation
+ESS_NOISE = 16.0  # variance of an estimated log ESS, times ESS: 6 (independent draws) to 17
+BFMI_AIM = 0.3  # Betancourt (2016)
+WEIGHT_LIMIT = 0.1  # effective size of weighted draws, as a fraction of their number
+
+
+def ess_limit(n_total: int, level: float) -> float:
+    """Return the estimated effective size below which `n_total` draws warn."""
+    aim = min(ESS_AIM, 0.25 * n_total)
+    return float(aim * math.exp(ndtri(level) * math.sqrt(ESS_NOISE / aim)))
+
+
+def bfmi_limit(n_draws: int, level: float) -> float:
+    """Return the BFMI below which a chain of `n_draws` warns; negative where it never does."""
+    correlation = 1.0 - 0.5 * BFMI_AIM
+    noise = 2.0 * math.sqrt((1.0 - correlation**2) / n_draws)
+    return float(BFMI_AIM + ndtri(level) * noise)
+
+
+def warning_texts(
+    draws: Draws, table: Table, n_divergent: int, bfmi: tuple[float, ...], level: float
+) -> tuple[str, ...]:
+    """Say what is wrong, the worst first.
+
+    Parameters
+    ----------
+    draws : Draws
+        The draws.
+    table : Table
+        Columns name, mean, ess_bulk, ess_tail, rhat and rhat_limit of the monitored quantities.
+    n_divergent : int
+        Kept draws whose trajectory diverged.
+    bfmi : tuple of float
+        One per chain, or empty.
+    level : float
+        Probability that chance alone passes one limit.
+
+    Returns
+    -------
+    tuple of str
+        Empty when all is well.
+    """
+    texts = _not_finite(table)
+    if draws.log_weights is not None:
+        texts += _uneven_weights(draws)
+    else:
+        texts += _high_rhat(table)
+        texts += _low_ess(table, ess_limit(draws.n_total, level))
+        texts += _low_bfmi(bfmi, bfmi_limit(draws.n_draws, level))
+        texts = texts or _too_short(draws, table)
+    if n_divergent > 0:
+        texts.append(
+            f"{n_divergent} of {draws.n_total} draws came from divergent trajectories: the sampler "
+            "could not follow the posterior there, so that a narrow part of it may be missing. "
+            "Try a longer warm-up (n_warmup), which settles on smaller steps."
+        )
+    return tuple(texts)
+
+
+def _not_finite(table: Table) -> list[str]:
+    """Name the quantities with draws that are not finite."""
+    means = zip(table.column("name"), table.column("mean"), strict=True)
+    bad = [name for name, mean in means if mean is None]
+    if not bad:
+        return []
+    return [
+        f"draws of {bad[0]} are not finite{_of_all(len(bad), table)}: no result that uses them can "
+        "be trusted. Check the data for extreme values, or standardise them."
+    ]
+
+
+def _high_rhat(table: Table) -> list[str]:
+    """Warn of chains that disagree by more than chance explains."""
+    columns = (table.column(each) for each in ("rhat", "rhat_limit", "name"))
+    high = [
+        (rhat / limit, rhat, limit, name)
+        for rhat, limit, name in zip(*columns, strict=True)
+        if isinstance(rhat, float) and isinstance(limit, float) and rhat >= limit
+    ]
+    if not high:
+        return []
+    _, rhat, limit, name = max(high)
+    return [
+        f"R-hat of {name} is {rhat:.5g} and should be below {limit:.3f}"
+        f"{_of_all(len(high), table)}: the chains have not settled on the same distribution, so "
+        "that means and intervals are not yet reliable. Try a longer warm-up (n_warmup), then more "
+        "draws (n_draws)."
+    ]
+
+
+def _too_short(draws: Draws, table: Table) -> list[str]:
+    """Warn where R-hat could not tell chains in two places from chance, or cannot be had."""
+    wide = [
+        (math.inf if limit is None else limit, str(name))
+        for limit, name, mean in zip(
+            *map(table.column, ("rhat_limit", "name", "mean")), strict=True
+        )
+        if mean is not None and (limit is None or limit > RHAT_OF_TWO_PLACES)
+    ]
+    if not wide:
+        return []
+    _, name = max(wide)
+    return [
+        f"too short to judge: {draws.n_total} draws in total, by which chains that have settled in "
+        f"two separate places could not be told from chance (of {name}"
+        f"{_of_all(len(wide), table)}). Try more draws (n_draws) or chains (n_chains)."
+    ]
+
+
+def _low_ess(table: Table, limit: float) -> list[str]:
+    """Warn of draws that are worth too few independent ones."""
+    low = [
+        (size, name, kind)
+        for kind in ("bulk", "tail")
+        for size, name in _named(table, f"ess_{kind}")
+        if size < limit
+    ]
+    if not low:
+        return []
+    worst, name, kind = min(low)
+    n_low = len({name for _, name, _ in low})
+    return [
+        f"the {kind} effective sample size of {name} is {worst:.0f} and should be at least "
+        f"{limit:.0f}{_of_all(n_low, table)}: the draws are so alike that means (bulk) or ends of "
+        "intervals (tail) are imprecise. Try more draws (n_draws) or chains (n_chains)."
+    ]
+
+
+def _low_bfmi(bfmi: tuple[float, ...], limit: float) -> list[str]:
+    """Warn of chains that change their energy too slowly."""
+    low = [(value, chain) for chain, value in enumerate(bfmi, start=1) if value < limit]
+    if not low:
+        return []
+    worst, chain = min(low)
+    return [
+        f"BFMI of chain {chain} is {worst:.2g} and should be at least {limit:.2g} ({len(low)} of "
+        f"{len(bfmi)} chains are below): the sampler moves slowly between the core and the tails "
+        "of the posterior, so that the tails may be missing. Try a longer warm-up (n_warmup) and "
+        "more draws (n_draws)."
+    ]
+
+
+def _uneven_weights(draws: Draws) -> list[str]:
+    """Warn of weights that rest on a few draws."""
+    size = effective_size(draws)
+    if size >= WEIGHT_LIMIT * draws.n_total:
+        return []
+    return [
+        f"the {draws.n_total} weighted draws are worth {size:.1f} equal ones, less than "
+        f"{WEIGHT_LIMIT:.0%}: a few draws carry the result. Try more particles (n_particles)."
+    ]
+
+
+def _named(table: Table, column: str) -> list[tuple[float, str]]:
+    """Return the numbers of a column, each with its quantity."""
+    pairs = zip(table.column(column), table.column("name"), strict=True)
+    return [(value, str(name)) for value, name in pairs if isinstance(value, float)]
+
+
+def _of_all(n_bad: int, table: Table) -> str:
+    """Say how many quantities share a fault, where more than one does."""
+    return "" if n_bad == 1 else f" ({n_bad} of {len(table.rows)} quantities miss this)"
+
 
 RHAT_CEILING = 1000.0  # chains that do not move at all have an infinite R-hat: reported as this
 MIN_DRAWS = 4  # per chain, for arviz_stats to say anything
@@ -314,3 +607,42 @@ def _bfmi(draws: Draws) -> tuple[float, ...]:
     variance = np.var(energy, axis=1, ddof=1)
     steps = np.mean(np.square(np.diff(energy, axis=1)), axis=1)
     return tuple(float(s / v) if v > 0 else 0.0 for s, v in zip(steps, variance, strict=True))
+
+
+# The table that `Draws.summary()` returns.
+
+_JUDGED = ("mcse", "ess_bulk", "ess_tail", "rhat")
+
+
+def summarise(draws: Draws) -> Table:
+    """Tabulate mean, spread, quantiles and, for what is monitored, the diagnostics.
+
+    Parameters
+    ----------
+    draws : Draws
+        Monitored variables come first, then the other scalars and labelled vectors.
+
+    Returns
+    -------
+    Table
+        Columns name, mean, sd, q05, q95, mcse, ess_bulk, ess_tail, rhat.
+    """
+    weights = flat_weights(draws)
+    table = diagnose(draws).table
+    judged = zip(*map(table.column, _JUDGED), strict=True)
+    known: dict[Cell, tuple[Cell, ...]] = dict(zip(table.column("name"), judged, strict=True))
+    others = [
+        name
+        for name, values in draws.variables.items()
+        if name not in draws.monitored and (name in draws.labels or values.ndim == 2)
+    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name in (*draws.monitored, *others):
+        flat = draws.flat(name).reshape(draws.n_total, -1).astype(float)
+        mean, sd = mean_sd(flat, weights)
+        for j, entry in enumerate(draws.entry_names(name)):
+            is_finite = bool(np.isfinite(mean[j]))
+            ends = quantiles(flat[:, j], weights, (0.05, 0.95)) if is_finite else (None, None)
+            judged_cells = known.get(entry, (None,) * len(_JUDGED))
+            rows.append((entry, *map(finite_or_none, (mean[j], sd[j])), *ends, *judged_cells))
+    return Table(("name", "mean", "sd", "q05", "q95", *_JUDGED), tuple(rows))

@@ -2,25 +2,261 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.posterior.held_out import HeldTargets
-from mercer.posterior.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
-from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import Scores
+from mercer.posterior.predictive import Predictive
+from mercer.posterior.regression_scores import LEVEL, RegressionScores, score_regression
+from mercer.posterior.scores import (
+    CLASSIFICATION_METRICS,
+    PROBA_FLOOR,
+    REGRESSION_METRICS,
+    Metric,
+    Scores,
+    score_classification,
+)
 
 __all__ = [
+    "COMPARED",
     "AnyEvaluation",
     "Evaluation",
+    "HeldClasses",
+    "HeldOut",
+    "HeldTargets",
     "ModelScore",
     "Provenance",
     "RegressionEvaluation",
     "RegressionModelScore",
+    "RunningScores",
+    "compared",
+    "digits",
+    "error_rate_se",
+    "hold",
+    "joined",
+    "log_score_words",
+    "mse_error",
+    "paired_gap",
+    "regression_standing",
+    "standing",
+    "verdict",
 ]
+
+
+# Numbers of any size in sentences.
+
+
+def digits(value: float, n: int = 3) -> str:
+    """Write a number with so many significant digits; those before the point are all kept.
+
+    Examples
+    --------
+    >>> [digits(x) for x in (0.12345, 1234.56, -2.0, 0.0, 2.3e-7, 1e9)]
+    ['0.123', '1235', '-2.00', '0', '2.30e-07', '1.00e+09']
+    """
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if not 1e-4 <= size < 1e7:
+        return f"{value:.{n - 1}e}"
+    return f"{value:.{max(0, n - 1 - math.floor(math.log10(size)))}f}"
+
+
+# What a model said of held-out rows beside what came: classes or numbers.
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldClasses:
+    """Class probabilities of n rows, and the classes that came.
+
+    Attributes
+    ----------
+    y_index : ndarray of shape (n,)
+    proba : ndarray of shape (n, C)
+    """
+
+    y_index: NDArray[np.int64]
+    proba: Array
+
+    def scores(self) -> Scores:
+        """Score the rows."""
+        return score_classification(self.y_index, self.proba)
+
+    @property
+    def losses(self) -> Mapping[str, Array]:
+        """The scores that are means over rows, row by row: ndarrays of shape (n,)."""
+        observed = self.proba[np.arange(len(self.y_index)), self.y_index]
+        distance = np.square(self.proba - np.eye(self.proba.shape[1])[self.y_index])
+        is_pair = self.proba.shape[1] == 2
+        return {
+            "error_rate": (self.proba.argmax(axis=1) != self.y_index).astype(np.float64),
+            "log_score": -np.log(np.clip(observed, PROBA_FLOOR, 1.0)),
+            "brier_score": distance[:, 1] if is_pair else distance.sum(axis=1),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class HeldTargets:
+    """Predictive laws of n numbers in brief, and the numbers that came; in the user's units.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+    mean, std : ndarray of shape (n,)
+        The prediction, and the standard deviation of a new observation.
+    lower, upper : ndarray of shape (n,)
+        Ends of the central 90 % interval.
+    log_density : ndarray of shape (n,)
+        Log predictive density at y, nats.
+    pit : ndarray of shape (n,)
+        Predictive probability of values up to y.
+    variance : ndarray of shape (n,)
+        Of the targets that the row's model was trained on (divisor: their number); nan where it is
+        not known.
+    """
+
+    y: Array
+    mean: Array
+    std: Array
+    lower: Array
+    upper: Array
+    log_density: Array
+    pit: Array
+    variance: Array
+
+    def scores(self) -> RegressionScores:
+        """Score the rows."""
+        return score_regression(
+            self.y,
+            self.mean,
+            lower=self.lower,
+            upper=self.upper,
+            log_density=self.log_density,
+            pit=self.pit,
+            variance=self.variance,
+        )
+
+    @property
+    def losses(self) -> Mapping[str, Array]:
+        """The scores that are means over rows, row by row; of the root, its influence.
+
+        The influence of a row on the root mean squared error is, to first order, its squared
+        error over twice the root, up to a constant: means of such differences have the standard
+        error of a difference of roots.
+        """
+        squares = self.squared_errors
+        root = float(np.sqrt(squares.mean()))
+        return {
+            "mse": squares,
+            "rmse": squares / (2.0 * root) + 0.5 * root if root > 0 else squares,
+            "standardized_mse": squares / self.variance,
+            "mae": np.abs(self.y - self.mean),
+            "log_score": -self.log_density,
+        }
+
+    @property
+    def squared_errors(self) -> Array:
+        """Squared error of each row."""
+        return np.square(self.y - self.mean)
+
+
+HeldOut: TypeAlias = HeldClasses | HeldTargets
+Kind = TypeVar("Kind", HeldClasses, HeldTargets)
+
+
+def hold(law: Predictive, y: Array, variance: float) -> HeldTargets:
+    """Keep in brief what a predictive law says of targets that are known."""
+    lower, upper = law.interval(LEVEL)
+    return HeldTargets(
+        y=y,
+        mean=law.mean,
+        std=law.std,
+        lower=lower,
+        upper=upper,
+        log_density=law.log_density(y),
+        pit=law.cdf(y),
+        variance=np.full(len(y), variance),
+    )
+
+
+def joined(parts: Sequence[Kind]) -> Kind:
+    """Put the rows of several parts, one at least, into one."""
+    kind = type(parts[0])
+    columns = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(kind)
+    }
+    return kind(**columns)
+
+
+# Scores of rows that come block by block and are not kept.
+
+
+class RunningScores:
+    """Means over rows, by running sums.
+
+    The calibration error and r2 need all rows at once, and are left out: nan and None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.posterior.evaluation import HeldClasses
+    >>> running = RunningScores()
+    >>> for y in ([0, 1], [1]):
+    ...     running.add(HeldClasses(np.array(y), np.full((len(y), 2), 0.5)))
+    >>> running.scores().n_rows, round(running.scores().log_score, 4)
+    (3, 0.6931)
+    """
+
+    def __init__(self) -> None:
+        self._n_rows = 0
+        self._sums: dict[str, float] = {}
+        self._last: Scores | RegressionScores | None = None
+
+    def add(self, held: HeldOut) -> None:
+        """Score some rows, one at least; always of the same task."""
+        self._last = held.scores()
+        values = self._last.to_dict()
+        n = self._last.n_rows
+        self._n_rows += n
+        for name, value in values.items():
+            self._sums[name] = self._sums.get(name, 0.0) + n * (
+                math.nan if value is None else value
+            )
+
+    def scores(self) -> Scores | RegressionScores | None:
+        """Return the scores of all rows so far; None before the first."""
+        if self._last is None:
+            return None
+        means = {name: total / self._n_rows for name, total in self._sums.items()}
+        if isinstance(self._last, Scores):
+            return Scores(
+                n_rows=self._n_rows,
+                error_rate=means["error_rate"],
+                log_score=means["log_score"],
+                brier_score=means["brier_score"],
+                calibration_error=math.nan,
+            )
+        standardized = means["standardized_mse"]
+        return replace(
+            self._last,
+            n_rows=self._n_rows,
+            mse=means["mse"],
+            rmse=math.sqrt(means["mse"]),
+            standardized_mse=None if math.isnan(standardized) else standardized,
+            mae=means["mae"],
+            r2=None,
+            log_score=means["log_score"],
+            coverage_90=means["coverage_90"],
+            width_90=means["width_90"],
+            calibration_error=math.nan,
+        )
 
 
 @dataclass(frozen=True)
@@ -142,3 +378,211 @@ class Provenance:
     seconds: float  # of the final fit
     created: str  # ISO date
     versions: tuple[tuple[str, str], ...]  # package, version
+
+
+# Where a model stands beside its baselines, said cautiously.
+
+COMPARED: Final = {
+    "level": "level with",
+    "ahead": "ahead of",
+    "behind": "behind",
+    "unknown": "not judged against",
+}
+_CHANCE: Final = {
+    "level": "so a gap this small may well be chance.",
+    "ahead": "so a gap this large is hardly chance.",
+    "behind": "so a gap this large is hardly chance: prefer the baseline, or find out why.",
+}
+
+
+def error_rate_se(entry: ModelScore) -> float:
+    """Return the standard error of an error rate, not 0 for a model without errors.
+
+    Of k errors in n rows: the binomial one at (k + 1) / (n + 2).
+    """
+    n = entry.scores.n_rows
+    rate = (entry.scores.error_rate * n + 1) / (n + 2)
+    return math.sqrt(rate * (1 - rate) / n)
+
+
+def paired_gap(first: HeldOut, second: HeldOut, metric: str) -> tuple[float, float | None] | None:
+    """Return how much larger a score of ``first`` is than that of ``second``, on the same rows.
+
+    Parameters
+    ----------
+    first, second : HeldClasses or HeldTargets
+        Of the same rows, in the same order.
+    metric : str
+
+    Returns
+    -------
+    (difference, standard error) or None
+        The standard error is that of the difference, since what one finds hard the other finds
+        hard; None of a single row. None for a score that is no mean over rows.
+
+    Notes
+    -----
+    Of error rates only rows that one alone misses count. Of few of them their spread is too small
+    an estimate (none at all: 0), so the standard error is Bonett and Price's [1]_: one more such
+    row on either side.
+
+    References
+    ----------
+    .. [1] D. G. Bonett and R. M. Price (2012), "Adjusted Wald confidence interval for a difference
+       of binomial proportions based on paired data", J. Educ. Behav. Stat. 37, 479-488.
+    """
+    mine, other = first.losses.get(metric), second.losses.get(metric)
+    if mine is None or other is None:
+        return None
+    gaps = mine - other
+    n, gap = len(gaps), float(gaps.mean())
+    if n < 2:
+        return gap, None
+    if metric != "error_rate":
+        return gap, float(gaps.std(ddof=1)) / math.sqrt(n)
+    only_first = (np.count_nonzero(gaps > 0) + 1) / (n + 2)
+    only_second = (np.count_nonzero(gaps < 0) + 1) / (n + 2)
+    spread = only_first + only_second - (only_first - only_second) ** 2
+    return gap, math.sqrt(spread / (n + 2))
+
+
+def compared(gap: float, error: float | None) -> str:
+    """Say where a model stands whose score is larger by ``gap``: "ahead", "level" or "behind".
+
+    Level is a gap within two standard errors of the gap; "unknown", where there is none.
+    """
+    if error is None:
+        return "unknown"
+    if abs(gap) <= 2 * error:
+        return "level"
+    return "ahead" if gap < 0 else "behind"
+
+
+def standing(evaluation: Evaluation) -> tuple[str, ModelScore] | None:
+    """Say where the model stands beside the best baseline in errors, as `compared`.
+
+    Returns
+    -------
+    (word, best baseline), or None without baselines
+    """
+    model, *others = evaluation.entries
+    if not others:
+        return None
+    best = min(others, key=lambda entry: entry.scores.error_rate)
+    return compared(model.scores.error_rate - best.scores.error_rate, best.gap_error), best
+
+
+def regression_standing(
+    evaluation: RegressionEvaluation,
+) -> tuple[str, RegressionModelScore] | None:
+    """Say where the model stands in squared error beside the best baseline, as `standing`."""
+    model, *others = evaluation.entries
+    if not others:
+        return None
+    best = min(others, key=lambda entry: entry.scores.mse)
+    return compared(model.scores.mse - best.scores.mse, best.gap_error), best
+
+
+def log_score_words(evaluation: AnyEvaluation) -> str:
+    """Say how the model's log score compares with that of the best baseline, on the same rows."""
+    entries: tuple[ModelScore | RegressionModelScore, ...] = evaluation.entries
+    model, *others = entries
+    if not others:
+        return ""
+    best = min(others, key=lambda entry: entry.scores.log_score)
+    mine, theirs = model.scores.log_score, best.scores.log_score
+    place = sum(entry.scores.log_score < mine for entry in others) + 1
+    word = compared(mine - theirs, best.log_score_gap_error)
+    return (
+        f"In log score (nats a row) the model takes place {place} of {len(others) + 1}, "
+        f"{COMPARED[word]} {best.name}, the best baseline: {mine:.3f} beside {theirs:.3f}. "
+        f"{_gap_words(word, f'{abs(mine - theirs):.3f}', _fixed(best.log_score_gap_error), model)}"
+    )
+
+
+def mse_error(evaluation: RegressionEvaluation) -> float:
+    """Return the standard error of the model's mean squared error; infinite for a single row."""
+    squares = evaluation.rows.squared_errors
+    if len(squares) < 2:
+        return math.inf
+    return float(squares.std(ddof=1)) / math.sqrt(len(squares))
+
+
+def verdict(evaluation: AnyEvaluation) -> str:
+    """Say honestly, in a sentence or two, how the model compares in errors."""
+    if isinstance(evaluation, RegressionEvaluation):
+        return _regression_verdict(evaluation)
+    return _classification_verdict(evaluation)
+
+
+def _classification_verdict(evaluation: Evaluation) -> str:
+    model = evaluation.entries[0]
+    error = model.scores.error_rate
+    place = standing(evaluation)
+    if place is None:
+        return (
+            f"The model errs on {_percent(error)} of these rows, with a standard error of "
+            f"{100 * error_rate_se(model):.1f} percentage points. No baseline was "
+            "run, so there is nothing to compare it with."
+        )
+    word, best = place
+    gap = _points(error - best.scores.error_rate)
+    return (
+        f"In errors the model is {COMPARED[word]} the best baseline, {best.name}: it errs on "
+        f"{_percent(error)} of these rows, the baseline on {_percent(best.scores.error_rate)}. "
+        f"{_gap_words(word, gap, _points(best.gap_error), model)}"
+    )
+
+
+def _regression_verdict(evaluation: RegressionEvaluation) -> str:
+    scores = evaluation.entries[0].scores
+    rmse = digits(scores.rmse, 4)
+    place = regression_standing(evaluation)
+    if place is None:
+        return (
+            f"The root mean squared error of the model is {rmse} on these rows, in the units of "
+            f"the target{_of_variance(scores.standardized_mse)}. No baseline was run, so there is "
+            "nothing to compare it with."
+        )
+    word, best = place
+    gap = f"{digits(abs(scores.mse - best.scores.mse))} in mean squared error"
+    error = "" if best.gap_error is None else digits(best.gap_error, 2)
+    n_better = sum(entry.scores.mse < scores.mse for entry in evaluation.entries[1:])
+    return (
+        f"In squared error the model is {COMPARED[word]} the best baseline, {best.name}: its root "
+        f"mean squared error is {rmse} (in the units of the target), the baseline's "
+        f"{digits(best.scores.rmse, 4)}; it takes place {n_better + 1} of "
+        f"{len(evaluation.entries)}. "
+        f"{_gap_words(word, gap, error, evaluation.entries[0])}"
+    )
+
+
+def _gap_words(word: str, gap: str, error: str, model: ModelScore | RegressionModelScore) -> str:
+    """Say whether a gap is chance; ``gap`` and ``error`` are written out, with their unit."""
+    if word == "unknown":
+        if model.scores.n_rows == 1:
+            return "One row says nothing of a difference."
+        return (
+            "Whether they differ by chance is not known: the file does not hold the standard error "
+            "of the difference."
+        )
+    return (
+        f"On the same rows the two differ by {gap} with a standard error of {error} (of the "
+        f"difference, rows paired), {_CHANCE[word]}"
+    )
+
+
+def _points(share: float | None) -> str:
+    return "" if share is None else f"{100 * abs(share):.1f} percentage points"
+
+
+def _fixed(error: float | None) -> str:
+    return "" if error is None else f"{error:.3f}"
+
+
+def _of_variance(share: float | None) -> str:
+    return "" if share is None else f", its square {_percent(share)} of the variance"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\u00a0%"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,16 +13,119 @@ from scipy.special import ndtri
 from mercer.errors import DataError
 
 __all__ = [
+    "CLASSIFICATION_METRICS",
+    "COVERAGES",
+    "REGRESSION_METRICS",
+    "ErrorCoverage",
+    "Metric",
     "ReliabilityCurve",
     "Scores",
     "brier_score",
     "calibration_error",
     "checked_classes",
+    "error_coverage_curve",
     "error_rate",
+    "find_metric",
     "log_score",
     "reliability_curve",
     "score_classification",
 ]
+
+
+# The scores by which models are compared: what tables and sentences call them.
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One score; lower is better, if there is a better.
+
+    Attributes
+    ----------
+    name : str
+        Field of `Scores` or `RegressionScores`.
+    heading : str
+        Of a column of a table.
+    words : str
+        In a sentence.
+    brief : str
+        In a list of scores; empty where lists leave it out.
+    is_shown : bool
+        Whether tables have a column for it though they are not sorted by it.
+    has_winner : bool
+        Whether the lowest is the best: a calibration error alone is no contest, as a model that
+        says the same of every row can have 0, and coverage has a level to meet.
+    is_pooled : bool
+        Whether it is that of all rows together, without a standard error over folds: of a few
+        rows it is mostly chance.
+    error_decimals : int or None
+        Of its standard error in tables; None where its size depends on the units of the target.
+    """
+
+    name: str
+    heading: str
+    words: str
+    brief: str = ""
+    is_shown: bool = True
+    has_winner: bool = True
+    is_pooled: bool = False
+    error_decimals: int | None = 3
+
+    def of(self, scores: Any) -> float:
+        """Return the score; nan where it is not known."""
+        value = getattr(scores, self.name)
+        return math.nan if value is None else float(value)
+
+
+def _calibration(heading: str) -> Metric:
+    words = "calibration error"
+    return Metric(
+        "calibration_error", heading, words, brief=words, has_winner=False, is_pooled=True
+    )
+
+
+CLASSIFICATION_METRICS: Final = (
+    Metric("error_rate", "error", "error rate", brief="error"),
+    Metric("log_score", "log score", "log score", brief="log score"),
+    Metric("brier_score", "Brier", "Brier score", brief="Brier"),
+    _calibration("calibration"),
+)
+
+REGRESSION_METRICS: Final = (
+    Metric("rmse", "RMSE", "root mean squared error", brief="RMSE", error_decimals=None),
+    Metric("mse", "MSE", "mean squared error", is_shown=False, error_decimals=None),
+    Metric(
+        "standardized_mse",
+        "MSE/var",
+        "mean squared error over the variance of the target",
+        brief="MSE/variance",
+        error_decimals=None,
+    ),
+    Metric("mae", "MAE", "mean absolute error", is_shown=False, error_decimals=None),
+    Metric("log_score", "log score", "log score", brief="log score"),
+    Metric(
+        "coverage_90",
+        "in 90 %",
+        "share of rows inside 90 % intervals",
+        brief="share inside 90 % intervals",
+        has_winner=False,
+    ),
+    _calibration("calibr."),
+)
+
+
+def find_metric(metrics: tuple[Metric, ...], name: str) -> Metric:
+    """Return the metric of that name.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    for metric in metrics:
+        if metric.name == name:
+            return metric
+    raise KeyError(name)
+
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -254,3 +359,89 @@ def checked_classes(y_index: ArrayLike, proba: ArrayLike) -> tuple[IntArray, Flo
     if np.any(is_bad):
         raise DataError(f"row {int(np.argmax(is_bad))}: probabilities must be in [0, 1], sum 1")
     return classes, p
+
+
+# Error against coverage: what is gained by leaving the least certain rows undecided.
+#
+# References
+# ----------
+# .. [1] T. Graepel, R. Herbrich. The Kernel Gibbs Sampler. NIPS 13, 2001: section 4, rejection of
+#    the test points with the closest decision.
+
+#: Shares of the rows at which reports give the error.
+COVERAGES = (1.0, 0.9, 0.75, 0.5)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCoverage:
+    """Error among the k most certain of n rows, for k = 1..n.
+
+    Parameters
+    ----------
+    coverage : ndarray of shape (n,)
+        k / n, ascending.
+    error : ndarray of shape (n,)
+        Share of wrong decisions among those rows. Of rows that are equally certain some are
+        decided at random: the expected share.
+    area : float
+        Mean of ``error``: lower is better, and 0 is without errors.
+    """
+
+    coverage: Array
+    error: Array
+    area: float
+
+    def n_decided(self, coverage: float) -> int:
+        """Return how many rows a share of them is, rounded up; at least one."""
+        return max(1, math.ceil(coverage * len(self.error) - 1e-9))
+
+    def error_at(self, coverage: float) -> float:
+        """Return the error among a share of the rows.
+
+        Examples
+        --------
+        >>> p = np.array([0.1, 0.8, 0.6, 0.55])
+        >>> curve = error_coverage_curve([0, 1, 1, 0], np.column_stack([1 - p, p]))
+        >>> [curve.error_at(share) for share in (1.0, 0.75, 0.5)]
+        [0.25, 0.0, 0.0]
+        """
+        return float(self.error[self.n_decided(coverage) - 1])
+
+
+def error_coverage_curve(y_index: ArrayLike, proba: ArrayLike) -> ErrorCoverage:
+    """Measure the error among the rows with the largest top probability.
+
+    Parameters
+    ----------
+    y_index, proba : array_like of shape (n,) and (n, C)
+        As in `mercer.posterior.scores.score_classification`.
+
+    Returns
+    -------
+    ErrorCoverage
+
+    Raises
+    ------
+    DataError
+        As `mercer.posterior.scores.score_classification`.
+
+    Notes
+    -----
+    The most probable class is chosen, of equal ones the first. For two classes the order is that
+    of the distance from the boundary, which [1]_ rejects by. Cost O(n log n).
+
+    References
+    ----------
+    .. [1] T. Graepel, R. Herbrich. The Kernel Gibbs Sampler. NIPS 13, 2001, section 4.
+    """
+    y, p = checked_classes(y_index, proba)
+    top = p.max(axis=1)
+    order = np.argsort(-top, kind="stable")
+    is_wrong = (p.argmax(axis=1) != y)[order].astype(np.float64)
+    _, tie, sizes = np.unique(-top[order], return_inverse=True, return_counts=True)
+    expected = (np.bincount(tie, weights=is_wrong) / sizes)[tie]
+    k = np.arange(1, len(y) + 1)
+    error = np.cumsum(expected) / k
+    return ErrorCoverage(k / len(y), error, float(error.mean()))

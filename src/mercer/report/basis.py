@@ -7,9 +7,16 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.report.figures import centres_svg, prequential_svg
-from mercer.report.regressors import noise_words
-from mercer.report.section import Cell, Figure, NamedTable, Section
-from mercer.report.words import count, number, percent
+from mercer.report.section import (
+    Cell,
+    Figure,
+    NamedTable,
+    Section,
+    count,
+    noise_words,
+    number,
+    percent,
+)
 
 __all__ = ["GLOSSARY", "TITLE", "describe", "pass_sections", "sections"]
 

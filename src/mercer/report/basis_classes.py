@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mercer.report.basis import pass_sections
-from mercer.report.section import Section
-from mercer.report.words import count, number
+from mercer.report.section import Section, count, number
 
 __all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
 

@@ -11,13 +11,16 @@ from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
 from mercer.report import basis, basis_classes, gp, gp_numbers, spectral, spectral_classes, sphere
-from mercer.report.chains import chains_section, diagnostics_section
+from mercer.report.chains import (
+    chains_section,
+    diagnostics_section,
+    fit_section,
+    particles_section,
+    reproduce_section,
+)
 from mercer.report.held_out import class_sections, class_tiles
 from mercer.report.held_out_numbers import number_sections, number_tiles
-from mercer.report.overview import fit_section, reproduce_section
-from mercer.report.particles import particles_section
-from mercer.report.section import Report, Section, Tile
-from mercer.report.words import count, percent
+from mercer.report.section import Report, Section, Tile, count, percent
 
 __all__ = ["build_report"]
 

@@ -6,12 +6,132 @@ from typing import Any, Final
 
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
-from mercer.report.figures import ranks_svg, trace_svg
-from mercer.report.particles import weights_text
-from mercer.report.section import Figure, Section, from_table
-from mercer.report.words import count, percent
+from mercer.posterior.evaluation import Provenance
+from mercer.report.figures import particles_svg, ranks_svg, trace_svg
+from mercer.report.section import (
+    Cell,
+    Figure,
+    NamedTable,
+    Section,
+    count,
+    duration,
+    from_table,
+    listing,
+    percent,
+)
 
-__all__ = ["chains_section", "diagnostics_section"]
+__all__ = [
+    "chains_section",
+    "diagnostics_section",
+    "fit_section",
+    "particles_section",
+    "reproduce_section",
+    "weights_text",
+]
+
+
+# The first and the last section: what was fitted on what, and how to do it again.
+
+_UNKNOWN = "The model does not record where its data came from or which command made it."
+
+
+def fit_section(
+    estimator: Any, description: tuple[str, ...], provenance: Provenance | None
+) -> Section:
+    """Build the section that says what was fitted on what."""
+    draws = estimator.posterior_
+    sampled = draws.size_words if draws.is_weighted else _chains_words(draws)
+    classes = [str(label) for label in getattr(estimator, "classes_", ())]
+    told = [("Classes", listing(classes))] if classes else []
+    posterior = ("Posterior", sampled)
+    facts = [*told, posterior]
+    text = description
+    if provenance is None:
+        text = (*description, _UNKNOWN)
+    else:
+        inputs = f"{provenance.n_inputs}: {listing(provenance.input_names, most=20)}"
+        facts = [
+            ("Data", provenance.source),
+            ("Target", provenance.target),
+            *told,
+            ("Rows", count(provenance.n_rows)),
+            ("Inputs", inputs),
+            posterior,
+            ("Fitted", f"{provenance.created}, in {duration(provenance.seconds)}"),
+        ]
+        facts += [("Notes" if i == 0 else "", note) for i, note in enumerate(provenance.notes)]
+    table = _pairs("The fit at a glance.", facts)
+    return Section("fit", "What was fitted on what", text, tables=(table,))
+
+
+def _chains_words(draws: Draws) -> str:
+    if draws.n_chains == 1:
+        return f"{count(draws.n_total)} draws of 1 chain"
+    return f"{count(draws.n_total)} draws: {draws.n_chains} chains of {count(draws.n_draws)}"
+
+
+def reproduce_section(estimator: Any, provenance: Provenance | None) -> Section:
+    """Build the section with the command, the seed, the settings and the versions."""
+    title = "How to reproduce this"
+    settings = [(name, repr(value)) for name, value in sorted(estimator.get_params().items())]
+    tables = [_pairs(f"Settings of {type(estimator).__name__}.", settings)]
+    if provenance is None:
+        return Section("reproduce", title, (_UNKNOWN,), tables=tuple(tables))
+    text = (
+        f"Run this in the folder it was run in before. With seed {provenance.seed}, the same data, "
+        "the same versions and the same kind of machine, it gives the same numbers to the last "
+        "bit; on another machine the draws may differ, and the conclusions should not.",
+    )
+    tables.append(_pairs("Versions it was made with.", list(provenance.versions)))
+    return Section("reproduce", title, text, tables=tuple(tables), command=provenance.command)
+
+
+def _pairs(caption: str, pairs: list[tuple[str, str]]) -> NamedTable:
+    rows = tuple((Cell(name, name), Cell(value, value)) for name, value in pairs)
+    return NamedTable(caption, ("", ""), rows, is_sortable=False)
+
+
+# The section of a report on a population of weighted particles, in the place of chains.
+
+_MOST: Final = 9  # panels
+
+
+def particles_section(estimator: Any) -> Section:
+    """Build the section: what is known of each monitored quantity, as the weights have it."""
+    draws = estimator.posterior_
+    names = [each for name in draws.monitored for each in draws.entry_names(name)][:_MOST]
+    text = (
+        f"The posterior is held by {count(draws.n_total)} particles: each is a set of centres with "
+        "a length scale, and has a weight. The drawings show how probable each value is.",
+        "Rows are learned one after the other. Particles that predicted a row well gain weight; "
+        "when few carry most of it, the light ones are replaced by copies of the heavy ones, and "
+        "all are moved.",
+    )
+    figure = Figure(
+        particles_svg(draws, names),
+        "Probability of each value, as the weights of the particles have it.",
+        f"Bars of {', '.join(names)}.",
+    )
+    return Section("chains", "Particles", text, figures=(figure,))
+
+
+def weights_text(diagnostics: Diagnostics) -> tuple[str, ...]:
+    """Say in words what the diagnostics of weighted particles mean."""
+    n_found = len(diagnostics.warnings)
+    found = (
+        "No problem was found. (No check can prove that the particles have found all of the "
+        "posterior.)"
+        if diagnostics.is_converged
+        else f"{n_found} problem{'s were' if n_found > 1 else ' was'} found. Until solved, take "
+        "the numbers of this report as provisional."
+    )
+    return (
+        found,
+        "The effective sample size (ESS) is how many particles of equal weight these are worth. "
+        "The Monte Carlo standard error (mcse) is how far a mean may be off because there are "
+        "finitely many.",
+    )
+
 
 _N_SHOWN: Final = 6
 _TITLE: Final = "Trace and rank plots"

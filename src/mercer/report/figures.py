@@ -30,11 +30,10 @@ from mercer.plot import (
     trace,
 )
 from mercer.plot.style import bare_figure, to_svg
-from mercer.posterior.coverage import ErrorCoverage
 from mercer.posterior.draws import Draws
-from mercer.posterior.held_out import HeldTargets
-from mercer.posterior.interval_coverage import IntervalCoverage, PitHistogram
-from mercer.posterior.scores import ReliabilityCurve
+from mercer.posterior.evaluation import HeldTargets
+from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
+from mercer.posterior.scores import ErrorCoverage, ReliabilityCurve
 from mercer.sphere.evidence import EvidenceCurve
 
 __all__ = [

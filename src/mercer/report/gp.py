@@ -9,8 +9,7 @@ import numpy as np
 from mercer.kernels.names import name_of_kernel
 from mercer.posterior.table import Table
 from mercer.report.figures import laplace_distance_svg, relevance_svg
-from mercer.report.section import Figure, Section, from_table
-from mercer.report.words import count, percent
+from mercer.report.section import Figure, Section, count, from_table, percent
 
 __all__ = [
     "AVERAGED",

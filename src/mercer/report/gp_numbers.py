@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mercer.report import gp
-from mercer.report.regressors import curve_figures, noise_words
-from mercer.report.section import Section
-from mercer.report.words import count
+from mercer.report.section import Section, count, curve_figures, noise_words
 
 __all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
 

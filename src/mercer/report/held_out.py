@@ -7,19 +7,34 @@ from typing import Final
 
 import numpy as np
 
-from mercer.posterior.comparison import (
+from mercer.posterior.evaluation import (
     COMPARED,
+    Evaluation,
+    ModelScore,
     error_rate_se,
     log_score_words,
     standing,
     verdict,
 )
-from mercer.posterior.coverage import COVERAGES, ErrorCoverage, error_coverage_curve
-from mercer.posterior.evaluation import Evaluation, ModelScore
-from mercer.posterior.scores import ReliabilityCurve, reliability_curve
+from mercer.posterior.scores import (
+    COVERAGES,
+    ErrorCoverage,
+    ReliabilityCurve,
+    error_coverage_curve,
+    reliability_curve,
+)
 from mercer.report.figures import coverage_svg, reliability_svg
-from mercer.report.section import Cell, Figure, NamedTable, Section, Tile
-from mercer.report.words import count, duration, number, percent
+from mercer.report.section import (
+    Cell,
+    Figure,
+    NamedTable,
+    Section,
+    Tile,
+    count,
+    duration,
+    number,
+    percent,
+)
 
 __all__ = [
     "COMPARED",

@@ -8,21 +8,30 @@ from typing import Final
 import numpy as np
 from scipy.stats import binom
 
-from mercer.posterior.comparison import (
+from mercer.posterior.evaluation import (
     COMPARED,
+    HeldTargets,
+    RegressionEvaluation,
+    RegressionModelScore,
     log_score_words,
     mse_error,
     regression_standing,
     verdict,
 )
-from mercer.posterior.evaluation import RegressionEvaluation, RegressionModelScore
-from mercer.posterior.held_out import HeldTargets
-from mercer.posterior.interval_coverage import interval_coverage, pit_histogram
-from mercer.posterior.regression_scores import LEVEL
+from mercer.posterior.regression_scores import LEVEL, interval_coverage, pit_histogram
 from mercer.report.figures import interval_coverage_svg, pit_svg, predictions_svg, residuals_svg
 from mercer.report.held_out import ABSENT
-from mercer.report.section import Cell, Figure, NamedTable, Section, Tile
-from mercer.report.words import count, duration, number, percent
+from mercer.report.section import (
+    Cell,
+    Figure,
+    NamedTable,
+    Section,
+    Tile,
+    count,
+    duration,
+    number,
+    percent,
+)
 
 __all__ = ["number_sections", "number_tiles"]
 

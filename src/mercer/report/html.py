@@ -4,15 +4,62 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import re
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from mercer.report.inline_svg import inline
+from mercer.plot.style import PALETTE
+from mercer.posterior.container import write_atomically
 from mercer.report.section import Report
 
-__all__ = ["render"]
+__all__ = ["inline", "render", "write_report"]
+
+
+# Matplotlib's SVG made fit for a page: ids of its own, the page's colours, any width.
+
+
+def inline(svg: str, prefix: str, alt: str) -> Markup:
+    """Return an SVG element for a page.
+
+    Colours of the plots' palette become CSS variables (``--plot-ink``), so that the page can
+    change them in the dark; ids get ``prefix``, so that no two figures share one; size, style
+    sheet and description of the file's maker go away.
+
+    Parameters
+    ----------
+    svg : str
+        From `mercer.plot.style.to_svg`.
+    prefix : str
+        Unique in the page.
+    alt : str
+        What is to be seen, for those who cannot see it.
+    """
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.S
+    )
+    box = re.search(r'viewBox="([^"]*)"', svg)
+    assert box is not None  # Matplotlib always writes one
+    width = box[1].split()[2]
+    head = (
+        f'<svg role="img" aria-label="{escape(alt)}" viewBox="{box[1]}" '
+        f'style="--natural-width: {width}px">'
+    )
+    svg = head + svg[svg.index(">") + 1 :]
+    return Markup(re.sub(r"<[^>]+>", lambda tag: _fit_tag(tag[0], prefix), svg))
+
+
+def _fit_tag(tag: str, prefix: str) -> str:
+    """Change ids and colours inside one tag; text between tags, already escaped, is left alone."""
+    tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
+    tag = tag.replace("url(#", f"url(#{prefix}-")
+    tag = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', tag)
+    for name, colour in PALETTE.items():
+        tag = tag.replace(f": {colour}", f": var(--plot-{name}, {colour})")
+    return tag
 
 
 def render(report: Report) -> str:
@@ -38,3 +85,25 @@ def render(report: Report) -> str:
         script_digest=digest,
         inline=inline,
     )
+
+
+# Writing a report: the whole file or none.
+
+
+def write_report(path: str | os.PathLike[str], html: str) -> None:
+    """Write a rendered report.
+
+    Parameters
+    ----------
+    path : str or path
+        An existing file is replaced, as a whole.
+    html : str
+        From `mercer.report.html.render`.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written; an existing one is then as it was.
+    """
+    # "replace": a lone surrogate from an undecodable file name becomes a question mark.
+    write_atomically(path, (html.encode("utf-8", errors="replace"),))

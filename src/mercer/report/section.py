@@ -2,14 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
+import numpy as np
+
+from mercer.posterior.evaluation import digits
 from mercer.posterior.table import Cell as Value
 from mercer.posterior.table import Table
-from mercer.report.words import column
+from mercer.report.figures import predicted_band_svg
 
-__all__ = ["Cell", "Figure", "NamedTable", "Report", "Section", "Tile", "from_table"]
+__all__ = [
+    "Cell",
+    "Figure",
+    "NamedTable",
+    "Report",
+    "Section",
+    "Tile",
+    "column",
+    "count",
+    "curve_figures",
+    "duration",
+    "from_table",
+    "listing",
+    "noise_words",
+    "number",
+    "ordinal",
+    "percent",
+]
+
+
+# Numbers, durations and lists in words.
+
+
+def count(value: int) -> str:
+    """Return a whole number in full, in groups of three.
+
+    >>> count(12345) == "12\u202f345"
+    True
+    """
+    return f"{value:,}".replace(",", "\u202f")
+
+
+def column(values: Sequence[float | None], decimals: int | None = None) -> list[str]:
+    """Return the numbers of one column with the same number of decimals.
+
+    Without ``decimals`` the median gets three significant digits, within four decimals; what
+    would then be shown as zero keeps one digit. A dash stands for None and for what is not finite.
+
+    >>> column([0.195, 0.0073, None]), column([12.0, 3.0]), column([0.5, -1e-7])
+    (['0.195', '0.007', '–'], ['12', '3'], ['0.500', '−1e-07'])
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if decimals is None:
+        decimals = _decimals(known)
+    return [_fixed(value, decimals) for value in values]
+
+
+def _decimals(values: Sequence[float]) -> int:
+    if all(float(value).is_integer() for value in values):
+        return 0
+    size = statistics.median(abs(value) for value in values)
+    return 4 if size == 0 else min(4, max(0, 2 - math.floor(math.log10(size))))
+
+
+def _fixed(value: float | None, decimals: int) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    is_extreme = abs(value) >= 1e9 or 0 < abs(value) < 0.5 * 10**-decimals
+    text = f"{value:.1g}" if is_extreme else f"{value:,.{decimals}f}".replace(",", "\u202f")
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def number(value: float | None, n_digits: int = 3) -> str:
+    """Return a number of any size with so many significant digits; whole digits are all kept.
+
+    >>> [number(x) for x in (0.12345, -2.0, -0.5, 2.3e-7, None)]
+    ['0.123', '−2.00', '−0.500', '2.30e−07', '–']
+    >>> number(1234.56) == "1\u202f235"
+    True
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    whole, point, rest = digits(value, n_digits).partition(".")
+    grouped = whole if "e" in whole else f"{int(whole):,}".replace(",", "\u202f")
+    sign = "-" if value < 0 and not grouped.startswith("-") else ""  # of -0.5
+    return f"{sign}{grouped}{point}{rest}".replace("-", "−")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in per cent.
+
+    >>> percent(0.2048) == "20.5\u00a0%"
+    True
+    """
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time.
+
+    >>> [duration(t).replace("\u00a0", " ") for t in (0.02, 12.31, 125, 4000)]
+    ['under 0.1 s', '12.3 s', '2 min 5 s', '1 h 7 min']
+    """
+    if seconds < 0.1:
+        return "under\u00a00.1\u00a0s"
+    if seconds < 59.95:
+        return f"{seconds:.1f}\u00a0s"
+    if seconds < 3599.5:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes}\u00a0min {rest}\u00a0s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours}\u00a0h {rest}\u00a0min"
+
+
+def listing(words: Sequence[str], most: int = 12) -> str:
+    """Return words joined by commas and "and"; of many, the first ones and how many more.
+
+    >>> listing(["a"]), listing(["a", "b", "c"]), listing(["a", "b", "c"], most=1)
+    ('a', 'a, b and c', 'a and 2 more')
+    """
+    shown = list(words)
+    if len(shown) > most:
+        shown = [*shown[:most], f"{len(shown) - most} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def ordinal(position: int) -> str:
+    """Return a place in words.
+
+    >>> ordinal(1), ordinal(3), ordinal(11)
+    ('first', 'third', '11th')
+    """
+    names = ("first", "second", "third", "fourth", "fifth", "sixth")
+    return names[position - 1] if position <= len(names) else f"{position}th"
 
 
 @dataclass(frozen=True)
@@ -120,3 +251,36 @@ def _cells(values: tuple[Value, ...], decimals: int | None) -> list[Cell]:
     texts = column(numbers, decimals)
     keys = ("" if value is None else float(value) for value in numbers)
     return [Cell(text, key) for text, key in zip(texts, keys, strict=True)]
+
+
+# What the reports of all regressors share: the noise in words, the curve along one input.
+
+_DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
+
+
+def noise_words(estimator: Any) -> str:
+    """Say how large the noise of a fitted regressor is."""
+    noise = estimator.noise_std_
+    share = min(1.0, (noise / estimator.target_scale_) ** 2)
+    return (
+        f"The noise has a standard deviation of {number(noise)}, in units of the target: about "
+        f"{percent(share, 0 if share > 0.02 else 1)} of the target's variance is noise, or due to "
+        "what the inputs do not tell."
+    )
+
+
+def curve_figures(estimator: Any) -> tuple[Figure, ...]:
+    """Draw the prediction along the input of a fitted regressor; nothing where it has several."""
+    standardizer = estimator.standardizer_
+    if estimator.n_features_in_ != 1 or standardizer.kind[0] > _DRAWN_RAW:
+        return ()
+    half = 2.0 * standardizer.units[0]
+    ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])
+    name = estimator.feature_labels_[0]
+    drawing = Figure(
+        predicted_band_svg(estimator, ends),
+        "The prediction, up to two standard deviations from the middle of the input; its ends may "
+        "lie beyond the data. Band: 90 % interval of a new observation.",
+        f"Prediction against {name} with its 90 % interval.",
+    )
+    return (drawing,)

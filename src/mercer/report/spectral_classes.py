@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mercer.report.section import Section
-from mercer.report.spectral import kernel_section, used_words
-from mercer.report.spectrum import spectrum_section
-from mercer.report.words import count
-from mercer.spectral.inputs import input_scales
+from mercer.report.section import Section, count
+from mercer.report.spectral import kernel_section, spectrum_section, used_words
+from mercer.spectral.prediction import input_scales
 
 __all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
 

@@ -10,8 +10,16 @@ from numpy.typing import NDArray
 from mercer.errors import UsageError
 from mercer.posterior.label_errors import LabelAudit, audit_labels
 from mercer.report.figures import boundaries_svg, evidence_svg, label_errors_svg
-from mercer.report.section import Cell, Figure, NamedTable, Section, from_table
-from mercer.report.words import count, listing, percent
+from mercer.report.section import (
+    Cell,
+    Figure,
+    NamedTable,
+    Section,
+    count,
+    from_table,
+    listing,
+    percent,
+)
 
 __all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.mass import mass_from_draws
+from mercer.sampling.hmc import HamiltonianTuning, mass_from_draws
 from mercer.sampling.sampler import Adaptation
 
 __all__ = ["DualAveraging", "HamiltonianAdaptation", "LearnedTuning", "mass_windows"]

@@ -1,6 +1,6 @@
 """Hybrid (Hamiltonian) Monte Carlo with a fixed or a jittered number of leapfrog steps.
 
-**Target.** Any differentiable log density on R^p (`mercer.sampling.target`).
+**Target.** Any differentiable log density on R^p (`mercer.sampling.sampler`).
 
 **One step** (Barber & Williams, section 2.3; Duane et al.)
 
@@ -26,12 +26,119 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
-from mercer.sampling.leapfrog import MAX_ENERGY_ERROR, HamiltonianTuning, leapfrog, log_joint
-from mercer.sampling.sampler import Sampler
-from mercer.sampling.target import Point, Target
+from mercer.errors import NumericalError
+from mercer.sampling.sampler import Point, Sampler, Target
+from mercer.sampling.signals import check_stop
 
-__all__ = ["HMC", "HMCInfo", "HMCState"]
+__all__ = [
+    "HMC",
+    "MAX_ENERGY_ERROR",
+    "HMCInfo",
+    "HMCState",
+    "HamiltonianTuning",
+    "Mass",
+    "Trajectory",
+    "leapfrog",
+    "log_joint",
+    "mass_from_covariance",
+    "mass_from_draws",
+    "travel",
+    "unit_mass",
+]
+
+
+# The mass of Hamiltonian samplers, as an estimate of the covariance of the target.
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Momentum p ~ N(0, M) with M^-1 = ``covariance`` = ``factor`` factor'."""
+
+    covariance: Array
+    factor: Array
+
+    def draw_momentum(self, rng: np.random.Generator) -> Array:
+        """Draw p ~ N(0, M): solve factor' p = z."""
+        z = rng.standard_normal(len(self.covariance))
+        return np.asarray(solve_triangular(self.factor, z, trans=1, lower=True))
+
+    def velocity(self, p: Array) -> Array:
+        """M^-1 p."""
+        return np.asarray(self.covariance @ p)
+
+    def kinetic_energy(self, p: Array) -> float:
+        """p' M^-1 p / 2."""
+        return float(0.5 * (p @ self.velocity(p)))
+
+
+def unit_mass(n: int) -> Mass:
+    """Mass one for every coordinate."""
+    return Mass(np.eye(n), np.eye(n))
+
+
+def mass_from_covariance(covariance: Array) -> Mass:
+    """Mass whose inverse is the given positive definite covariance.
+
+    Raises
+    ------
+    NumericalError
+        If it is not positive definite.
+    """
+    try:
+        factor = np.ascontiguousarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise NumericalError("the covariance of the mass is not positive definite") from error
+    return Mass(np.ascontiguousarray(covariance), factor)
+
+
+def mass_from_draws(draws: Array) -> Mass:
+    """Mass from warm-up draws of shape (k, p), shrunk towards a diagonal.
+
+    Notes
+    -----
+    k/(k+5) of the sample covariance, of whose off-diagonal a further 5/(k+5) is dropped, plus
+    5/(k+5) of 1e-3: weak enough to follow the draws, strong enough to stay positive definite.
+    """
+    k, p = draws.shape
+    keep = k / (k + 5.0)
+    sample = np.atleast_2d(np.cov(draws, rowvar=False))
+    diagonal = np.diag(np.diag(sample))
+    shrunk = keep * (keep * sample + (1.0 - keep) * diagonal)
+    return mass_from_covariance(shrunk + 1e-3 * (1.0 - keep) * np.eye(p))
+
+
+# The leapfrog step of Hamiltonian dynamics, shared by HMC and NUTS.
+
+# A trajectory whose energy has gone astray by more than this has met a divergence.
+MAX_ENERGY_ERROR = 1000.0
+
+
+@dataclass(frozen=True)
+class HamiltonianTuning:
+    """What warm-up may change: the step size and the mass."""
+
+    step_size: float
+    mass: Mass
+
+
+def leapfrog(
+    target: Target, point: Point, p: Array, step_size: float, mass: Mass
+) -> tuple[Point, Array]:
+    """Half a step of the momentum, one of the position, half of the momentum; reversible."""
+    check_stop()
+    p = p + 0.5 * step_size * point.gradient
+    new = target.evaluate(point.position + step_size * mass.velocity(p))
+    return new, p + 0.5 * step_size * new.gradient
+
+
+def log_joint(point: Point, p: Array, mass: Mass) -> float:
+    """Log density of position and momentum: minus the total energy, nats."""
+    return point.log_density - mass.kinetic_energy(p)
+
 
 # The longest trajectory, whatever a collapsing step size asks for.
 _MAX_LEAPFROG = 256
@@ -120,3 +227,79 @@ class HMC(Sampler[HMCState, HMCInfo]):
         longest = max(shortest, round((1.0 + _JITTER) * middle))
         shortest, longest = (min(length, _MAX_LEAPFROG) for length in (shortest, longest))
         return int(rng.integers(shortest, longest + 1))
+
+
+# Hybrid Monte Carlo beside a standard normal law: that part of the motion is a rotation.
+#
+# **Target** p(theta) ~ exp(phi(theta) - |theta|^2 / 2): a prior that has been made standard
+# normal,
+# and whatever else there is, phi. Coordinates have masses 1 / rate^2.
+#
+# **One trajectory** [1]_, in scaled momenta p ~ N(0, I)
+#
+# 1. p += eps / 2 rate grad phi.
+# 2. (theta, p) rotate by the angle eps rate, each coordinate with its own momentum.
+# 3. p += eps / 2 rate grad phi; all of it ``n_leapfrog`` times.
+# 4. The end is accepted with probability min(1, exp(H(start) - H(end))); a path on which H changes
+# by
+#    more than 1000 is refused, from either end.
+#
+# The rotation is exact: coordinates of which phi says nothing move by themselves without error,
+# however many there are. eps varies by a fifth from one trajectory to the next.
+#
+# **Cost.** ``n_leapfrog`` + 1 gradients of phi.
+#
+# References
+# ----------
+# .. [1] B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal, "Split Hamiltonian Monte Carlo",
+#    Statistics and Computing 2014.
+
+#: phi and its gradient at a position of shape (p,).
+Potential = Callable[[Array], tuple[float, Array]]
+
+_SPLIT_JITTER = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Where a trajectory left the chain, whether at its end, and how probable that was."""
+
+    position: Array
+    is_accepted: bool
+    acceptance_rate: float
+
+
+def travel(
+    rng: np.random.Generator,
+    potential: Potential,
+    position: Array,
+    rates: Array,
+    step_size: float,
+    n_leapfrog: int,
+) -> Trajectory:
+    """Take one trajectory from a position (p,); rates (p,) must not depend on the position."""
+    p = rng.standard_normal(len(position))
+    eps = step_size * rng.uniform(1.0 - _SPLIT_JITTER, 1.0 + _SPLIT_JITTER)
+    log_uniform = math.log(1.0 - rng.random())
+    cosine, sine = np.cos(eps * rates), np.sin(eps * rates)
+    theta, (value, gradient) = position, potential(position)
+    start = _log_joint(value, theta, p)
+    change = lowest = highest = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # what goes astray is refused
+        for _ in range(n_leapfrog):
+            check_stop()
+            p = p + 0.5 * eps * rates * gradient
+            theta, p = cosine * theta + sine * p, cosine * p - sine * theta
+            value, gradient = potential(theta)
+            p = p + 0.5 * eps * rates * gradient
+            change = _log_joint(value, theta, p) - start
+            lowest, highest = min(lowest, change), max(highest, change)
+            if not (highest - lowest < MAX_ENERGY_ERROR and math.isfinite(change)):
+                return Trajectory(position, False, 0.0)
+    is_accepted = log_uniform < change
+    end = theta if is_accepted else position
+    return Trajectory(end, is_accepted, math.exp(min(0.0, change)))
+
+
+def _log_joint(value: float, theta: Array, p: Array) -> float:
+    return value - 0.5 * float(theta @ theta) - 0.5 * float(p @ p)

@@ -1,6 +1,6 @@
 """Random-walk Metropolis: what gradients are to be measured against.
 
-**Target.** Any log density on R^p (`mercer.sampling.target`); gradients, if any, are not used.
+**Target.** Any log density on R^p (`mercer.sampling.sampler`); gradients, if any, are not used.
 
 **One step.** ``n_moves`` times: propose theta + eps z, z ~ N(0, M^-1), and accept it with
 probability min(1, ratio of the densities).
@@ -17,10 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sampling.leapfrog import HamiltonianTuning
-from mercer.sampling.sampler import Sampler
+from mercer.sampling.hmc import HamiltonianTuning
+from mercer.sampling.sampler import Point, Sampler, Target
 from mercer.sampling.signals import check_stop
-from mercer.sampling.target import Point, Target
 
 __all__ = ["Metropolis", "MetropolisInfo", "MetropolisState"]
 

@@ -1,6 +1,6 @@
 """The no-U-turn sampler: multinomial trajectories that stop when they begin to turn back.
 
-**Target.** Any differentiable log density on R^p (`mercer.sampling.target`).
+**Target.** Any differentiable log density on R^p (`mercer.sampling.sampler`).
 
 **One step** (Hoffman & Gelman 2014; multinomial form of Betancourt 2017)
 
@@ -24,10 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sampling.leapfrog import MAX_ENERGY_ERROR, HamiltonianTuning, leapfrog, log_joint
-from mercer.sampling.mass import Mass
-from mercer.sampling.sampler import Sampler
-from mercer.sampling.target import Point, Target
+from mercer.sampling.hmc import MAX_ENERGY_ERROR, HamiltonianTuning, Mass, leapfrog, log_joint
+from mercer.sampling.sampler import Point, Sampler, Target
 
 __all__ = ["NUTS", "NUTSInfo", "NUTSState"]
 

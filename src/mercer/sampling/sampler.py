@@ -5,12 +5,48 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Adaptation", "Sampler", "iterate"]
+__all__ = ["Adaptation", "Point", "Sampler", "Target", "iterate"]
+
+
+# A log density that samplers can move on, and a point at which it has been evaluated.
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A position with all that evaluating the target there gave.
+
+    Attributes
+    ----------
+    position : ndarray of shape (p,)
+    log_density : float
+        Up to a constant, in nats; -inf where the target has no mass.
+    gradient : ndarray of shape (p,)
+        Of the log density.
+    extra : mapping of names to arrays
+        By-products of the evaluation that are recorded with a draw.
+    """
+
+    position: Array
+    log_density: float
+    gradient: Array
+    extra: Mapping[str, Array] = field(default_factory=dict)
+
+
+class Target(Protocol):
+    """Anything with a differentiable log density on R^p."""
+
+    def evaluate(self, theta: Array) -> Point:
+        """Evaluate log density and gradient at a position of shape (p,)."""
+        ...
+
 
 StateT = TypeVar("StateT")
 InfoT = TypeVar("InfoT")

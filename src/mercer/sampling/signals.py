@@ -23,7 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # --help need not wait for numpy
-    from mercer.sampling.board import Board
+    from mercer.sampling.progress import Board
 
 __all__ = ["StopRequestedError", "StopSignals", "check_stop", "hold_interrupts"]
 

@@ -7,23 +7,59 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.estimation.base import NumberAnswers
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, fitting
+from mercer.estimation.run import CommonArguments, check_count, fitting
+from mercer.posterior.predictive import NormalMixture
 from mercer.posterior.table import Table
-from mercer.spectral.answers import FunctionRegressor
-from mercer.spectral.arguments import check_arguments, settings_of
-from mercer.spectral.results import Result
+from mercer.random import entropy_of
+from mercer.spectral.fitting import Result, fit_result
+from mercer.spectral.prediction import FunctionDraws, KernelAnswers, Spectrum
 from mercer.spectral.saved import parts_of, restore
-from mercer.spectral.settings import SpectralSettings
-from mercer.spectral.spectrum import Spectrum
-from mercer.spectral.training import fit_result
+from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
-__all__ = ["BaNKRegressor"]
+__all__ = ["BaNKRegressor", "FunctionRegressor"]
+
+
+# What drawn functions answer: the prediction methods of the regressor.
 
 Array = NDArray[np.float64]
+
+
+class FunctionRegressor(KernelAnswers, NumberAnswers[NormalMixture]):
+    """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
+
+    _functions: FunctionDraws
+
+    def sample_y(
+        self,
+        X: ArrayLike,
+        n_draws: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> Array:
+        """Draw new targets of each row, independent of each other given the draw: (n_draws, m)."""
+        check_is_fitted(self)
+        check_count("n_draws", n_draws, 1)
+        rng = np.random.default_rng(entropy_of(random_state))
+        Z = self._standardized(X)
+        # All rows of a draw come from the same function, in whatever block they are.
+        drawn = rng.integers(len(self._functions.scales), size=n_draws)
+        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
+        return np.concatenate(parts, axis=1)
+
+    def _law(self, Z: Array) -> NormalMixture:
+        centre, locations = self._functions.locations(Z)
+        scale, shift = self.target_scale_, self.target_centre_
+        return NormalMixture(
+            locations * scale + shift, self._functions.scales * scale, centre * scale + shift
+        )
+
+    def _expected(self, Z: Array) -> Array:
+        mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_
+        return np.asarray(mean)
 
 
 class BaNKRegressor(FunctionRegressor):

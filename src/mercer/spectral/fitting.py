@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
 from mercer.spectral.compilation import compile_loops
-from mercer.spectral.probe import Probe
-from mercer.spectral.proposals import ProposalTuning, StepAdaptation
-from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
-from mercer.spectral.sampler import SpectralSampler
-from mercer.spectral.settings import SpectralSettings
-from mercer.spectral.start import Scales
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients
+from mercer.spectral.prediction import FunctionDraws, function_draws
+from mercer.spectral.rows import (
+    GramSum,
+    MemoryRows,
+    RowsWithout,
+    TrainingRows,
+    check_table,
+    some_positions,
+)
+from mercer.spectral.sampler import ProposalTuning, SpectralSampler, StepAdaptation
+from mercer.spectral.settings import SpectralSettings, choose_standardizer
 
 __all__ = [
     "FIRST_STEP",
+    "LATE",
+    "N_DEVIATIONS",
+    "ROWS_OF_SCALES",
     "ROWS_OF_START",
     "FittedSpectral",
+    "Result",
+    "check_rows",
+    "complete",
     "few_rows",
+    "fit_result",
     "fit_spectral",
     "make_probe",
     "make_sampler",
+    "spread",
 ]
+
 
 Array = NDArray[np.float64]
 
@@ -123,3 +146,284 @@ def make_probe(X: Array, has_linear_part: bool) -> Probe:
     shrink = 2.0 ** (-0.4 * np.arange(_PROBE_LAGS))
     lags = (X[first] - X[(first + n // 2) % n]) * shrink[:, np.newaxis]
     return Probe(lags, X[: min(n, _PROBE_ROWS)], has_linear_part)
+
+
+# Coefficients from all rows, where the spectrum was learned on some of them.
+#
+# For a few kept draws the products of their features with each other and with the targets are
+# summed over all rows, in one pass over the data; given frequencies and precisions of a draw, the
+# law of its coefficients and noise is then exact. Some rows outside the subset are left out of the
+# sums at first, so that both sets of coefficients can be scored on rows that neither has seen;
+# then they are added.
+
+Positions = NDArray[np.int64]
+
+_CHECK_ROWS = 5000
+N_DEVIATIONS = 64  # draws of the coefficients for each of the few completed draws
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One draw to complete: its frequencies, precisions and random stream."""
+
+    frequencies: Array
+    ridge: float
+    linear_precision: float
+    index: int
+
+
+def complete(
+    rows: TrainingRows,
+    subset: Positions,
+    draws: Draws,
+    settings: SpectralSettings,
+    *,
+    full_draws: int,
+    entropy: int,
+    n_jobs: int | None,
+) -> tuple[FunctionDraws, str]:
+    """Learn the coefficients of a few draws from all rows.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        All of them.
+    subset : ndarray of int
+        Positions of the rows that the draws come from, ascending.
+    draws : Draws
+    settings : SpectralSettings
+    full_draws : int
+        How many draws, evenly over all chains.
+    entropy : int
+    n_jobs : int or None
+        Processes; each reads the rows for its share of the draws.
+
+    Returns
+    -------
+    functions : FunctionDraws
+        With coefficients from all rows.
+    note : str
+        What that changed.
+    """
+    chosen = spread(draws.n_total, full_draws)
+    check = check_rows(rows.n_rows, subset, entropy)
+    tasks = [
+        _Task(
+            draws.flat("frequencies")[i],
+            float(draws.flat("ridge_precision")[i]),
+            float(draws.flat("linear_precision")[i]),
+            int(i),
+        )
+        for i in chosen
+    ]
+    grams = _grams(rows, tasks, check, n_jobs)
+    model = settings.model(rows.n_rows, rows.n_inputs)
+    X, y = rows.take(check)
+    before = _functions(replace(model, n_rows=rows.n_rows - len(check)), tasks, grams, entropy)
+    whole = [gram + _gram_of(rows, task, X, y) for gram, task in zip(grams, tasks, strict=True)]
+    after = _functions(model, tasks, whole, entropy)
+    note = _words(function_draws(draws), before, X, y, len(subset), rows.n_rows)
+    return after, note
+
+
+def spread(n_total: int, n: int) -> Positions:
+    """Positions of n draws, each in the middle of its share of all."""
+    n = min(n, n_total)
+    return ((np.arange(n) + 0.5) * n_total / n).astype(np.int64)
+
+
+def check_rows(n_rows: int, subset: Positions, entropy: int) -> Positions:
+    """Rows outside the subset, at most a tenth of all, ascending.
+
+    Drawn by rejection: no array as long as there are rows.
+    """
+    n = min(_CHECK_ROWS, n_rows - len(subset), -(-n_rows // 10))
+    rng = stream(entropy, "rows", 2)
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < n:
+        drawn = rng.integers(n_rows, size=4 * n)
+        at = np.minimum(np.searchsorted(subset, drawn), len(subset) - 1)
+        found = np.unique(np.concatenate([found, drawn[subset[at] != drawn]]))
+    return np.sort(rng.permutation(found)[:n])
+
+
+def _grams(
+    rows: TrainingRows, tasks: list[_Task], check: Positions, n_jobs: int | None
+) -> list[Array]:
+    """Sum the products of each draw over all rows but some."""
+    n_workers = min(effective_n_jobs(n_jobs), len(tasks))
+    shares = [tasks[i::n_workers] for i in range(n_workers)]
+    run = functools.partial(_one_pass, RowsWithout(rows, check))
+    if n_workers == 1:
+        parts = [run(shares[0])]
+    else:
+        parts = Parallel(n_jobs=n_workers)(delayed(run)(share) for share in shares)
+    by_draw = {
+        task.index: gram
+        for share, grams in zip(shares, parts, strict=True)
+        for task, gram in zip(share, grams, strict=True)
+    }
+    return [by_draw[task.index] for task in tasks]
+
+
+def _one_pass(rows: TrainingRows, tasks: list[_Task]) -> list[Array]:
+    """Read the rows once for several draws; the order of the sums does not depend on the others."""
+    sums = [GramSum(task.frequencies, rows.n_linear + 1) for task in tasks]
+    with threadpool_limits(limits=1, user_api="blas"):
+        for X, y in rows.blocks():
+            columns = rows.columns(X, y)
+            for each in sums:
+                each.add(X, columns)
+    return [each.total() for each in sums]
+
+
+def _gram_of(rows: TrainingRows, task: _Task, X: Array, y: Array) -> Array:
+    sums = GramSum(task.frequencies, rows.n_linear + 1)
+    sums.add(X, rows.columns(X, y))
+    return sums.total()
+
+
+def _functions(
+    model: RegressionModel, tasks: list[_Task], grams: list[Array], entropy: int
+) -> FunctionDraws:
+    """Draw noise and coefficients of each draw."""
+    means, deviations, noise = [], [], []
+    for task, gram in zip(tasks, grams, strict=True):
+        rng = stream(entropy, "coefficients", task.index)
+        n_features = 2 * len(task.frequencies)
+        prior = model.prior_precisions(n_features, task.ridge, task.linear_precision)
+        law = coefficients(model, gram, prior)
+        variance, drawn = law.draw(rng, model.posterior_shape, N_DEVIATIONS)
+        means.append(law.mean)
+        deviations.append(drawn)
+        noise.append(math.sqrt(variance))
+    frequencies = np.stack([task.frequencies for task in tasks])
+    return FunctionDraws(frequencies, np.stack(means), np.stack(deviations), np.array(noise))
+
+
+def _words(
+    subset: FunctionDraws, whole: FunctionDraws, X: Array, y: Array, n_subset: int, n_rows: int
+) -> str:
+    before, after = (float(np.mean((f.expected(X) - y) ** 2)) for f in (subset, whole))
+    return (
+        f"the spectrum was learned on {n_subset} of {n_rows} rows, the coefficients of "
+        f"{len(whole.mean)} draws on all: mean squared error {before:.4g} became {after:.4g} "
+        f"(standardised target, {len(y)} rows held out for this)"
+    )
+
+
+# What a fit of BaNK leaves behind: what the estimator shows and what its file holds.
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A fit.
+
+    Attributes
+    ----------
+    feature_labels : tuple of str
+    standardizer : Standardizer
+    target_centre, target_scale : float
+        Mean and standard deviation of the training targets, in their units.
+    n_rows : int
+        Training rows.
+    start_scales : ndarray of shape (d,)
+        Of the frequencies, where chains started.
+    draws : Draws
+    diagnostics : Diagnostics
+    notes : tuple of str
+    mixture : Mixture
+        The prior of the frequencies.
+    functions : FunctionDraws
+        What predictions come from: those draws, or a few of them with coefficients from all rows.
+    """
+
+    feature_labels: tuple[str, ...]
+    standardizer: Standardizer
+    target_centre: float
+    target_scale: float
+    n_rows: int
+    start_scales: NDArray[np.float64]
+    draws: Draws
+    diagnostics: Diagnostics
+    notes: tuple[str, ...]
+    mixture: Mixture
+    functions: FunctionDraws
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of the estimator by name."""
+        return {
+            "feature_labels_": self.feature_labels,
+            "standardizer_": self.standardizer,
+            "target_centre_": self.target_centre,
+            "target_scale_": self.target_scale,
+            "n_training_rows_": self.n_rows,
+            "start_scales_": self.start_scales,
+            "posterior_": self.draws,
+            "diagnostics_": self.diagnostics,
+            "notes_": self.notes,
+            "n_frequencies_": int(self.draws.variables["frequencies"].shape[2]),
+            "noise_std_": float(self.functions.noise_std.mean()) * self.target_scale,
+            "_functions": self.functions,
+        }
+
+
+# From the arguments of `fit` to a result: check, standardise, sample, complete.
+
+# Rows from which the standardisation is learned, where all rows are on a disk and more than these.
+ROWS_OF_SCALES = 200_000
+LATE = "out of time before the pass over all rows: all was learned from {} of {} rows"
+
+
+def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
+    """Fit an estimator whose arguments have been checked; sets what scikit-learn's checks set."""
+    table = check_table(model, X, y)
+    names = model._labels()
+    settings = model._settings(table.n_rows)
+    options = run_options(common, model, table.digest(), started)
+    limit = model.kernel_rows or ROWS_OF_SCALES
+    subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
+    X_some, y_some = table.take(subset)
+    target = scale_target(y_some)
+    y_some = target.transform(y_some)
+    standardizer, notes = choose_standardizer(
+        X_some, y_some, model.standardize, names, settings, options.entropy
+    )
+    is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
+    rows: TrainingRows
+    if is_partial or table.n_rows == len(subset):
+        rows = MemoryRows(standardizer.transform(X_some), y_some, settings.linear_part)
+    else:
+        rows = table.rows(standardizer, target, settings.linear_part)
+    fitted = fit_spectral(rows, settings, options)
+    functions, said = function_draws(fitted.draws), ""
+    if is_partial and _is_late(options):
+        said = LATE.format(len(subset), table.n_rows)
+    elif is_partial:
+        everything = table.rows(standardizer, target, settings.linear_part)
+        functions, said = complete(
+            everything,
+            subset,
+            fitted.draws,
+            settings,
+            full_draws=model.full_draws,
+            entropy=options.entropy,
+            n_jobs=common.n_jobs,
+        )
+    return Result(
+        feature_labels=names,
+        standardizer=standardizer,
+        target_centre=target.centre,
+        target_scale=target.scale,
+        n_rows=table.n_rows,
+        start_scales=fitted.start.scales,
+        draws=fitted.draws,
+        diagnostics=fitted.diagnostics,
+        notes=(*notes, *fitted.notes, *([said] if said else [])),
+        mixture=settings.mixture(fitted.start),
+        functions=functions,
+    )
+
+
+def _is_late(options: RunOptions) -> bool:
+    return options.deadline is not None and time.monotonic() > options.deadline

@@ -23,18 +23,87 @@ relative to the noise in another; only the second gives eq. (11).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
+from scipy.optimize import minimize
 from scipy.special import gammaln
 
+from mercer.errors import NumericalError
+from mercer.features.products import fill_features
 from mercer.numerics.cholesky import factorise
+from mercer.spectral.loops import tridiagonal_evidence
 
-__all__ = ["Coefficients", "GammaPrior", "RegressionModel", "coefficients"]
+__all__ = [
+    "BOUNDS",
+    "PENALTY",
+    "RIDGE_LIMITS",
+    "Coefficients",
+    "EvidenceOfScales",
+    "GammaPrior",
+    "Probe",
+    "RegressionModel",
+    "RidgeDensity",
+    "Scales",
+    "coefficients",
+    "design",
+    "draw_ridge",
+    "feature_kernel",
+    "find_scales",
+    "reduce_products",
+    "ridge_density",
+]
+
+
+# Where the kernel and the function of each draw are looked at, for the diagnostics.
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Fixed lags and rows.
+
+    Attributes
+    ----------
+    lags : ndarray of shape (10, d)
+        Differences of standardised inputs.
+    rows : ndarray of shape (20, d)
+        Standardised inputs.
+    has_linear_part : bool
+    """
+
+    lags: Array
+    rows: Array
+    has_linear_part: bool
+
+    def kernel(self, frequencies: Array) -> Array:
+        """Kernel at the lags, shape (10,)."""
+        return feature_kernel(frequencies, self.lags)
+
+    def function(self, frequencies: Array, coef: Array) -> Array:
+        """Function values at the rows, standardised, shape (20,)."""
+        return np.asarray(coef @ design(frequencies, self.rows, self.has_linear_part))
+
+
+def feature_kernel(frequencies: Array, lags: Array) -> Array:
+    """Return phi(x)'phi(x + t) = (1/M) sum_j cos(W_j't) at lags t (n, d): eq. (2), shape (n,)."""
+    return np.asarray(np.cos(lags @ frequencies.T).mean(axis=1))
+
+
+def design(frequencies: Array, X: Array, has_linear_part: bool) -> Array:
+    """Features, intercept and inputs of rows X (b, d), as rows: shape (2 M + p, b)."""
+    m2 = 2 * len(frequencies)
+    out = np.empty((m2 + (1 + X.shape[1] if has_linear_part else 0), len(X)))
+    fill_features(frequencies, X, out[:m2])
+    if has_linear_part:
+        out[m2] = 1.0
+        out[m2 + 1 :] = X.T
+    return out
+
 
 # Of the intercept, relative to the noise variance: targets are centred, so this is nearly flat.
 _INTERCEPT_PRECISION = 1e-4
@@ -157,3 +226,242 @@ def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -
     log_det_ratio = 2.0 * np.log(np.diag(inner)).sum() - np.log(prior_precisions).sum()
     evidence = model.log_evidence(float(log_det_ratio), rate)
     return Coefficients(np.asarray(mean), inner, rate, evidence)
+
+
+# Draws of the ridge precision with all coefficients and the noise integrated out.
+#
+# The linear part is eliminated from the products (a Schur complement), what is left is brought to
+# tridiagonal form once (dsytrd, its reflectors applied to the targets' column), and each
+# evaluation of the evidence is then a recursion over 2 M numbers. One slice (Neal 2003, stepping
+# out and shrinking) on the logarithm of the precision.
+
+# The prior is cut off here. Below, features of many rows are collinear to double precision.
+RIDGE_LIMITS = (1e-12, 1e8)
+_WIDTH = 1.0  # of the first slice, on the logarithm
+_MOST_STEPS_OUT = 20
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeDensity:
+    """Log posterior density of log ridge, up to a constant.
+
+    Attributes
+    ----------
+    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
+        Tridiagonal T = Q'AQ and Q'c, with A and c what is left of Phi'Phi and Phi'y.
+    target : float
+        What is left of y'y.
+    shape, rate : float
+        a_n and b_0.
+    prior : GammaPrior
+    """
+
+    diagonal: Array
+    off: Array
+    b: Array
+    target: float
+    shape: float
+    rate: float
+    prior: GammaPrior
+
+    def __call__(self, log_ridge: float) -> float:
+        """Evaluate at one value; minus infinity beyond `RIDGE_LIMITS`."""
+        ridge = math.exp(log_ridge)
+        if not RIDGE_LIMITS[0] <= ridge <= RIDGE_LIMITS[1]:
+            return -math.inf
+        log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, self.b, ridge)
+        noise_rate = self.rate + 0.5 * (self.target - quadratic)
+        if not (noise_rate > 0.0 and math.isfinite(log_det)):
+            return -math.inf
+        evidence = -0.5 * log_det - self.shape * math.log(noise_rate)
+        evidence += 0.5 * len(self.diagonal) * log_ridge
+        return float(evidence + self.prior.shape * log_ridge - self.prior.rate * ridge)
+
+
+def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) -> RidgeDensity:
+    """Prepare the density of the ridge from [Phi, H, y]'[Phi, H, y].
+
+    Raises
+    ------
+    NumericalError
+        If the linear part is collinear to working precision.
+    """
+    prior = model.ridge_prior
+    if prior is None:
+        raise ValueError("the ridge is fixed")
+    reduced = reduce_products(gram, model.linear_precisions(linear_precision))
+    return RidgeDensity(*reduced, model.posterior_shape, model.noise_rate, prior)
+
+
+def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array, Array, float]:
+    """Eliminate the linear part of [Phi, H, y]'[Phi, H, y], bring the rest to tridiagonal form.
+
+    Returns
+    -------
+    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
+    target : float
+        As the attributes of `RidgeDensity`.
+
+    Raises
+    ------
+    NumericalError
+        If the linear part is collinear to working precision.
+    """
+    p = len(linear_precisions)
+    m = len(gram) - p - 1
+    features = [*range(m), len(gram) - 1]
+    left = np.asfortranarray(gram[np.ix_(features, features)])
+    if p:
+        inner = np.array(gram[m : m + p, m : m + p], order="F")
+        inner[np.arange(p), np.arange(p)] += linear_precisions
+        across = np.asfortranarray(gram[np.ix_(range(m, m + p), features)])
+        solved = blas.dtrsm(1.0, factorise(inner), across, lower=1)
+        left = blas.dsyrk(-1.0, solved, beta=1.0, c=left, trans=1, lower=1, overwrite_c=1)
+    packed, diagonal, off, tau, info = lapack.dsytrd(np.asfortranarray(left[:m, :m]), lower=1)
+    b = np.array(left[m, :m])
+    if m > 1 and info == 0:
+        reflectors = np.asfortranarray(packed[1:, :-1])
+        column = b[1:, np.newaxis]
+        rotated, _, info = lapack.dormqr("L", "T", reflectors, tau, column, max(1, 64))
+        b[1:] = rotated[:, 0]
+    if info != 0:
+        raise NumericalError(f"reduction to tridiagonal form failed ({info})")
+    return diagonal, off, b, float(left[m, m])
+
+
+def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridge: float) -> float:
+    """Take one slice step on log ridge; leaves the density invariant."""
+    x = math.log(ridge)
+    level = density(x) + math.log(rng.random())
+    low = x - _WIDTH * rng.random()
+    high = low + _WIDTH
+    # Steps out are shared between the ends at random, as the detailed balance of a limit asks.
+    n_low = int(rng.integers(_MOST_STEPS_OUT))
+    n_high = _MOST_STEPS_OUT - 1 - n_low
+    while n_low > 0 and density(low) > level:
+        low, n_low = low - _WIDTH, n_low - 1
+    while n_high > 0 and density(high) > level:
+        high, n_high = high + _WIDTH, n_high - 1
+    while True:
+        proposal = low + (high - low) * rng.random()
+        if density(proposal) > level:
+            return math.exp(proposal)
+        low, high = (proposal, high) if proposal < x else (low, proposal)
+
+
+# Where chains start: a scale for each input from a few steps up the evidence.
+#
+# With frequencies W0_jl c_l, W0 drawn once, the evidence of some rows is a smooth function of
+# (log c, log ridge). A few steps of L-BFGS-B from c = 1, kept within `BOUNDS`, give scales that
+# chains start around. To convergence they would overfit; an input that is dropped altogether would
+# not come back; but a periodic one may need frequencies far above those of the start.
+#
+# **Gradient.** With F = [Phi, H], r = y - F mu_n and D = (a_n / b_n) r mu_n' - F Lambda_n^-1,
+#
+#     dL / dW_j     = sum_i (D_i,sin_j C_ij - D_i,cos_j S_ij) x_i
+#     dL / dlog c_l = sum_j W_jl dL/dW_jl
+#     dL / dlog ridge = M - ridge / 2 (tr_phi Lambda_n^-1 + (a_n / b_n) |mu_n,phi|^2)
+#
+# where C_ij and S_ij are the scaled cosine and sine of frequency j, and "phi" are the features
+# alone.
+
+BOUNDS = (1.0 / 4.0, 16.0)
+_N_FREQUENCIES = 128
+_MOST_STEPS = 15
+PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Standard deviation of the frequencies of each input, and the ridge that goes with it.
+
+    ``log_evidence`` is that of the rows they were found on, in nats; NaN before the search.
+    """
+
+    scales: Array
+    ridge: float
+    log_evidence: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceOfScales:
+    """Log evidence of (log c, log ridge) and its gradient.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+    frequencies : ndarray of shape (M, d)
+        W0.
+    model : RegressionModel
+        For n rows.
+    linear_precision : float
+    """
+
+    X: Array
+    y: Array
+    frequencies: Array
+    model: RegressionModel
+    linear_precision: float
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Evaluate at theta = (log c_1, .., log c_d, log ridge), both in nats.
+
+        Raises
+        ------
+        NumericalError
+            If the features are collinear to working precision.
+        """
+        model, m2 = self.model, 2 * len(self.frequencies)
+        W, ridge = self.frequencies * np.exp(theta[:-1]), float(np.exp(theta[-1]))
+        F = design(W, self.X, model.n_linear > 0)
+        bordered = np.concatenate([F, self.y[np.newaxis]])
+        prior = model.prior_precisions(m2, ridge, self.linear_precision)
+        law = coefficients(model, bordered @ bordered.T, prior)
+        inverse, info = lapack.dpotri(law.factor, lower=1)
+        if info != 0:
+            raise NumericalError(f"the inverse of a matrix of order {len(F)} failed ({info})")
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        gain = model.posterior_shape / law.rate
+        residual = self.y - law.mean @ F
+        D = gain * np.outer(law.mean[:m2], residual) - inverse[:m2] @ F
+        weights = D[1::2] * F[0:m2:2] - D[0::2] * F[1:m2:2]
+        by_scale = np.sum(W * (weights @ self.X), axis=0)
+        mu = law.mean[:m2]
+        by_ridge = len(W) - 0.5 * ridge * (np.trace(inverse[:m2, :m2]) + gain * float(mu @ mu))
+        return law.log_evidence, np.append(by_scale, by_ridge)
+
+
+def find_scales(
+    rng: np.random.Generator,
+    X: Array,
+    y: Array,
+    model: RegressionModel,
+    first: Scales,
+    linear_precision: float,
+    penalty: float = PENALTY,
+) -> Scales:
+    """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales.
+
+    ``penalty`` times |log c|^2 is taken from it, in nats.
+    """
+    d = X.shape[1]
+    W0 = rng.standard_normal((_N_FREQUENCIES, d)) * first.scales
+    evidence = EvidenceOfScales(X, y, W0, model, linear_precision)
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        try:
+            value, gradient = evidence.value_and_gradient(theta)
+        except NumericalError:
+            return 1e300, np.zeros(d + 1)
+        pull = np.append(theta[:-1], 0.0)
+        return penalty * float(pull @ pull) - value, 2.0 * penalty * pull - gradient
+
+    start = np.append(np.zeros(d), np.log(first.ridge))
+    bounds = [(np.log(BOUNDS[0]), np.log(BOUNDS[1]))] * d + [(np.log(1e-8), np.log(1e2))]
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS}
+    )
+    scales, ridge = first.scales * np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
+    pull = found.x[:-1]
+    return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun))

@@ -33,27 +33,301 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
-from mercer.sampling.sampler import Sampler
-from mercer.spectral.compiled import select
-from mercer.spectral.halving import Decisions, decide, join
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.state import MixtureState
-from mercer.spectral.model import RegressionModel, coefficients
-from mercer.spectral.probe import Probe
-from mercer.spectral.proposals import ProposalTuning, propose
-from mercer.spectral.ridge import draw_ridge, ridge_density
+from mercer.errors import NumericalError
+from mercer.numerics.cholesky import factorise
+from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
+from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.model import Probe, RegressionModel, coefficients, draw_ridge, ridge_density
 from mercer.spectral.rows import TrainingRows
 
-__all__ = ["CoefDraw", "SpectralInfo", "SpectralSampler", "SpectralState", "Start"]
+__all__ = [
+    "TARGET_ACCEPTANCE",
+    "CoefDraw",
+    "Decisions",
+    "LearnedStep",
+    "ProposalTuning",
+    "SpectralInfo",
+    "SpectralSampler",
+    "SpectralState",
+    "Start",
+    "StepAdaptation",
+    "decide",
+    "decide_together",
+    "join",
+    "propose",
+]
+
+
+# Proposals of frequencies, all drawn at the start of a sweep, and their tuning.
+#
+# Each depends on its own frequency at most and leaves its conditional prior N(mu_Zj, Sigma_Zj)
+# invariant, so that only the evidence decides:
+#
+#     "prior"   W* = mu + noise                                   the paper, section 3.3
+#     "pcn"     W* = mu + rho (W - mu) + sqrt(1 - rho^2) noise    preconditioned Crank-Nicolson
+#
+# with noise ~ N(0, Sigma). The step sqrt(1 - rho^2) is tuned in warm-up; 1 is the prior.
+#
+# With many rows the first part of the regression's warm-up looks at few of them: sweeps are cheap
+# there, the posterior is wide, and most of the way to where it concentrates is covered.
 
 Array = NDArray[np.float64]
+
+#: Of proposals of frequencies.
+TARGET_ACCEPTANCE = 0.3
+_SMALLEST_STEP = 1e-6
+_FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
+
+
+@dataclass(frozen=True)
+class ProposalTuning:
+    """What warm-up changes.
+
+    Attributes
+    ----------
+    step : float
+        sqrt(1 - rho^2), in (0, 1].
+    level : int
+        Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
+    """
+
+    step: float
+    level: int = 0
+
+
+def propose(
+    rng: np.random.Generator,
+    mixture: Mixture,
+    state: MixtureState,
+    frequencies: Array,
+    tuning: ProposalTuning,
+) -> Array:
+    """Propose a new value for every frequency, shape (M, d)."""
+    centre = mixture.centre(state)
+    rho = math.sqrt(max(1.0 - tuning.step**2, 0.0))
+    return centre + rho * (frequencies - centre) + tuning.step * mixture.draw_noise(rng, state)
+
+
+@dataclass(frozen=True)
+class LearnedStep:
+    """Where Robbins & Monro's search for a step of at most 1 stands."""
+
+    n_seen: int
+    log_step: float
+    log_average: float
+
+    @classmethod
+    def first(cls, step: float) -> LearnedStep:
+        """Begin at a step."""
+        return cls(0, math.log(step), math.log(step))
+
+    def after(self, excess: float) -> LearnedStep:
+        """Move by how much more than wanted was accepted."""
+        n = self.n_seen + 1
+        log_step = self.log_step + 2.0 / math.sqrt(n) * excess
+        log_step = min(max(log_step, math.log(_SMALLEST_STEP)), 0.0)
+        share = 1.0 if n <= _FIRST_STEPS else (n - _FIRST_STEPS) ** -0.6
+        return LearnedStep(n, log_step, share * log_step + (1.0 - share) * self.log_average)
+
+    @property
+    def step(self) -> float:
+        """The step to try next."""
+        return math.exp(self.log_step)
+
+    @property
+    def average(self) -> float:
+        """The step to keep."""
+        return math.exp(self.log_average)
+
+
+@dataclass(frozen=True)
+class StepAdaptation(Adaptation):
+    """Robbins & Monro's search for the step that is accepted 3 times in 10.
+
+    Attributes
+    ----------
+    more_rows_after : tuple of int
+        Numbers of warm-up sweeps after which more rows are looked at: one for each of ``few``.
+    """
+
+    more_rows_after: tuple[int, ...] = ()
+
+    def init(self, sampler: Any) -> LearnedStep:
+        """Begin at the sampler's own step."""
+        return LearnedStep.first(sampler.tuning.step)
+
+    def update(
+        self, learned: LearnedStep, sampler: Any, state: Any, info: Any
+    ) -> tuple[LearnedStep, Any]:
+        """Move the step by what the last sweep accepted."""
+        learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE)
+        level = sum(learned.n_seen >= end for end in self.more_rows_after)
+        return learned, self.with_tuning(sampler, ProposalTuning(learned.step, level))
+
+    def finish(self, learned: LearnedStep, sampler: Any) -> Any:
+        """Keep the average of the search, and look at all rows."""
+        tuning = ProposalTuning(learned.average, len(self.more_rows_after))
+        return self.with_tuning(sampler, tuning)
+
+
+# The accept loop of one sweep: every frequency in its turn, from products computed once.
+#
+# **Task.** Frequency j is replaced by its proposal with probability min(1, p(y | W*) / p(y | W)),
+# all
+# others as they stand at its turn: new ones before it, old ones after it (eqs. (9), (10)). All
+# inner
+# products of current features, proposed features and targets are known.
+#
+# **Recursive halving.** To decide the first half, the current columns of the second half are
+# eliminated (a Schur complement); to decide the second half, the columns just chosen in the first.
+# Each half goes on in the same way, down to one frequency: a 5 x 5 matrix whose entries give the
+# ratio of evidences. Nothing is updated, so nothing drifts; O(M^3) in all, nearly all of it in
+# triangular solves and products of matrices.
+#
+# The decisions are those of the single-site chain, exactly.
+
+# Frequencies that one compiled call decides: below, calls of BLAS cost more than they save.
+_FEW = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What became of the proposals: both ndarrays of shape (M,)."""
+
+    is_accepted: NDArray[np.bool_]
+    log_ratio: Array
+
+
+# Decides a few frequencies: all products, logarithms of uniform variables, what is to be written.
+_Few = Callable[[tuple[Array, ...], Array, Decisions], None]
+
+
+def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisions: Array) -> Array:
+    """Lay out all products for `decide`, what is always in the model eliminated.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
+        Of [current features, linear columns, targets].
+    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
+        Of the proposed features, with each other and with those columns.
+    ridge : float
+    linear_precisions : ndarray of shape (p,)
+        Prior precisions of the coefficients of the linear columns.
+
+    Returns
+    -------
+    ndarray of shape (4 M + 1, 4 M + 1)
+        The lower triangle, Fortran-ordered.
+    """
+    p, width = len(linear_precisions), 2 * len(among) + 1
+    joint = np.empty((width, width), order="F")
+    linear = np.empty((p, width), order="F")
+    assemble(gram, among, across, ridge, p, joint, linear)
+    if p == 0:
+        return joint
+    inner = np.array(gram[-p - 1 : -1, -p - 1 : -1], order="F")
+    inner[np.arange(p), np.arange(p)] += linear_precisions
+    solved = blas.dtrsm(1.0, factorise(inner), linear, lower=1, overwrite_b=1)
+    reduced: Array = blas.dsyrk(-1.0, solved, beta=1.0, c=joint, trans=1, lower=1, overwrite_c=1)
+    return reduced
+
+
+def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decisions:
+    """Accept or reject each proposal in its turn.
+
+    Parameters
+    ----------
+    joint : ndarray of shape (4 M + 1, 4 M + 1)
+        Products, Fortran-ordered, lower triangle; columns 4 j, 4 j + 1 are the current features of
+        frequency j, 4 j + 2, 4 j + 3 the proposed ones, the ridge on the diagonal of both; the last
+        row belongs to the targets. What is always in the model has been eliminated.
+    log_uniform : ndarray of shape (M,)
+        Logarithms of uniform variables.
+    shape, rate : float
+        a_n = a_0 + n / 2 and b_0 of the noise variance.
+
+    Raises
+    ------
+    NumericalError
+        If the current features are collinear to working precision.
+    """
+
+    def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
+        decide_few(joints[0], log_uniform, shape, rate, found.is_accepted, found.log_ratio)
+
+    return _all_of((joint,), log_uniform, few)
+
+
+def decide_together(joints: tuple[Array, ...], log_uniform: Array) -> Decisions:
+    """Decide each proposal for several regressions at once: their log ratios add.
+
+    The regressions have the same frequencies and targets of their own, and noise of variance 1.
+
+    Parameters
+    ----------
+    joints : tuple of ndarray of shape (4 M + 1, 4 M + 1)
+        As in `decide`, one for each regression.
+    log_uniform : ndarray of shape (M,)
+
+    Raises
+    ------
+    NumericalError
+        If the current features are collinear to working precision.
+    """
+
+    def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
+        stack = np.array(joints, order="C")  # one layout: the loop calls itself
+        decide_few_together(stack, log_uniform, found.is_accepted, found.log_ratio)
+
+    return _all_of(joints, log_uniform, few)
+
+
+def _all_of(joints: tuple[Array, ...], log_uniform: Array, few: _Few) -> Decisions:
+    m = len(log_uniform)
+    decisions = Decisions(np.zeros(m, dtype=bool), np.empty(m))
+    _decide(joints, log_uniform, few, decisions)
+    if np.isnan(decisions.log_ratio).any():
+        raise NumericalError(
+            "the features are collinear to working precision: the ridge is too low"
+        )
+    return decisions
+
+
+def _decide(joints: tuple[Array, ...], log_uniform: Array, few: _Few, decisions: Decisions) -> None:
+    m = len(log_uniform)
+    is_accepted, log_ratio = decisions.is_accepted, decisions.log_ratio
+    if m <= _FEW:
+        few(joints, log_uniform, decisions)
+        return
+    h = m // 2
+    for half, other in ((slice(0, h), slice(h, m)), (slice(h, m), slice(0, h))):
+        schurs = tuple(_eliminate(joint, other, is_accepted[other], half) for joint in joints)
+        _decide(schurs, log_uniform[half], few, Decisions(is_accepted[half], log_ratio[half]))
+
+
+def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half: slice) -> Array:
+    """Return the Schur complement of one half, the other one standing as it does now."""
+    first = 4 * np.arange(other.start, other.stop) + 2 * is_accepted
+    gone = (first[:, np.newaxis] + np.arange(2)).ravel()
+    k, g = 4 * (half.stop - half.start), len(gone)
+    kept = np.empty((k + 1, k + 1), order="F")
+    among = np.empty((g, g), order="F")
+    across = np.empty((k + 1, g), order="F")
+    gather(joint, gone, 4 * half.start, kept, among, across)
+    factor = factorise(among)
+    solved = blas.dtrsm(1.0, factor, across, side=1, lower=1, trans_a=1, overwrite_b=1)
+    schur: Array = blas.dsyrk(-1.0, solved, beta=1.0, c=kept, lower=1, overwrite_c=1)
+    return schur
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.spectral.mixture.base import BaseMeasure, ScalePrior
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.full import FullBase
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.partition import ConcentrationPrior
-from mercer.spectral.model import GammaPrior, RegressionModel
+from mercer.errors import MercerWarning, UsageError
+from mercer.estimation.run import check_choice, check_count, check_positive
+from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.random import stream
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
+from mercer.spectral.mixture import ConcentrationPrior, Mixture
+from mercer.spectral.model import (
+    PENALTY,
+    RIDGE_LIMITS,
+    GammaPrior,
+    RegressionModel,
+    Scales,
+    find_scales,
+)
+from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
-from mercer.spectral.start import PENALTY, Scales, find_scales
 
-__all__ = ["SpectralSettings", "default_scale"]
+__all__ = [
+    "SpectralSettings",
+    "check_arguments",
+    "choose_standardizer",
+    "default_scale",
+    "settings_of",
+]
+
 
 Array = NDArray[np.float64]
 
@@ -103,3 +119,145 @@ class SpectralSettings:
             scale = (_NU0 - 2.0) * variances
             return DiagonalBase(scale, _KAPPA0, _NU0), ScalePrior(_SCALE_SHAPE, scale)
         return FullBase.from_std(found.scales, _KAPPA0), ScalePrior(_SCALE_SHAPE, np.ones(1))
+
+
+# The arguments that both estimators have: their ranges, and what is fitted by them.
+
+# Beyond these, nothing is left of the digits of a double.
+_RANGES = {
+    "concentration": (1e-6, 1e6),
+    "frequency_scale": (1e-6, 1e6),
+    "ridge_precision": RIDGE_LIMITS,
+}
+_MANY_ROWS = 5000
+# Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
+_FUNCTIONS = 128
+
+
+def check_arguments(model: Any) -> None:
+    """Raise `UsageError` for the first argument out of its range."""
+    if model.n_frequencies != "auto":
+        check_count("n_frequencies", model.n_frequencies, 1)
+    for name, (lowest, highest) in _RANGES.items():
+        value = getattr(model, name)
+        if value == "learn":
+            continue
+        if not lowest <= check_positive(name, value) <= highest:
+            raise UsageError(f"{name} must lie between {lowest:g} and {highest:g}; got {value!r}")
+    check_choice("proposals", model.proposals, ("pcn", "prior"))
+    check_choice("base_measure", model.base_measure, ("diagonal", "full"))
+    check_choice("linear_part", model.linear_part, (True, False))
+    check_choice("standardize", model.standardize, METHODS)
+    if model.kernel_rows is not None:
+        check_count("kernel_rows", model.kernel_rows, 2)
+    check_count("full_draws", model.full_draws, 1)
+
+
+def settings_of(model: Any, n_rows: int) -> SpectralSettings:
+    """Return what is fitted to so many rows by arguments that have been checked."""
+    n_frequencies = model.n_frequencies
+    if n_frequencies == "auto":
+        n_frequencies = 160 if n_rows < _MANY_ROWS else 384
+    n_total = int(model.n_draws) * int(model.n_chains)
+    return SpectralSettings(
+        n_frequencies=int(n_frequencies),
+        concentration=model.concentration,
+        proposals=model.proposals,
+        base_measure=model.base_measure,
+        frequency_scale=model.frequency_scale,
+        ridge_precision=model.ridge_precision,
+        linear_part=bool(model.linear_part),
+        n_deviations=-(-_FUNCTIONS // n_total),
+    )
+
+
+# How inputs and target are standardised: which columns are warped, the evidence decides.
+#
+# Where a column is skewed there are several ways to take it: as it is, clipped (if it holds
+# artefacts), by Yeo-Johnson's warp, or by the inverse hyperbolic sine of its robustly scaled
+# values, a line up to a knee and a logarithm beyond. Each is tried on all skewed columns at once,
+# with a few steps up the evidence on some rows (`mercer.spectral.model`), and the highest evidence
+# of the targets is taken.
+
+_ROWS = 2000
+_FEWEST_ROWS = 20  # below, no skewness is worth the name
+# Of the inverse hyperbolic sine, in interquartile ranges. Thresholds may lie close together where
+# most values are: the sharper ones are for that. Few rows do not show it: the evidence, of classes
+# as if they were numbers, then prefers them where they predict worse.
+_KNEE, _SHARPER_KNEES = 1.0, (0.3, 0.1)
+_ROWS_OF_SHARPER_KNEES = 3000
+
+
+class _Climber(Protocol):
+    """What takes a few steps up the evidence of some rows."""
+
+    def climb(self, rng: np.random.Generator, X: Array, y: Array) -> Scales: ...
+
+
+def choose_standardizer(
+    X: Array,
+    y: Array,
+    method: object,
+    names: tuple[str, ...],
+    settings: _Climber,
+    entropy: int,
+    most_rows: int = _ROWS,
+) -> tuple[Standardizer, tuple[str, ...]]:
+    """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
+
+    The evidence is that of ``most_rows`` rows at most.
+
+    Returns
+    -------
+    Standardizer
+    notes : tuple of str
+        What was decided, where something was.
+    """
+    first = fit_standardizer(X, method, names)
+    if method != "auto":
+        return first, ()
+    which = first.is_skewed(X) | first.is_clipped
+    if not which.any() or len(X) < _FEWEST_ROWS:
+        return first, ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)  # of constant columns, a second time
+        plain = fit_standardizer(X, "std", names)
+    candidates = _candidates(X, first, plain, which)
+    chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
+    evidence = {
+        how: settings.climb(
+            stream(entropy, "scales", 1), each.transform(X[chosen]), y[chosen]
+        ).log_evidence
+        for how, each in candidates.items()
+    }
+    best = max(evidence, key=lambda how: evidence[how])
+    listed = ", ".join(repr(names[j]) for j in np.flatnonzero(which)[:5])
+    more = int(which.sum()) - 5
+    listed += f" and {more} more" if more > 0 else ""
+    return candidates[best], (f"skewed columns, {best} by evidence: {listed}",)
+
+
+def _candidates(
+    X: Array, first: Standardizer, plain: Standardizer, which: NDArray[np.bool_]
+) -> dict[str, Standardizer]:
+    """Standardisations of training rows X (n, d) to choose among, by what they do.
+
+    Parameters
+    ----------
+    first, plain : Standardizer
+        The one that may clip columns, and the one that does not.
+    which : ndarray of shape (d,)
+        The columns to warp.
+    """
+    found = {
+        "taken as they are": plain,
+        "warped (Yeo-Johnson)": plain.warped(X, "yeo-johnson", which),
+    }
+    sharper = _SHARPER_KNEES if len(X) >= _ROWS_OF_SHARPER_KNEES else ()
+    for knee in (_KNEE, *sharper):
+        where = "" if knee == _KNEE else f", knee at {knee:g} interquartile ranges"
+        how = f"warped (inverse hyperbolic sine{where})"
+        found[how] = plain.warped(X, "arcsinh", which, knee)
+    if first.is_clipped.any():
+        found["scaled by their quartiles and clipped"] = first
+    return found

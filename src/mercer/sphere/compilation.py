@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.numerics.compilation import compile_first
-from mercer.sphere.adaptation import first_moves
-from mercer.sphere.model import SphereModel
-from mercer.sphere.several.model import SeveralModel
-from mercer.sphere.several.moves import first_moves as first_several_moves
-from mercer.sphere.several.sampler import SeveralSampler
-from mercer.sphere.several.start import make_several_start
+from mercer.sphere.sampler import SphereModel, first_moves
+from mercer.sphere.several import SeveralModel, SeveralSampler, make_several_start
+from mercer.sphere.several import first_moves as first_several_moves
 
 __all__ = ["compile_circle", "compile_loops", "compile_now", "compile_several"]
 

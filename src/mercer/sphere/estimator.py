@@ -3,41 +3,360 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimation.base import encode_classes
+from mercer.errors import UsageError
+from mercer.estimation.base import KernelEstimator, encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.options import check_choice
-from mercer.estimation.run import CommonArguments, fitting, run_options
+from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
-from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
+from mercer.likelihoods.label_noise import (
+    Confusion,
+    LabelNoise,
+    class_rates,
+    confusion_of_rates,
+    fixed_rate,
+    learned_class_rates,
+    learned_confusion,
+    learned_rate,
+    row_rates,
+)
 from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sphere.answers import CloudClassifier
-from mercer.sphere.candidates import SpaceArguments, make_candidates
-from mercer.sphere.chains import LARGEST_WHOLE, check_sampler
-from mercer.sphere.cloud import Cloud
 from mercer.sphere.evidence import EvidenceCurve
-from mercer.sphere.fitting import FittedSphere, Problem, fit_sphere
-from mercer.sphere.moves import MOVES
-from mercer.sphere.noise import NoiseArgument, check_noise
-from mercer.sphere.results import (
+from mercer.sphere.fitting import (
+    LARGEST_WHOLE,
+    FittedSphere,
+    Problem,
+    check_sampler,
     comparison_table,
     evidence_curve,
+    fit_sphere,
     mean_rates,
     say_comparison,
 )
+from mercer.sphere.prediction import (
+    Cloud,
+    choose_batch,
+    finite_log_score,
+    recorded_probability,
+    short_list,
+    votes,
+)
+from mercer.sphere.sampler import MOVES
 from mercer.sphere.saved import parts_of, restore
+from mercer.sphere.selection import SpaceArguments, make_candidates
 
-__all__ = ["KernelGibbsClassifier"]
+__all__ = [
+    "LEARN",
+    "LEARN_PER_CLASS",
+    "CloudClassifier",
+    "KernelGibbsClassifier",
+    "NoiseArgument",
+    "check_noise",
+]
+
+
+# From the argument ``noise_rate`` to what errors cost.
+
+LEARN, LEARN_PER_CLASS = "learn", "learn per class"
+
+# Candidates are compared at this rate where labels are certain: a run may see no classifier
+# without any error.
+_ALMOST_CERTAIN = 1e-4
+
+
+@dataclass(frozen=True)
+class NoiseArgument:
+    """The argument with its prior, checked; what it means follows once the labels are known."""
+
+    rate: Any
+    prior: tuple[float, float]
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether rates are learned."""
+        return isinstance(self.rate, str)
+
+    def costs(self, labels: NDArray[np.int64], classes: NDArray[Any]) -> LabelNoise | Confusion:
+        """Costs of errors for labels 0..C-1.
+
+        Raises
+        ------
+        UsageError
+            If rates do not fit the classes or rows, or are out of their range.
+        """
+        n, n_classes = len(labels), len(classes)
+        limit = (n_classes - 1) / n_classes
+        if isinstance(self.rate, str):
+            if self.rate == LEARN:
+                return learned_rate(self.prior, n, n_classes)
+            return self._by_class(labels, n_classes)
+        if isinstance(self.rate, Mapping):
+            rates = _rates_by_class(self.rate, classes, limit)
+            if n_classes == 2:
+                return class_rates(rates, labels)
+            return Confusion(labels, confusion_of_rates(rates))
+        rates = np.asarray(self.rate, dtype=np.float64)
+        if rates.ndim == 2 and rates.shape[0] == rates.shape[1]:
+            _check_matrix(rates, n_classes)
+            if n_classes == 2:
+                return class_rates(1.0 - rates.diagonal(), labels)
+            return Confusion(labels, rates)
+        _check_range(rates, limit)
+        if rates.ndim == 0:
+            return fixed_rate(float(rates), n, n_classes)
+        if rates.shape != (n,):
+            raise UsageError(
+                f"noise_rate as an array needs one rate for each of the {n} rows; "
+                f"got shape {rates.shape}"
+            )
+        return row_rates(rates, n_classes)
+
+    def _by_class(self, labels: NDArray[np.int64], n_classes: int) -> LabelNoise | Confusion:
+        """Costs with rates of each class, learned."""
+        if n_classes == 2:
+            return learned_class_rates(self.prior, labels)
+        return learned_confusion(self.prior, labels, n_classes)
+
+    def for_comparison(self) -> Callable[[int], LabelNoise]:
+        """Costs that models of two classes are compared under: one rate, known or learned."""
+        if not isinstance(self.rate, str | Mapping) and np.ndim(self.rate) == 0:
+            rate = max(float(self.rate), _ALMOST_CERTAIN)
+            return lambda n: fixed_rate(min(rate, 0.5), n)
+        return lambda n: learned_rate(self.prior, n)
+
+
+def check_noise(rate: Any, prior: Any) -> NoiseArgument:
+    """Check what can be checked before the labels are known.
+
+    Raises
+    ------
+    UsageError
+        Naming the argument and its range.
+    """
+    try:
+        a, b = (float(value) for value in prior)
+    except (TypeError, ValueError):
+        a = b = -1.0
+    if not (0.0 < a < np.inf and 0.0 < b < np.inf):
+        raise UsageError(f"noise_prior must be two numbers above 0, (a, b); got {prior!r}")
+    if isinstance(rate, str):
+        if rate not in (LEARN, LEARN_PER_CLASS):
+            raise UsageError(
+                f"noise_rate must be a number in [0, 0.5], {LEARN!r}, {LEARN_PER_CLASS!r}, a "
+                f"dict of class and rate, one rate a row, or a matrix of classes; got {rate!r}"
+            )
+        return NoiseArgument(rate, (a, b))
+    if not isinstance(rate, Mapping):
+        try:
+            values = np.asarray(rate, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UsageError(f"noise_rate must be a number in [0, 0.5]; got {rate!r}") from None
+        _check_range(values, 1.0)
+    return NoiseArgument(rate, (a, b))
+
+
+def _check_range(rates: NDArray[np.float64], limit: float) -> None:
+    is_right = (rates >= 0.0) & (rates <= limit)  # False for NaN
+    if not is_right.all():
+        wrong = rates[~is_right].ravel()[0] if rates.ndim else float(rates)
+        shown = 0.5 if limit in (0.5, 1.0) else round(limit, 4)
+        raise UsageError(f"noise_rate must be in [0, {shown}]; got {wrong}")
+
+
+def _check_matrix(matrix: NDArray[np.float64], n_classes: int) -> None:
+    """P(recorded y | class c): rows that sum to one, the diagonal largest."""
+    if matrix.shape != (n_classes, n_classes):
+        raise UsageError(
+            f"noise_rate as a matrix needs a row and a column for each of the {n_classes} classes; "
+            f"got shape {matrix.shape}"
+        )
+    is_law = (matrix >= 0.0).all() and np.allclose(matrix.sum(axis=1), 1.0, rtol=0.0, atol=1e-9)
+    if not is_law or (matrix.diagonal() < matrix.max(axis=1)).any():
+        raise UsageError(
+            "noise_rate as a matrix has P(recorded as the column's class | class of the row): rows "
+            "that sum to 1, the diagonal the largest entry of each"
+        )
+
+
+def _rates_by_class(
+    rate: Mapping[Any, float], classes: NDArray[Any], limit: float
+) -> NDArray[np.float64]:
+    known = {label: float(value) for label, value in rate.items()}
+    missing = [label for label in classes.tolist() if label not in known]
+    extra = [label for label in known if label not in classes.tolist()]
+    if missing or extra:
+        raise UsageError(
+            f"noise_rate names the classes {list(known)}, the target has {classes.tolist()}"
+        )
+    rates = np.array([known[label] for label in classes.tolist()])
+    _check_range(rates, limit)
+    return rates
+
+
+# What a fitted cloud of classifiers answers: the prediction methods of the estimator.
 
 Array = NDArray[np.float64]
+
+
+class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+    """Base of `KernelGibbsClassifier`: all that needs the drawn classifiers only."""
+
+    _cloud: Cloud
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of each row of X, shape (m,), in the type of the labels.
+
+        With decision="vote" that of most classifiers, eq. (4), ties by `predict_proba`; with
+        "bayes_point" that of their mean, eq. (5).
+        """
+        check_is_fitted(self)
+        Z = self._checked(X)
+        if self.decision == "bayes_point":
+            values = self._cloud.bayes_point_values(Z)
+            chosen = (values > 0.0).astype(int) if values.ndim == 1 else values.argmax(axis=0)
+        else:
+            chosen = np.argmax(self._votes(Z) + 0.5 * self._recorded(Z), axis=1)
+        labels: NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of the label as it would be recorded, noise included.
+
+        Returns
+        -------
+        ndarray of shape (m, C)
+            In the order of ``classes_``; never exactly 0 or 1.
+        """
+        check_is_fitted(self)
+        return self._recorded(self._checked(X))
+
+    def clean_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of the true class, shape (m, C): those of the draws, averaged."""
+        check_is_fitted(self)
+        return self._clean(self._checked(X))
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """What `predict` is ordered by.
+
+        Returns
+        -------
+        ndarray of shape (m,) for two classes, (m, C) for more
+            decision="vote": log odds (log probabilities) of `predict_proba`; "bayes_point": the
+            value of the mean of the unit classifiers.
+        """
+        check_is_fitted(self)
+        Z = self._checked(X)
+        if self.decision == "bayes_point":
+            return np.asarray(self._cloud.bayes_point_values(Z).T)
+        p = self._recorded(Z)
+        if len(self.classes_) == 2:
+            return np.asarray(np.log(p[:, 1]) - np.log(p[:, 0]))
+        return np.asarray(np.log(p))
+
+    def margin_draws(self, X: ArrayLike) -> Array:
+        """Latent values f of new rows for each drawn classifier: the committee.
+
+        Returns
+        -------
+        ndarray of shape (n_draws in all, m), or (n_draws in all, C, m) for several classes
+            Positive where the classifier chooses ``classes_[1]``. The part of f outside the span
+            of the training rows, which no draw knows, is left out.
+        """
+        check_is_fitted(self)
+        return self._cloud.latent(self._checked(X))[0]
+
+    def vote_margin(self, X: ArrayLike) -> Array:
+        """Share of votes of the winning class less that of the second, shape (m,), in [0, 1].
+
+        Rows with a small margin are the ones to leave undecided, section 4.
+        """
+        check_is_fitted(self)
+        counts = np.sort(self._votes(self._checked(X)), axis=1)
+        return np.asarray((counts[:, -1] - counts[:, -2]) / self.posterior_.n_total)
+
+    def information(self, X: ArrayLike) -> Array:
+        """Bits that the recorded label of each row would say of the classifier, shape (m,)."""
+        check_is_fitted(self)
+        return self._information(self._checked(X))
+
+    def query(self, X_pool: ArrayLike, n_queries: int = 1) -> NDArray[np.int64]:
+        """Choose the rows to label next.
+
+        Parameters
+        ----------
+        X_pool : array or frame of shape (m, d)
+            Rows without labels.
+        n_queries : int, default=1
+            Up to m.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int64
+            Positions in ``X_pool``, the most wanted first; no near duplicates of one another.
+        """
+        check_is_fitted(self)
+        Z = self._checked(X_pool)
+        check_count("n_queries", n_queries, 1)
+        if n_queries > len(Z):
+            raise UsageError(f"n_queries must be at most the {len(Z)} rows; got {n_queries}")
+        information = self._information(Z)
+        listed = short_list(information, n_queries, Z)
+        means, _ = self._cloud.latent(Z[listed])
+        latent = means if means.ndim == 2 else means.reshape(-1, means.shape[-1])
+        outside = self._cloud.models[0].space.outside(Z[listed])
+        return listed[choose_batch(information[listed], latent, outside, n_queries)]
+
+    def sample_proba(self, X: ArrayLike, n_samples: int = 100) -> Array:
+        """P(true class) under some of the drawn classifiers, evenly spaced: a committee.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, m, C)
+        """
+        check_is_fitted(self)
+        check_count("n_samples", n_samples, 1)
+        v = self._cloud.class_probability(self._checked(X))
+        picked = np.linspace(0, len(v) - 1, n_samples).round().astype(int)
+        return np.asarray(np.moveaxis(v[picked], 1, 2))
+
+    def _checked(self, X: ArrayLike) -> Array:
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+            return np.asarray(checked)
+        return self._standardized(X)
+
+    def _votes(self, Z: Array) -> NDArray[np.int64]:
+        cloud = self._cloud
+        return np.concatenate([votes(cloud.latent(Z[rows])[0]) for rows in cloud.blocks(len(Z))])
+
+    def _information(self, Z: Array) -> Array:
+        cloud = self._cloud
+        return np.concatenate([cloud.information(Z[rows]) for rows in cloud.blocks(len(Z))])
+
+    def _clean(self, Z: Array) -> Array:
+        cloud = self._cloud
+        blocks = [cloud.class_probability(Z[rows]).mean(axis=0) for rows in cloud.blocks(len(Z))]
+        return np.concatenate(blocks, axis=1).T
+
+    def _recorded(self, Z: Array) -> Array:
+        cloud, blocks = self._cloud, []
+        for rows in cloud.blocks(len(Z)):
+            v = cloud.class_probability(Z[rows])
+            p = recorded_probability(v, cloud.rates).mean(axis=0)
+            blocks.append(finite_log_score(p, v, has_noise=cloud.has_noise))
+        return np.concatenate(blocks, axis=1).T
+
 
 _BLOCK_ROWS = 16384
 

@@ -6,7 +6,7 @@ only, so the evidence of any rate, known or integrated out, follows from the pri
     p(labels | noise) = exp(log_no_errors) sum_e P(e) exp(-cost(e)).
 
 **Method.** P(e) from the errors of a ladder of chains, rung k with costs U_k(e): see
-`mercer.sphere.mbar`. Where rates differ between rows or classes, the cost takes the place of e.
+`mercer.sphere.evidence`. Where rates differ between rows or classes, the cost takes the place of e.
 
 **What cannot be known.** A number of errors that was never seen has P(e) = 0 here. So at q = 0,
 where one error is one too many, there is an estimate only if some draw had none: let the last rung
@@ -27,20 +27,219 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
-from mercer.sphere.mbar import LadderCounts, PriorWeights, weigh_draws
+from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise, fixed_rate
 
 __all__ = [
     "ErrorLaw",
     "EvidenceCurve",
+    "LadderCounts",
+    "PriorWeights",
     "error_costs",
     "error_law",
     "log_evidence_of",
     "place_rungs",
+    "weigh_draws",
 ]
+
+
+# Prior weights of the draws of a ladder of rungs, and how sure they are.
+#
+# **Target.** Rung k is a chain on the prior times exp(-U_k(x)), U_0 = 0; x is what the costs
+# depend
+# on (the number of errors, or a cost). With N_k draws a rung and H(x) draws of value x among them
+# all, the most likely prior law of x is [1]_ (multistate Bennett acceptance ratio, MBAR)
+#
+#     P(x) = H(x) / D(x),   D(x) = sum_k N_k exp(f_k - U_k(x)),   f_k = -log sum_x P(x)
+#     exp(-U_k(x)).
+#
+# **Solution.** The f_k, f_0 = 0, minimise the convex F(f) = sum_x H(x) log D(x) - sum_k N_k f_k:
+# Newton's method, and the fixed-point step f_k above wherever that does not lower the gradient.
+#
+# **Standard errors.** The sweeps are cut into blocks that hold every rung, since swaps tie the
+# rungs
+# of a sweep together. The influence of a block is its part in the first-order error of log P. The
+# long-run variance of the series of blocks is the larger of two estimates: that of an
+# autoregression
+# of order one, which is right for one time scale, and the sum of autocovariances up to where their
+# pairs turn negative [2]_, which sees a second one.
+#
+# References
+# ----------
+# .. [1] Shirts & Chodera (2008), Statistically optimal analysis of samples from multiple
+# equilibrium
+#    states, J. Chem. Phys. 129.
+# .. [2] Geyer (1992), Practical Markov chain Monte Carlo, Statistical Science 7.
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_MAX_BLOCKS = 40
+_MIN_SWEEPS = 8
+_TOLERANCE = 1e-9  # of sum_x P(x) exp(f_k - U_k(x)) = 1
+_MAX_STEPS = 500
+# Two sides of a ladder that share less than this many draws tell nothing of each other.
+_MIN_SHARED_DRAWS = 0.5
+
+
+@dataclass(frozen=True)
+class LadderCounts:
+    """Draws counted by the M values they have.
+
+    Attributes
+    ----------
+    by_block : ndarray of shape (B, M)
+        By block of sweeps, at most 40.
+    by_rung : ndarray of shape (K, M)
+    rung_by_block : ndarray of shape (B, K)
+        Draws of each rung in each block, whatever their value.
+    """
+
+    by_block: Array
+    by_rung: Array
+    rung_by_block: Array
+
+    @classmethod
+    def of(cls, sizes: list[int], index: IntArray, n_values: int) -> LadderCounts:
+        """From the numbers of draws of the rungs and the values of all draws, rung after rung."""
+        if min(sizes) < _MIN_SWEEPS:
+            raise ValueError(f"every rung needs {_MIN_SWEEPS} draws or more")
+        n_blocks, n_rungs = min(_MAX_BLOCKS, min(sizes)), len(sizes)
+        block = np.concatenate([np.arange(size) * n_blocks // size for size in sizes])
+        rung = np.repeat(np.arange(n_rungs), sizes)
+        return cls(
+            _table(block, index, (n_blocks, n_values)),
+            _table(rung, index, (n_rungs, n_values)),
+            _table(block, rung, (n_blocks, n_rungs)),
+        )
+
+
+@dataclass(frozen=True)
+class PriorWeights:
+    """Estimated prior law of the values.
+
+    Attributes
+    ----------
+    log_weight : ndarray of shape (M,)
+        log P(x); the exponentials sum to 1.
+    influence : ndarray of shape (B, M)
+        Part of each block in the error of log P(x), to first order.
+    is_connected : bool
+        Whether neighbouring rungs have draws in common.
+    """
+
+    log_weight: Array
+    influence: Array
+    is_connected: bool
+
+    def log_mean(self, cost: Array) -> tuple[float, float]:
+        """Log of the prior mean of exp(-cost), cost of shape (M,), and its standard error.
+
+        Both are nan if no value is possible; the error is inf if the rungs are not connected.
+        """
+        log_joint = np.where(cost < IMPOSSIBLE, self.log_weight - cost, -np.inf)
+        value = float(_log_sum(log_joint))
+        if not np.isfinite(value):
+            return np.nan, np.nan
+        # At cost zero there is nothing to estimate, whatever the ladder.
+        if not self.is_connected and cost.any():
+            return value, np.inf
+        by_block = self.influence @ np.exp(log_joint - value)
+        return value, float(np.sqrt(_variance_of_sum(by_block)))
+
+
+def weigh_draws(counts: LadderCounts, U: Array) -> PriorWeights:
+    """Estimate the prior law from the costs of the M values under the K rungs, shape (M, K)."""
+    H, N = counts.by_block.sum(axis=0), counts.rung_by_block.sum(axis=0)
+    log_D, W = _solve(U, H, N, _first_guess(U, counts.by_rung, N))
+    shared = W.T @ (H[:, None] * W)
+    # The draws that the rungs up to k share with those above: the fewest over k.
+    crossing = [shared[: k + 1, k + 1 :].sum() for k in range(len(N) - 1)]
+    is_connected = bool(min(crossing, default=np.inf) >= _MIN_SHARED_DRAWS)
+    # Newton's step in f for each block alone, f_0 = 0.
+    gradient = counts.by_block @ W - counts.rung_by_block
+    change = np.zeros_like(gradient)
+    change[:, 1:] = -_solve_linear((np.diag(N) - shared)[1:, 1:], gradient[:, 1:].T).T
+    influence = counts.by_block / H - change @ W.T
+    log_weight = np.log(H) - log_D
+    log_weight -= _log_sum(log_weight)
+    influence -= (influence @ np.exp(log_weight))[:, None]  # weights sum to 1 in any case
+    return PriorWeights(log_weight, influence, is_connected)
+
+
+def _table(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Array:
+    flat = np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1])
+    return flat.reshape(shape).astype(np.float64)
+
+
+def _first_guess(U: Array, by_rung: Array, N: Array) -> Array:
+    """Each rung from the draws of the one before: f_k+1 = f_k - log mean exp(U_k - U_k+1)."""
+    with np.errstate(divide="ignore"):
+        log_share = np.log(by_rung / N[:, None])[:-1]
+    return np.append(0.0, -np.cumsum(_log_sum(log_share - np.diff(U, axis=1).T, axis=1)))
+
+
+def _solve(U: Array, H: Array, N: Array, f: Array) -> tuple[Array, Array]:
+    """Minimise F(f): log D of shape (M,) and the shares W = N exp(f - U)/D (M, K) there."""
+    log_D, W = _mixture(U, N, f)
+    for _ in range(_MAX_STEPS):
+        seen = H @ W
+        if np.abs(seen / N - 1.0).max() < _TOLERANCE:
+            break
+        hessian = np.diag(seen) - W.T @ (H[:, None] * W)
+        newton = f.copy()
+        newton[1:] -= _solve_linear(hessian[1:, 1:], (seen - N)[1:, None])[:, 0]
+        new_log_D, new_W = _mixture(U, N, newton)
+        if _misfit(H @ new_W, N) < _misfit(seen, N):
+            f, log_D, W = newton, new_log_D, new_W
+        else:
+            f = f - np.log(np.maximum(seen, 1e-300) / N)
+            f = f - f[0]
+            log_D, W = _mixture(U, N, f)
+    return log_D, W
+
+
+def _mixture(U: Array, N: Array, f: Array) -> tuple[Array, Array]:
+    """Log D of shape (M,) and the share of each rung in it (M, K)."""
+    log_terms = np.log(N) + f - U
+    log_D = _log_sum(log_terms, axis=1)
+    return log_D, np.exp(log_terms - log_D[:, None])
+
+
+def _misfit(seen: Array, N: Array) -> float:
+    return float((np.square(seen - N) / N).sum())
+
+
+def _solve_linear(hessian: Array, right: Array) -> Array:
+    """Solve with the Hessian of F, singular where rungs have nothing in common: least norm."""
+    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+    scaled = hessian / np.outer(scale, scale)
+    solved = np.linalg.lstsq(scaled, right / scale[:, None], rcond=1e-13)[0]
+    return np.asarray(solved / scale[:, None])
+
+
+def _log_sum(x: Array, axis: int = 0) -> Array:
+    """Log of the sum of exponentials; -inf where there is nothing."""
+    top = np.maximum(x.max(axis=axis, keepdims=True), -1e300)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(x - top).sum(axis=axis, keepdims=True)) + top
+    return np.asarray(total.squeeze(axis))
+
+
+def _variance_of_sum(x: Array) -> float:
+    """Variance of the sum of a stationary series whose entries sum to 0."""
+    n = len(x)
+    covariance = np.array([x[t:] @ x[: n - t] for t in range(n)]) / (n - 1.0)
+    if covariance[0] <= 0.0:
+        return 0.0
+    # Autocovariances about the series' own mean are too small: (1 + 3 r)/n, and 1/n a lag.
+    r = covariance[1] / covariance[0]
+    r = float(np.clip(r + (1.0 + 3.0 * r) / n, 0.0, 0.9))
+    autoregression = covariance[0] * (1.0 + r) / (1.0 - r)
+    pairs = covariance[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
+    n_positive = int(np.argmin(np.append(pairs, -1.0) > 0.0))
+    monotone = 2.0 * np.minimum.accumulate(pairs[:n_positive]).sum() - covariance[0]
+    return float(n * max(autoregression, monotone / max(1.0 - (4 * n_positive - 1) / n, 0.25)))
+
 
 _RUNGS = (6, 40)  # fewest and most that are placed
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,15 +13,27 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mercer.data.row_names import RowNames
+from mercer.errors import UsageError
 from mercer.likelihoods.label_noise import Confusion, LabelNoise
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
+from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
 from mercer.sampling.progress import tell
-from mercer.sphere.chains import LARGEST_WHOLE, make_chains
+from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.compilation import compile_loops
-from mercer.sphere.label_proba import label_proba
+from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.sampler import (
+    SphereAdaptation,
+    SphereModel,
+    SphereSampler,
+    default_moves,
+    first_moves,
+    make_start,
+    signed_rows,
+)
+from mercer.sphere.screened import ScreenedAdaptation, ScreenedSampler, first_screening
 from mercer.sphere.selection import (
     WORTH_A_RATE,
     Candidate,
@@ -31,10 +44,308 @@ from mercer.sphere.selection import (
     shares,
     under_rates_by_class,
 )
+from mercer.sphere.several import (
+    SeveralAdaptation,
+    SeveralModel,
+    SeveralSampler,
+    cycles_a_step,
+    make_several_start,
+)
+from mercer.sphere.several import default_moves as default_several_moves
+from mercer.sphere.several import first_moves as first_several_moves
+from mercer.sphere.space import Design, Space
+from mercer.sphere.tempering import TemperedSampler
 
-__all__ = ["FittedSphere", "Problem", "fit_sphere"]
+__all__ = [
+    "COMPARED",
+    "CURVE_RATES",
+    "LARGEST_WHOLE",
+    "Chains",
+    "FittedSphere",
+    "LinearStart",
+    "Problem",
+    "check_sampler",
+    "comparison_table",
+    "evidence_curve",
+    "fit_sphere",
+    "label_proba",
+    "make_chains",
+    "mean_rates",
+    "say_comparison",
+]
+
+
+# The sampler of a model, by the number of classes and rows, and what a draw of it keeps.
 
 Array = NDArray[np.float64]
+
+# More rows of finite features than this are screened; there is no table of all of them.
+LARGEST_WHOLE = 5000
+# Trajectories of a step of the screened sampler.
+_SCREENED_TRAJECTORIES = 16
+# Rows that the linear start of a screened chain is fitted to.
+_START_ROWS = 200_000
+# Powers of the likelihood where rungs are asked for.
+_POWERS = tuple(np.linspace(0.0, 1.0, 8).tolist())
+
+
+@dataclass(frozen=True)
+class Chains:
+    """A sampler with its warm-up."""
+
+    sampler: Sampler[Any, Any]
+    adaptation: Adaptation | None
+
+
+def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
+    """Check what can be known before anything is computed.
+
+    Raises
+    ------
+    UsageError
+        If the sampler or the noise does not go with so many classes or rows.
+    """
+    if isinstance(noise, Confusion) and sampler == "hmc":
+        raise UsageError(
+            "sampler='hmc' with more than two classes needs one noise rate, or one a row; use "
+            "'auto' or 'lines'"
+        )
+    if noise.n_classes > 2 and sampler not in ("auto", "hmc", "lines"):
+        raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
+    if isinstance(noise, Confusion) or noise.n_classes > 2 or len(noise.group) <= LARGEST_WHOLE:
+        return
+    if sampler not in ("auto", "hmc"):
+        raise UsageError(
+            f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto' or 'hmc'"
+        )
+    if not noise.is_common or noise.must_be_right.any():
+        raise UsageError(
+            f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
+        )
+
+
+def make_chains(
+    space: Space,
+    labels: NDArray[np.int64],
+    noise: LabelNoise | Confusion,
+    sampler: str,
+    rows: NDArray[np.int64],
+    n_warmup: int,
+) -> Chains:
+    """Make the sampler of one model.
+
+    Parameters
+    ----------
+    space : Space
+    labels : ndarray of shape (n,), int64
+        0..C-1.
+    noise : LabelNoise or Confusion
+    sampler : str
+        "auto", "tempered", or one move.
+    rows : ndarray of shape (k,), int64
+        Those whose margins are monitored.
+    n_warmup : int
+    """
+    if isinstance(noise, Confusion) or noise.n_classes > 2:
+        return _several(space, labels, noise, sampler, rows, n_warmup)
+    if len(labels) > LARGEST_WHOLE:
+        return _screened(space, labels, noise, rows, n_warmup)
+    design = space.design()
+    model = SphereModel(signed_rows(design.L, labels), noise)
+    recorder = _Recorder(space, design, _lengths(design.L), rows)
+    start = make_start(model)
+    if sampler == "tempered":
+        moves = first_moves(default_moves(model.rank), model)
+        tempered = TemperedSampler(model, _POWERS, (moves,) * len(_POWERS), start, recorder)
+        return Chains(tempered, None)
+    names: tuple[str, ...] = (sampler,)
+    if sampler == "auto":
+        names = default_moves(model.rank, _n_trajectories(model.n_rows))
+    chain = SphereSampler(model, first_moves(names, model), start, recorder)
+    return Chains(chain, SphereAdaptation(n_warmup))
+
+
+@dataclass(frozen=True)
+class _Recorder:
+    """Name the parts of a classifier of two classes that a draw keeps."""
+
+    space: Space
+    design: Design
+    lengths: Array  # of the rows of the feature space
+    rows: NDArray[np.int64]  # the monitored ones
+
+    def __call__(self, f: Array, g: Array) -> Mapping[str, NDArray[Any]]:
+        """Return coefficients, their length, errors, and margins as cosines."""
+        length = np.linalg.norm(g)
+        return {
+            "coefficients": self.space.coefficients(self.design, g),
+            "length": np.asarray(length),
+            "is_wrong": f <= 0.0,
+            "margin": f[self.rows] / (length * self.lengths[self.rows]),
+        }
+
+
+def _n_trajectories(n: int) -> int:
+    """Trajectories of one draw: so many that a draw takes some milliseconds at most."""
+    return int(np.clip(12_000 // n, 2, 16))
+
+
+def _lengths(L: NDArray[np.floating[Any]]) -> Array:
+    lengths = np.sqrt(np.einsum("ij,ij->i", L, L)).astype(np.float64)
+    return np.where(lengths > 0.0, lengths, 1.0)
+
+
+def _several(
+    space: Space,
+    labels: NDArray[np.int64],
+    noise: LabelNoise | Confusion,
+    sampler: str,
+    rows: NDArray[np.int64],
+    n_warmup: int,
+) -> Chains:
+    design = space.design()
+    model = SeveralModel(design.L, labels, noise)
+    names = {"auto": default_several_moves(model), "lines": ("lines", "ellipse"), "hmc": ("hmc",)}
+    moves = first_several_moves(model, names[sampler])
+    recorder = _SeveralRecorder(space, design, _lengths(design.L), rows, labels)
+    n_cycles = cycles_a_step(model, moves.names)
+    chain = SeveralSampler(model, moves, make_several_start(model), recorder, n_cycles)
+    return Chains(chain, SeveralAdaptation(n_warmup))
+
+
+@dataclass(frozen=True)
+class _SeveralRecorder:
+    """Name the parts of classifiers of several classes that a draw keeps."""
+
+    space: Space
+    design: Design
+    lengths: Array
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    def __call__(self, g: Array, f: Array) -> Mapping[str, NDArray[Any]]:
+        """Return the same; the margin is the lead of the recorded class over the best other."""
+        length = np.linalg.norm(g)
+        everyone = np.arange(len(self.labels))
+        own = f[self.labels, everyone]
+        others = f.copy()
+        others[self.labels, everyone] = -np.inf
+        lead = own - others.max(axis=0)
+        return {
+            "coefficients": self.space.coefficients(self.design, g),
+            "length": np.asarray(length),
+            "is_wrong": lead <= 0.0,
+            "chosen": np.where(lead > 0.0, self.labels, others.argmax(axis=0)).astype(np.int16),
+            "margin": lead[self.rows] / (length * self.lengths[self.rows]),
+        }
+
+
+def _screened(
+    space: Space,
+    labels: NDArray[np.int64],
+    noise: LabelNoise,
+    rows: NDArray[np.int64],
+    n_warmup: int,
+) -> Chains:
+    L = space.single_precision_rows()
+    np.multiply(L, np.where(labels == 1, np.float32(1.0), np.float32(-1.0))[:, np.newaxis], out=L)
+    start = LinearStart(L)
+    guess = start(np.random.default_rng(0))
+    chain = ScreenedSampler(
+        L, noise, first_screening(L, guess), _SCREENED_TRAJECTORIES, start,
+        _ScreenedRecorder(L[rows].astype(np.float64), _lengths(L[rows])),
+    )  # fmt: skip
+    return Chains(chain, ScreenedAdaptation(n_warmup))
+
+
+@dataclass(frozen=True)
+class LinearStart:
+    """Least squares on some of the rows, others for every chain."""
+
+    L: NDArray[np.floating[Any]]
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Draw the rows and fit; the length is that of a draw from the prior."""
+        n, r = self.L.shape
+        chosen = np.sort(rng.choice(n, min(n, max(_START_ROWS, 10 * r)), replace=False))
+        A = self.L[chosen]
+        product = (A.T @ A).astype(np.float64)
+        product.flat[:: r + 1] += 1e-6 * product.trace() / r
+        g = np.linalg.solve(product, A.sum(axis=0))
+        return np.asarray(g * (math.sqrt(r) / np.linalg.norm(g)))
+
+
+@dataclass(frozen=True)
+class _ScreenedRecorder:
+    """What a draw of many rows keeps: too many to say of each whether it is wrong."""
+
+    L: Array  # of the monitored rows
+    lengths: Array
+
+    def __call__(self, n_errors: int, g: Array) -> Mapping[str, NDArray[Any]]:
+        """Return coefficients, their length, the number of errors, and margins as cosines."""
+        length = np.linalg.norm(g)
+        return {
+            "coefficients": g,
+            "length": np.asarray(length),
+            "n_errors": np.asarray(float(n_errors)),
+            "margin": self.L @ g / (length * self.lengths),
+        }
+
+
+# P(class) of the training rows, their recorded labels taken into account.
+
+# Rows whose |mean f| is above so many standard deviations are on that side in every draw.
+_N_SD = 8.0
+_BLOCK_ROWS = 16384
+
+
+def label_proba(draws: Draws, space: Space, labels: NDArray[np.int64], n_classes: int) -> Array:
+    """Average over draws the class that each classifier gives to a training row.
+
+    Parameters
+    ----------
+    draws : Draws
+        With "is_wrong", for several classes "chosen" too; for many rows neither, but the
+        coefficients of finite features.
+    space : Space
+        Of those features.
+    labels : ndarray of shape (n,), int64
+        As recorded, 0..C-1.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n, C)
+    """
+    if "chosen" in draws.variables:
+        chosen = draws.flat("chosen")
+        return np.stack([(chosen == c).mean(axis=0) for c in range(n_classes)], axis=1)
+    if "is_wrong" in draws.variables:
+        p_wrong = draws.flat("is_wrong").mean(axis=0)
+        p = np.where(labels == 1, 1.0 - p_wrong, p_wrong)
+    else:
+        p = _second_class(space.single_precision_rows(), draws.flat("coefficients"))
+    return np.column_stack([1.0 - p, p])
+
+
+def _second_class(L: NDArray[np.float32], g: Array) -> Array:
+    """Share of draws with f > 0; rows far from the boundary are decided by their mean."""
+    mean, deviations = g.mean(axis=0), g - g.mean(axis=0)
+    widths = np.linalg.cholesky(
+        deviations.T @ deviations / len(g) + 1e-12 * np.eye(g.shape[1]) * np.mean(deviations**2)
+    ).astype(np.float32)
+    centre, p = mean.astype(np.float32), np.empty(len(L))
+    for begin in range(0, len(L), _BLOCK_ROWS):
+        block = L[begin : begin + _BLOCK_ROWS]
+        f = block @ centre
+        sd = np.sqrt(((block @ widths) ** 2).sum(axis=1))
+        own = (f > 0.0).astype(np.float64)
+        near = np.flatnonzero(np.abs(f) < _N_SD * sd)
+        own[near] = ((block[near].astype(np.float64) @ g.T) > 0.0).mean(axis=1)
+        p[begin : begin + len(block)] = own
+    return p
+
 
 _MONITORED_ROWS = 20
 # Where there are too many rows for a ladder on all of them, models are compared on so many.
@@ -258,3 +569,81 @@ def _filled(values: NDArray[Any], name: str, length: int) -> NDArray[Any]:
         return values
     widths = [(0, 0)] * (values.ndim - 1) + [(0, length - values.shape[-1])]
     return np.pad(values, widths)
+
+
+# What a fit compared and what came of it: a table, a sentence, the evidence of noise rates.
+
+# Models whose shares of wrong labels differ by more are worth a warning.
+_RATES_DIFFER = 0.03
+
+CURVE_RATES = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.5, 50)])
+
+COMPARED = (
+    "kernel", "lengthscale", "nugget", "log_evidence", "standard_error", "n_rows", "share",
+)  # fmt: skip
+
+
+def comparison_table(fitted: FittedSphere) -> Table:
+    """One row for each model that was compared, the best first; share is of the draws."""
+    model = fitted.draws.flat("model")
+    share = {id(m): float(np.mean(model == j)) for j, m in enumerate(fitted.models)}
+    rows = []
+    for one in fitted.compared:
+        c = one.candidate
+        rows.append(
+            (c.kernel, c.lengthscale, c.nugget, finite_or_none(one.log_evidence),
+             finite_or_none(one.standard_error), one.n_rows, share.get(id(c), 0.0))
+        )  # fmt: skip
+    return Table(COMPARED, tuple(rows))
+
+
+def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:
+    """Say in a sentence what was compared and what the draws come from."""
+    if len(fitted.compared) < 2:
+        return ()
+    model = fitted.draws.flat("model")
+    parts = []
+    for j, one in enumerate(fitted.models):
+        scale = "" if one.lengthscale is None else f" lengthscale {one.lengthscale:.3g}"
+        share = np.mean(model == j)
+        parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share:.0%})")
+    said = f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}"
+    return (said, *_say_where_rates_differ(fitted, model))
+
+
+def _say_where_rates_differ(fitted: FittedSphere, model: NDArray[Any]) -> tuple[str, ...]:
+    """Warn where the nugget, which takes overlap, decides how many labels are said to be wrong."""
+    if "is_wrong" not in fitted.draws.variables:
+        return ()
+    share = fitted.draws.flat("is_wrong").mean(axis=1)
+    by_nugget = {
+        nugget: float(share[np.isin(model, used)].mean())
+        for nugget in sorted({one.nugget for one in fitted.models})
+        if (used := [j for j, one in enumerate(fitted.models) if one.nugget == nugget])
+    }
+    high = max(by_nugget, key=lambda nugget: by_nugget[nugget])
+    low = min(by_nugget, key=lambda nugget: by_nugget[nugget])
+    if by_nugget[high] - by_nugget[low] < _RATES_DIFFER:
+        return ()
+    return (
+        "overlap and wrong labels are hard to tell apart here: "
+        f"{by_nugget[high]:.0%} of the labels are wrong with nugget {high:.3g}, "
+        f"{by_nugget[low]:.0%} with nugget {low:.3g}; a noise_rate or a nugget that is known helps",
+    )
+
+
+def evidence_curve(fitted: FittedSphere) -> EvidenceCurve | None:
+    """Evidence of noise rates for the best model; None where there is no law of errors."""
+    if not fitted.compared or fitted.compared[0].law is None:
+        return None
+    return fitted.compared[0].law.curve(CURVE_RATES)
+
+
+def mean_rates(rates: Array, classes: NDArray[Any]) -> float | dict[Any, float]:
+    """Posterior mean of the noise rate, by true class where the draws (k, C[, C]) of it are."""
+    means = rates.mean(axis=0)
+    if means.ndim == 2:
+        means = 1.0 - means.diagonal()
+    if len(means) == 1:
+        return float(means[0])
+    return dict(zip(classes.tolist(), means.tolist(), strict=True))

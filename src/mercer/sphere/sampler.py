@@ -8,7 +8,7 @@ the posterior of the paper's w, and |g| is independent of it.
 - ``hmc``: free flight g cos t + v sin t with v ~ N(0, I). At the wall of a row the normal velocity
   is reflected, or refracted where its energy pays the cost of the change.
 - ``lines``: Gibbs moves along fixed directions, restricted to a window around the point.
-- ``great_circle``: the paper's step, `mercer.sphere.circle.step`.
+- ``great_circle``: the paper's step, `mercer.sphere.great_circle`.
 
 **Symbols** (paper -> code): w -> g / |g|, <w, x_i> -> f_i / |g|, m -> n, v -> a row of ``block``,
 b and zeta are not needed.
@@ -22,19 +22,331 @@ of a great circle: O(n) and O(n log n), and O(n r) for its share of the product.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
-from mercer.sampling.sampler import Sampler
-from mercer.sphere.model import SphereModel
-from mercer.sphere.moves import Moves
+from mercer.errors import DataError, RowsError
+from mercer.likelihoods.label_noise import LabelNoise
+from mercer.sampling.adaptation import mass_windows
+from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sphere.great_circle import great_circle_move
+from mercer.sphere.loops import count_errors, line_moves, reflect_and_refract
 
-__all__ = ["SphereInfo", "SphereSampler", "SphereState"]
+__all__ = [
+    "MOVES",
+    "REMEDY",
+    "LearnedSpread",
+    "Moves",
+    "Passed",
+    "PriorStart",
+    "SeparatingStart",
+    "SphereAdaptation",
+    "SphereInfo",
+    "SphereModel",
+    "SphereSampler",
+    "SphereState",
+    "SphereTuning",
+    "default_moves",
+    "first_moves",
+    "make_start",
+    "separating_point",
+    "signed_rows",
+]
+
+
+# The posterior of a classifier in feature space, given labels that may be wrong.
 
 Array = NDArray[np.float64]
+
+# A row that must be right is given this much where rounding put it on its wall.
+_TOUCH = 1e-12
+
+
+def signed_rows(L: Array, labels: NDArray[np.int64]) -> Array:
+    """Multiply the rows of the feature space by labels 0 -> -1 and 1 -> +1."""
+    return np.asarray(np.where(labels[:, np.newaxis] == 1, L, -L))
+
+
+@dataclass(frozen=True)
+class SphereModel:
+    """Density N(g; 0, I) exp(-cost of the rows with L_i g <= 0): the Gaussian lift of eq. (2).
+
+    The direction g / |g| has the paper's posterior: its prior is uniform on the sphere, and the
+    likelihood does not depend on |g|.
+
+    Attributes
+    ----------
+    L : ndarray of shape (n, r)
+        Rows of the feature space, labels multiplied in.
+    noise : LabelNoise
+    """
+
+    L: Array
+    noise: LabelNoise
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n."""
+        return len(self.L)
+
+    @property
+    def rank(self) -> int:
+        """Dimension r of the feature space."""
+        return int(self.L.shape[1])
+
+    @cached_property
+    def table(self) -> Array:
+        """What an event of `reflect_and_refract` adds: row j is [L L_j; L_j], (n, n + r)."""
+        n, r = self.L.shape
+        table = np.empty((n, n + r))
+        np.matmul(self.L, self.L.T, out=table[:, :n])
+        table[:, n:] = self.L
+        return table
+
+    def point(self, g: Array) -> Array:
+        """[f; g] with f = L g; rows that must be right are, where rounding alone denied it."""
+        f = self.L @ g
+        f[self.noise.must_be_right & (f <= 0.0)] = _TOUCH
+        return np.concatenate([f, g])
+
+    def extended(self, Z: Array) -> Array:
+        """[L z; z] for each row z of Z, shape (k, n + r): one matrix product."""
+        return np.concatenate([Z @ self.L.T, Z], axis=1)
+
+    def log_likelihood(self, f: Array) -> Array:
+        """Log probability of the labels at latent values f of shape (..., n), in nats; eq. (3)."""
+        return self.noise.log_no_errors - self.noise.cost(f <= 0.0)
+
+
+# Where a chain starts: anywhere if every label may be wrong, else where no certain row is.
+
+# Cosines below this are rounding: equal inputs with different labels would pass for separated.
+_SMALLEST_COSINE = 1e-10
+
+REMEDY = "with noise_rate=0 every label must be right; use noise_rate > 0"
+
+
+@dataclass(frozen=True)
+class PriorStart:
+    """A draw from the prior."""
+
+    rank: int
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Draw g ~ N(0, I_r)."""
+        return rng.standard_normal(self.rank)
+
+
+@dataclass(frozen=True)
+class SeparatingStart:
+    """A direction that is right where it must be, with the length of a draw from the prior."""
+
+    direction: Array
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Draw the length."""
+        length = np.sqrt(rng.chisquare(len(self.direction)))
+        return np.asarray(self.direction * length)
+
+
+def make_start(model: SphereModel) -> PriorStart | SeparatingStart:
+    """Choose the start that the costs of the model ask for.
+
+    Raises
+    ------
+    DataError
+        If some rows must be right and no classifier is right on all of them (trap K3).
+    """
+    is_certain = model.noise.must_be_right
+    if not is_certain.any():
+        return PriorStart(model.rank)
+    return SeparatingStart(separating_point(model.L[is_certain], np.flatnonzero(is_certain)))
+
+
+def separating_point(L: Array, rows: NDArray[np.int64]) -> Array:
+    """Find u with |u| = 1 and L u > 0, by least squares or a linear program.
+
+    Parameters
+    ----------
+    L : ndarray of shape (m, r)
+        Rows, labels multiplied in.
+    rows : ndarray of shape (m,)
+        Their positions in the data, for the message.
+    """
+    lengths = np.linalg.norm(L, axis=1)
+    is_zero = lengths == 0.0
+    if is_zero.any():
+        row = int(rows[is_zero.argmax()])
+        raise RowsError([row], f" is zero in the feature space, so always wrong: {REMEDY}")
+    unit = L / lengths[:, np.newaxis]
+    g = np.linalg.lstsq(unit, np.ones(len(L)), rcond=None)[0]
+    if not _separates(g, unit):
+        result = linprog(
+            np.zeros(L.shape[1]), A_ub=-unit, b_ub=-np.ones(len(L)), bounds=(None, None)
+        )
+        if not result.success or not _separates(result.x, unit):
+            raise _inseparable(unit, rows)
+        g = result.x
+    return np.asarray(g / np.linalg.norm(g))
+
+
+def _separates(g: Array, unit: Array) -> bool:
+    return bool((unit @ g > _SMALLEST_COSINE * np.linalg.norm(g)).all())
+
+
+def _inseparable(unit: Array, rows: NDArray[np.int64]) -> DataError:
+    """Name two rows that are opposite, labels multiplied in, if there are any."""
+    order = np.argsort(np.abs(unit @ np.cos(np.arange(unit.shape[1]))))
+    for a, b in itertools.pairwise(order):
+        if np.allclose(unit[a], -unit[b], rtol=0.0, atol=1e-9):
+            first, second = sorted((int(rows[a]), int(rows[b])))
+            return RowsError(
+                [first, second],
+                f" contradict each other, as equal inputs with different labels do: {REMEDY}",
+            )
+    return DataError(f"no classifier separates the classes: {REMEDY}")
+
+
+# One pass of exact moves over a point of the Gaussian lift, at given costs of errors.
+
+MOVES = ("hmc", "lines", "great_circle")
+
+# Up to this rank line moves are worth their time.
+_LARGEST_RANK_OF_LINES = 20
+
+# Lengths of trajectories vary by this share.
+_JITTER = 0.2
+# Width of the window of a line move, in lengths of its direction: about the posterior's sd.
+_WINDOW = 3.0
+# A trajectory with more events than this for each row is given up.
+_MAX_EVENTS_A_ROW = 100
+
+
+def default_moves(rank: int, n_trajectories: int = 1) -> tuple[str, ...]:
+    """The cycle that "auto" takes: lines alone in one dimension, trajectories from there on."""
+    if rank == 1:
+        return ("lines",)
+    lines = ("lines",) if rank <= _LARGEST_RANK_OF_LINES else ()
+    return ("hmc",) * n_trajectories + lines
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a pass of moves did."""
+
+    is_whole: bool = True
+    n_events: int = 0
+    n_reflections: int = 0
+    n_crossings: int = 0
+
+    def __add__(self, other: Passed) -> Passed:
+        """What two passes did together."""
+        return Passed(
+            self.is_whole and other.is_whole,
+            self.n_events + other.n_events,
+            self.n_reflections + other.n_reflections,
+            self.n_crossings + other.n_crossings,
+        )
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Which moves, and their tuning.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Out of `MOVES`, in the order in which a pass takes them.
+    duration : float
+        Of an HMC trajectory; a quarter of a period is pi/2.
+    directions : ndarray of shape (k, n + r)
+        [L d; d] for the directions d of the line moves, as long as the posterior's standard
+        deviation along them.
+    """
+
+    names: tuple[str, ...]
+    duration: float
+    directions: Array = field(repr=False)
+
+    @property
+    def n_drawn(self) -> int:
+        """Velocities or directions drawn ahead that one pass uses."""
+        return sum(name != "lines" for name in self.names)
+
+    def apply(
+        self,
+        rng: np.random.Generator,
+        model: SphereModel,
+        noise: LabelNoise,
+        point: Array,
+        drawn: Array,
+    ) -> tuple[Array, Passed]:
+        """Take each move once (a line move along every direction) from a point that is left alone.
+
+        Parameters
+        ----------
+        noise : LabelNoise
+            That of the model, or tempered.
+        drawn : ndarray of shape (n_drawn, n + r)
+            [L z; z] with z ~ N(0, I), independent of the point.
+        """
+        passed, k = Passed(), 0
+        for name in self.names:
+            if name == "lines":
+                point, n_crossings = self._lines(rng, noise, point)
+                passed = passed + Passed(n_crossings=n_crossings)
+                continue
+            if name == "hmc":
+                point, own = self._trajectory(rng, model, noise, point, drawn[k])
+                passed = passed + own
+            else:
+                point = great_circle_move(rng, point, drawn[k], model.n_rows, noise)[0]
+            k += 1
+        if set(self.names) == {"great_circle"}:  # which keeps the length
+            length = np.linalg.norm(point[model.n_rows :])
+            point = point * (np.sqrt(rng.chisquare(model.rank)) / length)
+        return point, passed
+
+    def _trajectory(
+        self,
+        rng: np.random.Generator,
+        model: SphereModel,
+        noise: LabelNoise,
+        point: Array,
+        velocity: Array,
+    ) -> tuple[Array, Passed]:
+        end, duration = point.copy(), self.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
+        n_events, n_reflections, is_whole = reflect_and_refract(
+            model.table, end, velocity.copy(), noise.group, _errors(noise, point), noise.step,
+            noise.row_cost, duration, _MAX_EVENTS_A_ROW * model.n_rows,
+        )  # fmt: skip
+        return end if is_whole else point, Passed(is_whole, n_events, n_reflections)
+
+    def _lines(
+        self, rng: np.random.Generator, noise: LabelNoise, point: Array
+    ) -> tuple[Array, int]:
+        end, order = point.copy(), rng.permutation(len(self.directions))
+        n_crossings = line_moves(
+            rng, end, self.directions, order, noise.group, _errors(noise, point), noise.step,
+            noise.row_cost, _WINDOW,
+        )  # fmt: skip
+        return end, int(n_crossings)
+
+
+def _errors(noise: LabelNoise, point: Array) -> NDArray[np.int64]:
+    errors = np.empty(len(noise.sizes), np.int64)
+    count_errors(point[: len(noise.group)], noise.group, errors)
+    return errors
+
 
 # Velocities that one product draws ahead, at least; afterwards f = L g is computed anew.
 _BLOCK = 32
@@ -121,3 +433,96 @@ class SphereSampler(Sampler[SphereState, SphereInfo]):
         """Return what the recorder makes of the classifier."""
         n = self.model.n_rows
         return self.recorder(state.point[:n], state.point[n:])
+
+
+# Warm-up of the sphere samplers: the length of a trajectory, and directions for the line moves.
+#
+# Both come from the spread of g over the draws of a window. A trajectory of pi/2 would make g
+# independent where no wall is met; where many rows hold g in a narrow cone it need be no longer
+# than takes it across: a few posterior standard deviations. Directions are the principal axes of
+# the covariance, as long as the standard deviation along them.
+
+QUARTER = 0.5 * math.pi
+# Trajectories are this many posterior standard deviations long, where that is below a quarter.
+_LENGTH_IN_SD = 6.0
+# The covariance is rotated into directions up to this rank; above, line moves keep their axes.
+_LARGEST_ROTATED = 100
+# Directions of the line moves where trajectories do most of the work.
+_N_LINES = 16
+
+
+@dataclass(frozen=True)
+class SphereTuning:
+    """What warm-up changes: the duration, and the directions d of shape (k, r)."""
+
+    duration: float
+    directions: Array
+
+
+@dataclass(frozen=True)
+class LearnedSpread:
+    """Steps seen, and the g of the window in hand, shape (k, r)."""
+
+    n_seen: int
+    window: Array
+
+
+@dataclass(frozen=True)
+class SphereAdaptation(Adaptation):
+    """Tune over ``n_warmup`` steps, in windows, each twice as long as the last."""
+
+    n_warmup: int
+
+    def init(self, sampler: Any) -> LearnedSpread:
+        """Nothing is known."""
+        return LearnedSpread(0, np.empty((0, sampler.model.rank)))
+
+    def update(
+        self, learned: LearnedSpread, sampler: Any, state: Any, info: Any
+    ) -> tuple[LearnedSpread, Any]:
+        """Gather g; at the end of a window tune to its spread."""
+        n_seen, window = learned.n_seen + 1, learned.window
+        first, ends = mass_windows(self.n_warmup)
+        if first < n_seen <= max(ends, default=0):
+            window = np.vstack([window, state.point[sampler.model.n_rows :]])
+        if n_seen in ends:
+            sampler = self.with_tuning(sampler, _tuned(window, sampler.moves, sampler.model))
+            window = window[:0]
+        return LearnedSpread(n_seen, window), sampler
+
+    def finish(self, learned: LearnedSpread, sampler: Any) -> Any:
+        """Return the sampler as the last window left it."""
+        return sampler
+
+    def tuning(self, sampler: Any) -> SphereTuning:
+        """Return duration and directions."""
+        n = sampler.model.n_rows
+        return SphereTuning(sampler.moves.duration, sampler.moves.directions[:, n:])
+
+    def with_tuning(self, sampler: Any, tuning: SphereTuning) -> Any:
+        """Put duration and directions in place."""
+        directions = sampler.model.extended(tuning.directions)
+        moves = Moves(sampler.moves.names, tuning.duration, directions)
+        return dataclasses.replace(sampler, moves=moves)
+
+
+def first_moves(names: tuple[str, ...], model: SphereModel) -> Moves:
+    """Moves before anything is known: axes as directions, lengths from the shape of the data."""
+    n, r = model.L.shape
+    n_lines = 0 if "lines" not in names else r if "hmc" not in names else min(r, _N_LINES)
+    directions = model.extended(np.eye(r)[:n_lines])
+    return Moves(names, min(QUARTER, 8.0 * r / n), directions)
+
+
+def _tuned(window: Array, moves: Moves, model: SphereModel) -> SphereTuning:
+    n, r = model.L.shape
+    deviations = window - window.mean(axis=0)
+    directions = window * (math.sqrt(r) / np.linalg.norm(window, axis=1, keepdims=True))
+    sd = math.sqrt(float(np.mean(directions.var(axis=0))))  # without that of the length
+    duration = QUARTER if n <= r else min(QUARTER, max(_LENGTH_IN_SD * sd, 1e-6))
+    axes = moves.directions[:, n:]
+    if len(axes) > 0 and r <= _LARGEST_ROTATED and len(window) > 2 * r:
+        variances, vectors = np.linalg.eigh(deviations.T @ deviations / len(window))
+        scaled = (vectors * np.sqrt(np.maximum(variances, 1e-12 * variances.max()))).T[::-1]
+        axes = np.ascontiguousarray(scaled[: len(axes)])
+    return SphereTuning(duration, axes)

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.estimation.model_file import ModelParts, json_params, table_from_dict
-from mercer.estimation.saved import Common, common_parts, is_finite, require, restore_common
+from mercer.estimation.model_file import (
+    Common,
+    ModelParts,
+    common_parts,
+    is_finite,
+    json_params,
+    require,
+    restore_common,
+    table_from_dict,
+)
 from mercer.features.fourier import FourierMap
 from mercer.features.nystroem import NystroemMap
 from mercer.kernels.base import Kernel
@@ -30,14 +38,19 @@ from mercer.posterior.schema import (
     check_arrays,
 )
 from mercer.posterior.table import Table, finite_or_none
-from mercer.sphere.cloud import Cloud
-from mercer.sphere.covariance import Covariance, precomputed
-from mercer.sphere.design import spectrum_of
 from mercer.sphere.evidence import EvidenceCurve
-from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.results import COMPARED, mean_rates
+from mercer.sphere.fitting import COMPARED, mean_rates
+from mercer.sphere.prediction import Cloud
 from mercer.sphere.selection import Candidate
-from mercer.sphere.space import FeatureSpace, KernelSpace, Space
+from mercer.sphere.space import (
+    Covariance,
+    FeatureSpace,
+    FiniteFeatures,
+    KernelSpace,
+    Space,
+    precomputed,
+    spectrum_of,
+)
 
 __all__ = ["Restored", "parts_of", "restore"]
 

@@ -6,16 +6,282 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
-from mercer.sphere.covariance import Covariance
-from mercer.sphere.design import Design, Spectrum, design_from_features, spectrum_of
+from mercer.errors import DataError
+from mercer.features.base import FeatureMap
+from mercer.kernels.base import Kernel
 
-__all__ = ["FeatureSpace", "KernelSpace", "Space"]
+__all__ = [
+    "Covariance",
+    "Design",
+    "FeatureSpace",
+    "FiniteFeatures",
+    "KernelSpace",
+    "Space",
+    "Spectrum",
+    "design_from_features",
+    "fit_covariance",
+    "kernel_parameters",
+    "median_distance",
+    "precomputed",
+    "spectrum_of",
+]
+
+
+# The covariance of a classifier: a kernel by name, object, callable or matrix, plus a constant.
+#
+# The scale makes the mean variance of the training rows 1, so that the nugget and the constant
+# mean the same for every kernel. The constant is what an intercept with a unit normal prior adds.
 
 Array = NDArray[np.float64]
+Callable2 = Callable[[Array, Array], Any]
+
+# Pairs of rows that the median distance is taken from: a subset of the rows has so many.
+_MEDIAN_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """C(x, z) = kernel(x, z) / scale + constant.
+
+    Attributes
+    ----------
+    kernel : Kernel, callable or None
+        A callable takes two matrices of rows and returns the matrix of all pairs; None where
+        Gram matrices take the place of rows.
+    theta : ndarray of shape (p,)
+        Log parameters of a Kernel.
+    scale, constant : float
+    """
+
+    kernel: Kernel | Callable2 | None
+    theta: Array
+    scale: float
+    constant: float
+
+    def gram(self, X: Array) -> Array:
+        """All pairs of rows of X: shape (n, n)."""
+        K = self.kernel.gram(self.theta, X) if isinstance(self.kernel, Kernel) else self._raw(X, X)
+        return np.asarray(K / self.scale + self.constant)
+
+    def cross(self, X: Array, Z: Array) -> Array:
+        """Rows of X with those of Z: shape (n, m)."""
+        if isinstance(self.kernel, Kernel):
+            K = self.kernel.cross_gram(self.theta, X, Z)
+        else:
+            K = self._raw(X, Z)
+        return np.asarray(K / self.scale + self.constant)
+
+    def diagonal(self, X: Array) -> Array | None:
+        """Variances of rows, shape (n,); None for a Gram matrix of new rows, which has none."""
+        if self.kernel is None:
+            return None
+        if isinstance(self.kernel, Kernel):
+            raw = self.kernel.diagonal(self.theta, X)
+        elif hasattr(self.kernel, "diag"):  # as the kernels of scikit-learn
+            raw = np.asarray(self.kernel.diag(X), dtype=np.float64)
+        else:
+            raw = np.array([self._raw(x[np.newaxis], x[np.newaxis])[0, 0] for x in X])
+        return np.asarray(raw / self.scale + self.constant)
+
+    def _raw(self, X: Array, Z: Array) -> Array:
+        if self.kernel is None:
+            return X
+        assert callable(self.kernel)
+        K = np.asarray(self.kernel(X, Z), dtype=np.float64)
+        if K.shape != (len(X), len(Z)):
+            raise DataError(
+                f"the kernel returned shape {K.shape} for {len(X)} and {len(Z)} rows; a callable "
+                "takes two matrices of rows and returns the matrix of all pairs"
+            )
+        return K
+
+
+def fit_covariance(
+    kernel: Kernel | Callable2, lengthscale: float | None, X: Array, constant: float
+) -> Covariance:
+    """Scale a kernel so that the training rows X have mean variance 1.
+
+    Parameters
+    ----------
+    kernel : Kernel or callable
+    lengthscale : float or None
+        In units of X; only a Kernel that has one takes it.
+    X : ndarray of shape (n, d)
+    constant : float
+        Variance of the intercept.
+
+    Raises
+    ------
+    DataError
+        If no row has a variance above 0.
+    """
+    theta = np.empty(0)
+    if isinstance(kernel, Kernel):
+        theta = kernel_parameters(kernel, lengthscale, X.shape[1])
+    plain = Covariance(kernel, theta, 1.0, 0.0)
+    variances = plain.diagonal(X)
+    assert variances is not None
+    scale = float(np.mean(variances))
+    if not (np.isfinite(scale) and scale > 0.0):
+        if constant > 0.0 and scale == 0.0:
+            return Covariance(kernel, theta, 1.0, constant)
+        raise DataError(f"the kernel gives the rows a mean variance of {scale}: it must be above 0")
+    return Covariance(kernel, theta, scale, constant)
+
+
+def kernel_parameters(kernel: Kernel, lengthscale: float | None, n_inputs: int) -> Array:
+    """Log parameters of unit variance and one length scale for all inputs, where it has one."""
+    theta = np.zeros(kernel.n_parameters(n_inputs))
+    if kernel.has_lengthscale:
+        assert lengthscale is not None
+        theta[1:] = -2.0 * np.log(lengthscale)
+    return theta
+
+
+def precomputed(G: Array) -> Covariance:
+    """Take rows of a Gram matrix in the place of inputs.
+
+    Raises
+    ------
+    DataError
+        If G, shape (n, n), is not symmetric or has no variance above 0.
+    """
+    if G.ndim != 2 or G.shape[0] != G.shape[1]:
+        raise DataError(f"a precomputed Gram matrix is square; got shape {G.shape}")
+    if not np.allclose(G, G.T, rtol=1e-6, atol=1e-8 * np.abs(G).max()):
+        raise DataError("a precomputed Gram matrix is symmetric; this one is not")
+    scale = float(np.mean(np.diagonal(G)))
+    if not scale > 0.0:
+        raise DataError(f"the Gram matrix has a mean diagonal of {scale}: it must be above 0")
+    return Covariance(None, np.empty(0), scale, 0.0)
+
+
+def median_distance(X: Array) -> float:
+    """Median of the distances between rows, evenly spaced ones where there are many; 1 if 0."""
+    positions = np.linspace(0, len(X) - 1, min(len(X), _MEDIAN_ROWS)).round().astype(int)
+    distances = pdist(X[positions])
+    distances = distances[distances > 0.0]
+    return float(np.median(distances)) if len(distances) else 1.0
+
+
+# Finite features of a classifier: the inputs themselves, or a map of them, plus a constant.
+
+# Rows that the scale is taken from.
+_SCALE_ROWS = 16384
+
+
+@dataclass(frozen=True)
+class FiniteFeatures:
+    """phi(x) = [map(x) / sqrt(scale), sqrt(constant)].
+
+    Attributes
+    ----------
+    map : FeatureMap or None
+        None for the inputs themselves: a linear classifier.
+    scale : float
+        Mean squared norm of the mapped training rows.
+    constant : float
+        Variance of the intercept; 0 for none.
+    """
+
+    map: FeatureMap | None
+    scale: float
+    constant: float
+
+    def __call__(self, X: Array) -> Array:
+        """Features of the rows of X: shape (m, r)."""
+        Phi = X if self.map is None else self.map.features(X)
+        Phi = Phi / np.sqrt(self.scale)
+        if self.constant > 0.0:
+            Phi = np.column_stack([Phi, np.full(len(Phi), np.sqrt(self.constant))])
+        return np.ascontiguousarray(Phi)
+
+    @classmethod
+    def fitted(cls, feature_map: FeatureMap | None, X: Array, constant: float) -> FiniteFeatures:
+        """Scale to the training rows X: their mean squared norm becomes 1, the constant aside.
+
+        Of many rows some, evenly spaced, are enough.
+        """
+        some = X[:: max(1, len(X) // _SCALE_ROWS)].astype(np.float64)
+        Phi = some if feature_map is None else feature_map.features(some)
+        scale = float(np.einsum("ij,ij->", Phi, Phi) / len(Phi))
+        return cls(feature_map, scale if scale > 0.0 else 1.0, constant)
+
+
+# Rows of the feature space: from a Gram matrix, or as they are.
+#
+# With G = L L', L of shape (n, r), a classifier w = sum_i alpha_i phi(x_i) has the coordinates
+# g = L' alpha, and f = L g. The null space of G is dropped: r is the rank of G.
+
+# Eigenvalues below this share of the largest are rounding errors of the Gram matrix; so are rows
+# of the feature space below it, which are zero then.
+_NULL = 1e-10
+# A negative eigenvalue beyond this share of the largest is no rounding error.
+_INDEFINITE = 1e-8
+
+
+@dataclass(frozen=True)
+class Design:
+    """Rows of the feature space and the way back to expansion coefficients.
+
+    Attributes
+    ----------
+    L : ndarray of shape (n, r)
+        f = L g.
+    dual : ndarray of shape (n, r) or None
+        alpha = dual g, so that f(x) = k(x, X) alpha; None where the features are at hand.
+    """
+
+    L: Array
+    dual: Array | None
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues and eigenvectors of a Gram matrix, for any nugget on its diagonal."""
+
+    eigenvalues: Array
+    vectors: Array
+
+    def design(self, nugget: float = 0.0) -> Design:
+        """Rows of the feature space of G + nugget I; cost O(n r)."""
+        values = self.eigenvalues + nugget
+        is_kept = values > _NULL * values.max()
+        root, V = np.sqrt(values[is_kept]), self.vectors[:, is_kept]
+        longest = np.abs(V * root).max(axis=1, keepdims=True, initial=0.0)
+        V = V * (longest > _NULL * root.max(initial=0.0))
+        return Design(np.ascontiguousarray(V * root), np.ascontiguousarray(V / root))
+
+
+def spectrum_of(G: Array) -> Spectrum:
+    """Decompose a symmetric positive semi-definite Gram matrix; cost O(n^3).
+
+    Raises
+    ------
+    DataError
+        If it is indefinite, naming the eigenvalue.
+    """
+    values, vectors = np.linalg.eigh(0.5 * (G + G.T))
+    largest = max(float(values[-1]), 0.0)
+    if values[0] < -_INDEFINITE * max(largest, np.finfo(float).tiny):
+        raise DataError(
+            f"the Gram matrix is indefinite: its smallest eigenvalue is {values[0]:.3g}, its "
+            f"largest {values[-1]:.3g}; a kernel must be positive semi-definite"
+        )
+    # In descending order: the first coordinates are the principal components of the kernel.
+    return Spectrum(np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1]))
+
+
+def design_from_features(Phi: Array) -> Design:
+    """Take finite features of shape (n, r) as they are."""
+    return Design(np.ascontiguousarray(Phi, dtype=np.float64), None)
+
 
 # Numbers in one block of new rows against training rows or draws.
 _BLOCK_NUMBERS = 4_000_000

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from mercer.baselines import MKLClassifier, RFOClassifier, RKSClassifier, classifier
+from mercer.baselines import MKLClassifier, RFOClassifier, RKSClassifier
+from mercer.baselines import base as classifier
 from mercer.errors import UsageError
 
 RNG = np.random.default_rng(41)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.baselines.descent import Deadline, minimise
+from mercer.baselines.paths import Deadline, minimise
 from mercer.errors import NumericalError
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from mercer.baselines import losses
-from mercer.baselines.frequency_mixture import FrequencyMixture, draw_mixture
-from mercer.baselines.logistic_path import WeightObjective
-from mercer.baselines.rfo_objective import FrequencyObjective
-from mercer.baselines.spectral_evidence import SpectralEvidence
+from mercer.baselines import paths as losses
+from mercer.baselines.a_la_carte import SpectralEvidence
+from mercer.baselines.paths import WeightObjective
+from mercer.baselines.random_features import FrequencyMixture, draw_mixture
+from mercer.baselines.rfo import FrequencyObjective
 from mercer.errors import NumericalError
 
 Array = np.ndarray

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer.baselines import mkl_classifier, rfo, rks_classifier
-from mercer.baselines.peers import PEERS, find_peer
+from mercer.baselines import mkl as mkl_classifier
+from mercer.baselines import rfo
+from mercer.baselines import rks as rks_classifier
+from mercer.baselines.classification_peers import PEERS, find_peer
 from mercer.errors import UsageError
 
 

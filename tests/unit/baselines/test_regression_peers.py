@@ -15,13 +15,16 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from mercer.baselines import a_la_carte, mkl, residual_spread, rfo, rks
-from mercer.baselines.ard_process import ArdProcess
-from mercer.baselines.by_task import peers_of
-from mercer.baselines.regression_peers import REGRESSION_PEERS
-from mercer.baselines.residual_spread import ResidualSpread
+from mercer.baselines import (
+    a_la_carte,
+    mkl,
+    rfo,
+    rks,
+)
+from mercer.baselines import peers as residual_spread
+from mercer.baselines.peers import REGRESSION_PEERS, ArdProcess, ResidualSpread, peers_of
 from mercer.errors import DataError
-from mercer.posterior.held_out import hold
+from mercer.posterior.evaluation import hold
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))

@@ -7,7 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import mercer
-from mercer.baselines import MKLRegressor, RKSRegressor, regressor, ridge_path
+from mercer.baselines import MKLRegressor, RKSRegressor
+from mercer.baselines import base as regressor
+from mercer.baselines import paths as ridge_path
 from mercer.errors import MercerWarning, NumericalError, UsageError
 
 RNG = np.random.default_rng(31)

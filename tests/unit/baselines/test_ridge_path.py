@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from mercer.baselines import ridge_path as home
-from mercer.baselines.ridge_path import (
+from mercer.baselines import paths as home
+from mercer.baselines.paths import (
     NormalEquations,
     blocks_of,
     fitted_values,

@@ -5,9 +5,8 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
+from mercer.baselines.paths import NormalEquations, cross_validate
 from mercer.baselines.random_features import Bank
-from mercer.baselines.ridge_path import NormalEquations
-from mercer.baselines.selection import cross_validate
 from mercer.errors import NumericalError
 
 RNG = np.random.default_rng(21)

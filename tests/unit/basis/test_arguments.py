@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mercer.basis.arguments import checked_forgetting, checked_given, checked_lengthscale
+from mercer.basis.settings import checked_forgetting, checked_given, checked_lengthscale
 from mercer.errors import UsageError
-from mercer.estimation.target_scale import TargetScale
+from mercer.estimation.standardize import TargetScale
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.sampling.codec import pack
+from mercer.sampling.checkpoint import pack
 from support.basis_batches import little, make_batches
 
 Z = np.random.default_rng(5).standard_normal((9, 2))

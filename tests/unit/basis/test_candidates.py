@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.basis.candidates import admit
-from mercer.basis.schedule import Schedule
-from mercer.basis.state import copied
+from mercer.basis.filter import admit, copied
+from mercer.basis.model import Schedule
 from support.basis_cases import make_filter, problem, run
 
 STILL = {"n_redraws": 0, "n_changes": 0, "later_fraction": 0.0}

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.basis import bank as bank_module
+from mercer.basis import ensemble as bank_module
+from mercer.basis.ensemble import Surprises, at_least, filter_law, long_tailed
 from mercer.basis.estimator import SequentialKernelRegressor
-from mercer.basis.outliers import Surprises, at_least, long_tailed
-from mercer.basis.predict import filter_law
 from mercer.errors import MercerWarning, UsageError
 from support.basis_streams import STREAMS, bits, make_stream, small
 

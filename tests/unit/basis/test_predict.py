@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.predict import filter_law, mean_function, noise_variances
+from mercer.basis.ensemble import filter_law, mean_function, noise_variances
 from support.basis_cases import make_filter, problem, run
 
 NEW = np.linspace(-2.0, 2.0, 5)[:, np.newaxis]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.basis.reservoir import Reservoir
+from mercer.basis.model import Reservoir
 
 
 def held(reservoir: Reservoir, n_rows: int) -> list[int]:

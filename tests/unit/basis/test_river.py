@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from mercer.basis.classes.estimator import SequentialKernelClassifier
+from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.errors import DataError
 from support.basis_streams import make_stream, small
 

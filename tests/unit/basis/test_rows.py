@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.basis.rows import name_not_finite
+from mercer.basis.settings import name_not_finite
 
 _OTHER = pd.DataFrame({"a": [0.0], "b": [np.nan]})
 CASES = {

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from mercer.basis.scales import GivenScales, leaving_columns
+from mercer.basis.settings import GivenScales, leaving_columns
 from mercer.errors import MercerWarning, UsageError
-from mercer.estimation.target_scale import TargetScale
+from mercer.estimation.standardize import TargetScale
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((50, 2)) * [1.0, 30.0] + [0.0, 5.0]

@@ -1,4 +1,4 @@
-from mercer.basis.schedule import Schedule
+from mercer.basis.model import Schedule
 
 SCHEDULE = Schedule(n_eager=16, block=8, later_fraction=0.25)
 

@@ -1,7 +1,7 @@
 import numpy as np
 
-from mercer.basis.state import copied, with_room
-from mercer.sampling.codec import pack
+from mercer.basis.filter import copied, with_room
+from mercer.sampling.checkpoint import pack
 from support.basis_cases import make_filter, problem, run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.sums import add_rows
+from mercer.basis.model import add_rows
 
 
 @pytest.mark.parametrize("n", [1, 4, 7])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.basis.sampler import BatchSampler
+from mercer.basis.learner import BatchSampler
 from mercer.errors import DataError, ModelFileError
 from mercer.estimation import run as estimation_run
 from mercer.sampling.driver import SamplingStoppedError

@@ -138,7 +138,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     def full(*_: object) -> None:
         raise StorageError("cannot write 'm': No space left on device")
 
-    monkeypatch.setattr("mercer.cli.work.saving.write_model", full)
+    monkeypatch.setattr("mercer.cli.saving.write_model", full)
     out = tmp_path / "m.mercer"
     out.write_bytes(b"as it was")
     code, _, err = run(

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from mercer import models
-from mercer.baselines import mkl_classifier, rfo, rks_classifier
+from mercer.baselines import mkl as mkl_classifier
+from mercer.baselines import rfo
+from mercer.baselines import rks as rks_classifier
 
 from .conftest import SPHERE, TINY
 

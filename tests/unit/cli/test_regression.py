@@ -132,7 +132,7 @@ def test_scores_are_given_only_where_the_target_is_there(
 def test_blocks_give_the_same_predictions(
     run, saved: Path, houses: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mercer.cli.work import answers
+    from mercer.cli import prediction as answers
 
     _, whole, said = run("predict", saved, houses, "--json")
     monkeypatch.setattr(answers, "BLOCK", 7)

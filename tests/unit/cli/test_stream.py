@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from mercer import models
-from mercer.cli.terminal.live_stream import LivePanel
-from mercer.cli.work.live import keeping, running
-from mercer.cli.work.live.learner import Learner
-from mercer.cli.work.live.output import Output
+from mercer.cli import stream as running
+from mercer.cli import stream_keeping as keeping
+from mercer.cli.stream import LivePanel
+from mercer.cli.stream_answers import Output
+from mercer.cli.stream_learner import Learner
 from mercer.errors import StorageError
 from mercer.posterior.container import read_container
 from support.line_model.estimator import ENTRY, LineRegressor

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.basis.classes.estimator import SequentialKernelClassifier
-from mercer.cli.work.live import running
+from mercer.basis.classifier import SequentialKernelClassifier
+from mercer.cli import stream as running
 from mercer.posterior.container import read_container
 from support.streams import as_json_lines, json_lines, read_answers, write_classes
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from mercer.data.blocks import regroup
+from mercer.data.source import regroup
 
 
 @seed(3)

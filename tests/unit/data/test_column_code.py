@@ -6,7 +6,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from mercer.data.column_code import ColumnCode, as_levels, fit_code
+from mercer.data.encoding import ColumnCode, as_levels, fit_code
 from mercer.data.formats import CellFormat
 from mercer.data.frame import Column
 from mercer.errors import ModelFileError

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.data.csv_numbers import NumberColumn
+from mercer.data.csv_cache import NumberColumn
 
 
 def add(blocks: list[list[str]], *, has_decimal_comma: bool = False):  # type: ignore[no-untyped-def]

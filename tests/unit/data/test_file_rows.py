@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import mercer.data
-from mercer.data.array_rows import ArrayRows
-from mercer.data.file_rows import FileRows
+from mercer.data.file_rows import ArrayRows, FileRows
 from mercer.errors import DataError
 
 ROWS = np.random.default_rng(5).standard_normal((50, 4))

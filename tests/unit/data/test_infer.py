@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.data.infer import MISSING, ColumnBuilder, column_of_texts, parse_number, stray_text
+from mercer.data.frame import MISSING, ColumnBuilder, column_of_texts, parse_number, stray_text
 
 
 def build(*blocks: list[str], is_text: bool = False, comma: bool = False) -> ColumnBuilder:

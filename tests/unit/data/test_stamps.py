@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mercer.data.stamps import Stamp
+from mercer.data.files import Stamp
 from mercer.errors import DataError, StorageError
 
 

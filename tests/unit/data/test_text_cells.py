@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mercer.data.column_code import as_levels
+from mercer.data.encoding import as_levels
+from mercer.data.opening import read_texts
 from mercer.data.tables import list_folder, read_frame
-from mercer.data.text_cells import read_texts
 from mercer.errors import DataError
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.data.wording import nearest, place, printable, quoted
+from mercer.data.files import nearest, place, printable, quoted
 
 
 @pytest.mark.parametrize("bad", ["\x1b[31m", "a\nb", "a\rb", "\x00", "‮abc", "\udc80", "\x9b"])

@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mercer.estimation.evaluation_parts import evaluation_from, evaluation_parts
+from mercer.estimation.model_file import evaluation_from, evaluation_parts
 from mercer.posterior.evaluation import Evaluation, RegressionEvaluation
 from support.fake_estimator import fake_evaluation
 from support.fake_regression import fake_regression

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.estimation.number_answers import NumberAnswers
+from mercer.estimation.base import NumberAnswers
 from support.process_fits import tiny
 from support.spectral_fits import waves
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.estimation.options import check_choice, check_count, check_positive, nearest_hint
+from mercer.estimation.run import check_choice, check_count, check_positive, nearest_hint
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])

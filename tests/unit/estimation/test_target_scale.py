@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError, MercerWarning
-from mercer.estimation.target_scale import scale_target
+from mercer.estimation.standardize import scale_target
 
 VALUES = np.random.default_rng(8).standard_normal(300)
 

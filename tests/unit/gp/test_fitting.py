@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.binary.fitting import fit_gp
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.fitting import GPSettings
-from mercer.gp.priors import kernel_prior
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.fitting import GPSettings, fit_gp
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.sampling.driver import RunOptions
 from support.gp_cases import problem
 

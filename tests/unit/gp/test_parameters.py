@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.gp.parameters import input_weights, named_parameters, stacked_parameters
-from mercer.gp.priors import (
+from mercer.gp.hyperparameters import (
     check_prior,
+    input_weights,
     kernel_prior,
+    named_parameters,
     noise_prior,
     paper_start,
     places_of_weights,
     prior_start,
+    stacked_parameters,
 )
-from mercer.gp.several.naming import class_labels, class_parameters, class_shapes, class_thetas
+from mercer.gp.softmax import class_labels, class_parameters, class_shapes, class_thetas
 from mercer.kernels.names import kernel_named
 
 KERNELS = [

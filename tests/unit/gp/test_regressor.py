@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from mercer.errors import DataError
-from mercer.gp.regression import answers, fitting
+from mercer.gp import fitting
+from mercer.gp import regressor as answers
 from mercer.gp.regressor import GPRegressor
 from support.process_fits import tiny
 from support.spectral_fits import waves

@@ -14,11 +14,11 @@ from sklearn.datasets import load_iris
 import mercer
 from mercer import GPClassifier
 from mercer.errors import ModelFileError
-from mercer.gp.several.model import SoftmaxPosterior
+from mercer.gp.softmax import SoftmaxPosterior
 from mercer.posterior.container import read_container, write_container
 from mercer.report.gp import describe, sections
 from mercer.sampling.driver import SamplingStoppedError
-from mercer.sampling.target import Point
+from mercer.sampling.sampler import Point
 from support.toy_sampler import AtCall
 
 SETTINGS: dict[str, Any] = {

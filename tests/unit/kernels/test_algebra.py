@@ -7,12 +7,8 @@ from mercer.errors import UsageError
 from mercer.kernels import algebra
 from mercer.kernels.algebra import Product, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.constant import Constant
-from mercer.kernels.linear import Linear
-from mercer.kernels.matern import MaternARD
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.linear import Constant, Linear, Polynomial
+from mercer.kernels.stationary import MaternARD, Periodic, SquaredExponentialARD
 from support.kernel_cases import gradient_error
 
 RBF, MATERN, PERIODIC = SquaredExponentialARD(), MaternARD(1.5), Periodic()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from mercer.kernels.constant import Constant
+from mercer.kernels.linear import Constant
 
 THETA = np.array([0.7])
 X = np.random.default_rng(1).standard_normal((5, 4))

@@ -5,17 +5,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Product, Sum
+from mercer.kernels.algebra import Isotropic, Product, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.constant import Constant
-from mercer.kernels.expressions import LEAVES, MAX_LENGTH, read_kernel, write_kernel
-from mercer.kernels.isotropic import Isotropic
-from mercer.kernels.linear import Linear
-from mercer.kernels.matern import MaternARD
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.spectral_mixture import SpectralComponent, SpectralMixture
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.linear import Constant, Linear, Polynomial
+from mercer.kernels.names import LEAVES, MAX_LENGTH, read_kernel, write_kernel
+from mercer.kernels.stationary import (
+    MaternARD,
+    Periodic,
+    SpectralComponent,
+    SpectralMixture,
+    SquaredExponentialARD,
+)
 
 RBF = SquaredExponentialARD()
 

@@ -5,12 +5,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from mercer.errors import UsageError
-from mercer.kernels.constant import Constant
-from mercer.kernels.isotropic import Isotropic
-from mercer.kernels.linear import Linear
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.algebra import Isotropic
+from mercer.kernels.linear import Constant, Linear, Polynomial
+from mercer.kernels.stationary import Periodic, SquaredExponentialARD
 from support.kernel_cases import gradient_error
 
 RBF_ISO = Isotropic(SquaredExponentialARD())

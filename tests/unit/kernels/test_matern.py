@@ -5,8 +5,9 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from mercer.errors import UsageError
-from mercer.kernels import matern, rows
-from mercer.kernels.matern import MaternARD
+from mercer.kernels import base as rows
+from mercer.kernels import stationary as matern
+from mercer.kernels.stationary import MaternARD
 
 THETA = np.array([0.7, 0.2, -1.0])
 X = np.random.default_rng(1).standard_normal((15, 2))

@@ -7,11 +7,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from mercer.errors import UsageError
-from mercer.kernels.constant import Constant
-from mercer.kernels.isotropic import Isotropic
+from mercer.kernels.algebra import Isotropic
+from mercer.kernels.linear import Constant, Polynomial
 from mercer.kernels.names import KERNELS, as_kernel, kernel_named, name_of_kernel
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels.stationary import SquaredExponentialARD
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import ExpSineSquared
 
-from mercer.kernels import periodic
-from mercer.kernels.periodic import Periodic
+from mercer.kernels import stationary as periodic
+from mercer.kernels.stationary import Periodic
 from support.kernel_cases import gradient_error, plain_covariances
 
 KERNEL = Periodic()

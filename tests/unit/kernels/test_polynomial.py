@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel
 
 from mercer.errors import UsageError
-from mercer.kernels.polynomial import Polynomial
+from mercer.kernels.linear import Polynomial
 
 THETA = np.array([0.7])
 X = np.random.default_rng(1).standard_normal((15, 4))

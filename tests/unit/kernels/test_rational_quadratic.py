@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RationalQuadratic
 
-from mercer.kernels import rational_quadratic, rows
-from mercer.kernels.isotropic import Isotropic
-from mercer.kernels.rational_quadratic import RationalQuadraticARD
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels import base as rows
+from mercer.kernels import stationary as rational_quadratic
+from mercer.kernels.algebra import Isotropic
+from mercer.kernels.stationary import RationalQuadraticARD, SquaredExponentialARD
 from support.kernel_cases import gradient_error, plain_covariances
 
 KERNEL = RationalQuadraticARD()

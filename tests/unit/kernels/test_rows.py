@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.kernels import rows
-from mercer.kernels.rows import half_scatter, row_blocks, shortened_rows, turned_rows
+from mercer.kernels import base as rows
+from mercer.kernels.base import half_scatter, row_blocks, shortened_rows, turned_rows
 
 X = np.random.default_rng(1).standard_normal((9, 3))
 

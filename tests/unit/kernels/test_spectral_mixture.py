@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.kernels import rows, spectral_mixture
+from mercer.kernels import base as rows
+from mercer.kernels import stationary as spectral_mixture
 from mercer.kernels.algebra import Sum
-from mercer.kernels.spectral_mixture import SpectralComponent, SpectralMixture
+from mercer.kernels.stationary import SpectralComponent, SpectralMixture
 from support.kernel_cases import gradient_error, plain_covariances
 
 MIXTURE = SpectralMixture(2)

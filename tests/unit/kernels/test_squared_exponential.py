@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.kernels import squared_exponential
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.kernels import stationary as squared_exponential
+from mercer.kernels.stationary import SquaredExponentialARD
 from support.gp_cases import plain_gram
 
 KERNEL = SquaredExponentialARD()

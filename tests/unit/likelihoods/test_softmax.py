@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from mercer.likelihoods.softmax import class_probabilities, log_likelihood, one_hot
+from mercer.likelihoods.logistic import class_probabilities, one_hot
+from mercer.likelihoods.logistic import softmax_log_likelihood as log_likelihood
 
 
 def test_one_hot() -> None:

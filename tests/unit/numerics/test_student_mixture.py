@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from mercer.numerics import student_mixture
-from mercer.numerics.student_mixture import student_cdf, student_log_density, student_quantiles
+from mercer.numerics import mixtures as student_mixture
+from mercer.numerics.mixtures import student_cdf, student_log_density, student_quantiles
 
 
 def some_mixture(m: int = 30, n: int = 8, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -55,13 +55,13 @@ def test_the_fast_distribution_function(df: float) -> None:
 @pytest.mark.parametrize("p", [0.0005, 0.05, 0.25])
 def test_few_evaluations_suffice(monkeypatch: pytest.MonkeyPatch, df: float, p: float) -> None:
     n_rows: list[int] = []
-    real = student_mixture._gap_and_slope
+    real = student_mixture._student_gap_and_slope
 
     def counted(p, goal, heaviest, distances, *others):
         n_rows.append(len(distances))
         return real(p, goal, heaviest, distances, *others)
 
-    monkeypatch.setattr(student_mixture, "_gap_and_slope", counted)
+    monkeypatch.setattr(student_mixture, "_student_gap_and_slope", counted)
     rng = np.random.default_rng(3)
     locations = rng.normal(size=(500, 1)) + 0.3 * rng.normal(size=(500, 50))
     scales = rng.uniform(0.5, 1.5, size=(500, 50))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pickle
 
-from mercer.numerics.workspace import Workspace
+from mercer.numerics.cholesky import Workspace
 
 
 def test_the_same_memory_until_the_size_changes() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from mercer.plot import error_coverage
 from mercer.plot.style import bare_figure
-from mercer.posterior.coverage import error_coverage_curve
+from mercer.posterior.scores import error_coverage_curve
 
 
 def _line(ax, name):

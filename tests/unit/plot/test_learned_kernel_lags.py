@@ -6,9 +6,9 @@ import pytest
 from mercer import BaNKRegressor
 from mercer.errors import UsageError
 from mercer.plot import learned_kernel
-from mercer.plot.learned_kernel_lags import position
+from mercer.plot.kernel import position
 from mercer.plot.style import bare_figure
-from mercer.spectral.inputs import input_scales
+from mercer.spectral.prediction import input_scales
 from support.learned import PERIOD, learned
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.plot.scalars import choose
+from mercer.plot.chains import choose
 from mercer.posterior.draws import Draws
 from support.fake_estimator import INPUTS, fake_draws
 

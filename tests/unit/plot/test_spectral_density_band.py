@@ -5,7 +5,7 @@ import pytest
 
 from mercer.errors import UsageError
 from mercer.plot import spectral_density
-from mercer.plot.spectral_density_band import _nice_periods
+from mercer.plot.kernel import _nice_periods
 from mercer.plot.style import bare_figure, to_svg
 from support.learned import PERIOD, learned
 

@@ -14,7 +14,7 @@ import pytest
 
 from mercer.atomic import STALE_SECONDS
 from mercer.errors import StorageError
-from mercer.posterior.atomic import write_atomically
+from mercer.posterior.container import write_atomically
 
 OLD, NEW = b"old content", (b"new ", b"content")
 

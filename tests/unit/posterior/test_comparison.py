@@ -7,7 +7,10 @@ import pytest
 
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import CLASSIFICATION
-from mercer.posterior.comparison import (
+from mercer.posterior.evaluation import (
+    Evaluation,
+    HeldClasses,
+    ModelScore,
     compared,
     error_rate_se,
     log_score_words,
@@ -15,8 +18,6 @@ from mercer.posterior.comparison import (
     standing,
     verdict,
 )
-from mercer.posterior.evaluation import Evaluation, ModelScore
-from mercer.posterior.held_out import HeldClasses
 from mercer.posterior.scores import Scores
 
 

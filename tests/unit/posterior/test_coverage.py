@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError
-from mercer.posterior.coverage import error_coverage_curve
+from mercer.posterior.scores import error_coverage_curve
 
 
 def proba(top: list[float]) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.posterior.manifest import MAX_DEPTH, json_fault, load_json
+from mercer.posterior.container import MAX_DEPTH, json_fault, load_json
 
 PLAIN = st.recursive(
     st.none()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError
-from mercer.posterior.mixture_checks import check_components, one_value_per_row
+from mercer.posterior.predictive import check_components, one_value_per_row
 
 
 def test_values_become_an_array_of_floats() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.posterior.diagnostics import effective_size, flat_weights, mean_sd, quantiles
 from mercer.posterior.draws import Draws
-from mercer.posterior.moments import effective_size, flat_weights, mean_sd, quantiles
 
 
 def weighted(log_weights: np.ndarray) -> Draws:

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from mercer.errors import DataError, UsageError
-from mercer.numerics import normal_mixture
+from mercer.numerics import mixtures as normal_mixture
 from mercer.posterior.predictive import NormalMixture, Predictive
 from support.statistics import dkw_distance, dkw_limit
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mercer.posterior.comparison import mse_error, regression_standing, verdict
+from mercer.posterior.evaluation import mse_error, regression_standing, verdict
 from support.fake_regression import fake_regression
 
 

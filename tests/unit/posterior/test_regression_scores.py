@@ -9,10 +9,10 @@ import pytest
 from scipy import integrate, stats
 
 from mercer.errors import DataError
-from mercer.posterior.held_out import HeldTargets, hold, joined
-from mercer.posterior.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, find_metric
+from mercer.posterior.evaluation import HeldTargets, hold, joined
 from mercer.posterior.predictive import NormalMixture
 from mercer.posterior.regression_scores import pit_distance, r_squared
+from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, find_metric
 from support.fake_regression import held_rows
 from support.statistics import FALSE_ALARM
 

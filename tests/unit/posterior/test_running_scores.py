@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mercer.posterior.held_out import HeldClasses, HeldTargets
-from mercer.posterior.running_scores import RunningScores
+from mercer.posterior.evaluation import HeldClasses, HeldTargets, RunningScores
 from support.fake_regression import held_rows
 
 CUTS = (0, 1, 30, 400)

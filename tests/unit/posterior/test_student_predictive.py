@@ -10,8 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from mercer.errors import DataError, UsageError
-from mercer.posterior.predictive import NormalMixture, Predictive
-from mercer.posterior.student_predictive import StudentMixture
+from mercer.posterior.predictive import NormalMixture, Predictive, StudentMixture
 from support.statistics import dkw_distance, dkw_limit
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.posterior.diagnostics import Diagnostics
+from mercer.posterior.diagnostics import Diagnostics, bfmi_limit, ess_limit, warning_texts
 from mercer.posterior.draws import Draws
 from mercer.posterior.table import Cell, Table
-from mercer.posterior.verdict import bfmi_limit, ess_limit, warning_texts
 
 LEVEL = 1e-4
 ESS, BFMI = ess_limit(2000, LEVEL), bfmi_limit(500, LEVEL)

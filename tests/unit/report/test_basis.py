@@ -61,7 +61,7 @@ def test_the_whole_report_speaks_of_particles_not_of_chains() -> None:
 def test_warnings_of_particles_are_shown() -> None:
     from dataclasses import replace
 
-    from mercer.report.particles import weights_text
+    from mercer.report.chains import weights_text
 
     found = followed().diagnostics_
     assert "No problem was found" in weights_text(replace(found, warnings=()))[0]

@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from mercer.posterior.coverage import error_coverage_curve
-from mercer.posterior.interval_coverage import interval_coverage, pit_histogram
-from mercer.posterior.scores import reliability_curve
+from mercer.posterior.regression_scores import interval_coverage, pit_histogram
+from mercer.posterior.scores import error_coverage_curve, reliability_curve
 from mercer.report.figures import (
     boundaries_svg,
     centres_svg,

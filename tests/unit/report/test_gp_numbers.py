@@ -6,7 +6,7 @@ import pytest
 from mercer.gp.regressor import GPRegressor
 from mercer.report import build_report, render
 from mercer.report.gp_numbers import describe, sections
-from mercer.report.regressors import noise_words
+from mercer.report.section import noise_words
 from support.fake_regression import fake_regression
 from support.process_fits import tiny
 from support.spectral_fits import waves

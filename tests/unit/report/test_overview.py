@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mercer.report.overview import fit_section, reproduce_section
+from mercer.report.chains import fit_section, reproduce_section
 from support.fake_estimator import fake_estimator, provenance
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.estimation.standardize import fit_standardizer
-from mercer.report.regressors import curve_figures, noise_words
+from mercer.report.section import curve_figures, noise_words
 from support.process_fits import tiny
 
 

@@ -11,7 +11,7 @@ import mercer
 from mercer.posterior.table import Table
 from mercer.report import build_report, render
 from mercer.report.spectral import describe, sections
-from mercer.spectral.inputs import input_scales
+from mercer.spectral.prediction import input_scales
 from support.fake_regression import fake_regression
 from support.learned import learned
 

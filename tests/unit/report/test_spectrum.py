@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mercer.report.spectrum import spectrum_section
-from mercer.spectral.inputs import input_scales
+from mercer.report.spectral import spectrum_section
+from mercer.spectral.prediction import input_scales
 from support.learned import PERIOD, learned
 
 

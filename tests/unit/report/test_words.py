@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mercer.report.words import column, count, duration, listing, ordinal, percent
+from mercer.report.section import column, count, duration, listing, ordinal, percent
 
 
 @pytest.mark.parametrize(

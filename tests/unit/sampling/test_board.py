@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.sampling.board import Board
+from mercer.sampling.progress import Board
 from support.toy_sampler import ToyInfo, ToyTuning
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mercer.errors import ModelFileError
 from mercer.posterior.container import read_container, write_container
-from mercer.sampling.codec import pack, unpack
+from mercer.sampling.checkpoint import pack, unpack
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.sampling import hmc as hmc_module
-from mercer.sampling.hmc import HMC
-from mercer.sampling.leapfrog import leapfrog, log_joint
+from mercer.sampling.hmc import HMC, leapfrog, log_joint
 from support.targets import Skewed, make_hmc, run
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
-from mercer.sampling.mass import mass_from_covariance, mass_from_draws, unit_mass
+from mercer.sampling.hmc import mass_from_covariance, mass_from_draws, unit_mass
 from support.targets import uneven_mass
 
 

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from mercer.sampling.board import Board
-from mercer.sampling.progress import ProgressBar, is_wanted, tell
+from mercer.sampling.progress import Board, ProgressBar, is_wanted, tell
 from support.toy_sampler import ToyInfo
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from mercer.sampling.board import Board
+from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop, hold_interrupts
 
 BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

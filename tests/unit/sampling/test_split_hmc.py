@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.sampling import split_hmc
-from mercer.sampling.split_hmc import travel
+from mercer.sampling import hmc as split_hmc
+from mercer.sampling.hmc import travel
 from support.statistics import dkw_distance, dkw_limit
 
 N, P = 4000, 2

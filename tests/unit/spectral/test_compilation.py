@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mercer.features import compiled as feature_loops
-from mercer.spectral import compilation, compiled
+from mercer.features import products as feature_loops
+from mercer.spectral import compilation
+from mercer.spectral import loops as compiled
 from support.first_run import check_first_run
 
 _PROGRAM = """

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.spectral.fitting import fit_spectral, make_sampler
+from mercer.spectral.model import Scales
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.settings import SpectralSettings
-from mercer.spectral.start import Scales
 from support.runs import digest, options
 from support.spectral_fits import waves
 

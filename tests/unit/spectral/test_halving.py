@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
-from mercer.spectral.halving import decide
+from mercer.spectral.sampler import decide
 
 
 def joint_of(m: int, ridge: float) -> np.ndarray:

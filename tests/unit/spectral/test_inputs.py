@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from mercer.posterior.draws import Draws
-from mercer.spectral.inputs import input_scales
+from mercer.spectral.prediction import input_scales
 from support.learned import learned
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.posterior.draws import Draws
-from mercer.spectral.predict import FunctionDraws, function_draws
+from mercer.spectral.prediction import FunctionDraws, function_draws
 from support.spectral_cases import plain_design
 
 RNG = np.random.default_rng(3)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.probe import Probe, design, feature_kernel
+from mercer.spectral.model import Probe, design, feature_kernel
 from support.spectral_cases import plain_design
 
 RNG = np.random.default_rng(2)

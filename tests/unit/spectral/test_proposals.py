@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.proposals import ProposalTuning, StepAdaptation, propose
-from mercer.spectral.sampler import SpectralInfo, SpectralSampler
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.sampler import (
+    ProposalTuning,
+    SpectralInfo,
+    SpectralSampler,
+    StepAdaptation,
+    propose,
+)
 from support.mixture_cases import BASES, CONCENTRATION
 from support.spectral_cases import make_spectral, problem
 from support.statistics import dkw_distance, dkw_limit

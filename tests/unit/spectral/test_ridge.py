@@ -7,8 +7,15 @@ import pytest
 from scipy import stats
 
 from mercer.errors import NumericalError
-from mercer.spectral.model import GammaPrior, RegressionModel, coefficients
-from mercer.spectral.ridge import RIDGE_LIMITS, RidgeDensity, draw_ridge, ridge_density
+from mercer.spectral.model import (
+    RIDGE_LIMITS,
+    GammaPrior,
+    RegressionModel,
+    RidgeDensity,
+    coefficients,
+    draw_ridge,
+    ridge_density,
+)
 from mercer.spectral.rows import MemoryRows
 from support.spectral_cases import plain_design, problem
 from support.statistics import FALSE_ALARM

@@ -6,12 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.model import coefficients
-from mercer.spectral.probe import feature_kernel
-from mercer.spectral.proposals import ProposalTuning
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import coefficients, feature_kernel
 from mercer.spectral.rows import MemoryRows
-from mercer.spectral.sampler import SpectralSampler, SpectralState
+from mercer.spectral.sampler import ProposalTuning, SpectralSampler, SpectralState
 from support.mixture_cases import BASES, CONCENTRATION
 from support.spectral_cases import (
     drawn_coef,

@@ -5,10 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer.estimation.target_scale import scale_target
-from mercer.spectral.scaling import choose_standardizer
-from mercer.spectral.settings import SpectralSettings
-from mercer.spectral.start import Scales
+from mercer.estimation.standardize import scale_target
+from mercer.spectral.model import Scales
+from mercer.spectral.settings import SpectralSettings, choose_standardizer
 
 SETTINGS = SpectralSettings(8, 2.0, "pcn", "diagonal", "learn", "learn", True, 1)
 NAMES = ("x0", "x1", "x2")

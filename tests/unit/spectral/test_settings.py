@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.full import FullBase
+from mercer.spectral.base_measure import DiagonalBase, FullBase
+from mercer.spectral.model import Scales
 from mercer.spectral.settings import SpectralSettings, default_scale
-from mercer.spectral.start import Scales
 
 
 def settings(**own: Any) -> SpectralSettings:

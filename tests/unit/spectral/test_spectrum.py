@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import trapezoid
 
 from mercer.posterior.draws import Draws
-from mercer.spectral.mixture.diagonal import DiagonalBase
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.probe import feature_kernel
-from mercer.spectral.spectrum import Spectrum
+from mercer.spectral.base_measure import DiagonalBase
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import feature_kernel
+from mercer.spectral.prediction import Spectrum
 
 S, M = 12, 30
 UNIT = 40.0

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
-from mercer.spectral import start
-from mercer.spectral.model import GammaPrior, RegressionModel
-from mercer.spectral.start import BOUNDS, EvidenceOfScales, Scales, find_scales
+from mercer.spectral import model as start
+from mercer.spectral.model import (
+    BOUNDS,
+    EvidenceOfScales,
+    GammaPrior,
+    RegressionModel,
+    Scales,
+    find_scales,
+)
 from support.spectral_cases import marginal_law, plain_design, problem
 
 PRIOR = GammaPrior(1.0, 1e-3)

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.adaptation import QUARTER, SphereAdaptation, SphereTuning, first_moves
-from mercer.sphere.model import SphereModel
-from mercer.sphere.sampler import SphereSampler
+from mercer.sphere.sampler import (
+    QUARTER,
+    SphereAdaptation,
+    SphereModel,
+    SphereSampler,
+    SphereTuning,
+    first_moves,
+)
 from support.lift_cases import make_sphere
 from support.sphere_cases import noisy_rows
 

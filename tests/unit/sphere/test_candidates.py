@@ -9,12 +9,11 @@ from mercer.errors import DataError, UsageError
 from mercer.features.fourier import FourierMap
 from mercer.features.nystroem import NystroemMap
 from mercer.kernels.linear import Linear
-from mercer.kernels.matern import MaternARD
 from mercer.kernels.names import kernel_named
-from mercer.sphere import candidates as module
-from mercer.sphere.candidates import SpaceArguments, make_candidates
-from mercer.sphere.covariance import median_distance
-from mercer.sphere.space import FeatureSpace, KernelSpace
+from mercer.kernels.stationary import MaternARD
+from mercer.sphere import selection as module
+from mercer.sphere.selection import SpaceArguments, make_candidates
+from mercer.sphere.space import FeatureSpace, KernelSpace, median_distance
 
 X = np.random.default_rng(1).standard_normal((25, 2)) * 3.0
 MEDIAN = median_distance(X)

@@ -7,13 +7,10 @@ import pytest
 from scipy.special import ndtr
 
 from mercer.kernels.names import kernel_named
-from mercer.sphere import cloud as module
-from mercer.sphere.cloud import Cloud
-from mercer.sphere.covariance import fit_covariance
-from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.predict import class_probability, entropy_bits, recorded_probability
+from mercer.sphere import prediction as module
+from mercer.sphere.prediction import Cloud, class_probability, entropy_bits, recorded_probability
 from mercer.sphere.selection import Candidate
-from mercer.sphere.space import FeatureSpace, KernelSpace
+from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
 
 RNG = np.random.default_rng(1)
 X, Z = RNG.standard_normal((8, 2)), RNG.standard_normal((5, 2))

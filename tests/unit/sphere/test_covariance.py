@@ -7,8 +7,8 @@ import pytest
 
 from mercer.errors import DataError
 from mercer.kernels.names import kernel_named
-from mercer.sphere import covariance as module
-from mercer.sphere.covariance import fit_covariance, median_distance, precomputed
+from mercer.sphere import space as module
+from mercer.sphere.space import fit_covariance, median_distance, precomputed
 
 X = np.random.default_rng(1).standard_normal((9, 2)) * [1.0, 5.0]
 Z = np.random.default_rng(2).standard_normal((4, 2))

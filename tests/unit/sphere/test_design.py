@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError
-from mercer.sphere.design import design_from_features, spectrum_of
+from mercer.sphere.space import design_from_features, spectrum_of
 from support.sphere_cases import noisy_gram
 
 G = noisy_gram(9)[0]

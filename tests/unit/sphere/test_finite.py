@@ -8,7 +8,7 @@ import pytest
 from mercer.features.fourier import draw_fourier
 from mercer.features.nystroem import fit_nystroem
 from mercer.kernels.names import kernel_named
-from mercer.sphere.finite import FiniteFeatures
+from mercer.sphere.space import FiniteFeatures
 
 X = np.random.default_rng(1).standard_normal((30, 2)) * [1.0, 40.0] + 3.0
 RBF, THETA = kernel_named("rbf"), np.array([0.7, -1.0, -8.0])

@@ -9,11 +9,10 @@ from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import fixed_rate, learned_class_rates, learned_rate, row_rates
 from mercer.sampling.driver import RunOptions
 from mercer.sphere import fitting, selection
-from mercer.sphere.covariance import fit_covariance
 from mercer.sphere.fitting import Problem, fit_sphere
-from mercer.sphere.ladder import Ladder
 from mercer.sphere.selection import Candidate
-from mercer.sphere.space import KernelSpace
+from mercer.sphere.space import KernelSpace, fit_covariance
+from mercer.sphere.tempering import Ladder
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((30, 2))

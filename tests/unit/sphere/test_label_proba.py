@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.posterior.draws import Draws
-from mercer.sphere import label_proba as module
-from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.label_proba import label_proba
-from mercer.sphere.space import FeatureSpace
+from mercer.sphere import fitting as module
+from mercer.sphere.fitting import label_proba
+from mercer.sphere.space import FeatureSpace, FiniteFeatures
 
 
 def draws_of(**variables: np.ndarray) -> Draws:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_class_rates, row_rates
-from mercer.sphere.ladder import Ladder, OutOfTimeError, measure_errors, measure_noise
+from mercer.sphere.tempering import Ladder, OutOfTimeError, measure_errors, measure_noise
 from support.sphere_cases import noisy_gram, noisy_rows, pattern_posterior, signed
 
 L = noisy_rows(25, 4, 0.1)

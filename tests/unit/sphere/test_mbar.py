@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
-from mercer.sphere import mbar
-from mercer.sphere.mbar import LadderCounts, PriorWeights, weigh_draws
+from mercer.sphere import evidence as mbar
+from mercer.sphere.evidence import LadderCounts, PriorWeights, weigh_draws
 
 N_VALUES = 12
 

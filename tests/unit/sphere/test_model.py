@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate, row_rates
-from mercer.sphere.model import SphereModel, signed_rows
+from mercer.sphere.sampler import SphereModel, signed_rows
 from support.sphere_cases import noises, noisy_rows
 
 L = noisy_rows(7, 3)

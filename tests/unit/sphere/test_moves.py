@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere import moves as module
-from mercer.sphere.model import SphereModel
-from mercer.sphere.moves import MOVES, Moves, Passed, default_moves
+from mercer.sphere import sampler as module
+from mercer.sphere.sampler import MOVES, Moves, Passed, SphereModel, default_moves
 from support.sphere_cases import noises, noisy_rows
 
 N, R = 20, 3

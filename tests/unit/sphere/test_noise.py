@@ -14,7 +14,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere.noise import NoiseArgument, check_noise
+from mercer.sphere.estimator import NoiseArgument, check_noise
 
 LABELS, CLASSES = np.array([0, 1, 1, 0, 1]), np.array(["no", "yes"])
 THREE, NAMES = np.array([0, 1, 2, 0, 1]), np.array([3, 5, 9])

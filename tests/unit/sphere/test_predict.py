@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from mercer.likelihoods.label_noise import confusion_of_rates
-from mercer.sphere.predict import (
+from mercer.sphere.prediction import (
     class_probability,
     entropy_bits,
     finite_log_score,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere import query as module
-from mercer.sphere.query import choose_batch, short_list
+from mercer.sphere import prediction as module
+from mercer.sphere.prediction import choose_batch, short_list
 
 RNG = np.random.default_rng(1)
 

@@ -8,18 +8,17 @@ import pytest
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.sphere.evidence import ErrorLaw
-from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.fitting import FittedSphere
-from mercer.sphere.ladder import Ladder, measure_errors
-from mercer.sphere.results import (
+from mercer.sphere.fitting import (
     CURVE_RATES,
+    FittedSphere,
     comparison_table,
     evidence_curve,
     mean_rates,
     say_comparison,
 )
 from mercer.sphere.selection import Candidate, Compared
-from mercer.sphere.space import FeatureSpace
+from mercer.sphere.space import FeatureSpace, FiniteFeatures
+from mercer.sphere.tempering import Ladder, measure_errors
 from support.sphere_cases import noisy_rows
 
 

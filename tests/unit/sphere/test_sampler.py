@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere import moves
-from mercer.sphere.model import SphereModel
-from mercer.sphere.sampler import SphereState
+from mercer.sphere import sampler as moves
+from mercer.sphere.sampler import SphereModel, SphereState
 from support.lift_cases import make_sphere
 from support.sphere_cases import noisy_rows
 

@@ -12,11 +12,11 @@ import pytest
 import mercer
 from mercer import KernelGibbsClassifier
 from mercer.errors import ModelFileError, UsageError
-from mercer.kernels.matern import MaternARD
+from mercer.kernels.stationary import MaternARD
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.table import Table
 from mercer.sphere import selection
-from mercer.sphere.ladder import Ladder
+from mercer.sphere.tempering import Ladder
 
 RNG = np.random.default_rng(0)
 X, Y, Z = RNG.standard_normal((14, 2)), np.arange(14) % 2, RNG.standard_normal((5, 2))

@@ -11,9 +11,6 @@ import pytest
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates, learned_rate
 from mercer.sphere import selection
-from mercer.sphere.covariance import fit_covariance
-from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.ladder import Ladder
 from mercer.sphere.selection import (
     Candidate,
     Compared,
@@ -23,7 +20,8 @@ from mercer.sphere.selection import (
     shares,
     under_rates_by_class,
 )
-from mercer.sphere.space import FeatureSpace, KernelSpace
+from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
+from mercer.sphere.tempering import Ladder
 
 RNG = np.random.default_rng(1)
 N = 60

@@ -7,9 +7,13 @@ import pytest
 
 from mercer.kernels.names import kernel_named
 from mercer.sphere import space as module
-from mercer.sphere.covariance import fit_covariance, precomputed
-from mercer.sphere.finite import FiniteFeatures
-from mercer.sphere.space import FeatureSpace, KernelSpace
+from mercer.sphere.space import (
+    FeatureSpace,
+    FiniteFeatures,
+    KernelSpace,
+    fit_covariance,
+    precomputed,
+)
 
 X = np.random.default_rng(1).standard_normal((10, 2))
 Z = np.random.default_rng(2).standard_normal((6, 2))

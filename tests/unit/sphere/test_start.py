@@ -7,9 +7,14 @@ import pytest
 
 from mercer.errors import DataError
 from mercer.likelihoods.label_noise import class_rates, fixed_rate, learned_rate, row_rates
-from mercer.sphere.design import spectrum_of
-from mercer.sphere.model import SphereModel
-from mercer.sphere.start import PriorStart, SeparatingStart, make_start, separating_point
+from mercer.sphere.sampler import (
+    PriorStart,
+    SeparatingStart,
+    SphereModel,
+    make_start,
+    separating_point,
+)
+from mercer.sphere.space import spectrum_of
 
 RNG = np.random.default_rng(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.classes.estimator import SequentialKernelClassifier
+from mercer.basis.classifier import SequentialKernelClassifier
 from support.class_fits import make_rows
 
 TINY = {"n_particles": 12, "max_candidates": 8, "random_state": 0, "progress": False}

@@ -10,15 +10,11 @@ from scipy.special import expit
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from mercer.basis.classes.estimator import SequentialKernelClassifier
-from mercer.basis.classes.filter import ClassFilter
-from mercer.basis.classes.model import default_prior
-from mercer.basis.classes.results import log_targets
-from mercer.basis.classes.schedule import ClassSchedule
-from mercer.basis.classes.state import ClassState
-from mercer.basis.levels.levels import Levels
-from mercer.basis.model import SetPrior
-from mercer.basis.reservoir import Reservoir
+from mercer.basis.class_filter import ClassFilter, ClassSchedule, ClassState, default_prior
+from mercer.basis.class_prediction import log_targets
+from mercer.basis.classifier import SequentialKernelClassifier
+from mercer.basis.length_scales import Levels
+from mercer.basis.model import Reservoir, SetPrior
 
 LEVELS = Levels(np.array([1.0, 0.5, 0.25]), np.ones((1, 2)), "matern32", has_linear_part=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
-from mercer.basis.classes.results import class_draws, log_targets
+from mercer.basis.class_prediction import class_draws, log_targets
 from mercer.basis.results import evidence_variance, judge_ancestry
 from support.class_fits import make_rows, tiny
 

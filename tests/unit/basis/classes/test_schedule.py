@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.basis.classes.schedule import ClassSchedule
+from mercer.basis.class_filter import ClassSchedule
 
 
 def test_so_many_moves_in_each_doubling() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.classes.settings import ClassSettings
-from mercer.basis.classes.several import stick_proba
+from mercer.basis.class_filter import stick_proba
+from mercer.basis.class_learner import ClassSettings
 
 SETTINGS = ClassSettings(
     kernel="rbf", lengthscale=(1.0,), n_particles=10, expected_centres=2.0, max_centres=3,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.basis.sampler import BatchSampler
+from mercer.basis.learner import BatchSampler
 from mercer.errors import DataError
 from mercer.sampling.driver import SamplingStoppedError
 from support.class_fits import bits, little, make_rows

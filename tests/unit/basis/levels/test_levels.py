@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from mercer.basis.levels.levels import KINDS, Levels, widths_around
+from mercer.basis.length_scales import KINDS, Levels, widths_around
 
 RNG = np.random.default_rng(4)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((5, 3))

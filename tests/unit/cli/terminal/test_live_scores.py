@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from mercer.cli.terminal.live_scores import LiveScores, advice, results_json
-from mercer.cli.terminal.score_table import digits3, duration
+from mercer.cli.compare import LiveScores, advice, results_json
+from mercer.cli.terminal import digits3, duration
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import REGRESSION
-from mercer.posterior.held_out import HeldClasses
+from mercer.posterior.evaluation import HeldClasses
 from support.fake_regression import held_rows
 
 Y = tuple(np.arange(20) % 2 for _ in range(4))

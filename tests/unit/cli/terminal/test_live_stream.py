@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from mercer.cli.terminal.live_stream import LivePanel
+from mercer.cli.stream import LivePanel
 
 
 class Clock:

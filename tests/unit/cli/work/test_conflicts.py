@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from mercer.cli.options import TableOptions
-from mercer.cli.work.conflicts import conflicting_rows, say_conflicts
-from mercer.cli.work.table import TrainingTable, read_training
+from mercer.cli.tables import TrainingTable, conflicting_rows, read_training, say_conflicts
 
 
 def table_of(path: Path, *rows: str) -> TrainingTable:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.cli.work.known import known_rows, read_scored
+from mercer.cli.tables import known_rows, read_scored
 from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mercer.cli.main import main
-from mercer.cli.work.provenance import compare_step, fit_step
+from mercer.cli.saving import compare_step, fit_step
 
 from ..conftest import TINY
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mercer.cli.main import main
-from mercer.cli.work.outputs import check_outputs
+from mercer.cli.outputs import check_outputs
 from mercer.errors import UsageError
 
 FIT = ("fit", "d.csv", "--target", "y")

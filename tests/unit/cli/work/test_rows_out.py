@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.cli.work import rows_out
-from mercer.cli.work.rows_out import appending_rows, check_format, for_spreadsheet, write_rows
+from mercer.cli import outputs as rows_out
+from mercer.cli.outputs import appending_rows, check_format, for_spreadsheet, write_rows
 from mercer.errors import UsageError
 
 COLUMNS = {

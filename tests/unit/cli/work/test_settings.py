@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mercer import GPClassifier
-from mercer.cli.work.settings import make_estimator, parse_settings, parse_value
+from mercer.cli.fitting import make_estimator, parse_settings, parse_value
 from mercer.errors import UsageError
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import mercer.models
 from mercer import BaNKRegressor, GPClassifier
-from mercer.cli.work import streaming
+from mercer.cli import out_of_core as streaming
 from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.estimation.model_file import TableModel, write_model

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp.binary.correction import damped_correction, posterior_variance
-from mercer.gp.binary.laplace import fit_laplace
+from mercer.gp.laplace import damped_correction, fit_laplace, posterior_variance
 from mercer.numerics.logistic_normal import expected_logistic
 from support.gp_cases import plain_gram, problem
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.gp.binary.model import HyperparameterPosterior
-from mercer.gp.priors import kernel_prior
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.kernels.stationary import SquaredExponentialARD
 from support.gp_cases import problem
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.gp.exact.adaptation import ExactAdaptation
+from mercer.gp.exact import ExactAdaptation
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
-from mercer.sampling.board import Board
-from mercer.sampling.chain import Chain, ChainPlan, run_chain
-from mercer.sampling.codec import pack, unpack
+from mercer.sampling.checkpoint import pack, unpack
+from mercer.sampling.driver import Chain, ChainPlan, run_chain
+from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
 from support.exact_runs import exact_sampler
 from support.runs import ENTROPY, open_folder

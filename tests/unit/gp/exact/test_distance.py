@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mercer.gp.exact.distance import _batches, predictive_distance
+from mercer.gp.exact import _batches, predictive_distance
 
 
 @dataclass

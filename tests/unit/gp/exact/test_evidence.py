@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
-from mercer.gp.exact import evidence
-from mercer.gp.exact.evidence import EvidenceEstimator, log_likelihoods
+from mercer.gp import importance as evidence
+from mercer.gp.importance import EvidenceEstimator, log_likelihoods
 from support.gp_cases import posterior
 
 

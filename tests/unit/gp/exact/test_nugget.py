@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.exact.nugget import NUGGET, add_nugget, lower_factor
+from mercer.gp.importance import NUGGET, add_nugget, lower_factor
 
 
 def test_in_proportion_to_the_mean_variance() -> None:

@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary.predict import success_probability
-from mercer.gp.exact import predict
-from mercer.gp.exact.predict import (
+from mercer.gp import exact as predict
+from mercer.gp.exact import (
     ExactDraws,
     draw_probabilities,
     laplace_weights,
 )
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp.laplace import mean_success_probability as success_probability
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.numerics.logistic_normal import expected_logistic
 from support.exact_cases import gram
 from support.gp_cases import plain_gram, problem

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.exact import propagation
-from mercer.gp.exact.propagation import match_moments
+from mercer.gp import importance as propagation
+from mercer.gp.importance import match_moments
+from mercer.gp.laplace import fit_laplace
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.exact import proposal
-from mercer.gp.exact.proposal import Proposal, fit_variational, make_proposal
+from mercer.gp import importance as proposal
+from mercer.gp.importance import Proposal, fit_variational, make_proposal
+from mercer.gp.laplace import fit_laplace
 from mercer.numerics.logistic_normal import logistic_moments
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem

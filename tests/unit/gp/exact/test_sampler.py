@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mercer.gp.exact.evidence import EvidenceEstimator, no_estimate
-from mercer.gp.exact.sampler import DelayedAcceptance, log_laplace_error
+from mercer.gp.exact import DelayedAcceptance, log_laplace_error
+from mercer.gp.importance import EvidenceEstimator, no_estimate
 from support.exact_runs import exact_sampler
 
 

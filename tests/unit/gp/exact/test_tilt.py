@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.exact.tilt import TiltedTarget, fit_slope, tilted
+from mercer.gp.exact import TiltedTarget, fit_slope, tilted
 from support.gp_cases import posterior
 
 

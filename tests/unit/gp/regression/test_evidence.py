@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from mercer.errors import NumericalError
-from mercer.gp.regression.evidence import fit_exact, noisy_factor
+from mercer.gp.gaussian import fit_exact, noisy_factor
 
 
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:

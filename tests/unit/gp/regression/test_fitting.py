@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.fitting import GPSettings
-from mercer.gp.regression.fitting import (
+from mercer.gp.fitting import (
+    GPSettings,
     RegressionSettings,
+    find_maximum,
     fit_regression,
 )
-from mercer.gp.sampler import find_maximum
 from mercer.sampling.driver import RunOptions
 from support.process_fits import CHAIN, standardised
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mercer.gp.regression.model import (
+from mercer.gp.gaussian import (
     NOISE_FLOOR,
     RegressionPosterior,
     RegressionRecorder,

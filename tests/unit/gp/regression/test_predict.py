@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.regression import predict
-from mercer.gp.regression.predict import FunctionDraws, function_draws
-from mercer.kernels.squared_exponential import SquaredExponentialARD
+from mercer.gp import gaussian as predict
+from mercer.gp.gaussian import FunctionDraws, function_draws
+from mercer.kernels.stationary import SquaredExponentialARD
 from support.process_fits import process_posterior, process_thetas, tiny
 from support.spectral_fits import waves
 

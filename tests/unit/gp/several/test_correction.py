@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from mercer.gp.binary import correction as binary
-from mercer.gp.binary.laplace import fit_laplace
-from mercer.gp.several.correction import damped_correction
-from mercer.gp.several.covariance import latent_covariance
-from mercer.gp.several.expectation import expected_softmax
-from mercer.gp.several.laplace import SoftmaxFit, curvature, fit_softmax
+from mercer.gp import laplace as binary
+from mercer.gp.laplace import fit_laplace
+from mercer.gp.softmax import (
+    SoftmaxFit,
+    curvature,
+    damped_correction,
+    expected_softmax,
+    fit_softmax,
+    latent_covariance,
+)
 from support.gp_cases import plain_gram, problem
 from support.softmax_cases import classes, grams, targets
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.likelihoods.polya_gamma.compiled import fill_polya_gamma
+from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from support.statistics import FALSE_ALARM, dkw_distance, dkw_limit
 
 TILTS = (0.0, 0.3, 1.0, -3.0, 5.0, 12.0)

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from mercer.spectral.classes.adaptation import ClassAdaptation
-from mercer.spectral.classes.chain import TrajectoryInfo
-from mercer.spectral.classes.state import ClassTuning
+from mercer.spectral.class_model import ClassTuning
+from mercer.spectral.class_sampler import ClassAdaptation, TrajectoryInfo
 from support.spectral_class_cases import make_classes, problem
 
 

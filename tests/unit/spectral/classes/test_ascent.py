@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.spectral.classes import ascent
-from mercer.spectral.classes.ascent import FEWEST_ROWS, Ascent, prepare_ascent
-from mercer.spectral.classes.chain import ClassChain
-from mercer.spectral.classes.joint import JointSampler
-from mercer.spectral.classes.products import log_likelihood
-from mercer.spectral.classes.sampler import ClassSampler
+from mercer.spectral import trajectory as ascent
+from mercer.spectral.class_model import log_likelihood
+from mercer.spectral.class_sampler import ClassChain, ClassSampler, JointSampler
 from mercer.spectral.rows import MemoryRows
+from mercer.spectral.trajectory import FEWEST_ROWS, Ascent, prepare_ascent
 from support.spectral_class_cases import make_classes
 
 M, N_LINEAR = 20, 3

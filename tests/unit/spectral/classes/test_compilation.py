@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mercer.likelihoods.polya_gamma import compiled as polya_gamma_loops
-from mercer.spectral.classes import compilation
-from mercer.spectral.classes.compiled import move_jointly
+from mercer.likelihoods import polya_gamma as polya_gamma_loops
+from mercer.spectral import compilation
+from mercer.spectral.loops import move_jointly
 from support.first_run import check_first_run
 
 _PROGRAM = """
@@ -26,6 +26,6 @@ def test_p1_compiling_changes_no_bit_and_is_said_once(tmp_path: Path) -> None:
 
 
 def test_the_draws_are_compiled() -> None:
-    compilation.compile_now()
+    compilation.compile_classes_now()
     assert polya_gamma_loops.fill_polya_gamma.signatures
     assert move_jointly.signatures

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mercer.spectral.classes import completion
-from mercer.spectral.classes.completion import _complete, _maximise, _Task
+from mercer.spectral import class_fitting as completion
+from mercer.spectral.class_fitting import _complete, _maximise, _Task
 from mercer.spectral.rows import MemoryRows, RowsWithout
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import plain_log_likelihood, problem

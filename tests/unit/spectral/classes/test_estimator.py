@@ -8,7 +8,7 @@ import pytest
 
 import mercer
 from mercer.errors import DataError, UsageError
-from mercer.spectral.classes.estimator import BaNKClassifier
+from mercer.spectral.classifier import BaNKClassifier
 from support.spectral_class_fits import NAMES, tiny, waves
 from support.spectral_fits import PAPER
 

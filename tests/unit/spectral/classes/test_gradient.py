@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.classes.gradient import likelihood_gradient
 from mercer.spectral.rows import MemoryRows
+from mercer.spectral.trajectory import likelihood_gradient
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import plain_log_likelihood, problem
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.classes import joint as joint_sampler
-from mercer.spectral.classes.joint import JointSampler
+from mercer.spectral import class_sampler as joint_sampler
+from mercer.spectral.class_sampler import JointSampler
 from support.spectral_class_cases import functions, make_classes, plain_log_likelihood, problem
 from support.spectral_class_fits import tiny, waves
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.spectral.classes.labels import class_codes
+from mercer.spectral.class_model import class_codes
 
 
 def test_of_two_classes_the_second_is_told_apart() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.spectral.classes.predict import ClassDraws
+from mercer.spectral.class_fitting import ClassDraws
 from support.spectral_cases import plain_design
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral.classes import products
-from mercer.spectral.classes.products import log_likelihood, polya_gamma, weighted_products
+from mercer.spectral import class_model as products
+from mercer.spectral.class_model import log_likelihood, polya_gamma, weighted_products
 from mercer.spectral.rows import MemoryRows
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import plain_log_likelihood, problem

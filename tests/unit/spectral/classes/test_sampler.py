@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from mercer.posterior.draws import Draws
-from mercer.spectral.classes.fitting import _words_of_trajectories
-from mercer.spectral.classes.model import logistic_coefficients
-from mercer.spectral.classes.ridge import logistic_ridge_density
-from mercer.spectral.classes.sampler import ClassSampler
-from mercer.spectral.classes.state import ClassState
+from mercer.spectral.class_fitting import _words_of_trajectories
+from mercer.spectral.class_model import ClassState, logistic_coefficients
+from mercer.spectral.class_sampler import ClassSampler, logistic_ridge_density
 from mercer.spectral.model import GammaPrior
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import functions, make_classes, plain_log_likelihood, problem

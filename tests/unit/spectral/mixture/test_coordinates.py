@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from mercer.errors import UsageError
-from mercer.spectral.mixture.coordinates import Coordinates, coordinates_of
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.state import MixtureState
+from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.trajectory import Coordinates, coordinates_of
 from support.mixture_cases import BASES, CONCENTRATION
 from support.statistics import dkw_distance, dkw_limit
 

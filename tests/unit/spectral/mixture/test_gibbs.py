@@ -8,12 +8,15 @@ import pytest
 from scipy import stats
 
 from mercer.errors import UsageError
-from mercer.sampling.codec import pack, unpack
-from mercer.spectral.mixture.base import ScalePrior
-from mercer.spectral.mixture.diagonal import DiagonalBase, DiagonalComponents
-from mercer.spectral.mixture.full import FullBase, FullComponents
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.partition import ConcentrationPrior
+from mercer.sampling.checkpoint import pack, unpack
+from mercer.spectral.base_measure import (
+    DiagonalBase,
+    DiagonalComponents,
+    FullBase,
+    FullComponents,
+    ScalePrior,
+)
+from mercer.spectral.mixture import ConcentrationPrior, Mixture
 from support.mixture_cases import BASES, frequencies
 from support.statistics import z_limit
 

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from mercer.spectral.mixture.diagonal import DiagonalBase, DiagonalComponents
-from mercer.spectral.mixture.full import FullBase, FullComponents
-from mercer.spectral.mixture.gibbs import Mixture
-from mercer.spectral.mixture.spectrum import mixture_weights
-from mercer.spectral.mixture.state import MixtureState
+from mercer.spectral.base_measure import DiagonalBase, DiagonalComponents, FullBase, FullComponents
+from mercer.spectral.mixture import Mixture, MixtureState, mixture_weights
 
 Z = np.array([0, 1, 1, 2, 1, 0])
 CASES = ["diagonal, 1", "full, 1", "diagonal, 2", "full, 2"]

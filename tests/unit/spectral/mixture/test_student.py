@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from mercer.spectral.mixture.student import t_characteristic, t_log_density
+from mercer.spectral.base_measure import t_characteristic, t_log_density
 
 
 @pytest.mark.parametrize("degrees", [0.7, 3.0, 40.0])

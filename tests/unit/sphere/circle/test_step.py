@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from mercer.likelihoods.label_noise import LabelNoise, class_rates, fixed_rate, row_rates
-from mercer.sphere.circle.step import great_circle_move, great_circle_moves
+from mercer.sphere.great_circle import great_circle_move, great_circle_moves
 from support.circle_cases import extended
 from support.sphere_cases import noises, noisy_rows
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.screened import sampler as module
-from mercer.sphere.screened.sampler import ScreenedSampler, Screening
+from mercer.sphere import screened as module
+from mercer.sphere.screened import ScreenedSampler, Screening
 
 
 def rows(n: int, r: int, seed: int = 1) -> np.ndarray:

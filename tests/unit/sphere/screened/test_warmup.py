@@ -7,8 +7,12 @@ import dataclasses
 import numpy as np
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.screened.sampler import ScreenedSampler
-from mercer.sphere.screened.warmup import ScreenedAdaptation, _nearest_rows, first_screening
+from mercer.sphere.screened import (
+    ScreenedAdaptation,
+    ScreenedSampler,
+    _nearest_rows,
+    first_screening,
+)
 
 N, R = 3000, 4
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.sampling.adaptation import mass_windows
-from mercer.sphere.several import adaptation as module
-from mercer.sphere.several.adaptation import SeveralAdaptation
-from mercer.sphere.several.moves import QUARTER, WINDOW
-from mercer.sphere.several.sampler import SeveralState
+from mercer.sphere import several as module
+from mercer.sphere.several import QUARTER, WINDOW, SeveralAdaptation, SeveralState
 from support.several_cases import make_model, make_several
 
 # Of the functions fed to the adaptation: axes and standard deviations along them.

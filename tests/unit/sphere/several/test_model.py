@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate, row_rates
-from mercer.sphere.several.model import SeveralModel
+from mercer.sphere.several import SeveralModel
 from support.several_cases import make_model
 
 

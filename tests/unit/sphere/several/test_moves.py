@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere.several import moves as module
-from mercer.sphere.several.model import SeveralModel
-from mercer.sphere.several.moves import (
+from mercer.sphere import several as module
+from mercer.sphere.several import (
     MOVES,
     QUARTER,
     WINDOW,
+    SeveralModel,
     cycles_a_step,
     default_moves,
     first_moves,

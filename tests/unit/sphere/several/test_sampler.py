@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere.several import moves
-from mercer.sphere.several.sampler import SeveralState
+from mercer.sphere import several as moves
+from mercer.sphere.several import SeveralState
 from support.several_cases import make_model, make_several, record, separable
 
 

@@ -6,11 +6,11 @@ from scipy.stats import chi2
 
 from mercer.errors import DataError
 from mercer.likelihoods.label_noise import Confusion, fixed_rate, row_rates
-from mercer.sphere.several import start
-from mercer.sphere.several.model import SeveralModel
-from mercer.sphere.several.start import (
+from mercer.sphere import several as start
+from mercer.sphere.several import (
     PriorStart,
     SeparatingStart,
+    SeveralModel,
     make_several_start,
     separating_functions,
 )

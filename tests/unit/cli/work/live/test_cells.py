@@ -6,15 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.cli.work.live.cells import Coder, read_number
-from mercer.cli.work.live.csv_rows import CsvRows
-from mercer.cli.work.live.encoding import encoding_notes, learn_encoder, refuse_text
-from mercer.cli.work.live.lines import Line
-from mercer.cli.work.live.rows import Row, Wanted
-from mercer.data.column_code import ColumnCode
-from mercer.data.encoding import fit_encoder
-from mercer.data.frame import Frame
-from mercer.data.infer import column_of_texts
+from mercer.cli.stream_cells import Coder, encoding_notes, learn_encoder, read_number, refuse_text
+from mercer.cli.stream_rows import CsvRows, Line, Row, Wanted
+from mercer.data.encoding import ColumnCode, fit_encoder
+from mercer.data.frame import Frame, column_of_texts
 from mercer.data.tables import read_frame
 from mercer.errors import DataError
 

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.cli.work.live.csv_rows import CsvRows
-from mercer.cli.work.live.lines import Line
-from mercer.cli.work.live.rows import Row, Wanted
+from mercer.cli.stream_rows import CsvRows, Line, Row, Wanted
 from mercer.errors import DataError, UsageError
 
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from mercer.cli.work.live.answering import Said
-from mercer.cli.work.live.facts import Facts
-from mercer.cli.work.live.tally import Tally
+from mercer.cli.stream import Facts
+from mercer.cli.stream_answers import Said, Tally
 
 
 def facts_of(said: Said, **fields: float) -> dict[str, str]:

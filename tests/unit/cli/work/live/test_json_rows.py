@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.cli.work.live.json_rows import JsonRows
-from mercer.cli.work.live.lines import Line
-from mercer.cli.work.live.rows import Row, Wanted
+from mercer.cli.stream_rows import JsonRows, Line, Row, Wanted
 from mercer.errors import DataError
 
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mercer.cli.work.live import lines as module
-from mercer.cli.work.live.lines import MAX_LINE, LineSource
+from mercer.cli import stream_rows as module
+from mercer.cli.stream_rows import MAX_LINE, LineSource
 from mercer.errors import StorageError
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mercer.cli.work.live.remembered import MOST, Remembered
+from mercer.cli.stream_plan import MOST, Remembered
 
 
 def test_the_oldest_is_forgotten() -> None:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mercer import models
-from mercer.cli.work.live.planning import StreamOptions, plan_stream
-from mercer.cli.work.live.state import StreamState, read_state, write_stream_model
-from mercer.data.column_code import ColumnCode
-from mercer.data.encoding import Encoder
+from mercer.cli.stream_keeping import StreamState, read_state, write_stream_model
+from mercer.cli.stream_plan import StreamOptions, plan_stream
+from mercer.data.encoding import ColumnCode, Encoder
 from mercer.errors import ModelFileError
 from mercer.estimation.model_file import TableModel
 from mercer.posterior.container import read_container, write_container

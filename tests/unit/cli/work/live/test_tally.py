@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from mercer.cli.work.live.answering import Said
-from mercer.cli.work.live.facts import closing_words
-from mercer.cli.work.live.tally import Tally
+from mercer.cli.stream import closing_words
+from mercer.cli.stream_answers import Said, Tally
 
 
 def test_the_last_thousand_are_apart_from_all() -> None:

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from mercer.cli.work.live.reporting import Reporter
-from mercer.cli.work.live.rows import Example, Row
-from mercer.cli.work.live.tally import Tally
-from mercer.cli.work.live.undecided import Undecided
+from mercer.cli.stream_answers import Reporter, Tally
+from mercer.cli.stream_learner import Undecided
+from mercer.cli.stream_rows import Example, Row
 from mercer.errors import DataError
 
 

@@ -1,0 +1,124 @@
+"""The classifiers that mercer's models are compared with, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mercer.errors import UsageError
+
+__all__ = ["PEERS", "Peer", "find_peer", "scaled"]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One baseline.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    label : str
+        What tables call it.
+    make : callable
+        (seed, n_rows, n_smallest) -> unfitted classifier with ``predict_proba``, or regressor with
+        ``predictive``: the seed, rows of a training part, and rows of its smallest class.
+    is_brief : bool
+        Whether `mercer fit` shows it too.
+    most_rows : int or None
+        Of the table: with more it would take hours.
+    """
+
+    name: str
+    label: str
+    make: Callable[[int, int, int], Any]
+    is_brief: bool
+    most_rows: int | None = None
+
+
+def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from sklearn.dummy import DummyClassifier
+
+    return DummyClassifier(strategy="prior")
+
+
+def _logistic(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return scaled(LogisticRegression(max_iter=1000, random_state=seed))
+
+
+def _svc(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.svm import SVC
+
+    if n_smallest < 2:
+        raise UsageError("a class has a single row, and calibration needs two")
+    folds = StratifiedKFold(min(5, n_smallest), shuffle=True, random_state=seed)
+    return CalibratedClassifierCV(scaled(SVC()), cv=folds, ensemble=False, n_jobs=1)
+
+
+def _neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    # The square root of the rows, as in textbooks: with 5, a probability of 0 is common.
+    return scaled(KNeighborsClassifier(min(n_rows, max(5, math.isqrt(n_rows))), n_jobs=1))
+
+
+def _forest(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(300, random_state=seed, n_jobs=1)
+
+
+def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=seed)
+
+
+def _sinks(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.rks import RKSClassifier
+
+    return RKSClassifier(random_state=seed)
+
+
+def _bank(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.mkl import MKLClassifier
+
+    return MKLClassifier(random_state=seed)
+
+
+def _optimised(seed: int, n_rows: int, n_smallest: int) -> Any:
+    from mercer.baselines.rfo import RFOClassifier
+
+    return RFOClassifier(random_state=seed)
+
+
+def scaled(estimator: Any) -> Any:
+    """Return a pipeline that standardises the inputs first."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), estimator)
+
+
+PEERS: Final = (
+    Peer("dummy", "class shares only", _dummy, is_brief=True),
+    Peer("logistic", "logistic regression", _logistic, is_brief=True),
+    Peer("svc", "calibrated SVC", _svc, is_brief=True),
+    Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
+    Peer("forest", "random forest", _forest, is_brief=False),
+    Peer("boosting", "gradient boosting", _boosting, is_brief=True),
+    Peer("rks", "random kitchen sinks", _sinks, is_brief=False),
+    Peer("mkl", "bank of kernels", _bank, is_brief=False),
+    Peer("rfo", "optimised frequencies", _optimised, is_brief=False),
+)
+
+
+def find_peer(name: str) -> Peer | None:
+    """Return the baseline of that name, if there is one."""
+    return next((peer for peer in PEERS if peer.name == name), None)

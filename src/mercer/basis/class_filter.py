@@ -1,0 +1,531 @@
+"""Groups of arrays that the compiled loops for classes take and change in place.
+
+Columns of a design are numbered as in `mercer.basis.model`: the mean first, then the candidates.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
+from mercer.basis.length_scales import Levels
+from mercer.basis.loops import draw_scale
+from mercer.basis.model import Array, Integers, Reservoir, SetPrior
+from mercer.sampling.resampling import effective_sample_size, resample
+
+__all__ = [
+    "ClassFilter",
+    "ClassOutlook",
+    "ClassParticles",
+    "ClassPrior",
+    "ClassSchedule",
+    "ClassSeen",
+    "ClassState",
+    "HeldRows",
+    "StickBreaking",
+    "StickState",
+    "default_prior",
+    "stick_proba",
+    "with_more_rows",
+]
+
+
+class ClassPrior(NamedTuple):
+    """Priors of coefficients; see `mercer.basis.class_filter`.
+
+    Attributes
+    ----------
+    scale_shape, scale_rate : float
+        Of the inverse gamma prior of the variance of a centre's coefficient.
+    mean_precision : float
+        Of the coefficients of the mean.
+    n_mean : int
+        Columns of the mean.
+    """
+
+    scale_shape: float
+    scale_rate: float
+    mean_precision: float
+    n_mean: int
+
+
+class ClassParticles(NamedTuple):
+    """N particles, their coefficients explicit.
+
+    Attributes
+    ----------
+    size : ndarray of shape (N,), int
+        Number of centres.
+    members : ndarray of shape (N, k_max), int
+        Their columns; the first ``size`` entries of a row count.
+    level : ndarray of shape (N,), int
+        Position of the length scale.
+    scale : ndarray of shape (N,)
+        Prior variance of a centre's coefficient.
+    beta : ndarray of shape (N, p + k_max)
+        Coefficients: of the mean, then of the members in their order.
+    log_weight : ndarray of shape (N,)
+        Normalised: their exponentials sum to 1.
+    ancestor : ndarray of shape (N,), int
+        Which particle it comes from, since this was last counted.
+    """
+
+    size: Integers
+    members: Integers
+    level: Integers
+    scale: Array
+    beta: Array
+    log_weight: Array
+    ancestor: Integers
+
+
+# The model of two classes: what a particle's target is made of.
+#
+# **Target.** p(y_s = 1) = 1 / (1 + e^-f(x_s)), f(x) = mean(x) + sum_j beta_j k(x, c_j), the
+# centres a
+# subset of the candidates with the prior of `mercer.basis.model.SetPrior`; beta_j | g ~ N(0, g),
+# g ~ IG(2, 20) cut to [1e-6, 1e6], the mean's coefficients N(0, 10), the length scale uniform on
+# its
+# levels. A particle is (set, level, g, beta).
+#
+# **Rows held.** The target after t rows is the posterior given the rows in the buffer and the
+# candidates held, nothing else: of a stream that is longer than the buffer only its last rows
+# count,
+# as if the others had never been seen. A row that leaves is divided out. With a buffer that holds
+# all rows it is the posterior.
+#
+# **Several classes** in the order 0 .. C - 1: class c has probability s_c prod_(b < c) (1 - s_b),
+# s_c = 1 / (1 + e^-f_c), s_(C-1) = 1. Each f_c is a model of two classes on the rows of class c
+# and
+# later ones, so that likelihood, evidence and predictive probability are products. The prior
+# depends
+# on the order of the classes.
+
+_SCALE = 2.0, 20.0
+_MEAN_PRECISION = 0.1
+
+
+def default_prior(n_mean: int) -> ClassPrior:
+    """Return the priors of the default, for a mean with so many columns."""
+    return ClassPrior(*_SCALE, _MEAN_PRECISION, n_mean)
+
+
+# When particles are moved and candidates change hands: by the number of rows alone.
+
+
+@dataclass(frozen=True)
+class ClassSchedule:
+    """So many moves in each doubling of the rows held: a move costs as much as there are rows.
+
+    Attributes
+    ----------
+    per_doubling : int
+        Moves between t and 2 t rows; a power of 2. Up to so many rows, one each.
+    n_redraws : int
+        Redraws of a centre in a move.
+    n_buffered : int
+        The most rows held.
+    """
+
+    per_doubling: int = 8
+    n_redraws: int = 3
+    n_buffered: int = 1024
+
+    def moves_at(self, n_seen: int) -> bool:
+        """Whether particles are moved after so many rows (from 1)."""
+        n_held = min(n_seen, self.n_buffered)
+        power = 1 << (n_held.bit_length() - 1)
+        return n_seen % max(1, power // self.per_doubling) == 0
+
+
+# All that the filter of two classes needs for the next row.
+
+
+class HeldRows(NamedTuple):
+    """The last rows, in a ring: row number t stands at t modulo the length B.
+
+    Attributes
+    ----------
+    X : ndarray of shape (B, d)
+    sign : ndarray of shape (B,)
+        1 where y = 1, -1 where y = 0.
+    design : ndarray of shape (L, C, B)
+        Columns of the design at each level.
+    """
+
+    X: Array
+    sign: Array
+    design: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ClassState:
+    """The filter after some rows. Its arrays are changed in place by the next.
+
+    Attributes
+    ----------
+    particles : ClassParticles
+    rows : HeldRows
+    centres : ndarray of shape (R, d)
+        Inputs of the candidates, standardised.
+    n_candidates : int
+        Candidates held.
+    waiting : ndarray of shape (R, d)
+        Inputs that become candidates at the next move, in their slots.
+    is_waiting : ndarray of shape (R,), bool
+    n_seen : int
+        Rows learned.
+    log_evidence : float
+        Of the rows held, in nats: unbiased on the scale of the evidence itself.
+    evidence_variance : float
+        Of its logarithm, to first order, from the resamplings so far.
+    n_ancestors : int
+        Distinct ancestors of the particles after the last fifty rows.
+    """
+
+    particles: ClassParticles
+    rows: HeldRows
+    centres: Array
+    n_candidates: int
+    waiting: Array
+    is_waiting: NDArray[np.bool_]
+    n_seen: int
+    log_evidence: float
+    evidence_variance: float
+    n_ancestors: int
+
+    @property
+    def n_held(self) -> int:
+        """Rows in the ring."""
+        return min(self.n_seen, len(self.rows.sign))
+
+
+def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
+    """Return a longer ring; only before it is full."""
+    more = length - len(rows.sign)
+    return HeldRows(
+        np.pad(rows.X, ((0, more), (0, 0))),
+        np.pad(rows.sign, (0, more)),
+        np.pad(rows.design, ((0, 0), (0, 0), (0, more))),
+    )
+
+
+# The filter of two classes: a row after the other, each predicted before it is learned.
+#
+# **Target** after t rows: p(set, level, g, beta | rows held, candidates) of
+# `mercer.basis.class_filter`.
+#
+# **One row** (`ClassFilter.learn`):
+#
+# 1. *Resample* if the effective sample size has fallen below N / 2.
+# 2. *Weigh* each particle by the likelihood of the label, 1 / (1 + e^(-s f)) with s = +-1. If the
+#    buffer was full, the row that leaves it is divided out first.
+# 3. On a schedule that depends on the row's number alone: *candidates* that have to make room
+#    retire, the inputs of the rows since then come in, and all particles are *moved*.
+#
+# The product of the mean weights is the evidence of the rows held, unbiased for any N.
+#
+# **Symbols** (paper -> code): K columns of the design, U ``members``, k ``size``, delta^2
+# ``scale``,
+# W ``log_weight``.
+#
+# **Deviations**: the paper has regression only. Polya-Gamma variables make each move one of
+# regression; they are drawn afresh in each, so that nothing is carried but the coefficients.
+#
+# **Cost** of a row O(N k); of a move O(N n (R k + k^2)) for n rows held and R candidates.
+
+_FIRST_ROOM = 64
+_ANCESTRY_ROWS = 50
+
+
+class ClassSeen(NamedTuple):
+    """What the filter said of a row before learning it.
+
+    Attributes
+    ----------
+    proba : float
+        Probability of y = 1.
+    n_centres : float
+        Mean over particles.
+    """
+
+    proba: float
+    n_centres: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFilter:
+    """Settings of a filter over rows of standardised inputs and labels.
+
+    Attributes
+    ----------
+    n_particles : int
+    prior : ClassPrior
+    sets : SetPrior
+    levels : Levels
+    reservoir : Reservoir
+    schedule : ClassSchedule
+    scheme : str
+        Of resampling.
+    """
+
+    n_particles: int
+    prior: ClassPrior
+    sets: SetPrior
+    levels: Levels
+    reservoir: Reservoir
+    schedule: ClassSchedule
+    scheme: str
+
+    def init(self, rng: np.random.Generator) -> ClassState:
+        """Draw particles without centres, all else from the prior."""
+        N, k_max, m, prior = self.n_particles, self.sets.largest, self.levels.n_mean, self.prior
+        L, R, d = self.levels.n_levels, self.reservoir.n_slots, self.levels.scalings.shape[1]
+        B = min(_FIRST_ROOM, self.schedule.n_buffered)
+        beta = np.zeros((N, m + k_max))
+        beta[:, :m] = rng.standard_normal((N, m)) / math.sqrt(prior.mean_precision)
+        shape, rate = prior.scale_shape, prior.scale_rate
+        particles = ClassParticles(
+            size=np.zeros(N, np.int64),
+            members=np.zeros((N, k_max), np.int64),
+            level=rng.integers(0, L, N),
+            scale=np.array([draw_scale(rng, shape, rate, 1.0) for _ in range(N)]),
+            beta=beta,
+            log_weight=np.full(N, -math.log(N)),
+            ancestor=np.arange(N),
+        )
+        return ClassState(
+            particles=particles,
+            rows=HeldRows(np.zeros((B, d)), np.zeros(B), np.zeros((L, m + R, B))),
+            centres=np.zeros((R, d)),
+            n_candidates=0,
+            waiting=np.zeros((R, d)),
+            is_waiting=np.zeros(R, np.bool_),
+            n_seen=0,
+            log_evidence=0.0,
+            evidence_variance=0.0,
+            n_ancestors=N,
+        )
+
+    def learn(
+        self, rng: np.random.Generator, state: ClassState, x: Array, sign: float
+    ) -> tuple[ClassState, ClassSeen]:
+        """Learn a row x (d,), sign 1 or -1; the arrays of ``state`` are used up."""
+        state = self._resampled(rng, state)
+        state, seen = self._weighed(state, x, sign)
+        slot = self.reservoir.slot(state.n_seen)
+        if slot is not None:
+            state.waiting[slot], state.is_waiting[slot] = x, True
+        state = replace(state, n_seen=state.n_seen + 1)
+        if self.schedule.moves_at(state.n_seen):
+            state = self.moved(rng, state)
+        return self._with_ancestry(state), seen
+
+    def look(self, state: ClassState, x: Array) -> ClassSeen:
+        """Predict a row x (d,) that is not learned."""
+        return self._looked(state, x)[2]
+
+    def moved(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """Let waiting candidates in, and move all; the arrays of ``state`` are used up."""
+        state = self._with_new_candidates(rng, state)
+        n, r = state.n_held, state.n_candidates
+        move_particles(
+            rng, state.rows.design, self._moment(state), n, self.prior, self.sets.log_size(r),
+            self.levels.n_widths, r, self.schedule.n_redraws, state.particles,
+        )  # fmt: skip
+        return state
+
+    def predict(self, state: ClassState, Z: Array) -> Array:
+        """Probability of y = 1 at rows Z (m, d), standardised: shape (m,)."""
+        particles, m, r = state.particles, self.levels.n_mean, state.n_candidates
+        result, weights = np.zeros(len(Z)), np.exp(particles.log_weight)
+        for level in np.unique(particles.level):
+            which = np.flatnonzero(particles.level == level)
+            coef = np.zeros((m + r, len(which)))
+            for j, i in enumerate(which):
+                k = particles.size[i]
+                coef[:m, j] = particles.beta[i, :m]
+                coef[particles.members[i, :k], j] = particles.beta[i, m : m + k]
+            design = self.levels.design(Z, state.centres[:r], int(level))
+            result += expit(design @ coef) @ weights[which]
+        return result
+
+    def _resampled(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        particles = state.particles
+        ess = effective_sample_size(particles.log_weight)
+        if ess >= 0.5 * self.n_particles:
+            return state
+        chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
+        particles = ClassParticles._make(array[chosen] for array in particles)
+        particles.log_weight[:] = -math.log(self.n_particles)
+        variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
+        return replace(state, particles=particles, evidence_variance=variance)
+
+    def _weighed(self, state: ClassState, x: Array, sign: float) -> tuple[ClassState, ClassSeen]:
+        """Predict a row, make room for it, weigh by it and keep it."""
+        rows, particles, m = state.rows, state.particles, self.levels.n_mean
+        n_ring = len(rows.sign)
+        if state.n_seen == n_ring and n_ring < self.schedule.n_buffered:
+            rows = with_more_rows(rows, min(2 * n_ring, self.schedule.n_buffered))
+            n_ring = len(rows.sign)
+        design, f, seen = self._looked(state, x)
+        position, gain = state.n_seen % n_ring, 0.0
+        if state.n_seen >= n_ring:
+            old = np.empty(self.n_particles)
+            fill_latent(np.ascontiguousarray(rows.design[:, :, position]), m, particles, old)
+            gain = weigh_row(old, rows.sign[position], -1.0, particles.log_weight)
+        gain += weigh_row(f, sign, 1.0, particles.log_weight)
+        rows.X[position], rows.sign[position] = x, sign
+        rows.design[:, : design.shape[1], position] = design
+        return replace(state, rows=rows, log_evidence=state.log_evidence + gain), seen
+
+    def _looked(self, state: ClassState, x: Array) -> tuple[Array, Array, ClassSeen]:
+        """Row of the design of an input at each level (L, p + r), latent values (N,), and proba."""
+        r, particles = state.n_candidates, state.particles
+        row = np.empty((self.levels.n_levels, self.levels.n_mean + r))
+        self.levels.fill_row(x, self.levels.distances(x, state.centres, r), r, row)
+        f = np.empty(self.n_particles)
+        fill_latent(row, self.levels.n_mean, particles, f)
+        weights = np.exp(particles.log_weight)
+        return row, f, ClassSeen(float(weights @ expit(f)), float(weights @ particles.size))
+
+    def _moment(self, state: ClassState) -> Array:
+        """Sums of column times y - 1/2 over the rows held: shape (L, C)."""
+        n = state.n_held
+        return np.asarray(state.rows.design[:, :, :n] @ (0.5 * state.rows.sign[:n]))
+
+    def _with_new_candidates(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        slots = np.flatnonzero(state.is_waiting)
+        if not len(slots):
+            return state
+        n, r, m = state.n_held, state.n_candidates, self.levels.n_mean
+        old, gain = slots[slots < r], 0.0
+        if len(old):
+            gain = retire(
+                rng, state.rows.design, self._moment(state), n, self.prior,
+                self._log_sizes(np.arange(r, r - len(old) - 1, -1)), m + old, state.particles,
+            )  # fmt: skip
+            r -= len(old)
+        self._fill_columns(state, slots)
+        gain += admit(
+            rng, state.rows.design, self._moment(state), n, self.prior,
+            self._log_sizes(np.arange(r, r + len(slots) + 1)), m + slots, state.particles,
+        )  # fmt: skip
+        state.is_waiting[:] = False
+        return replace(state, n_candidates=r + len(slots), log_evidence=state.log_evidence + gain)
+
+    def _log_sizes(self, counts: Integers) -> Array:
+        return np.array([self.sets.log_size(int(r)) for r in counts])
+
+    def _fill_columns(self, state: ClassState, slots: NDArray[np.intp]) -> None:
+        """Put waiting inputs into their slots, with their columns of the design."""
+        n, m = state.n_held, self.levels.n_mean
+        column = np.empty((self.levels.n_levels, m + n))
+        for slot in slots:
+            x = state.waiting[slot]
+            state.centres[slot] = x
+            self.levels.fill_row(x, self.levels.distances(x, state.rows.X, n), n, column)
+            state.rows.design[:, m + slot, :n] = column[:, m:]
+
+    def _with_ancestry(self, state: ClassState) -> ClassState:
+        if state.n_seen % _ANCESTRY_ROWS:
+            return state
+        n_ancestors = len(np.unique(state.particles.ancestor))
+        state.particles.ancestor[:] = np.arange(self.n_particles)
+        return replace(state, n_ancestors=n_ancestors)
+
+
+# Several classes by stick-breaking: a filter of two classes for each class but the last.
+#
+# Filter c asks of the rows of class c or later: is it c? Its target is its own, so evidence and
+# predictive probability of all classes are exact products; see `mercer.basis.class_filter`.
+
+_SMALLEST_PROBA = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class StickState:
+    """States of the filters, by position as text."""
+
+    filters: Mapping[str, ClassState]
+
+    @property
+    def states(self) -> tuple[ClassState, ...]:
+        """Of the filters, in order."""
+        return tuple(self.filters.values())
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned: the first filter learns all."""
+        return self.states[0].n_seen
+
+
+@dataclass(frozen=True, eq=False)
+class ClassOutlook:
+    """What was said of a row before it was learned.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (C,)
+        Of the classes; none is 0.
+    log_density : float
+        Log probability of the row's class, in nats; NaN if it has none.
+    n_centres : float
+        Mean over particles, summed over filters.
+    """
+
+    proba: Array
+    log_density: float
+    n_centres: float
+
+
+@dataclass(frozen=True, eq=False)
+class StickBreaking:
+    """One filter for each class but the last."""
+
+    filters: tuple[ClassFilter, ...]
+
+    def init(self, rng: np.random.Generator) -> StickState:
+        """Draw the populations before the first row."""
+        return StickState({str(c): each.init(rng) for c, each in enumerate(self.filters)})
+
+    def learn(
+        self, rng: np.random.Generator, state: StickState, x: Array, label: int
+    ) -> tuple[StickState, ClassOutlook]:
+        """Learn a row x (d,) of a class; the arrays of ``state`` are used up."""
+        states, success, n_centres = dict(state.filters), [], 0.0
+        for c, (filter_, name) in enumerate(zip(self.filters, states, strict=True)):
+            if c <= label:
+                sign = 1.0 if c == label else -1.0
+                states[name], seen = filter_.learn(rng, states[name], x, sign)
+            else:
+                seen = filter_.look(states[name], x)
+            success.append(seen.proba)
+            n_centres += seen.n_centres
+        proba = stick_proba(np.array(success)[:, np.newaxis])[0]
+        return StickState(states), ClassOutlook(proba, float(np.log(proba[label])), n_centres)
+
+    def copied(self, state: StickState) -> StickState:
+        """Return a state that shares no array with this one."""
+        return copy.deepcopy(state)
+
+    def proba(self, state: StickState, Z: Array) -> Array:
+        """Probabilities (m, C) of the classes at rows Z (m, d), standardised; none is 0."""
+        pairs = zip(self.filters, state.states, strict=True)
+        return stick_proba(np.array([filter_.predict(each, Z) for filter_, each in pairs]))
+
+
+def stick_proba(success: Array) -> Array:
+    """Return class probabilities (m, C) from success probabilities (C - 1, m); none is 0."""
+    left = np.cumprod(np.concatenate([np.ones((1, success.shape[1])), 1.0 - success]), axis=0)
+    proba = left * np.concatenate([success, np.ones((1, success.shape[1]))])
+    proba = np.clip(proba, _SMALLEST_PROBA, 1.0 - _SMALLEST_PROBA)
+    return np.asarray((proba / proba.sum(axis=0)).T)

@@ -1,0 +1,252 @@
+"""What the classifier's arguments mean: from scales and rows to filters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.basis.class_filter import (
+    ClassFilter,
+    ClassOutlook,
+    ClassSchedule,
+    StickBreaking,
+    StickState,
+    default_prior,
+)
+from mercer.basis.learner import MOST_BYTES, Fitted, RowLearner, learn_table
+from mercer.basis.length_scales import Levels, chosen_lengthscales, n_lengthscales
+from mercer.basis.model import Array, Integers, Reservoir, SetPrior
+from mercer.basis.settings import leaving_columns
+from mercer.errors import DataError, RowsError
+from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.standardize import Standardizer
+from mercer.random import stream
+from mercer.sampling.checkpoint import digest_arrays
+
+__all__ = [
+    "MOST_CANDIDATES",
+    "ClassLearner",
+    "ClassRunning",
+    "ClassSettings",
+    "check_size",
+    "fit_classes",
+]
+
+
+#: Candidates where ``max_candidates`` is None.
+MOST_CANDIDATES = 128
+
+
+@dataclass(frozen=True)
+class ClassSettings:
+    """Arguments of the estimator, checked.
+
+    Attributes
+    ----------
+    kernel, resampling, centres_prior : str
+    lengthscale : str or tuple of float
+    n_particles, max_centres, max_candidates : int
+    expected_centres : float
+    linear_part : bool
+    n_buffered : int
+        The most rows of a stream that are held.
+    """
+
+    kernel: str
+    lengthscale: str | tuple[float, ...]
+    n_particles: int
+    expected_centres: float
+    max_centres: int
+    max_candidates: int
+    centres_prior: str
+    linear_part: bool
+    resampling: str
+    n_buffered: int
+
+    def sticks(
+        self, lengthscales: Array, d: int, n_classes: int, n_rows: int, entropy: int
+    ) -> StickBreaking:
+        """Build the filters.
+
+        Parameters
+        ----------
+        lengthscales : ndarray of shape (W,)
+            Falling, in standardised units.
+        d : int
+            Number of inputs.
+        n_classes : int
+        n_rows : int
+            Rows of a table that are all to be held; 0 for a stream.
+        entropy : int
+            Of the reservoirs' random streams.
+        """
+        levels = Levels(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
+        keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)
+        n_buffered = max(self.n_buffered, n_rows)
+        return StickBreaking(
+            tuple(
+                ClassFilter(
+                    n_particles=self.n_particles,
+                    prior=default_prior(levels.n_mean),
+                    sets=SetPrior(self.centres_prior, self.expected_centres, self.max_centres),
+                    levels=levels,
+                    reservoir=Reservoir(
+                        self.max_candidates, int(key), n_buffered == self.n_buffered
+                    ),
+                    schedule=ClassSchedule(n_buffered=n_buffered),
+                    scheme=self.resampling,
+                )
+                for key in keys
+            )
+        )
+
+    def lengthscales(self, Z: Array) -> Array:
+        """Return the length scales to choose among, falling; Z (n, d) are standardised rows."""
+        return chosen_lengthscales(self.lengthscale, Z)
+
+    def n_bytes(self, n_rows: int, d: int, n_classes: int) -> int:
+        """Estimate the memory that a fit of so many rows takes, in bytes."""
+        n_levels = n_lengthscales(self.lengthscale)
+        n_columns = 1 + d * self.linear_part + self.max_candidates
+        return 16 * (n_classes - 1) * n_levels * n_columns * n_rows
+
+
+# A stream of rows with classes being learned: scales, filters, random stream.
+
+# Standardised inputs: the products of larger ones overflow.
+_LARGEST = 1e100
+
+
+@dataclass
+class ClassRunning:
+    """What there is once the scales are known.
+
+    Attributes
+    ----------
+    standardizer : Standardizer
+    sticks : StickBreaking
+    state : StickState
+        After the rows learned so far.
+    rng : numpy.random.Generator
+        As the last row left it.
+    """
+
+    standardizer: Standardizer
+    sticks: StickBreaking
+    state: StickState
+    rng: np.random.Generator
+
+    def standardise(self, X: Array) -> Array:
+        """Standardise rows (n, d)."""
+        return self.standardizer.transform(X)
+
+    def proba(self, Z: Array) -> Array:
+        """Probabilities (m, C) of the classes at standardised rows Z (m, d)."""
+        return self.sticks.proba(self.state, Z)
+
+    def scaled(self, y: NDArray[Any]) -> list[int]:
+        """Return positions (n,) among the classes as they are."""
+        positions: list[int] = y.astype(np.int64).tolist()
+        return positions
+
+    def learn(self, z: Array, target: int) -> ClassOutlook:
+        """Learn a standardised row."""
+        self.state, outlook = self.sticks.learn(self.rng, self.state, z, target)
+        return outlook
+
+    def score(self, seen: ClassOutlook) -> float:
+        """Log probability of the class of a row that was learned, in nats."""
+        return seen.log_density
+
+    def leaving(self, X: Array, y: NDArray[Any], names: tuple[str, ...]) -> list[str]:
+        """Name the columns of X (n, d) that leave ten scales."""
+        return leaving_columns(self.standardise(X), np.zeros(0), names)
+
+
+@dataclass(kw_only=True)
+class ClassLearner(RowLearner[ClassRunning, ClassOutlook]):
+    """Learns rows with positions among the classes as targets.
+
+    Attributes
+    ----------
+    settings : ClassSettings
+    n_classes : int
+    """
+
+    settings: ClassSettings
+    n_classes: int
+
+    def check(self, X: Array, y: NDArray[Any]) -> None:
+        """Refuse inputs whose products overflow."""
+        check_size(X if self.running is None else self.running.standardise(X))
+
+    def begin_stream(self, X: Array, y: NDArray[Any]) -> ClassRunning:
+        """Set up the filters, with scales learned from the first rows (n, d)."""
+        scales = self.given.of_first_rows(X, y.astype(np.float64), self.names)
+        return self.begin(scales.standardizer, X, 0)
+
+    def begin(self, standardizer: Standardizer, X: Array, n_rows: int) -> ClassRunning:
+        """Set up the filters: length scales from rows X (n, d), ``n_rows`` of a table to hold."""
+        lengthscales = self.settings.lengthscales(standardizer.transform(X))
+        sticks = self.settings.sticks(
+            lengthscales, X.shape[1], self.n_classes, n_rows, self.entropy
+        )
+        state = sticks.init(stream(self.entropy, "start"))
+        self.running = ClassRunning(standardizer, sticks, state, stream(self.entropy, "chain"))
+        return self.running
+
+
+def check_size(Z: Array) -> None:
+    """Refuse inputs Z (n, d) whose products overflow.
+
+    Raises
+    ------
+    DataError
+        Naming the row.
+    """
+    is_large = (~(np.abs(Z) < _LARGEST)).any(axis=1)
+    if is_large.any():
+        raise RowsError([int(np.argmax(is_large))], ": an input is too large to compute with")
+
+
+# From a table with classes to a learner that has learned its rows, through the one driver.
+
+
+def fit_classes(
+    learner: ClassLearner,
+    X: Array,
+    labels: Integers,
+    common: CommonArguments,
+    started: float,
+    estimator: Any,
+) -> Fitted[ClassLearner]:
+    """Learn the rows of a table X (n, d), classes (n,), in their order; all are held.
+
+    Parameters
+    ----------
+    learner : ClassLearner
+        New; it is begun here.
+    estimator : estimator
+        Whose arguments identify the checkpoint.
+
+    Raises
+    ------
+    DataError
+        If that would take more memory than is reasonable.
+    """
+    n_bytes = learner.settings.n_bytes(len(X), X.shape[1], learner.n_classes)
+    if n_bytes > MOST_BYTES:
+        raise DataError(
+            f"to hold {len(X)} rows takes about {n_bytes / 2**30:.0f} GiB; use partial_fit, which "
+            "holds n_buffered of them, or a smaller max_candidates"
+        )
+    options = run_options(common, estimator, digest_arrays(X, labels), started)
+    learner = replace(learner, entropy=options.entropy)
+    scales = learner.given.of_table(X, labels.astype(np.float64), learner.names)
+    running = learner.begin(scales.standardizer, X, len(X))
+    Z = running.standardise(X)
+    check_size(Z)
+    return learn_table(learner, running.sticks, Z, labels, options, 0.0)

@@ -1,1 +1,0 @@
-"""Classification: the same sets of centres, with a logistic likelihood."""

@@ -1,1 +1,0 @@
-"""One particle given Polya-Gamma variables: a regression with weights."""

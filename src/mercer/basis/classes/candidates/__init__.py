@@ -1,1 +1,0 @@
-"""What new candidates, and retired ones, do to particles."""

@@ -1,1 +1,0 @@
-"""Moves of a particle that leave its target invariant."""

@@ -1,1 +1,0 @@
-"""What one row does to all particles."""

@@ -1,0 +1,391 @@
+"""The length scales, and scalings of the inputs, that particles choose among."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist, pdist, squareform
+
+from mercer.basis.model import Array
+from mercer.basis.population_loops import kernel_levels, squared_distances, sums_of_squarings
+from mercer.errors import NumericalError
+from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.numerics.cholesky import factorise, invert_factored
+
+__all__ = [
+    "KINDS",
+    "Levels",
+    "Scalings",
+    "all_alike",
+    "chosen_lengthscales",
+    "n_lengthscales",
+    "relevance_scalings",
+    "widths_around",
+]
+
+
+#: Kernels of the distance, in the order of the compiled loop's numbers.
+KINDS = ("rbf", "matern12", "matern32", "matern52")
+# From twice the median distance down to an eighth of it, each square half of the one before.
+_N_WIDTHS = 9
+_WIDEST = 2.0
+# No shorter than the distance from a row to the nearest other, but for so many: a kernel that sees
+# its own centre only explains that row's noise, and says nothing of new rows.
+_FEWEST_WIDTHS = 3
+_MOST_ROWS = 500
+_ROOTS = {"matern12": 1.0, "matern32": math.sqrt(3.0), "matern52": math.sqrt(5.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A scalings times W length scales: level a W + j.
+
+    Attributes
+    ----------
+    lengthscales : ndarray of shape (W,)
+        In standardised units; falling.
+    scalings : ndarray of shape (A, d)
+        Factors of the inputs.
+    kind : str
+        One of `KINDS`.
+    has_linear_part : bool
+        Whether the mean holds the inputs beside a constant.
+    log_prior : ndarray of shape (A,) or None
+        Prior probability of each scaling, in nats, once all rows that shaped them are learned; they
+        need not sum to 1. None: all alike, which do.
+    n_shaping : int
+        First rows that shaped the scalings.
+    is_halving : bool
+        Whether each square of a length scale is half of the one before; see the loop.
+    """
+
+    lengthscales: Array
+    scalings: Array
+    kind: str
+    has_linear_part: bool
+    log_prior: Array | None = None
+    n_shaping: int = 0
+    is_halving: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        squares = self.lengthscales**2
+        ratios = squares[1:] / squares[:-1]
+        is_halving = self.kind == "rbf" and bool(np.all(np.abs(ratios - 0.5) < 1e-12))
+        object.__setattr__(self, "is_halving", is_halving)
+
+    @property
+    def n_widths(self) -> int:
+        """Number W of length scales."""
+        return len(self.lengthscales)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.scalings) * self.n_widths
+
+    @property
+    def n_mean(self) -> int:
+        """Columns of the mean."""
+        return 1 + (self.scalings.shape[1] if self.has_linear_part else 0)
+
+    def log_prior_after(self, n_rows: int) -> Array:
+        """Prior probability of each scaling (A,) after so many rows, in nats.
+
+        It begins with all alike, and comes to ``log_prior`` in equal steps on the log scale: one
+        for each row that shaped the scalings.
+        """
+        even = np.full(len(self.scalings), -math.log(len(self.scalings)))
+        if self.log_prior is None:
+            return even
+        share = min(n_rows / self.n_shaping, 1.0) if self.n_shaping else 1.0
+        return (1.0 - share) * even + share * self.log_prior
+
+    def distances(self, x: Array, Z: Array, n: int) -> Array:
+        """Squared distances of one input x (d,) to the first n rows of Z: shape (A, n)."""
+        out = np.empty((len(self.scalings), n))
+        squared_distances(x, Z, n, self.scalings, out)
+        return out
+
+    def fill_row(self, x: Array, distances: Array, n: int, rows: Array) -> None:
+        """Write the row of the design of one input at each level.
+
+        Parameters
+        ----------
+        x : ndarray of shape (d,)
+        distances : ndarray of shape (A, n)
+            To the candidates, squared.
+        n : int
+            Number of candidates.
+        rows : ndarray of shape (L, C)
+            Written: the first ``n_mean + n`` columns.
+        """
+        rows[:, 0] = 1.0
+        if self.has_linear_part:
+            rows[:, 1 : self.n_mean] = x
+        self._fill(distances, n, self.n_mean, rows)
+
+    def fill_kernel(self, distances: Array, n: int, rows: Array) -> None:
+        """Write the kernel of n squared distances (A, n) at each level, into rows (L, n)."""
+        self._fill(distances, n, 0, rows)
+
+    def _fill(self, distances: Array, n: int, first: int, rows: Array) -> None:
+        kernel_levels(
+            distances, n, self.lengthscales, KINDS.index(self.kind), self.is_halving, first, rows
+        )
+
+    def cross_sums(self, distances: Array, features: Array) -> Array:
+        """Sums over rows of a feature times the kernel to each candidate, at each level.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (A, n, r)
+            Squared, of the rows to the candidates.
+        features : ndarray of shape (L, n)
+
+        Returns
+        -------
+        ndarray of shape (L, r)
+        """
+        sums = np.zeros((self.n_levels, distances.shape[2]))
+        W = self.n_widths
+        for a in range(len(distances)):
+            own = slice(a * W, (a + 1) * W)
+            if self.is_halving:
+                K = _kernel(distances[a], float(self.lengthscales[0]), self.kind)
+                sums_of_squarings(K, features[own], sums[own])
+                continue
+            for level in range(own.start, own.stop):
+                width = float(self.lengthscales[level % W])
+                sums[level] = features[level] @ _kernel(distances[a], width, self.kind)
+        return sums
+
+    def design(self, X: Array, Z: Array, level: int) -> Array:
+        """Design of rows X (m, d) with candidates Z (r, d) at one level: shape (m, p + r)."""
+        scaling = self.scalings[level // self.n_widths]
+        distances = cdist(X * scaling, Z * scaling, "sqeuclidean")
+        width = float(self.lengthscales[level % self.n_widths])
+        return np.concatenate([self.mean(X), _kernel(distances, width, self.kind)], axis=1)
+
+    def only(self, level: int) -> Levels:
+        """Return that one level."""
+        return Levels(
+            self.lengthscales[[level % self.n_widths]],
+            self.scalings[[level // self.n_widths]],
+            self.kind,
+            self.has_linear_part,
+        )
+
+    def mean(self, X: Array) -> Array:
+        """Columns of the mean: a constant, then the inputs where there is a linear part."""
+        ones = np.ones((len(X), 1))
+        return np.concatenate([ones, X], axis=1) if self.has_linear_part else ones
+
+
+def _kernel(distances: Array, lengthscale: float, kind: str) -> Array:
+    """Kernel of squared distances."""
+    if kind == "rbf":
+        return np.asarray(np.exp(distances * (-0.5 / (lengthscale * lengthscale))))
+    r = np.sqrt(distances) * (_ROOTS[kind] / lengthscale)
+    polynomial = {"matern12": 1.0, "matern32": 1.0 + r, "matern52": 1.0 + r + r * r / 3.0}[kind]
+    return np.asarray(polynomial * np.exp(-r))
+
+
+def chosen_lengthscales(
+    choice: str | tuple[float, ...], Z: Array, scalings: Array | None = None
+) -> Array:
+    """Return the length scales to choose among, falling: shape (W,).
+
+    Parameters
+    ----------
+    choice : "learn", "median" or tuple of float
+    Z : ndarray of shape (n, d)
+        Standardised rows.
+    scalings : ndarray of shape (A, d), optional
+        Factors of the inputs to choose among.
+    """
+    if choice == "learn":
+        return widths_around(Z, scalings)
+    if choice == "median":
+        return np.array([_median_distance(Z)])
+    return -np.sort(-np.array(choice, dtype=np.float64))
+
+
+def n_lengthscales(choice: str | tuple[float, ...]) -> int:
+    """Return how many these are at most."""
+    return {"learn": _N_WIDTHS, "median": 1}.get(str(choice)) or len(choice)
+
+
+def widths_around(X: Array, scalings: Array | None = None) -> Array:
+    """Length scales around the median distance between rows of X (n, d), falling: shape (W,).
+
+    From twice that (over the root of 2: in exp(-r^2 / w^2) it is w) down to an eighth, nine; of
+    these, but for three, those that are not below the median distance from a row to the nearest
+    other, in the scaling (A, d) where that is least.
+    """
+    widest = _WIDEST * _median_distance(X) / math.sqrt(2.0)
+    widths = np.asarray(widest * 2.0 ** (-0.5 * np.arange(_N_WIDTHS)))
+    factors = np.ones((1, X.shape[1])) if scalings is None else scalings
+    nearest = min(_nearest_distance(X * factor) for factor in factors)
+    return widths[: max(_FEWEST_WIDTHS, int(np.sum(widths >= nearest)))]
+
+
+def _median_distance(X: Array) -> float:
+    """Median distance between different rows; 1 where there are none."""
+    distances = pdist(X[:_MOST_ROWS])
+    positive = distances[distances > 0.0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+def _nearest_distance(X: Array) -> float:
+    """Median distance from a row to the nearest different one; 0 where there are none."""
+    distances = squareform(pdist(X[:_MOST_ROWS]))
+    distances[distances == 0.0] = math.inf
+    nearest = distances.min(axis=1, initial=math.inf)
+    finite = nearest[np.isfinite(nearest)]
+    return float(np.median(finite)) if len(finite) else 0.0
+
+
+# Scalings of the inputs to choose among: all alike, and some that a Gaussian process finds likely.
+#
+# **Prior.** Half of it lies on all inputs alike. The other half is spread over the logarithms of
+# the
+# inputs' factors, independent standard normals about their mean: the common factor is that of the
+# length scale, which particles carry besides.
+#
+# **Proposals.** No scaling drawn from that prior would be near the right one. So they are drawn
+# near
+# what the first rows say: from q, the normal approximation (Laplace's) of their posterior under a
+# Gaussian process with a weight for each input. The prior probability of such a draw is its
+# density
+# under the prior over that under q, one over the number of draws (importance sampling). What the
+# choice took from the targets is thereby given back: the evidence is unbiased for the prior above,
+# whatever q is. The probabilities have mean sum 1, not sum 1.
+#
+# **By steps.** Particles begin with all scalings equally probable, and these probabilities come to
+# their place in equal steps on the log scale, one for each row that shaped q: at once, they would
+# leave no particle where the posterior is in the end. What a step costs is charged to the score of
+# its row: all that the choice took from the targets is given back in the sum of the scores.
+
+# Log weights and log variances are normal around their start, with this standard deviation. A
+# factor of an input is the root of its weight.
+_SPREAD = 2.0
+_FIRST_NOISE = 0.1
+_MOST_RELEVANCE_ROWS = 300
+_MOST_STEPS = 60
+# With more inputs the curvature is not computed: proposals are then as wide as the prior.
+_MOST_CURVED = 64
+_DIFFERENCE = 1e-4
+_ALIKE = 0.5
+
+
+class Scalings(NamedTuple):
+    """What particles choose among.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (A, d)
+        Of the inputs; the first are all ones.
+    log_prior : ndarray of shape (A,)
+        Prior probability of each, in nats; see above for their sum.
+    n_rows : int
+        Rows that shaped them.
+    """
+
+    factors: Array
+    log_prior: Array
+    n_rows: int
+
+
+def all_alike(d: int) -> Scalings:
+    """Return the one scaling of d inputs that leaves them as they are."""
+    return Scalings(np.ones((1, d)), np.zeros(1), 0)
+
+
+def relevance_scalings(rng: np.random.Generator, Z: Array, y: Array, n_scalings: int) -> Scalings:
+    """Draw scalings near what the first rows say, with prior probabilities that make up for it.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    Z : ndarray of shape (n, d)
+        Standardised rows; at most 300 are used.
+    y : ndarray of shape (n,)
+        Standardised targets.
+    n_scalings : int
+        With 1, or with one input, all are alike.
+    """
+    d = Z.shape[1]
+    if n_scalings == 1 or d == 1 or len(Z) < 3:
+        return all_alike(d)
+    Z, y = Z[:_MOST_RELEVANCE_ROWS], y[:_MOST_RELEVANCE_ROWS]
+    centre, root = _proposal(Z, y)
+    n_draws = n_scalings - 1
+    draws = rng.standard_normal((n_draws, d - 1))
+    # In coordinates of the directions along which the mean of the log factors stays.
+    away = centre + draws @ root.T
+    log_prior = -0.5 * np.einsum("ai,ai->a", away, away)
+    log_proposal = -0.5 * np.einsum("ai,ai->a", draws, draws)
+    log_proposal -= math.log(abs(np.linalg.det(root)))
+    weights = math.log((1.0 - _ALIKE) / n_draws) + log_prior - log_proposal
+    factors = np.exp(away @ _directions(d).T)
+    typical = np.median(pdist(Z))
+    for factor in factors:
+        distance = np.median(pdist(Z * factor))
+        factor *= typical / distance if distance > 0.0 else 1.0
+    return Scalings(
+        np.concatenate([np.ones((1, d)), factors]),
+        np.concatenate([[math.log(_ALIKE)], weights]),
+        len(Z),
+    )
+
+
+def _directions(d: int) -> Array:
+    """Orthonormal directions with mean 0: shape (d, d - 1)."""
+    basis = np.concatenate([np.ones((d, 1)), np.eye(d)[:, 1:]], axis=1)
+    return np.asarray(np.linalg.qr(basis)[0][:, 1:])
+
+
+def _proposal(Z: Array, y: Array) -> tuple[Array, Array]:
+    """Centre (d - 1,) and root of the covariance (d - 1, d - 1) of q, in these directions."""
+    n, d = Z.shape
+    kernel = SquaredExponentialARD()
+    start = np.array([math.log(_FIRST_NOISE), 0.0, *np.full(d, -math.log(d))])
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        noise = math.exp(theta[0])
+        K = kernel.gram(theta[1:], Z)
+        try:
+            L = factorise(np.asfortranarray(K + noise * np.eye(n)))
+        except NumericalError:
+            return 1e10, np.zeros_like(theta)
+        log_det = 2.0 * float(np.log(L.diagonal()).sum())
+        inverse = np.tril(invert_factored(L))
+        inverse += np.tril(inverse, -1).T
+        alpha = inverse @ y
+        A = 0.5 * (np.outer(alpha, alpha) - inverse)
+        gradient = np.concatenate([[noise * np.trace(A)], kernel.gradient(theta[1:], Z, K, A)])
+        away = (theta - start) / _SPREAD
+        value = 0.5 * (float(y @ alpha) + log_det + float(away @ away))
+        return value, away / _SPREAD - gradient
+
+    bounds = [(math.log(1e-6), math.log(10.0)), (-8.0, 8.0), *[(-16.0, 8.0)] * d]
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS}
+    )
+    best, Q = np.asarray(found.x), _directions(d)
+    centre = Q.T @ (0.5 * best[2:])
+    if d > _MOST_CURVED:
+        return centre, np.eye(d - 1)
+    gradient = loss(best)[1]
+    hessian = np.array(
+        [(loss(best + _DIFFERENCE * e)[1] - gradient) / _DIFFERENCE for e in np.eye(d + 2)]
+    )
+    # Where the rows say little, or the maximum was not reached: never wider than the prior.
+    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    scaled = vectors[2:] / np.sqrt(np.maximum(values, _SPREAD**-2))
+    half = 0.5 * Q.T @ scaled
+    return centre, np.linalg.cholesky(half @ half.T)

@@ -1,1 +1,0 @@
-"""Kernel rows at every length scale that particles may have."""

@@ -1,1 +1,0 @@
-"""One particle: its factor and set changed in place, its variances drawn."""

@@ -1,1 +1,0 @@
-"""Particles and what a row, a new candidate and a retired one do to them."""

@@ -1,0 +1,438 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Compiled kernels of distances at several length scales."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mercer.basis.loops import (
+    append_column,
+    append_terms,
+    constants,
+    draw_variances,
+    drop_column,
+    drop_terms,
+    fill_columns,
+    log_evidence,
+    refactor,
+    rotate_row,
+    solve_back,
+    solve_forward,
+)
+from mercer.numerics.compilation import compiled
+
+__all__ = [
+    "coefficients",
+    "discount",
+    "drop_candidate",
+    "effective_size",
+    "extend",
+    "kernel_levels",
+    "learn_row",
+    "move_probabilities",
+    "normalise",
+    "predict_rows",
+    "printed_step",
+    "squared_distances",
+    "sums_of_squarings",
+]
+
+
+_FAST = {"contract", "reassoc", "nsz"}
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def squared_distances(x, Z, n, scalings, distances):
+    """Write the squared distances of x to the first n rows of Z for each scaling: (A, n)."""
+    for a in range(len(scalings)):
+        for c in range(n):
+            total = 0.0
+            for j in range(len(x)):
+                e = (x[j] - Z[c, j]) * scalings[a, j]
+                total += e * e
+            distances[a, c] = total
+
+
+@compiled(nogil=True, error_model="numpy")
+def _kernel(distance, lengthscale, kind):
+    """Value at a squared distance; kinds are those of `mercer.basis.length_scales.KINDS`."""
+    if kind == 0:
+        return math.exp(-0.5 * distance / (lengthscale * lengthscale))
+    r = math.sqrt(distance) / lengthscale
+    if kind == 1:
+        return math.exp(-r)
+    if kind == 2:
+        r *= math.sqrt(3.0)
+        return (1.0 + r) * math.exp(-r)
+    r *= math.sqrt(5.0)
+    return (1.0 + r + r * r / 3.0) * math.exp(-r)
+
+
+@compiled(nogil=True, error_model="numpy")
+def kernel_levels(distances, n, lengthscales, kind, is_halving, first, rows):
+    """Write the kernel of n squared distances for each scaling and length scale.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (A, n) or more columns
+    n : int
+    lengthscales : ndarray of shape (W,)
+        Falling.
+    kind : int
+    is_halving : bool
+        The squares of the length scales are each half of the one before: then each value of the
+        squared exponential is the square of the one before, and only the first is an exponential.
+    first : int
+        The first column of ``rows`` that is written.
+    rows : ndarray of shape (A * W, first + n) or more columns
+    """
+    n_widths = len(lengthscales)
+    for a in range(len(distances)):
+        top = a * n_widths
+        for c in range(n):
+            rows[top, first + c] = _kernel(distances[a, c], lengthscales[0], kind)
+        for j in range(1, n_widths):
+            if is_halving:
+                for c in range(n):
+                    value = rows[top + j - 1, first + c]
+                    rows[top + j, first + c] = value * value
+            else:
+                for c in range(n):
+                    rows[top + j, first + c] = _kernel(distances[a, c], lengthscales[j], kind)
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def sums_of_squarings(K, features, sums):
+    """Add features'K, then those of K squared element by element, and so on: one pass over K.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, r)
+        Kernel at the widest length scale. Used up.
+    features : ndarray of shape (W, n)
+        What each power is multiplied with.
+    sums : ndarray of shape (W, r)
+        Changed.
+    """
+    for s in range(len(K)):
+        row = K[s]
+        for j in range(len(features)):
+            feature, out = features[j, s], sums[j]
+            for c in range(len(row)):
+                value = row[c]
+                out[c] += feature * value
+                row[c] = value * value
+
+
+# Compiled loops over all particles: a row, a new candidate, a retired one, a discount.
+#
+# Each changes ``log_target`` and ``log_weight`` of the particles in place. Twins in NumPy:
+# ``tests/twins``; unbiasedness of the evidence: ``tests/exact``.
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+@compiled(nogil=True, error_model="numpy")
+def normalise(log_weight):
+    """Make the weights sum to 1; return the logarithm of what they summed to."""
+    highest = -math.inf
+    for value in log_weight:
+        highest = max(highest, value)
+    total = 0.0
+    for value in log_weight:
+        total += math.exp(value - highest)
+    log_sum = highest + math.log(total)
+    for i in range(len(log_weight)):
+        log_weight[i] -= log_sum
+    return log_sum
+
+
+@compiled(nogil=True, error_model="numpy")
+def effective_size(log_weight):
+    """Effective sample size of normalised weights."""
+    total = 0.0
+    for value in log_weight:
+        total += math.exp(2.0 * value)
+    return 1.0 / total
+
+
+@compiled(nogil=True, error_model="numpy")
+def learn_row(rows, y, n_rows, prior, particles, means, variances):
+    """Weigh every particle by the density of a target, and take the row in.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (L, C)
+        The row of the design at each level.
+    y : float
+    n_rows : float
+        Sum of the weights of the rows before this one.
+    prior : Prior
+    particles : Particles
+    means, variances : ndarray of shape (N,)
+        Written: location and squared scale of each particle's prediction.
+
+    Returns
+    -------
+    float
+        The predictive log density of y, in nats.
+    """
+    shape, _ = constants(prior, n_rows)
+    student = 0.0
+    if not prior.is_sampled:
+        student = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * math.log(math.pi)
+    P = particles.factor.shape[1]
+    columns, x = np.empty(P, np.int64), np.empty(P)
+    for i in range(len(particles.size)):
+        p = fill_columns(particles.members[i], particles.size[i], prior.n_mean, columns)
+        row = rows[particles.level[i]]
+        for j in range(p):
+            x[j] = row[columns[j]]
+        error, spread = rotate_row(particles.factor[i], particles.whitened[i], p, x, y)
+        if prior.is_sampled:
+            variances[i] = particles.noise[i] * spread
+            gain = -0.5 * (_LOG_2PI + math.log(variances[i]) + error * error / variances[i])
+        else:
+            rate = prior.noise_rate + 0.5 * particles.rss[i]
+            variances[i] = rate / shape * spread
+            base = 2.0 * rate * spread
+            gain = student - 0.5 * math.log(base)
+            gain -= (shape + 0.5) * math.log1p(error * error / base)
+        means[i] = y - error
+        particles.log_weight[i] += gain
+        particles.log_target[i] += gain
+        particles.rss[i] += error * error / spread
+        particles.half_logdet[i] += 0.5 * math.log(spread)
+    return normalise(particles.log_weight)
+
+
+@compiled(nogil=True, error_model="numpy")
+def extend(rng, statistics, prior, before, after, column, particles):
+    """Offer a new candidate to all: with it or without, in proportion; return the log weight.
+
+    ``before`` and ``after`` are the log priors of sets without and with that candidate.
+    """
+    shape, constant = constants(prior, statistics.n_rows)
+    m, largest = prior.n_mean, particles.members.shape[1]
+    P = particles.factor.shape[1]
+    columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
+    for i in range(len(particles.size)):
+        size, level = particles.size[i], particles.level[i]
+        without = particles.log_target[i] - before[size] + after[size]
+        with_it, square, part, p = -math.inf, 1.0, 0.0, m + size
+        rss, half_logdet = 0.0, 0.0
+        if size < largest:
+            fill_columns(particles.members[i], size, m, columns)
+            square, part = append_terms(
+                statistics.gram[level], statistics.moment[level], columns, p,
+                1.0 / particles.scale[i], particles.factor[i], particles.whitened[i], column, x, v,
+            )  # fmt: skip
+            rss = max(particles.rss[i] - part * part / square, 0.0)
+            half_logdet = particles.half_logdet[i] + 0.5 * math.log(square)
+            with_it = after[size + 1] + log_evidence(
+                prior, shape, constant, rss, half_logdet, size + 1, particles.scale[i],
+                particles.noise[i],
+            )  # fmt: skip
+        highest = max(without, with_it)
+        both = highest + math.log(math.exp(without - highest) + math.exp(with_it - highest))
+        particles.log_weight[i] += both - particles.log_target[i]
+        if math.log(1.0 - rng.random()) < with_it - both:
+            append_column(particles.factor[i], particles.whitened[i], p, v, square, part)
+            particles.rss[i], particles.half_logdet[i] = rss, half_logdet
+            particles.members[i, size] = column
+            particles.size[i] = size + 1
+            particles.log_target[i] = with_it
+        else:
+            particles.log_target[i] = without
+    return normalise(particles.log_weight)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _position_of(particles, i, column):
+    for j in range(particles.size[i]):
+        if particles.members[i, j] == column:
+            return j
+    return -1
+
+
+@compiled(nogil=True, error_model="numpy")
+def drop_candidate(statistics, prior, before, after, column, particles):
+    """Retire a candidate: the mirror image of `extend`; return the log weight.
+
+    V = U without it; the weight is the new target of V over the old ones of V and of V with it.
+    """
+    shape, constant = constants(prior, statistics.n_rows)
+    m, largest = prior.n_mean, particles.members.shape[1]
+    P = particles.factor.shape[1]
+    columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
+    for i in range(len(particles.size)):
+        position, size = _position_of(particles, i, column), particles.size[i]
+        with_it = -math.inf
+        if position >= 0:
+            with_it = particles.log_target[i]
+            variance, estimate = drop_terms(
+                particles.factor[i], particles.whitened[i], m + size, m + position, x, v
+            )
+            drop_column(particles.factor[i], particles.whitened[i], m + size, m + position)
+            particles.rss[i] += estimate * estimate / variance
+            particles.half_logdet[i] += 0.5 * math.log(variance)
+            for j in range(position, size - 1):
+                particles.members[i, j] = particles.members[i, j + 1]
+            size -= 1
+            particles.size[i] = size
+        scale, noise = particles.scale[i], particles.noise[i]
+        rss, half_logdet = particles.rss[i], particles.half_logdet[i]
+        evidence = log_evidence(prior, shape, constant, rss, half_logdet, size, scale, noise)
+        if position < 0 and size < largest:
+            fill_columns(particles.members[i], size, m, columns)
+            level = particles.level[i]
+            square, part = append_terms(
+                statistics.gram[level], statistics.moment[level], columns, m + size, 1.0 / scale,
+                particles.factor[i], particles.whitened[i], column, x, v,
+            )  # fmt: skip
+            with_it = before[size + 1] + log_evidence(
+                prior, shape, constant, max(rss - part * part / square, 0.0),
+                half_logdet + 0.5 * math.log(square), size + 1, scale, noise,
+            )  # fmt: skip
+        without = evidence + before[size]
+        highest = max(without, with_it)
+        both = highest + math.log(math.exp(without - highest) + math.exp(with_it - highest))
+        particles.log_target[i] = evidence + after[size]
+        particles.log_weight[i] += particles.log_target[i] - both
+    return normalise(particles.log_weight)
+
+
+@compiled(nogil=True, error_model="numpy")
+def discount(statistics, prior, log_size, particles):
+    """Weigh all particles anew after the sums were discounted; return the log weight."""
+    shape, constant = constants(prior, statistics.n_rows)
+    columns = np.empty(particles.factor.shape[1], np.int64)
+    for i in range(len(particles.size)):
+        evidence = refactor(statistics, prior, shape, constant, particles, i, columns)
+        log_target = evidence + log_size[particles.size[i]]
+        particles.log_weight[i] += log_target - particles.log_target[i]
+        particles.log_target[i] = log_target
+    return normalise(particles.log_weight)
+
+
+@compiled(nogil=True, error_model="numpy")
+def predict_rows(rows, which, n_mean, particles, means, spreads):
+    """Write location and relative variance of the prediction of each row by some particles.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, C)
+        The design at the level of these particles.
+    which : ndarray of shape (n,), int
+        The particles.
+    means, spreads : ndarray of shape (m, N)
+        Written in their columns; a spread is 1 + k'A^-1 k, in noise variances.
+    """
+    P = particles.factor.shape[1]
+    columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
+    for i in which:
+        p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
+        for t in range(len(rows)):
+            for j in range(p):
+                x[j] = rows[t, columns[j]]
+            solve_forward(particles.factor[i], p, x, v)
+            mean, spread = 0.0, 1.0
+            for j in range(p):
+                mean += v[j] * particles.whitened[i, j]
+                spread += v[j] * v[j]
+            means[t, i] = mean
+            spreads[t, i] = spread
+
+
+@compiled(nogil=True, error_model="numpy")
+def coefficients(particles, n_mean, beta):
+    """Write the posterior mean of each particle's coefficients into rows of beta (N, P)."""
+    for i in range(len(particles.size)):
+        p = n_mean + particles.size[i]
+        solve_back(particles.factor[i], p, particles.whitened[i], beta[i])
+
+
+# Compiled step of Algorithm 1 as it is printed: one move and its weight, then the variances.
+
+
+@compiled(nogil=True, error_model="numpy")
+def move_probabilities(log_size, size, n_candidates, share):
+    """Return the probabilities of a birth and of a death, as printed before eq. (9).
+
+    Without a centre there is a birth; with all that there can be, there is none.
+    """
+    if size == 0:
+        return 1.0, 0.0
+    birth = 0.0
+    if log_size[size + 1] > -math.inf:
+        # log_size shares p(k) among all sets of k: p(k + 1) / p(k) has the ratio of their numbers.
+        ratio = log_size[size + 1] - log_size[size]
+        birth = share * min(1.0, math.exp(ratio) * (n_candidates - size) / (size + 1.0))
+    ratio = log_size[size - 1] - log_size[size]
+    death = share * min(1.0, math.exp(ratio) * size / (n_candidates - size + 1.0))
+    return birth, death
+
+
+@compiled(nogil=True, error_model="numpy")
+def _unoccupied(rng, particles, i, n_mean, n_candidates):
+    """Draw the column of a candidate that is not in the set."""
+    while True:
+        column = n_mean + rng.integers(0, n_candidates)
+        is_free = True
+        for j in range(particles.size[i]):
+            if particles.members[i, j] == column:
+                is_free = False
+        if is_free:
+            return column
+
+
+@compiled(nogil=True, error_model="numpy")
+def printed_step(rng, statistics, prior, log_size, share, particles):
+    """Move every particle once, weigh it by eq. (9), draw its variances, eqs. (4) and (5).
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    statistics : Statistics
+        With the row and its candidate.
+    prior : Prior
+        Its variances are sampled.
+    log_size : ndarray of shape (k_max + 2,)
+        Log prior of a set of each size, -inf where it is not allowed.
+    share : float
+        c, of moves that change the number of centres.
+    particles : Particles
+        Changed. ``log_target`` is that of the rows with this one and of the sets before it.
+
+    Returns
+    -------
+    float
+        Logarithm of the mean weight of the moves.
+    """
+    shape, constant = constants(prior, statistics.n_rows)
+    m, r = prior.n_mean, statistics.n_candidates
+    P = particles.factor.shape[1]
+    columns = np.empty(P, np.int64)
+    spare = np.empty(P), np.empty(P), np.empty((P, P)), np.empty(P)
+    for i in range(len(particles.size)):
+        size = particles.size[i]
+        birth, death = move_probabilities(log_size, size, r, share)
+        drawn, log_choice = rng.random(), 0.0
+        if drawn < birth:
+            particles.members[i, size] = _unoccupied(rng, particles, i, m, r)
+            particles.size[i] = size + 1
+            log_choice = -math.log(r - size)
+        elif drawn < birth + death:
+            position = rng.integers(0, size)
+            particles.members[i, position] = particles.members[i, size - 1]
+            particles.size[i] = size - 1
+            log_choice = -math.log(size)
+        evidence = refactor(statistics, prior, shape, constant, particles, i, columns)
+        log_target = evidence + log_size[particles.size[i]]
+        particles.log_weight[i] += log_target - particles.log_target[i] - log_choice
+        draw_variances(rng, prior, shape, particles, i, spare)
+        evidence = refactor(statistics, prior, shape, constant, particles, i, columns)
+        particles.log_target[i] = evidence + log_size[particles.size[i]]
+    return normalise(particles.log_weight)

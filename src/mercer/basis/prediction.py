@@ -1,0 +1,428 @@
+"""What the estimators that learn row by row share, whatever their targets."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.basis.ensemble import Outlook, noise_variances
+from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running, in_units
+from mercer.basis.model import Array
+from mercer.basis.results import (
+    diagnose_population,
+    log_evidence_error,
+    population_draws,
+    typical_particle,
+)
+from mercer.basis.settings import known_runs, name_not_finite
+from mercer.errors import DataError, MercerWarning
+from mercer.estimation.base import KernelEstimator, NumberAnswers
+from mercer.estimation.run import check_count
+from mercer.posterior.diagnostics import Diagnostics
+from mercer.posterior.draws import Draws
+from mercer.posterior.predictive import StudentMixture, check_level
+from mercer.random import entropy_of
+
+__all__ = [
+    "RIVER_MISSING",
+    "Prequential",
+    "StreamEstimator",
+    "StreamRegressor",
+    "predict_then_learn",
+]
+
+
+RIVER_MISSING = "River is missing; install it with: pip install 'mercer[river]'"
+
+
+class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
+    """Base of both estimators: a learner, and the scores of the last call that learned."""
+
+    _learner: RowLearner[AnyRunning, Any]
+    _last_densities: list[float]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._is_begun
+
+    @property
+    def log_predictive_(self) -> Array:
+        """Log predictive density of each row of the last call that learned, in nats.
+
+        Of a class: its log probability.
+        """
+        self._ready()
+        return np.array(self._last_densities)
+
+    @property
+    def mean_log_predictive_(self) -> float:
+        """Mean of these over all rows learned, in nats: the prequential score."""
+        self._ready()
+        return self._learner.sum_log_density / max(self._learner.n_scored, 1)
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Rows learned or held back."""
+        check_is_fitted(self)
+        return self._learner.n_seen
+
+    @property
+    def _is_begun(self) -> bool:
+        return hasattr(self, "_learner")
+
+    def _ready(self) -> AnyRunning:
+        """Return what runs once the scales are fixed: rows held back are learned now."""
+        check_is_fitted(self)
+        return self._learner.release(self._keep_density)
+
+    def _keep_density(self, seen: Any) -> None:
+        """Note the score of a row that is being learned."""
+        running = self._learner.running
+        assert running is not None
+        self._last_densities.append(running.score(seen))
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Score anew; what fails inside leaves everything as it was."""
+        is_new = not self._is_begun
+        densities, self._last_densities = getattr(self, "_last_densities", []), []
+        try:
+            yield
+        except Exception:
+            self._last_densities = densities
+            if is_new:
+                self._forget()
+            raise
+
+    def _put(self, learner: Any, notes: tuple[str, ...]) -> None:
+        self._learner = learner
+        self._params_when_begun = self.get_params(deep=False)
+        self._last_densities = []
+        self.feature_labels_ = learner.names
+        self.notes_ = notes
+
+    def _forget(self) -> None:
+        super()._forget()
+        if self._is_begun:
+            del self._learner
+
+    def _checked(
+        self, X: Any, y: Any, *, is_first: bool, is_numeric: bool, n_least: int = 1
+    ) -> tuple[Array, NDArray[Any]]:
+        """Return rows and targets as arrays; what is not finite is named by its row."""
+        try:
+            checked, targets = validate_data(
+                self, X, y, dtype=np.float64, order="C", y_numeric=is_numeric, reset=is_first,
+                ensure_min_samples=n_least,
+            )  # fmt: skip
+        except ValueError as error:
+            is_not_finite = any(word in str(error) for word in ("NaN", "infinity"))
+            where = name_not_finite(X, y) if is_not_finite else None
+            if where is None:
+                raise
+            raise DataError(where) from error
+        return np.asarray(checked), np.asarray(targets)
+
+    def _warn_of_leaving(self, X: Array, y: NDArray[Any]) -> None:
+        """Warn, once each, of columns that have left the scales learned from the first rows."""
+        new = self._learner.leaving(X, y)
+        if new:
+            warnings.warn(
+                f"{', '.join(new)}: more than ten scales from where the stream began; the scales "
+                "stay as they are",
+                MercerWarning,
+                stacklevel=3,
+            )
+
+
+# What the learned rows answer: the prediction methods of the estimator.
+
+
+@dataclass(frozen=True, eq=False)
+class Prequential:
+    """Rows, each predicted before it was learned.
+
+    Attributes
+    ----------
+    mean, std : ndarray of shape (m,)
+        In units of the target.
+    lower, upper : ndarray of shape (m,) or None
+        Of the central interval, where one was asked for.
+    log_density : ndarray of shape (m,)
+        Predictive log density of the target, in nats; NaN where there was none.
+    n_centres : ndarray of shape (m,)
+        Mean number of centres.
+    """
+
+    mean: Array
+    std: Array
+    lower: Array | None
+    upper: Array | None
+    log_density: Array
+    n_centres: Array
+
+
+class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
+    """Base of `SequentialKernelRegressor`: all that needs the learned rows only."""
+
+    _learner: Learner
+
+    def latent(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of the function, without the noise of a target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+
+        Returns
+        -------
+        mean, std : ndarray of shape (m,)
+            In units of the target.
+        """
+        laws = self._latent_laws(X)
+        mean = np.concatenate([law.mean for law in laws])
+        return mean, np.concatenate([law.std for law in laws])
+
+    def latent_interval(self, X: ArrayLike, level: float = 0.9) -> tuple[Array, Array]:
+        """Central interval of the function, without the noise of a target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        level : float, default=0.9
+            Its probability, in (0, 1).
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+            In units of the target.
+        """
+        check_level(level)
+        ends = [law.interval(level) for law in self._latent_laws(X)]
+        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
+        return lower, upper
+
+    def sample_y(
+        self,
+        X: ArrayLike,
+        n_draws: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> Array:
+        """Draw new targets of each row, independent given the particle: (n_draws, m)."""
+        check_is_fitted(self)
+        check_count("n_draws", n_draws, 1)
+        rng = np.random.default_rng(entropy_of(random_state))
+        Z = self._standardized(X)
+        first = self._law(Z[:1])
+        # All rows of a draw come from the same particle, in whatever block they are.
+        drawn = rng.choice(len(first.weights), size=n_draws, p=first.weights)
+        parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
+        return np.concatenate(parts, axis=1)
+
+    @property
+    def posterior_(self) -> Draws:
+        """Particles as weighted draws."""
+        running = self._ready()
+        return population_draws(running.bank, running.state, self._learner.entropy)
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """Effective sizes of the population, and warnings in words."""
+        return diagnose_population(self.posterior_, self._ready().state)
+
+    @property
+    def centres_(self) -> Array:
+        """Centres of a typical particle, (k, d), in units of the inputs.
+
+        Its number of centres is nearest to the mean; of those that are, it has the highest target.
+        """
+        running = self._ready()
+        best = running.state.states[int(np.argmax(running.state.scores))]
+        i = typical_particle(best.particles)
+        members = best.particles.members[i, : best.particles.size[i]]
+        return running.raw_inputs(best.centres[members - running.bank.filters[0].levels.n_mean])
+
+    @property
+    def candidates_(self) -> Array:
+        """Inputs that may be centres, (r, d), in their units."""
+        running = self._ready()
+        state = running.state.states[int(np.argmax(running.state.scores))]
+        return running.raw_inputs(state.centres[: state.statistics.n_candidates])
+
+    @property
+    def n_rows_held_(self) -> int:
+        """Rows that the model, and a file of it, holds."""
+        check_is_fitted(self)
+        running = self._learner.running
+        if running is None:
+            return len(self._learner.held_y)
+        first = running.state.states[0]
+        return min(first.n_seen, len(first.rows.y))
+
+    @property
+    def n_centres_(self) -> float:
+        """Posterior mean of the number of centres."""
+        state = self._ready().state
+        each = [np.exp(s.particles.log_weight) @ s.particles.size for s in state.states]
+        return state.mean(np.array(each))
+
+    @property
+    def n_outliers_(self) -> int:
+        """Rows set aside, since their targets were outliers."""
+        return self._ready().state.surprises.n_set_aside
+
+    @property
+    def noise_std_(self) -> float:
+        """Posterior mean of the standard deviation of the noise, in units of the target."""
+        running = self._ready()
+        each = []
+        for filter_, state in zip(running.bank.filters, running.state.states, strict=True):
+            variance, degrees = noise_variances(filter_, state)
+            factor = _root_inverse_chi(degrees)
+            each.append(float(np.exp(state.particles.log_weight) @ np.sqrt(variance)) * factor)
+        return running.state.mean(np.array(each)) * self.target_scale_
+
+    @property
+    def log_evidence_(self) -> float:
+        """Log evidence of the rows that were learned, in nats; its exponential is unbiased.
+
+        Raises
+        ------
+        AttributeError
+            Where rows are forgotten or weighted as printed: there is none.
+        """
+        state = self._ready().state
+        self._check_has_evidence()
+        first = state.states[0]
+        return first.log_evidence - first.n_seen * math.log(self.target_scale_)
+
+    @property
+    def log_evidence_se_(self) -> float:
+        """Standard error of the log evidence, in nats, to first order."""
+        state = self._ready().state
+        self._check_has_evidence()
+        return log_evidence_error(state)
+
+    @property
+    def standardizer_(self) -> Any:
+        """How the inputs are standardised."""
+        return self._ready().scales.standardizer
+
+    @property
+    def target_centre_(self) -> float:
+        """What is subtracted from the target, in its units."""
+        return self._ready().scales.target.centre
+
+    @property
+    def target_scale_(self) -> float:
+        """What the target is then divided by."""
+        return self._ready().scales.target.scale
+
+    def _check_has_evidence(self) -> None:
+        settings = self._learner.settings
+        if settings.forgetting != (1.0,) or settings.weighting != "exact":
+            raise AttributeError(
+                "there is no evidence where rows are forgotten or weighed as printed"
+            )
+
+    def _latent_laws(self, X: ArrayLike) -> list[StudentMixture]:
+        """Laws of the function at blocks of rows, without the noise of a target."""
+        check_is_fitted(self)
+        Z, running = self._standardized(X), self._ready()
+        return [running.law(Z[rows], has_noise=False) for rows in self._blocks(Z)]
+
+    def _law(self, Z: Array) -> StudentMixture:
+        return self._ready().law(Z)
+
+    def _expected(self, Z: Array) -> Array:
+        return self._law(Z).mean
+
+
+def _root_inverse_chi(degrees: float) -> float:
+    """Mean of the root of degrees over a chi-square of them: 1 where these are infinite."""
+    from scipy.special import gammaln
+
+    if not np.isfinite(degrees):
+        return 1.0
+    if degrees <= 1.0:
+        return math.inf
+    log_ratio = gammaln(0.5 * (degrees - 1.0)) - gammaln(0.5 * degrees)
+    return float(np.sqrt(0.5 * degrees) * np.exp(log_ratio))
+
+
+# Rows predicted, then learned, one after the other.
+
+
+def predict_then_learn(model: Any, X: Any, y: Any, level: float | None) -> Prequential:
+    """See `mercer.SequentialKernelRegressor.prequential`."""
+    if level is not None:
+        check_level(level)
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.ndim != 1:
+        raise DataError("y must be numbers of shape (m,), NaN where there is no target")
+    is_known = ~np.isnan(targets)
+    X, _ = model._numbers(X, np.where(is_known, targets, 0.0), is_first=not model._is_begun)
+    with model._begun():
+        learner, said = model._learner, _Said(model, level)
+        learner.check_size(targets[is_known])
+        for chunk in known_runs(is_known):
+            if is_known[chunk.start]:
+                learner.learn(X[chunk], targets[chunk], said.see)
+            else:
+                learner.release(said.see)
+                said.predict(X[chunk])
+        learner.release(said.see)
+    model._warn_of_leaving(X[is_known], targets[is_known])
+    return said.result(len(targets))
+
+
+class _Said:
+    """Collects what was said of each row."""
+
+    def __init__(self, model: Any, level: float | None) -> None:
+        self._model, self._level = model, level
+        self._columns: list[list[float]] = [[] for _ in range(6)]
+
+    def see(self, outlook: Outlook) -> None:
+        """Take in a row that was learned."""
+        self._model._keep_density(outlook)
+        target = self._model._ready().scales.target
+        mean, std = outlook.moments
+        ends = None if self._level is None else in_units(outlook.law, target).interval(self._level)
+        moments = mean * target.scale + target.centre, std * target.scale
+        self._add(moments, ends, self._model._last_densities[-1], outlook.n_centres)
+
+    def predict(self, X: Array) -> None:
+        """Take in rows without a target."""
+        running, n_centres = self._model._ready(), self._model.n_centres_
+        for z in running.standardise(X):
+            law = running.law(z[np.newaxis])
+            ends = None if self._level is None else law.interval(self._level)
+            self._add((law.mean[0], law.std[0]), ends, math.nan, n_centres)
+
+    def result(self, n: int) -> Prequential:
+        """Return the last n rows: those before them had been held back."""
+        columns = [np.array(column[-n:]) if n else np.empty(0) for column in self._columns]
+        mean, std, lower, upper, log_density, n_centres = columns
+        if self._level is None:
+            return Prequential(mean, std, None, None, log_density, n_centres)
+        return Prequential(mean, std, lower, upper, log_density, n_centres)
+
+    def _add(
+        self,
+        moments: tuple[float, float],
+        ends: tuple[Array, Array] | None,
+        log_density: float,
+        n_centres: float,
+    ) -> None:
+        lower, upper = (0.0, 0.0) if ends is None else (ends[0][0], ends[1][0])
+        values = (*moments, lower, upper, log_density, n_centres)
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(float(value))

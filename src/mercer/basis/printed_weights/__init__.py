@@ -1,1 +1,0 @@
-"""The loop of `mercer.basis.printed`."""

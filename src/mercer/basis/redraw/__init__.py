@@ -1,1 +1,0 @@
-"""The redraw of one centre among all candidates at once."""

@@ -1,0 +1,559 @@
+"""The work of `mercer fit`: score on held-out rows, then fit what is saved."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+
+from mercer.atomic import locked
+from mercer.baselines.peers import peers_of
+from mercer.cli.options import TableOptions
+from mercer.cli.tables import (
+    UNSCORED,
+    ScoringOptions,
+    Split,
+    TrainingTable,
+    read_training,
+    refuse_conflicts,
+    split_rows,
+)
+from mercer.cli.terminal import Session
+from mercer.data.files import nearest, printable, quoted
+from mercer.data.row_names import RowNames
+from mercer.errors import (
+    DataError,
+    MercerError,
+    ModelFileError,
+    NumericalError,
+    RowsError,
+    StorageError,
+    UsageError,
+)
+from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
+from mercer.estimation.run import mercer_version
+from mercer.models import ModelEntry, able_models, check_name, choose_model
+from mercer.posterior.container import load_json, write_atomically
+from mercer.posterior.evaluation import AnyEvaluation
+from mercer.sampling.checkpoint import digest_arrays
+
+__all__ = [
+    "FitOptions",
+    "Fitted",
+    "Plan",
+    "always",
+    "claim_folder",
+    "constant_columns",
+    "data_digest",
+    "describe_table",
+    "fit_final",
+    "kept_to_this",
+    "make_estimator",
+    "make_plan",
+    "parse_settings",
+    "parse_value",
+    "refuse_unconverged",
+    "score",
+]
+
+
+# ``--set NAME=VALUE``: from words to arguments of an estimator.
+
+_WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
+_OWN_OPTIONS = {"random_state": "--seed", "checkpoint": "--checkpoint"}
+
+
+def parse_value(text: str) -> Any:
+    """Read a whole number, a number, numbers with commas, true, false, none, or else text.
+
+    Examples
+    --------
+    >>> [parse_value(text) for text in ("3", "0.1", "true", "none", "nuts", "1,9")]
+    [3, 0.1, True, None, 'nuts', (1.0, 9.0)]
+    """
+    for read in (int, float, _numbers):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return _WORDS.get(text.lower(), text)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    parts = text.split(",")
+    if len(parts) < 2:
+        raise ValueError
+    return tuple(float(part) for part in parts)
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Read NAME=VALUE pairs; the last of a name counts.
+
+    Raises
+    ------
+    UsageError
+        If one is not of this form.
+    """
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--set takes NAME=VALUE, such as n_draws=500; got {quoted(text)}")
+        settings[name.strip()] = parse_value(value.strip())
+    return settings
+
+
+def always(seed: int) -> dict[str, Any]:
+    """Arguments that the command line gives to every model, unless ``--set`` does."""
+    return {"random_state": seed, "standardize": "auto"}
+
+
+def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[str, Any]) -> Any:
+    """Construct an unfitted estimator and have it check its arguments.
+
+    Parameters
+    ----------
+    estimator_class : class
+    settings : dict
+        From ``--set``; goes before ``common``.
+    common : dict
+        What the command line decides; what the model does not know is left out.
+
+    Raises
+    ------
+    UsageError
+        If an argument is unknown (the nearest is named), has an option of its own, or is out of
+        its range.
+    """
+    estimator = estimator_class()
+    known = estimator.get_params()
+    for name in settings:
+        if name in _OWN_OPTIONS:
+            raise UsageError(f"--set {name}: use {_OWN_OPTIONS[name]}")
+        if name not in known:
+            hint = nearest(name, known) or f"; there is: {', '.join(known)}"
+            raise UsageError(
+                f"--set {quoted(name)}: {estimator_class.__name__} has no such argument{hint}"
+            )
+    taken = {name: value for name, value in common.items() if name in known}
+    estimator.set_params(**{**taken, **settings})
+    try:
+        estimator._check_arguments()
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+    return estimator
+
+
+# ``--checkpoint DIR``: the identity of a command, so that only the same one goes on from it.
+
+_LIMIT = 2**20  # bytes of run.json
+
+
+@contextmanager
+def kept_to_this(folder: Path | None) -> Iterator[None]:
+    """Keep a checkpoint folder, if there is one, to this command.
+
+    Raises
+    ------
+    StorageError
+        If another command has it in hand, or it cannot be made.
+    """
+    if folder is None:
+        yield
+        return
+    name, is_new = printable(str(folder)), not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
+    try:
+        with locked(folder):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # something was kept in it
+                folder.rmdir()
+
+
+def data_digest(table: TrainingTable) -> str:
+    """SHA-256 of what a model sees of a table: names, inputs, classes and targets."""
+    import numpy as np
+
+    words = json.dumps([table.encoder.to_dict(), [str(label) for label in table.classes]])
+    return digest_arrays(np.frombuffer(words.encode(), dtype=np.uint8), table.X, table.y)
+
+
+def claim_folder(folder: Path, table: TrainingTable, options: dict[str, Any]) -> bool:
+    """Write the identity of a command into a folder, or check the one that is there.
+
+    Returns
+    -------
+    bool
+        Whether the folder was there already, so that the run goes on.
+
+    Raises
+    ------
+    ModelFileError
+        If it belongs to other data, other options or another version; the difference is named.
+    StorageError
+        If it cannot be read or written.
+    """
+    mine = {"mercer": mercer_version(), "data": data_digest(table), "options": options}
+    path = folder / "run.json"
+    name = printable(str(path))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            write_atomically(path, (json.dumps(mine, indent=2).encode(),))
+            return False
+        with open(path, "rb") as stream:
+            found = load_json(stream.read(_LIMIT), "run file")
+    except ValueError as error:
+        raise ModelFileError(f"{name}: {error}; remove the folder to begin again") from None
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{name}: {error.strerror}") from error
+    difference = _difference(found, json.loads(json.dumps(mine)))
+    if difference:
+        raise ModelFileError(
+            f"{name}: begun with {difference}; use another --checkpoint folder, or remove this one"
+        )
+    return True
+
+
+def _difference(found: dict[str, Any], mine: dict[str, Any]) -> str:
+    """Name the first difference: "seed 1, and this is seed 2"."""
+    if found.get("mercer") != mine["mercer"]:
+        return f"mercer {found.get('mercer')}, and this is {mine['mercer']}"
+    if found.get("data") != mine["data"]:
+        then, now = str(found.get("data"))[:12], mine["data"][:12]
+        return f"other data (SHA-256 {then}..., now {now}...)"
+    before = found.get("options")
+    before = before if isinstance(before, dict) else {}
+    for key in sorted({*before, *mine["options"]}):
+        old, new = before.get(key), mine["options"].get(key)
+        if old != new:
+            return f"{key} {old!r}, and this is {new!r}"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be fitted, and with which resources."""
+
+    entry: ModelEntry
+    table: TrainingTable
+    split: Split
+    estimator: Any  # unfitted, as it will be saved
+    seed: int
+    n_jobs: int
+    checkpoint: Path | None
+
+    @property
+    def label(self) -> str:
+        """Name of the model in tables."""
+        return f"mercer {self.entry.name}"
+
+    @property
+    def is_scored_itself(self) -> bool:
+        """Whether the saved model is the one that is scored."""
+        return self.split.train is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The model that is saved."""
+
+    estimator: Any
+    n_rows: int
+    seconds: float
+    variance: float | None  # of the targets of these rows; None of classes
+
+
+def fit_final(plan: Plan, session: Session) -> Fitted:
+    """Fit the model that is saved, with all its chains and its own progress bar."""
+    table, train = plan.table, plan.split.train
+    rows = np.arange(len(table.labels)) if train is None else train
+    started = time.perf_counter()
+    estimator = plan.estimator
+    # Without a data frame scikit-learn has no way to pass the names of columns to `fit`.
+    estimator._names_of_columns = table.encoder.feature_names
+    names = table.names.take(rows)
+    estimator._names_of_rows = names.without_ids()
+    try:
+        with session.warnings_as_lines():
+            estimator.fit(table.X[rows], _native(table.labels[rows]))
+    except RowsError as error:
+        raise _about_file(error, names, table) from error
+    except (MercerError, TimeoutError):
+        raise
+    except ValueError as error:
+        raise DataError(f"{printable(table.source)}: {error}") from error
+    seconds = time.perf_counter() - started
+    # How it was run is no part of the model: the file is the same for any number of processes.
+    estimator.set_params(progress="auto", checkpoint=None)
+    if "n_jobs" in estimator.get_params():
+        estimator.set_params(n_jobs=None)
+    variance = table.task.variance(table.y[rows])
+    return Fitted(estimator, len(rows), seconds, None if math.isnan(variance) else variance)
+
+
+def refuse_unconverged(fitted: Fitted) -> None:
+    """Raise `NumericalError` with what the diagnostics warn of, if they do: ``--strict``."""
+    warnings = fitted.estimator.diagnostics_.warnings
+    if warnings:
+        raise NumericalError(f"--strict: {' '.join(warnings)}")
+
+
+def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvaluation, list[str]]:
+    """Score the model and the baselines on the same rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    session : Session
+    fitted : Fitted or None
+        The saved model, where it is itself the one that is scored.
+
+    Returns
+    -------
+    Evaluation or RegressionEvaluation
+    notes : list of str
+        Baselines that could not be scored.
+    """
+    contenders = [
+        Contender(peer.label, True, functools.partial(peer.make, plan.seed))
+        for peer in peers_of(plan.table.task.name)
+        if peer.is_brief
+    ]
+    if fitted is None:
+        contenders.insert(0, Contender(plan.label, False, maker_of(_for_folds(plan))))
+    with session.progress() as bar:
+        n_fits = len(contenders) * len(plan.split.folds)
+        task = bar.add_task("scoring", total=n_fits, detail="")
+        results = cross_validate(
+            contenders,
+            plan.split.folds,
+            n_jobs=plan.n_jobs,
+            task=plan.table.task,
+            on_fold=lambda name: bar.update(task, advance=1, detail=name),
+        )
+    if fitted is not None:
+        results = (_score_itself(plan, fitted), *results)
+    model, *peers = results
+    if model.problem:
+        raise _typed(model, plan)
+    scored = [result for result in results if not result.problem]
+    evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
+    return evaluation, [f"{each.name}: {each.problem}" for each in peers if each.problem]
+
+
+def _for_folds(plan: Plan) -> Any:
+    """Return the estimator that a fold fits, its state in its own folder."""
+    checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
+    return for_folds(plan.estimator).set_params(checkpoint=checkpoint)
+
+
+def _score_itself(plan: Plan, fitted: Fitted) -> Result:
+    (fold,) = plan.split.folds
+    task = plan.table.task
+    started = time.perf_counter()
+    held = task.answer(fitted.estimator, fold.X_test, fold.y_test, task.variance(fold.y_train))
+    seconds = fitted.seconds + time.perf_counter() - started
+    return Result(plan.label, False, (held,), seconds, task)
+
+
+def _typed(result: Result, plan: Plan) -> Exception:
+    """Return the error of a fold of the model, typed as a fit of all rows would raise it."""
+    error = result.error
+    if isinstance(error, RowsError):  # positions in the table: see `Fold.train`
+        return _about_file(error, plan.table.names, plan.table)
+    if isinstance(error, (MercerError, TimeoutError)):
+        return error
+    if isinstance(error, ValueError):
+        return DataError(f"{printable(plan.table.source)}: {error}")
+    return error or UsageError(result.problem)
+
+
+def _about_file(error: RowsError, names: RowNames, table: TrainingTable) -> DataError:
+    """Return an error about rows of an array as one about rows of the user's file."""
+    return DataError(f"{printable(table.source)}: {names.listed(error.rows)}{error.words}")
+
+
+def _native(labels: Any) -> Any:
+    """Labels of text as fixed-width strings, which model files keep as such."""
+    return labels.astype(str) if labels.dtype == object else labels
+
+
+def constant_columns(table: TrainingTable) -> str:
+    """Say which inputs are constant; empty if none is."""
+    names = [
+        quoted(name)
+        for name, spread in zip(table.encoder.feature_names, np.ptp(table.X, axis=0), strict=True)
+        if spread == 0
+    ]
+    if not names:
+        return ""
+    if len(names) == table.X.shape[1]:
+        return "all inputs are constant: the predictions are the prior's and say nothing of a row"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"constant, so without effect: {', '.join(names[:5])}{more}"
+
+
+# From the options of `mercer fit` to what is fitted, each choice said in one line.
+
+_LARGE = 2000  # rows, above which an n x n method is slow
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The options of `mercer fit` that decide what is fitted; `audit` has no scoring."""
+
+    data: str
+    table: TableOptions
+    scoring: ScoringOptions | None
+    model: str
+    settings: tuple[str, ...]
+    seed: int
+    jobs: int | None
+    checkpoint: Path | None
+
+
+def make_plan(options: FitOptions, session: Session) -> Plan:
+    """Read the table, choose the model and the split, and say so."""
+    settings = parse_settings(options.settings)
+    if options.model != "auto":
+        check_name(options.model)  # before any reading
+    table = read_training(options.data, options.table)
+    describe_table(table, session)
+    if options.scoring is None:
+        refuse_numbers(table)
+    n_rows = len(table.labels)
+    entry = choose_model(options.model, table.task.name, len(table.classes), n_rows)
+    n_jobs = options.jobs or cpu_count()
+    checkpoint = options.checkpoint
+    common: dict[str, Any] = {**always(options.seed), "n_jobs": n_jobs}
+    if session.is_json:
+        common["progress"] = False
+    if checkpoint is not None:
+        common["checkpoint"] = str(checkpoint / "fit")
+    estimator = make_estimator(entry.estimator_class(), settings, common)
+    refuse_conflicts(table, estimator)
+    _describe_model(options, entry, table, session)
+    _warn_of_size(entry, estimator, n_rows, session)
+    entry.compile_loops(functools.partial(session.note, ""))
+    split = UNSCORED
+    if options.scoring is not None:
+        split = split_rows(table, options.table.target, options.scoring, options.seed)
+        _describe_split(split, estimator, session)
+    if checkpoint is not None:
+        is_resumed = claim_folder(checkpoint, table, _identity(options, entry, settings, split))
+        verb = "going on from" if is_resumed else "the state is kept in"
+        session.say("resume", f"{verb} {checkpoint}")
+    session.say("seed", str(options.seed))
+    return Plan(entry, table, split, estimator, options.seed, n_jobs, checkpoint)
+
+
+def refuse_numbers(table: TrainingTable) -> None:
+    """Refuse to audit numbers.
+
+    Raises
+    ------
+    UsageError
+        Saying why they are taken for numbers, and what to do.
+    """
+    if not table.classes:
+        raise UsageError(
+            f"{printable(table.source)}: {table.reason}; audit finds wrong labels of classes: name "
+            "another target, or use --task classification if these are classes"
+        )
+
+
+def describe_table(table: TrainingTable, session: Session) -> None:
+    """Say what was read, the task, and what was done to columns and rows."""
+    n, d = table.X.shape
+    n_columns = len(table.inputs.names)
+    inputs = f"{d} input{'s' * (d != 1)}"
+    if d != n_columns:
+        inputs += f" from {n_columns} column{'s' * (n_columns != 1)}"
+    session.say("data", f"{table.source}: {n} rows, {inputs}")
+    session.say("task", table.reason)
+    for note in table.notes:
+        session.say("columns", note)
+    constant = constant_columns(table)
+    if constant:
+        session.note("warning", constant)
+
+
+def _describe_model(
+    options: FitOptions, entry: ModelEntry, table: TrainingTable, session: Session
+) -> None:
+    why = "as asked" if options.scoring is not None else "the one that audits"
+    if options.model == "auto":
+        first = able_models(table.task.name, 0)[0]
+        why = "auto"
+        n_classes = len(table.classes or ())
+        if entry is not first and n_classes > first.max_classes:
+            why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
+        elif entry is not first:
+            why = f"auto: above {first.most_rows(n_classes)} rows {first.name} takes too long"
+    session.say("model", f"{entry.name}, {entry.summary} ({why})")
+
+
+def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -> None:
+    """Warn where matrices of n x n numbers make a run long: where there is a kernel, in full."""
+    params = estimator.get_params()
+    is_finite = params.get("kernel", "linear") == "linear" or params.get("rank") is not None
+    if n <= _LARGE or is_finite:
+        return
+    finite = ", or --set rank=512 (finite features)" if "rank" in params else ""
+    session.note(
+        "warning",
+        f"{n} rows: the time of {entry.name} grows with their cube, and above {_LARGE} it is "
+        f"long; fewer rows, or --set n_draws and --set n_chains{finite}, shorten it",
+    )
+
+
+def _describe_split(split: Split, estimator: Any, session: Session) -> None:
+    words = split.how
+    params = estimator.get_params()
+    if split.train is None and "n_chains" in params and params.get("inference") != "map":
+        n_chains, n_draws = estimator.n_chains, estimator.n_draws
+        short = for_folds(estimator)
+        fits = "each fold" if len(split.folds) > 1 else "the scored fit"
+        words += (
+            f"; {fits} has {short.n_chains} chain of {short.n_draws} draws, the saved model "
+            f"{n_chains} of {n_draws}, on all rows"
+        )
+    session.say("scoring", words)
+    for note in split.notes:
+        session.say("", note)
+
+
+def _identity(
+    options: FitOptions, entry: ModelEntry, settings: dict[str, Any], split: Split
+) -> dict[str, Any]:
+    """Return every option that the result depends on, as JSON can hold it."""
+    scored = hashlib.sha256()
+    for fold in split.folds:
+        scored.update(fold.X_test.tobytes() + fold.y_test.tobytes())
+    return {
+        "model": entry.name,
+        "settings": settings,
+        "seed": options.seed,
+        "scoring": split.how,
+        "scored rows": scored.hexdigest(),
+        "is_refitted": options.scoring is None or options.scoring.is_refitted,
+        **asdict(options.table),
+    }

@@ -1,0 +1,336 @@
+"""Scores of rows that are predicted block by block, as long as their target can be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.prediction import (
+    Answerer,
+    check_id,
+    encoder_of,
+    find_answerer,
+    ignored_words,
+    implied_id,
+)
+from mercer.cli.tables import unknown_words
+from mercer.data.arrow import PARQUET, is_arrow
+from mercer.data.encoding import as_levels, no_column
+from mercer.data.file_rows import NPY
+from mercer.data.files import changed, check_path, reading
+from mercer.data.frame import Column
+from mercer.data.opening import open_rows, read_texts
+from mercer.data.row_names import file_columns
+from mercer.data.row_writer import RowWriter
+from mercer.data.source import REMEDY, RowSource
+from mercer.data.tables import list_folder
+from mercer.data.target import LARGEST
+from mercer.errors import DataError
+from mercer.models import SavedModel
+from mercer.posterior.evaluation import HeldOut, RunningScores
+from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.scores import Scores
+
+__all__ = ["LARGE_BYTES", "BlockScores", "Streamed", "TableStream", "open_stream"]
+
+
+Rows = NDArray[np.int64]
+
+
+class BlockScores:
+    """What is known of the target of each block, and the scores so far.
+
+    Parameters
+    ----------
+    answerer : Answerer
+    targets : iterator of ndarray of shape (m,)
+        The target, in the blocks that are predicted; numbers, or words. A `DataError` from it
+        ends the scoring, not the predictions; so does its end.
+    """
+
+    def __init__(self, answerer: Answerer, targets: Iterator[NDArray[Any]]) -> None:
+        self._answerer = answerer
+        self._targets: Iterator[NDArray[Any]] | None = targets
+        self._running = RunningScores()
+        self._problem = ""
+        self._n_rows = self._n_unknown = 0
+        self._stranger: Any = None
+
+    def next_known(self) -> tuple[Rows, NDArray[Any]]:
+        """Return positions, in the next block, of the rows that can be scored, and targets."""
+        values = None
+        if self._targets is not None:
+            try:
+                values = next(self._targets, None)
+            except DataError as error:
+                self._targets, self._problem = None, f"not scored: {error}"
+        if values is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        task = self._answerer.task
+        positions, y = task.known(values, self._answerer.classes)
+        self._n_rows += len(values)
+        if len(positions) < len(values):
+            if self._n_unknown == 0:
+                first = np.setdiff1d(np.arange(len(values)), positions)[0]
+                self._stranger = values[first]
+            self._n_unknown += len(values) - len(positions)
+        return positions, y
+
+    def add(self, held: HeldOut | None) -> None:
+        """Take what was said of these rows; None where none is known."""
+        if held is not None:
+            self._running.add(held)
+
+    def scores(self) -> Scores | RegressionScores | None:
+        """Return the scores of all blocks, without those that need all rows at once."""
+        return None if self._problem else self._running.scores()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What kept rows from being scored, and which scores are left out."""
+        if self._problem:
+            return (self._problem,)
+        notes: tuple[str, ...] = ()
+        if self._n_unknown:
+            notes = (unknown_words(self._n_unknown, self._n_rows, self._stranger),)
+        if self._running.scores() is not None:
+            notes += (
+                "the table was predicted block by block, so the calibration error, which needs "
+                "all rows at once, is left out",
+            )
+        return notes
+
+
+# Predictions of tables that need not fit into memory: from file to file, block by block.
+#
+# The blocks are those of `prediction`, so the numbers are the same to the last bit.
+
+#: Files that take more than this in all are read block by block.
+LARGE_BYTES = 200_000_000
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What is left to say once the predictions are written.
+
+    Attributes
+    ----------
+    n_rows : int
+    notes : tuple of str
+    scores : Scores, RegressionScores or None
+        Of the rows whose target is known; without what needs all rows at once.
+    """
+
+    n_rows: int
+    notes: tuple[str, ...]
+    scores: Scores | RegressionScores | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableStream:
+    """A table, opened, and who predicts its rows.
+
+    Attributes
+    ----------
+    answerer : Answerer
+    table : RowSource
+        All columns.
+    inputs : RowSource
+        Those that the model takes, in its order.
+    texts : tuple of Path
+        Files whose cells can be read as text; none of an array.
+    target : str or None
+        The column to score by.
+    id_column : str or None
+        The column that names the rows.
+    notes : tuple of str
+        About the table.
+    """
+
+    answerer: Answerer
+    table: RowSource
+    inputs: RowSource
+    texts: tuple[Path, ...]
+    target: str | None
+    id_column: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.inputs.n_rows
+
+    def check(self) -> None:
+        """Read all inputs once: before output that cannot be taken back.
+
+        Raises
+        ------
+        DataError
+            A cell is missing or infinite, or a file is damaged.
+        """
+        for _ in self.inputs.blocks(self.answerer.n_rows):
+            pass
+
+    def predict(
+        self,
+        writer: RowWriter,
+        advance: Callable[[int], None],
+        dress: Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]] = dict,
+    ) -> Streamed:
+        """Predict and write all rows.
+
+        Parameters
+        ----------
+        writer : RowWriter
+        advance : callable
+            Is given the number of rows of each block that is done.
+        dress : callable, optional
+            What becomes of the columns of a block before they are written.
+
+        Raises
+        ------
+        DataError
+            A cell is missing or infinite, or a file is damaged, or changed meanwhile.
+        """
+        marks = BlockScores(self.answerer, self._targets())
+        names = self._names()
+        for X in self.inputs.blocks(self.answerer.n_rows):
+            called = next(names, None)
+            if called is None or len(next(iter(called.values()))) != len(X):
+                raise changed(self.table.name)
+            columns, held = self.answerer.block(X, *marks.next_known())
+            marks.add(held)
+            writer.append(dress(called | columns))
+            advance(len(X))
+        return Streamed(self.n_rows, marks.notes, marks.scores())
+
+    def _names(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield what the rows of each block are called, as columns."""
+        n = self.answerer.n_rows
+        if self.id_column is None:
+            parts = self.table.parts
+            sizes = [part.n_rows for part in parts]
+            yield from file_columns([part.name for part in parts], sizes, n)
+        elif self.texts:
+            for texts in read_texts(self.texts, self.id_column, n):
+                yield {self.id_column: np.asarray(texts)}
+        else:
+            for block in self.table.select([self.id_column]).blocks(n):
+                yield {self.id_column: as_levels(Column(self.id_column, block[:, 0], "number"))}
+
+    def _targets(self) -> Iterator[NDArray[Any]]:
+        """Yield the target of each block; numbers, or words where the classes are words."""
+        if self.target is None:
+            return
+        n = self.answerer.n_rows
+        if self.texts and any(isinstance(label, str) for label in self.answerer.classes):
+            blocks: Iterator[NDArray[Any]] = read_texts(self.texts, self.target, n)
+        else:
+            _refuse_words(self.table, self.target)
+            blocks = (block[:, 0] for block in self.table.select([self.target]).blocks(n))
+        position = 0
+        for values in blocks:
+            self._refuse_targets(values, position)
+            yield values
+            position += len(values)
+
+    def _refuse_targets(self, values: NDArray[Any], position: int) -> None:
+        """Refuse a missing label, and a number that cannot be computed with."""
+        if values.dtype == object:
+            is_bad = np.array([value is None for value in values])
+            reason = "the target is missing"
+        else:
+            is_bad = np.abs(values) > LARGEST
+            reason = "the target is too large to compute with"
+        if is_bad.any():
+            place = self.table.place(position + int(np.argmax(is_bad)), self.target)
+            raise DataError(f"{place}: {reason}; correct it")
+
+
+def open_stream(
+    model: SavedModel, data: str, out: Path | None, id_column: str | None
+) -> TableStream | None:
+    """Open a table to be predicted block by block, if it is large and that can be done.
+
+    Parameters
+    ----------
+    model : SavedModel
+        Takes numbers only, and neither fills in nor drops what is missing.
+    data : str
+        A file or folder that `mercer.data.open` reads. One of more than `LARGE_BYTES`, or an array
+        in a .npy file, is not read whole.
+    out : Path or None
+        .csv or .parquet; None is standard output.
+    id_column : str or None
+        Column that names the rows.
+
+    Returns
+    -------
+    TableStream or None
+        None where the table is to be read whole.
+
+    Raises
+    ------
+    DataError
+        A column that the model needs is missing or is not numbers, or a file is damaged.
+    UsageError
+        The column of names is called like a column of the result.
+    """
+    encoder = encoder_of(model)
+    is_plain = encoder.missing == "error" and encoder.target is None
+    is_plain &= all(code.kind == "number" and code.written is None for code in encoder.codes)
+    is_written = out is None or out.suffix.lower() in (".csv", ".parquet")
+    paths = _large_files(data) if is_plain and is_written else ()
+    if not paths:
+        return None
+    answerer = find_answerer(model)
+    table = open_rows(data)
+    id_column = implied_id(model, table.names, id_column)
+    check_id(id_column, answerer.names)
+    for name in encoder.input_names:
+        if name not in table.names:
+            raise no_column(table.name, name, table.names)
+        _refuse_words(table, name)
+    if id_column is not None and id_column not in table.names:
+        table.select([id_column])  # says what there is
+    target = None if model.table is None else model.table.target
+    others = tuple(name for name in table.names if name not in encoder.input_names)
+    return TableStream(
+        answerer=answerer,
+        table=table,
+        inputs=table.select(encoder.input_names),
+        texts=() if _start(paths[0]).startswith(NPY) else paths,
+        target=target if target in table.names else None,
+        id_column=id_column,
+        notes=ignored_words(model, others, id_column),
+    )
+
+
+def _large_files(data: str) -> tuple[Path, ...]:
+    """List the files of a table that is too large to be read whole; else none."""
+    if not os.path.lexists(data):
+        return ()
+    path = Path(data)
+    paths = tuple(list_folder(path)) if check_path(path) else (path,)
+    starts = [_start(part) for part in paths]
+    if any(is_arrow(start) and not start.startswith(PARQUET) for start in starts):
+        return ()
+    n_bytes = sum(os.path.getsize(part) for part in paths)
+    return paths if n_bytes > LARGE_BYTES or starts[0].startswith(NPY) else ()
+
+
+def _start(path: Path) -> bytes:
+    with reading(path), open(path, "rb") as stream:
+        return stream.read(16)
+
+
+def _refuse_words(table: RowSource, name: str) -> None:
+    """Refuse a column that is not numbers, with the place of the first cell that is none."""
+    if name in table.refusals:
+        raise DataError(table.refusals[name].replace(REMEDY, "the model needs numbers there"))

@@ -1,0 +1,320 @@
+"""Files that a command will write: looked at before the work, written whole after it.
+
+What would destroy an input, or another output, is refused: whatever the two paths look like, they
+are the same file where the file system says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.files import printable
+from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
+from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
+from mercer.errors import StorageError, UsageError
+from mercer.posterior.container import write_atomically
+
+__all__ = [
+    "appending_rows",
+    "check_format",
+    "check_outputs",
+    "for_spreadsheet",
+    "records",
+    "write_rows",
+]
+
+
+# Writing named columns as CSV, JSON or Parquet: whole or not at all.
+
+_BLOCK = 10_000  # rows written at a time
+_SUFFIXES = (".csv", ".parquet", ".json")
+# What a formula begins with, by OWASP's page on CSV injection, also in full width; and a plain
+# number, which begins like one and is none.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
+
+
+def check_format(path: Path | None, *, is_for_spreadsheet: bool = False) -> None:
+    """Refuse, before any work, a format that cannot be written, or has no formulas to disarm.
+
+    Raises
+    ------
+    UsageError
+        If the name does not end in .csv, .parquet or .json; in .csv for a spreadsheet.
+    ImportError
+        If it is .parquet and pyarrow is not installed.
+    """
+    if path is None:
+        return
+    name = printable(str(path))
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{name}: the name must end in {', '.join(_SUFFIXES)}")
+    if is_for_spreadsheet and path.suffix.lower() != ".csv":
+        raise UsageError(f"{name}: --for-spreadsheet is for .csv; other formats hold no formulas")
+    if path.suffix.lower() == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise ImportError(
+                f"{name}: writing Parquet needs pyarrow; pip install mercer[arrow]"
+            ) from None
+
+
+def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns to a file by its suffix, or as CSV to standard output."""
+    if path is None:
+        for text in _csv(columns):
+            if sys.stdout.isatty():  # a label must not steer the terminal
+                text = _for_screen(text)
+            sys.stdout.write(text)
+        return
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write_atomically(path, (_parquet(columns),))
+    elif suffix == ".json":
+        write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
+    else:
+        write_atomically(path, (text.encode("utf-8", errors="replace") for text in _csv(columns)))
+
+
+def for_spreadsheet(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Put an apostrophe before texts that a spreadsheet would run, names of columns included.
+
+    Numbers stay as they are, also those that are written as text.
+
+    Examples
+    --------
+    >>> found = for_spreadsheet({"@id": np.array(["=1+2", "-5", "b"], dtype=object)})
+    >>> {name: values.tolist() for name, values in found.items()}
+    {"'@id": ["'=1+2", '-5', 'b']}
+    """
+    return {
+        _disarmed(name): values
+        if values.dtype.kind in "biuf"
+        else np.array([_disarmed(cell) for cell in values.tolist()], dtype=object)
+        for name, values in columns.items()
+    }
+
+
+def _disarmed(cell: Any) -> Any:
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
+
+
+@contextmanager
+def appending_rows(path: Path | None) -> Iterator[RowWriter]:
+    """Open a file, or CSV on standard output, to append blocks of rows to.
+
+    Parameters
+    ----------
+    path : Path or None
+        Ends in .csv or .parquet; the file is there when the block has ended well.
+    """
+    if path is None:
+        writer = CsvWriter(_Screen() if sys.stdout.isatty() else sys.stdout)
+        yield writer
+        writer.close()
+    else:
+        with writing_rows(path) as file:
+            yield file
+
+
+class _Screen(io.StringIO):
+    """Standard output where it is a terminal, which a label must not steer."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(_for_screen(text))
+
+
+def _for_screen(text: str) -> str:
+    return "".join(f"{printable(line)}\n" for line in text.splitlines())
+
+
+def _csv(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """Write the header and then some rows at a time: text takes more memory than numbers."""
+    yield _lines([tuple(columns)])
+    n_rows = len(next(iter(columns.values())))
+    for begin in range(0, n_rows, _BLOCK):
+        parts = [values[begin : begin + _BLOCK].tolist() for values in columns.values()]
+        yield _lines(zip(*parts, strict=True))
+
+
+def _lines(rows: Iterable[tuple[Any, ...]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
+def records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    """Return one dict a row, as JSON can hold it."""
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _parquet(columns: Mapping[str, NDArray[Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: pa.array(values.tolist()) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+#: What a command keeps in ``--checkpoint DIR``.
+_OF_CHECKPOINT = ("run.json", "fit", "folds")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One path of a command: the option that names it, and which file or folder that is."""
+
+    option: str
+    path: str
+    is_written: bool
+    is_checkpoint: bool = False
+
+    @property
+    def real(self) -> str:
+        """The path without symbolic links, also of what does not exist yet."""
+        return os.path.normcase(os.path.realpath(self.path))
+
+    @property
+    def name(self) -> str:
+        is_stream = self.option.startswith("standard")
+        return self.option if is_stream else f"{self.option} {printable(self.path)}"
+
+
+def check_outputs(
+    writes: Mapping[str, Path | None],
+    reads: Mapping[str, str | os.PathLike[str] | None],
+    *,
+    checkpoint: Path | None = None,
+) -> None:
+    """Refuse, before any work, a file that could not be written or that would destroy another.
+
+    Parameters
+    ----------
+    writes, reads : mapping
+        From the option or argument to its file; None where it is not given. What is no path (the
+        name of a data set) may be among those that are read. ``--load`` and ``--save`` may be the
+        same file: it is read whole before it is replaced.
+    checkpoint : Path, optional
+        The folder of ``--checkpoint``.
+
+    Raises
+    ------
+    UsageError
+        If two are the same file, by whatever names, or one lies where the other is written.
+    StorageError
+        If a folder is missing or cannot be written to, or a path is not a regular file.
+    """
+    places = [_Place(o, os.fspath(path), True) for o, path in writes.items() if path is not None]
+    for option, path in reads.items():
+        if path is not None and os.path.lexists(path):
+            places.append(_Place(option, os.fspath(path), False))
+    if checkpoint is not None:
+        places.append(_Place("--checkpoint", str(checkpoint), True, is_checkpoint=True))
+    places += _standard_streams()
+    for first, second in combinations(places, 2):
+        if first.is_written or second.is_written:
+            _refuse_pair(*sorted((first, second), key=lambda place: not place.is_written))
+    for path in writes.values():
+        if path is not None:
+            _check_output(path)
+
+
+def _refuse_pair(one: _Place, other: _Place) -> None:
+    """Refuse a path that is written where another one, written or read, is or reaches."""
+    if _is_same(one.path, other.path) or one.real == other.real:
+        if {one.option, other.option} == {"--load", "--save"}:
+            return
+        raise UsageError(
+            f"{one.name} and {other.name} are the same file: writing one would destroy the "
+            "other; name another file"
+        )
+    for inner, outer in ((one, other), (other, one)):
+        if outer.is_checkpoint and _is_in_checkpoint(inner.real, outer.real):
+            raise UsageError(
+                f"{inner.name} lies in {outer.name}, among what is kept there; name another file"
+            )
+    if not other.is_written and os.path.isdir(other.path) and not one.is_checkpoint:
+        _refuse_part(one, other)
+
+
+def _refuse_part(written: _Place, folder: _Place) -> None:
+    """Refuse to write a file of a folder that is read as one table, or one that would join it."""
+    for entry in _entries(folder.path):
+        if _is_same(written.path, entry):
+            raise UsageError(
+                f"{written.name} is a file of {folder.name}, and would be destroyed; name another "
+                "file"
+            )
+    is_part = written.real.lower().endswith((*TEXT_SUFFIXES, *ARROW_SUFFIXES))
+    if is_part and os.path.dirname(written.real) == folder.real:
+        raise UsageError(
+            f"{written.name} lies in {folder.name}, and would be read as a part of it next time; "
+            "name a file elsewhere"
+        )
+
+
+def _is_in_checkpoint(path: str, folder: str) -> bool:
+    """Whether a path is, or lies in, what a command keeps in its checkpoint folder."""
+    kept = (os.path.join(folder, name) for name in _OF_CHECKPOINT)
+    return any(path == place or path.startswith(place + os.sep) for place in kept)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two paths lead to one file: also by links of either kind."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return False
+
+
+def _entries(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.path for entry in entries)
+    except OSError:  # whoever reads it will say so
+        return
+
+
+def _standard_streams() -> list[_Place]:
+    """Standard input and output, where they are files: ``mercer ... < a.csv > b.csv``."""
+    places = []
+    for number, option in enumerate(("standard input", "standard output")):
+        path = f"/dev/fd/{number}"
+        try:
+            if stat.S_ISREG(os.fstat(number).st_mode) and os.path.exists(path):
+                places.append(_Place(option, path, number == 1))
+        except OSError:  # closed
+            continue
+    return places
+
+
+def _check_output(path: Path) -> None:
+    name = printable(str(path))
+    folder = Path(os.path.realpath(path)).parent
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{name}: cannot be written, it is not a regular file")
+    if not folder.is_dir():
+        raise StorageError(f"{name}: there is no folder {printable(str(folder))}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise StorageError(f"{name}: no permission to write in {printable(str(folder))}")

@@ -1,0 +1,334 @@
+"""Predictions of the rows of a table by a saved model, block by block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.tables import Known, known_rows, read_known, read_scored
+from mercer.data.encoding import ColumnCode, Encoder
+from mercer.data.files import quoted
+from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
+from mercer.data.row_names import RowNames
+from mercer.data.tables import read_frame
+from mercer.errors import DataError, UsageError
+from mercer.estimation.cross_validate import Result
+from mercer.estimation.tasks import BLOCK, CLASSIFICATION, REGRESSION, Task, task_of
+from mercer.models import SavedModel
+from mercer.posterior.evaluation import AnyEvaluation, HeldClasses, HeldOut, hold
+from mercer.posterior.regression_scores import LEVEL
+
+__all__ = [
+    "Answerer",
+    "Predictions",
+    "answerer_of",
+    "check_id",
+    "encoder_of",
+    "find_answerer",
+    "ignored_words",
+    "implied_id",
+    "predict_frame",
+    "read_for",
+    "row_names",
+    "score_frame",
+]
+
+
+# What a saved model says of a block of rows, as columns of a table: classes or numbers.
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Columns = dict[str, NDArray[Any]]
+
+
+class Answerer(Protocol):
+    """Answers for one block of rows after the other."""
+
+    @property
+    def task(self) -> Task:
+        """The task of the model."""
+        ...
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Class labels; none of a regressor."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of a block, at most."""
+        ...
+
+    def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
+        """Predict a block.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, d)
+        known : ndarray of shape (k,)
+            Positions in the block of rows whose target is known.
+        y : ndarray of shape (k,)
+            These targets.
+
+        Returns
+        -------
+        columns : dict of ndarray of shape (m,)
+        held : HeldClasses or HeldTargets
+            What was said of the rows that are known; None if none is.
+        """
+        ...
+
+
+def answerer_of(estimator: Any, variance: float) -> Answerer:
+    """Return who answers for a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+    variance : float
+        Of the training targets of a regressor; nan if it is not known.
+    """
+    if task_of(estimator) is REGRESSION:
+        return _Numbers(estimator, variance)
+    return _Classes(estimator)
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The most probable class and the probability of each; what else depends on the method."""
+
+    estimator: Any
+    task: Task = CLASSIFICATION
+    n_rows: int = 10_000
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        return tuple(self.estimator.classes_.tolist())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        more: tuple[str, ...] = ()
+        if self._has_latent:
+            more = ("latent_mean", "latent_sd")
+        elif hasattr(self.estimator, "clean_proba"):
+            more = (*(f"clean_{label}" for label in self.classes), "vote_margin")
+        return ("prediction", *(f"proba_{label}" for label in self.classes), *more)
+
+    def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
+        proba = self.estimator.predict_proba(X)
+        values = [self.estimator.classes_[np.argmax(proba, axis=1)], *proba.T, *self._more(X)]
+        held = HeldClasses(y, proba[known]) if len(known) else None
+        return dict(zip(self.names, values, strict=True)), held
+
+    @property
+    def _has_latent(self) -> bool:
+        """Whether there is one function to speak of: that of two classes."""
+        return len(self.classes) == 2 and hasattr(self.estimator, "latent")
+
+    def _more(self, X: Array) -> list[Array]:
+        """Return what a model says beyond probabilities of the recorded label."""
+        if self._has_latent:
+            mean, variance = self.estimator.latent(X)
+            return [mean, np.sqrt(variance)]
+        if hasattr(self.estimator, "clean_proba"):
+            return [*self.estimator.clean_proba(X).T, self.estimator.vote_margin(X)]
+        return []
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Mean and spread of a new observation, and the central 90 % interval."""
+
+    estimator: Any
+    variance: float
+    task: Task = REGRESSION
+    classes: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ("prediction", "std", "lower_90", "upper_90")
+
+    @property
+    def n_rows(self) -> int:
+        return BLOCK
+
+    def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
+        law = self.estimator.predictive(X)
+        if len(known) == len(X):
+            held = hold(law, y, self.variance)
+            values = (held.mean, held.std, held.lower, held.upper)
+            return dict(zip(self.names, values, strict=True)), held
+        values = (law.mean, law.std, *law.interval(LEVEL))
+        return dict(zip(self.names, values, strict=True)), None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of each row, as named columns of equal length, and its scores.
+
+    Attributes
+    ----------
+    columns : dict of ndarray
+    notes : tuple of str
+        About the table.
+    evaluation : Evaluation, RegressionEvaluation or None
+        Where the target is known, of the rows where it is.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    notes: tuple[str, ...]
+    evaluation: AnyEvaluation | None
+
+
+def encoder_of(model: SavedModel) -> Encoder:
+    """Return how a table becomes inputs; a model saved from Python takes its columns as numbers."""
+    if model.table is not None:
+        return model.table.encoder
+    names = model.estimator.feature_labels_
+    return Encoder(tuple(ColumnCode(name, "number") for name in names), "error")
+
+
+def read_for(model: SavedModel, data: str, id_column: str | None = None) -> Frame:
+    """Read a table whose columns are written as those that the model learned from.
+
+    Raises
+    ------
+    DataError, StorageError
+        As `mercer.data.read_frame`.
+    """
+    encoder = encoder_of(model)
+    written = list(encoder.written_names)
+    if model.table is not None and encoder.target is not None:
+        written.append(model.table.target)
+    names = INDEX_COLUMNS if id_column is None else (id_column,)
+    return read_frame(data, as_text=names, as_written=written)
+
+
+def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -> str | None:
+    """Return the column that names the rows: as asked, or one without a name that is no input."""
+    index = index_column(names)
+    if id_column is not None or index is None or index in encoder_of(model).input_names:
+        return id_column
+    return index
+
+
+def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
+    """Predict every row, and score those whose target is known.
+
+    Raises
+    ------
+    DataError
+        If a column that the model needs is missing, or a cell cannot be used.
+    """
+    encoded = encoder_of(model).transform(frame)
+    answerer = find_answerer(model)
+    id_column = implied_id(model, frame.names, id_column)
+    names = row_names(frame, encoded.rows, id_column, answerer.names)
+    known = _known(model, frame, encoded.rows, answerer)
+    columns, held = _answer(answerer, encoded.X, known)
+    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column), *known.notes)
+    evaluation = _evaluation(model, "predictions", answerer, held) if held else None
+    return Predictions(names | columns, notes, evaluation)
+
+
+def find_answerer(model: SavedModel) -> Answerer:
+    """Return who answers for a model."""
+    variance = None if model.table is None else model.table.target_variance
+    return answerer_of(model.estimator, math.nan if variance is None else variance)
+
+
+def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], answerer: Answerer) -> Known:
+    """Find the targets of the rows; if they cannot be used, none, and why."""
+    none = np.zeros(0, dtype=np.int64)
+    if model.table is None or model.table.target not in frame.names:
+        return Known(none, none, ())
+    try:
+        encoder = model.table.encoder
+        values = read_known(frame, model.table.target, answerer.task, encoder)
+    except DataError as error:
+        return Known(none, none, (f"not scored: {error}",))
+    return known_rows(values[rows], answerer.task, answerer.classes)
+
+
+def _answer(
+    answerer: Answerer, X: NDArray[np.float64], known: Known
+) -> tuple[dict[str, NDArray[Any]], tuple[HeldOut, ...]]:
+    """Predict block by block; what was said of rows that are known, in as many parts."""
+    blocks, held = [], []
+    for begin in range(0, len(X), answerer.n_rows):
+        end = min(begin + answerer.n_rows, len(X))
+        columns, part = answerer.block(X[begin:end], *known.within(begin, end))
+        blocks.append(columns)
+        held += [] if part is None else [part]
+    whole = {name: np.concatenate([block[name] for block in blocks]) for name in answerer.names}
+    return whole, tuple(held)
+
+
+def row_names(
+    frame: Frame, rows: NDArray[np.int64], id_column: str | None, own: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    """Return columns that name the rows: entries of ``id_column``, or numbers as `RowNames` has.
+
+    Raises
+    ------
+    UsageError
+        If the column is called like one of the result's ``own``.
+    """
+    check_id(id_column, own)
+    columns = RowNames.of_frame(frame, rows, id_column).columns()
+    return columns if id_column is None else {id_column: columns[id_column]}
+
+
+def check_id(id_column: str | None, own: Collection[str]) -> None:
+    """Refuse a column of names that is called like one of the result's ``own``.
+
+    Raises
+    ------
+    UsageError
+        It is.
+    """
+    if id_column in own:
+        raise UsageError(f"--id {quoted(id_column)} is also a column of the result; rename it")
+
+
+def ignored_words(
+    model: SavedModel, ignored: Sequence[str], id_column: str | None
+) -> tuple[str, ...]:
+    """Say which columns the model does not use; nothing where there are none."""
+    target = None if model.table is None else model.table.target
+    names = [name for name in ignored if name not in (target, id_column)]
+    if not names:
+        return ()
+    shown = ", ".join(quoted(name) for name in names[:10])
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return (f"columns that the model does not use: {shown}{more}",)
+
+
+def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[AnyEvaluation, tuple[str, ...]]:
+    """Score a model on rows that hold the target; labels that it does not know are left out.
+
+    Raises
+    ------
+    DataError
+        If the target is missing, or no row has a label that the model knows.
+    """
+    answerer = find_answerer(model)
+    target = "target" if model.table is None else model.table.target
+    rows = read_scored(frame, target, encoder_of(model), answerer.task, answerer.classes)
+    known = Known(np.arange(len(rows.y)), rows.y, ())
+    _, held = _answer(answerer, rows.X, known)
+    return _evaluation(model, how, answerer, held), rows.notes
+
+
+def _evaluation(
+    model: SavedModel, how: str, answerer: Answerer, held: tuple[HeldOut, ...]
+) -> AnyEvaluation:
+    result = Result(type(model.estimator).__name__, False, held, 0.0, answerer.task)
+    return answerer.task.evaluate(how, answerer.classes, [result])

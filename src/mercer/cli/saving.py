@@ -1,0 +1,287 @@
+"""The end of `mercer fit`: what was fitted, in words, in files, as JSON."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import importlib.metadata
+import itertools
+import os
+import platform
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mercer.cli.fitting import Fitted, Plan
+from mercer.cli.tables import TrainingTable
+from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
+from mercer.data.named import is_named
+from mercer.estimation.model_file import TableModel, write_model
+from mercer.models import MODELS
+from mercer.posterior.evaluation import Provenance
+
+__all__ = [
+    "NextStep",
+    "as_json",
+    "as_pair",
+    "compare_step",
+    "fit_step",
+    "make_provenance",
+    "provenance_of",
+    "say_fitted",
+    "typed_words",
+    "versions",
+    "write_files",
+]
+
+
+# How to do it again, and what to do next: commands as they can be typed, seed, versions.
+
+_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba")
+
+
+# Options of a table that every command which learns from one takes, with the parameter of each.
+_OF_TABLE = {
+    "--task": "task",
+    "--drop": "drop",
+    "--id": "id_column",
+    "--group": "group",
+    "--missing": "missing",
+    "--seed": "seed",
+    "--set": "settings",
+    "--cv": "cv",
+}
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to run next, and why: a command as it can be pasted into a shell."""
+
+    why: str
+    command: str
+
+    @property
+    def sentence(self) -> str:
+        """The reason, as it stands before the command."""
+        return f"{self.why}, run:"
+
+
+def as_pair(step: NextStep | None) -> tuple[str, str]:
+    """Return sentence and command for a report; empty where there is nothing to propose."""
+    return ("", "") if step is None else (step.sentence, step.command)
+
+
+def typed_words() -> list[str]:
+    """Return the command line that is running, without the name of the program."""
+    return list(click.get_current_context().find_root().obj or ())
+
+
+def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep | None:
+    """Propose to compare all models on the table that a command learned from.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command line, from the name of the command on; its options of the table are kept.
+    data : str, optional
+        Another table of the same columns.
+
+    Returns
+    -------
+    NextStep or None
+        None where the table is not there, or the words are no command of mercer that fits.
+    """
+    known = _parsed(words)
+    if known is None:
+        return None
+    table = known["data"] if data is None else data
+    if not os.path.lexists(table) and not is_named(table):
+        return None
+    command = ["mercer", "compare", table, "--target", known["target"], *_table_options(known)]
+    return NextStep("To see all models and baselines on the same folds", shlex.join(command))
+
+
+def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | None:
+    """Propose to fit one model to the table of a command.
+
+    Parameters
+    ----------
+    words : sequence of str
+        As for `compare_step`.
+    model : str
+        Of ``--model``.
+    is_kept : bool
+        Whether the model is to be saved; else a report is to be written.
+    """
+    known = _parsed(words)
+    if known is None:
+        return None
+    taken: set[str] = set()
+    for entry in MODELS:
+        if entry.name == model:
+            taken |= set(entry.estimator_class()().get_params())
+    settings = [each for each in known["settings"] if each.partition("=")[0].strip() in taken]
+    options = _table_options({**known, "settings": settings})
+    command = ["mercer", "fit", known["data"], "--target", known["target"], "--model", model]
+    if is_kept:
+        end = ["--out", _free_name("model.mercer")]
+        return NextStep("To fit and save it", shlex.join([*command, *options, *end]))
+    end = ["--report", _free_name("report.html")]
+    return NextStep("To see where it errs", shlex.join([*command, *options, *end]))
+
+
+def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
+    """Return the parameters of a command line that learns from a table."""
+    if not words or words[0] not in ("fit", "compare"):
+        return None
+    command: click.Command = importlib.import_module(f"mercer.cli.{words[0]}").command
+    try:
+        context = command.make_context(words[0], list(words[1:]), resilient_parsing=True)
+    except click.ClickException:
+        return None
+    known = context.params
+    return known if known.get("data") and known.get("target") else None
+
+
+def _table_options(known: Mapping[str, Any]) -> list[str]:
+    """Write the options of the table that were given, as they are typed."""
+    defaults = {"task": "auto", "missing": "error", "seed": 0}
+    words: list[str] = []
+    for option, name in _OF_TABLE.items():
+        value = known.get(name)
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if one is not None and one != defaults.get(name):
+                words += [option, str(one)]
+    return words
+
+
+def _free_name(name: str) -> str:
+    """Return the name of a file that is not there yet."""
+    stem, suffix = os.path.splitext(name)
+    names = (f"{stem}{'' if k == 1 else f'-{k}'}{suffix}" for k in itertools.count(1))
+    return next(each for each in names if not os.path.lexists(each))
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions that the numbers depend on."""
+    packages = [(name, importlib.metadata.version(name)) for name in _PACKAGES]
+    return (
+        packages[0],
+        ("python", platform.python_version()),
+        *packages[1:],
+        ("platform", platform.platform(terse=True) + " " + platform.machine()),
+    )
+
+
+def provenance_of(plan: Plan, fitted: Fitted, target: str) -> Provenance:
+    """Say of a model that a plan was fitted to where it came from."""
+    # A run that was resumed gives the same file as one that was not.
+    notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
+    return make_provenance(
+        plan.table,
+        target=target,
+        n_rows=fitted.n_rows,
+        seed=plan.seed,
+        seconds=fitted.seconds,
+        notes=(plan.table.reason, *plan.table.notes, *notes),
+    )
+
+
+def make_provenance(
+    table: TrainingTable,
+    *,
+    target: str,
+    n_rows: int,
+    seed: int,
+    seconds: float,
+    notes: tuple[str, ...],
+) -> Provenance:
+    """Put together what a model file keeps of its making."""
+    return Provenance(
+        source=table.source,
+        target=target,
+        n_rows=n_rows,
+        n_inputs=table.X.shape[1],
+        input_names=table.encoder.feature_names,
+        notes=notes,
+        command=shlex.join(["mercer", *typed_words()]),
+        seed=seed,
+        seconds=seconds,
+        created=datetime.date.today().isoformat(),
+        versions=versions(),
+    )
+
+
+def say_fitted(fitted: Fitted, session: Session) -> None:
+    """Say what was fitted and what its diagnostics say."""
+    estimator = fitted.estimator
+    size, seconds = estimator.posterior_.size_words, spoken(fitted.seconds)
+    session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}")
+    for note in estimator.notes_:
+        session.say("", note)
+    if estimator.diagnostics_.worst_warning:
+        session.note("warning", estimator.diagnostics_.worst_warning)
+    else:
+        for label, words in diagnosed(estimator.diagnostics_):
+            session.say(label, words)
+
+
+def write_files(
+    fitted: Fitted,
+    saved: TableModel,
+    session: Session,
+    *,
+    out: Path | None,
+    report: Path | None,
+    step: NextStep | None,
+) -> None:
+    """Write what was asked for; the model first, so that nothing can lose a long fit."""
+    if out is not None:
+        write_model(out, fitted.estimator, saved)
+        size = out.stat().st_size / 2**20
+        holds = "no" if "X" not in fitted.estimator._to_parts().arrays else "the standardised"
+        session.say("model", f"{out} ({size:.1f} MB, holds {holds} training rows)")
+    if report is not None:
+        from mercer.report import build_report, render, write_report
+
+        provenance, evaluation = saved.provenance, saved.evaluation
+        built = build_report(
+            fitted.estimator, evaluation=evaluation, provenance=provenance, next_step=as_pair(step)
+        )
+        write_report(report, render(built))
+        session.say("report", str(report))
+    if out is None and report is None:
+        session.say("saved", "nothing; --out model.mercer and --report report.html would")
+
+
+def as_json(
+    plan: Plan,
+    fitted: Fitted,
+    saved: TableModel,
+    *,
+    out: Path | None,
+    report: Path | None,
+    step: NextStep | None,
+) -> dict[str, object]:
+    """Return the result as JSON can hold it."""
+    provenance = saved.provenance
+    return {
+        "model": plan.entry.name,
+        "estimator": plan.entry.estimator,
+        "task": plan.table.task.name,
+        "classes": [str(label) for label in plan.table.classes],
+        "n_rows": fitted.n_rows,
+        "inputs": list(provenance.input_names),
+        "notes": list(provenance.notes),
+        "next": None if step is None else step.command,
+        "evaluation": None if saved.evaluation is None else evaluation_json(saved.evaluation),
+        "diagnostics": fitted.estimator.diagnostics_.to_dict(),
+        "seconds": fitted.seconds,
+        "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
+        "out": None if out is None else str(out),
+        "report": None if report is None else str(report),
+    }

@@ -1,0 +1,269 @@
+"""What a stream needs beside its model to go on: the past of a series, rows without target."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.saving import versions
+from mercer.cli.stream_learner import Learner
+from mercer.cli.stream_rows import Row
+from mercer.data.files import quoted
+from mercer.data.frame import parse_number
+from mercer.errors import ModelFileError, UsageError
+from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
+from mercer.posterior.evaluation import Provenance
+
+__all__ = [
+    "Interval",
+    "Keeper",
+    "Stream",
+    "StreamState",
+    "read_interval",
+    "read_state",
+    "write_stream_model",
+]
+
+
+Array = NDArray[np.float64]
+_NAME = "stream"  # in the file
+
+
+@dataclass(frozen=True, eq=False)
+class StreamState:
+    """The end of a stream.
+
+    Parameters
+    ----------
+    n_lags : int
+        Inputs that are earlier targets; 0: the rows are no series.
+    horizon : int
+        So many rows ahead is predicted.
+    past : tuple of float or None
+        The last ``n_lags`` targets, the latest first.
+    waiting : tuple of ndarray of shape (d,) or None
+        The inputs of the last ``horizon`` rows, the oldest first; None where one is not known.
+    later : tuple of (str, ndarray of shape (d,))
+        Names and inputs of rows whose target has not come, the oldest first.
+    """
+
+    n_lags: int = 0
+    horizon: int = 1
+    past: tuple[float | None, ...] = ()
+    waiting: tuple[Array | None, ...] = ()
+    later: tuple[tuple[str, Array], ...] = ()
+
+
+def write_stream_model(
+    path: Path, estimator: Savable, table: TableModel, state: StreamState
+) -> None:
+    """Write a model file that `mercer.models.read_model` and `read_state` read.
+
+    Where nothing is to be kept beside the model, it is the file of the model.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written; the old file is as it was.
+    """
+    extra = _extra_of(state) if state.n_lags or state.later else None
+    write_model(path, estimator, table, extra)
+
+
+def read_state(path: Path) -> StreamState:
+    """Read what a stream has left in a model file; of another model, nothing.
+
+    Raises
+    ------
+    ModelFileError
+        It does not fit together.
+    """
+    manifest, arrays = read_parts(path)
+    if _NAME not in manifest:
+        return StreamState()
+    try:
+        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
+
+
+def _extra_of(state: StreamState) -> Extra:
+    known = [x for x in state.waiting if x is not None]
+    fields = {
+        "n_lags": state.n_lags,
+        "horizon": state.horizon,
+        "past": list(state.past),
+        "is_waiting": [x is not None for x in state.waiting],
+        "names": [name for name, _ in state.later],
+    }
+    rows = [*known, *(x for _, x in state.later)]
+    numbers = np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
+    return Extra(_NAME, fields, {"rows": numbers})
+
+
+def _state_from(fields: Any, rows: NDArray[Any]) -> StreamState:
+    n_lags, horizon, past = fields["n_lags"], fields["horizon"], fields["past"]
+    is_waiting, names = fields["is_waiting"], fields["names"]
+    n_waiting = sum(is_waiting)
+    is_right = (
+        all(type(value) is int and value >= 0 for value in (n_lags, horizon))
+        and len(past) <= n_lags
+        and all(value is None or np.isfinite(value) for value in past)
+        and len(is_waiting) <= horizon
+        and all(type(value) is bool for value in is_waiting)
+        and all(isinstance(name, str) for name in names)
+        and rows.dtype == np.float64
+        and rows.ndim == 2
+        and len(rows) == n_waiting + len(names)
+        and np.isfinite(rows).all()
+    )
+    if not is_right:
+        raise ValueError("its fields are not of the right kind, number or range")
+    known = iter(rows)
+    waiting = tuple(next(known) if is_known else None for is_known in is_waiting)
+    later = tuple(zip(names, known, strict=True))
+    return StreamState(n_lags, horizon, tuple(past), waiting, later)
+
+
+# The model file of a stream: written at intervals and at the end, always whole.
+
+_SECONDS = 60.0
+
+
+class Interval(NamedTuple):
+    """Between two files: at most so many seconds, and so many rows; None: any number of rows."""
+
+    seconds: float = _SECONDS
+    rows: int | None = None
+
+
+def read_interval(text: str) -> Interval:
+    """Read "500" as rows and "20s" as seconds.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+
+    Examples
+    --------
+    >>> read_interval("500"), read_interval("0.5s")
+    (Interval(seconds=60.0, rows=500), Interval(seconds=0.5, rows=None))
+    """
+    words = text.strip()
+    if words.isdecimal() and int(words) > 0:
+        return Interval(rows=int(words))
+    seconds = parse_number(words.removesuffix("s")) if words.endswith("s") else None
+    if seconds is None or not 0.0 < seconds < threading.TIMEOUT_MAX:
+        raise UsageError(
+            f"--save-every {quoted(text)}: must be a number of rows, such as 500, or of seconds "
+            "with an s, such as 20s"
+        )
+    return Interval(seconds=seconds)
+
+
+class Stream(Protocol):
+    """Rows that stand for themselves, or a series."""
+
+    def take(self, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+        """Answer rows."""
+        ...
+
+    def finish(self) -> None:
+        """Learn what was held back."""
+        ...
+
+    def state(self) -> StreamState:
+        """Return what a later stream needs beside the model."""
+        ...
+
+
+@dataclass
+class Keeper:
+    """Write the model when it is time.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where to; None: nowhere.
+    every : Interval
+        Between two files.
+    target : str
+        Column that is predicted.
+    seed : int
+    learner : Learner
+    stream : Stream
+    clock : callable
+        Returns seconds.
+    """
+
+    path: Path | None
+    every: Interval
+    target: str
+    seed: int
+    learner: Learner
+    stream: Stream
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._started = self._last = self.clock()
+        self._n_written = 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds to the next file; None: there is nothing to write."""
+        if self.path is None or not self._is_behind:
+            return None
+        if self.n_rows_left == 0:
+            return 0.0
+        return max(0.0, self._last + self.every.seconds - self.clock())
+
+    @property
+    def n_rows_left(self) -> int | None:
+        """Rows to the next file; None: any number, or there is nothing to write to."""
+        if self.path is None or self.every.rows is None:
+            return None
+        return max(0, self._n_written + self.every.rows - self.learner.tally.n_rows)
+
+    @property
+    def _is_behind(self) -> bool:
+        return self.learner.is_ready and self.learner.tally.n_rows > self._n_written
+
+    def tick(self) -> None:
+        """Write the file if it is time."""
+        if self.seconds_left == 0.0:
+            self.save()
+
+    def save(self) -> bool:
+        """Write the file; False if there is none to write, or nothing was ever learned."""
+        model, encoder = self.learner.answers.model, self.learner.encoder
+        if self.path is None or encoder is None or not getattr(model, "n_rows_seen_", 0):
+            return False
+        provenance = Provenance(
+            source=self.learner.reporter.source,
+            target=self.target,
+            n_rows=int(model.n_rows_seen_),
+            n_inputs=len(encoder.feature_names),
+            input_names=encoder.feature_names,
+            notes=(*encoder.notes, "learned row by row"),
+            command=shlex.join(["mercer", *(click.get_current_context().find_root().obj or ())]),
+            seed=self.seed,
+            seconds=self.clock() - self._started,
+            created=datetime.date.today().isoformat(),
+            versions=versions(),
+        )
+        table = TableModel(encoder, self.target, None, provenance)
+        write_stream_model(self.path, model, table, self.stream.state())
+        self._n_written = self.learner.tally.n_rows
+        self._last = self.clock()
+        return True

@@ -1,0 +1,440 @@
+"""From DATA and the options to what is fitted: inputs, targets, groups, and notes about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.options import TableOptions
+from mercer.data.encoding import Encoder, Missing, as_levels, fit_encoder
+from mercer.data.files import printable, quoted
+from mercer.data.formats import Dates
+from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
+from mercer.data.row_names import RowNames
+from mercer.data.tables import read_frame
+from mercer.data.target import Task as AnyTask
+from mercer.data.target import read_target
+from mercer.errors import DataError, UsageError
+from mercer.estimation.cross_validate import Fold
+from mercer.estimation.splits import folds, holdout
+from mercer.estimation.tasks import TASKS, Task
+from mercer.random import stream
+
+__all__ = [
+    "UNSCORED",
+    "Known",
+    "ScoredRows",
+    "ScoringOptions",
+    "Split",
+    "TrainingTable",
+    "conflicting_rows",
+    "cross_validation",
+    "known_rows",
+    "read_known",
+    "read_scored",
+    "read_training",
+    "refuse_conflicts",
+    "say_conflicts",
+    "split_rows",
+    "unknown_words",
+]
+
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """A table to learn from; all rows are usable.
+
+    Attributes
+    ----------
+    source : str
+        The file, folder or data set, as it was named.
+    inputs : Frame
+        The columns to learn from.
+    encoder : Encoder
+        Fitted on all rows.
+    X : ndarray of shape (n, d)
+    classes : tuple
+        Class labels, sorted; empty for regression.
+    labels : ndarray of shape (n,)
+        The targets in their own type.
+    y : ndarray of shape (n,)
+        Position in ``classes``, or the number.
+    groups : ndarray of shape (n,) or None
+    names : RowNames
+        What the rows are called in the file.
+    task : Task
+    reason : str
+        Why it is this task.
+    notes : tuple of str
+        What was done to columns and rows.
+    """
+
+    source: str
+    inputs: Frame
+    encoder: Encoder
+    X: NDArray[np.float64]
+    classes: tuple[Any, ...]
+    labels: NDArray[Any]
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+    names: RowNames
+    task: Task
+    reason: str
+    notes: tuple[str, ...]
+
+    def fold(self, train: Rows, test: Rows) -> Fold:
+        """Encode one split; what the encoding learns, it learns on the training part."""
+        y = self.y
+        learns_nothing = self.encoder.missing != "impute" and all(
+            code.kind in ("number", "boolean", "date") for code in self.encoder.codes
+        )
+        if learns_nothing:
+            return Fold(self.X[train], y[train], self.X[test], y[test], train)
+        part = self.inputs.take(train)
+        encoder = fit_encoder(part, missing=self.encoder.missing, like=self.encoder)
+        X_test = encoder.transform(self.inputs.take(test)).X
+        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train)
+
+
+def read_training(data: str, options: TableOptions) -> TrainingTable:
+    """Read a table to learn from.
+
+    Raises
+    ------
+    DataError, StorageError, UsageError
+        As the readers of `mercer.data`.
+    """
+    frame = read_frame(data, as_text=(*options.as_text, *INDEX_COLUMNS))
+    target = read_target(frame, options.target, cast("AnyTask", options.task))
+    task = TASKS[target.task]
+    named = _special_columns(frame, options)
+    id_column = options.id_column
+    id_notes: tuple[str, ...] = ()
+    if id_column is None and (index := index_column(frame.names)) not in (None, *named):
+        id_column, id_notes = index, _refuse_equal_names(frame, str(index))
+        named.append(str(index))
+    inputs = frame.without(named)
+    missing, dates = cast("Missing", options.missing), cast("Dates", options.dates)
+    encoder = replace(fit_encoder(inputs, missing=missing, dates=dates), target=target.written)
+    encoded = encoder.transform(inputs)
+    labels = target.values[encoded.rows]
+    if all(label == labels[0] for label in labels):
+        raise DataError(
+            f"{frame.source}: after rows with missing values were dropped the target has only "
+            f"one {task.noun}, {quoted(labels[0])}; use --missing impute"
+        )
+    classes, y = task.encode(labels)
+    groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
+    return TrainingTable(
+        source=data,
+        inputs=inputs.take(encoded.rows),
+        encoder=encoder,
+        X=encoded.X,
+        classes=classes,
+        labels=labels,
+        y=y,
+        groups=groups,
+        names=RowNames.of_frame(frame, encoded.rows, id_column),
+        task=task,
+        reason=target.reason,
+        notes=(*id_notes, *encoder.notes, *encoded.notes),
+    )
+
+
+def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
+    """Name the columns that are not inputs: target, names of rows, groups, dropped ones."""
+    dropped: list[str] = []
+    for entry in options.drop:
+        is_name = entry in frame.names
+        names = [entry] if is_name else [part.strip() for part in entry.split(",")]
+        dropped += [frame.column(name).name for name in names if name]
+    for name in dropped:
+        if name == options.target:
+            raise UsageError(f"--drop {quoted(name)} is the target")
+    special = [options.target, *dropped]
+    special += [frame.column(name).name for name in options.as_text]
+    if options.target in options.as_text:
+        raise UsageError("the target cannot be --id or --group")
+    return special
+
+
+def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
+    """Check that a column without a name does name the rows, and say that it is taken for that."""
+    seen: dict[Any, int] = {}
+    for row, entry in enumerate(frame.column(name).values):
+        if entry is None or entry in seen:
+            found = "is empty" if entry is None else f"holds {quoted(entry)} a second time"
+            raise DataError(
+                f"{frame.place(row)}: the column without a name, taken for the names of the rows, "
+                f"{found}; name it in the header, or leave it out with --drop {quoted(name)}"
+            )
+        seen[entry] = row
+    return (f"column {quoted(name)}, which has no name: the names of the rows, and no input",)
+
+
+def _groups(frame: Frame, name: str) -> NDArray[Any]:
+    column = frame.column(name)
+    if column.is_missing.any():
+        row = int(np.argmax(column.is_missing))
+        raise DataError(f"{frame.place(row, name)}: the group is missing; fill it in")
+    return as_levels(column).astype(str)
+
+
+# Rows to score on: those whose target is known, in the form that a task scores.
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Targets of the rows of a table where they can be scored.
+
+    Attributes
+    ----------
+    positions : ndarray of shape (k,)
+        Among the rows that were asked about, ascending.
+    y : ndarray of shape (k,)
+        Position of the class, or the number.
+    notes : tuple of str
+        Why some are left out.
+    """
+
+    positions: Rows
+    y: NDArray[Any]
+    notes: tuple[str, ...]
+
+    def within(self, begin: int, end: int) -> tuple[Rows, NDArray[Any]]:
+        """Return those of the rows begin..end: positions counted from begin, and targets."""
+        first, last = np.searchsorted(self.positions, [begin, end])
+        return self.positions[first:last] - begin, self.y[first:last]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows to score on, encoded: only those whose target can be scored."""
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    notes: tuple[str, ...]
+
+
+def read_known(frame: Frame, target: str, task: Task, encoder: Encoder) -> NDArray[Any]:
+    """Read the target of rows that are only scored.
+
+    Raises
+    ------
+    DataError
+        If the column is missing or holds what is no target of this task.
+    """
+    written = encoder.target
+    return read_target(frame, target, task.name, allow_one_class=True, written=written).values
+
+
+def known_rows(values: NDArray[Any], task: Task, classes: Sequence[Any]) -> Known:
+    """Find the targets that can be scored; labels that were not in training are left out."""
+    positions, y = task.known(values, classes)
+    notes: tuple[str, ...] = ()
+    if len(positions) < len(values):
+        is_known = np.isin(np.arange(len(values)), positions)
+        first = values[int(np.argmin(is_known))]
+        notes = (unknown_words(len(values) - len(positions), len(values), first),)
+    return Known(positions, y, notes)
+
+
+def unknown_words(n_unknown: int, n_rows: int, first: Any) -> str:
+    """Say that some rows are not scored, and the label of the first of them."""
+    return (
+        f"{n_unknown} of {n_rows} rows have a label that was not in training ({quoted(first)}) "
+        "and are not scored"
+    )
+
+
+def read_scored(
+    frame: Frame, target: str, encoder: Encoder, task: Task, classes: Sequence[Any]
+) -> ScoredRows:
+    """Encode rows to score on; those with a label that was not in training are left out.
+
+    Raises
+    ------
+    DataError
+        If no row is left, or a column is missing.
+    """
+    values = read_known(frame, target, task, encoder)
+    encoded = encoder.transform(frame)
+    known = known_rows(values[encoded.rows], task, classes)
+    if not len(known.positions):
+        raise DataError(
+            f"{frame.source}: no row has a label that the model knows "
+            f"({', '.join(quoted(label) for label in classes[:5])}); correct column "
+            f"{quoted(target)}"
+        )
+    return ScoredRows(encoded.X[known.positions], known.y, (*encoded.notes, *known.notes))
+
+
+# How `fit` scores: a test file, a part held out, or folds.
+
+SMALL = 1000  # below so many rows, cross-validation
+N_FOLDS, TEST_SIZE = 10, 0.25
+
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """What the user asked for; at most one of the first three."""
+
+    test: str | None
+    test_size: float | None
+    cv: int | None
+    is_refitted: bool
+
+    def __post_init__(self) -> None:
+        asked = {"--test": self.test, "--test-size": self.test_size, "--cv": self.cv}
+        given = [name for name, value in asked.items() if value is not None]
+        if len(given) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} exclude each other")
+        if not self.is_refitted and self.cv is not None:
+            raise UsageError("--no-refit keeps the model that was scored; --cv has none, it has K")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The folds to score on.
+
+    Attributes
+    ----------
+    folds : tuple of Fold
+    how : str
+        In words.
+    notes : tuple of str
+    train : ndarray or None
+        Rows of the saved model, where it is itself the one that is scored; None where it is
+        fitted again on all rows.
+    """
+
+    folds: tuple[Fold, ...]
+    how: str
+    notes: tuple[str, ...]
+    train: Rows | None
+
+
+UNSCORED = Split((), "no row is held out", (), None)
+
+
+def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed: int) -> Split:
+    """Choose how to score, and split.
+
+    Raises
+    ------
+    UsageError
+        If the options do not fit together.
+    DataError
+        If there are too few rows, or the test file does not fit.
+    """
+    n = len(table.labels)
+    if options.test is not None:
+        return _test_file(table, target, options.test)
+    if options.cv is not None or (options.test_size is None and n < SMALL):
+        if not options.is_refitted:
+            raise UsageError("--no-refit needs --test-size here: folds leave no model to keep")
+        return cross_validation(table, options.cv or N_FOLDS, seed)
+    size = TEST_SIZE if options.test_size is None else options.test_size
+    train, test = holdout(
+        table.labels,
+        size,
+        stream(seed, "folds"),
+        table.groups,
+        is_classification=table.task.is_stratified,
+    )
+    how = f"{100 * size:g} % of the rows held out"
+    kept = None if options.is_refitted else train
+    return Split((table.fold(train, test),), how, (), kept)
+
+
+def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
+    """Split into folds."""
+    found = folds(
+        table.labels,
+        n_folds,
+        stream(seed, "folds"),
+        table.groups,
+        is_classification=table.task.is_stratified,
+    )
+    how = f"{len(found.pairs)}-fold cross-validation"
+    notes = (found.note,) if found.note else ()
+    return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None)
+
+
+def _test_file(table: TrainingTable, target: str, test: str) -> Split:
+    written = list(table.encoder.written_names)
+    if table.encoder.target is not None:
+        written.append(target)
+    frame = read_frame(test, as_written=written)
+    rows = read_scored(frame, target, table.encoder, table.task, table.classes)
+    how = f"the {len(rows.y)} rows of {printable(test)}"
+    fold = Fold(table.X, table.y, rows.X, rows.y)
+    return Split((fold,), how, rows.notes, np.arange(len(table.labels)))
+
+
+# Rows with equal inputs and different labels: no classifier is right on both.
+
+
+def conflicting_rows(table: TrainingTable) -> tuple[int, int, int] | None:
+    """Find the first row whose inputs an earlier one has with another label.
+
+    Returns
+    -------
+    (earlier, later, n) or None
+        Positions of the two, and how many rows share their inputs with one of another label.
+    """
+    _, same = np.unique(table.X, axis=0, return_inverse=True)
+    same = same.reshape(-1)
+    n_classes = len(table.classes)
+    pairs = np.unique(same * n_classes + table.y) // n_classes
+    is_mixed = np.bincount(pairs, minlength=len(same))[same] > 1
+    if not is_mixed.any():
+        return None
+    first: dict[int, int] = {}
+    for row in np.flatnonzero(is_mixed).tolist():
+        earlier = first.setdefault(int(same[row]), row)
+        if table.y[earlier] != table.y[row]:
+            return earlier, row, int(is_mixed.sum())
+    raise AssertionError("rows of one group with two labels hold a pair that differs")
+
+
+def say_conflicts(table: TrainingTable) -> str:
+    """Say which rows have equal inputs and different labels; empty if none have."""
+    found = conflicting_rows(table)
+    if found is None:
+        return ""
+    earlier, later, n = found
+    return (
+        f"{n} rows have the inputs of a row with another label, such as "
+        f"{table.names.listed([earlier, later])}: there the inputs cannot tell which is wrong"
+    )
+
+
+def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
+    """Refuse, before any work, labels that cannot all be right where the noise rate is 0.
+
+    Raises
+    ------
+    DataError
+        Naming two rows.
+    """
+    rate = estimator.get_params().get("noise_rate")
+    if isinstance(rate, (tuple, str, bool)) or rate != 0:
+        return
+    found = conflicting_rows(table)
+    if found is None:
+        return
+    earlier, later, _ = found
+    labels = [quoted(table.classes[table.y[row]]) for row in (earlier, later)]
+    raise DataError(
+        f"{printable(table.source)}: {table.names.listed([earlier, later])} have equal inputs and "
+        f"different labels, {labels[0]} and {labels[1]}; with noise_rate=0 every label must be "
+        "right: correct one, or use noise_rate > 0"
+    )

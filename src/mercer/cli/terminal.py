@@ -1,0 +1,397 @@
+"""What a command says: aligned lines, tables, progress; with ``--json`` only the JSON."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from math import isnan
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mercer.data.files import printable, quoted
+from mercer.posterior.diagnostics import Diagnostics
+from mercer.posterior.evaluation import (
+    AnyEvaluation,
+    Evaluation,
+    ModelScore,
+    RegressionModelScore,
+    verdict,
+)
+from mercer.posterior.label_errors import LabelAudit
+from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.scores import Metric, Scores
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+__all__ = [
+    "Session",
+    "diagnosed",
+    "digits3",
+    "duration",
+    "evaluation_json",
+    "evaluation_table",
+    "list_words",
+    "listed_scores",
+    "lowest",
+    "noise_json",
+    "noise_words",
+    "plain_table",
+    "rows_table",
+    "score_words",
+    "shown",
+    "spoken",
+    "suspects_table",
+]
+
+
+_LABEL = 10  # width of the column of labels
+_PIPED_WIDTH = 200
+
+
+class Proposal(Protocol):
+    """A command to run next, and the words before it."""
+
+    @property
+    def sentence(self) -> str: ...
+
+    @property
+    def command(self) -> str: ...
+
+
+class _Output(Console):
+    """Standard output; that nobody reads it any more is an error like any other."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the caller see it, where rich would exit with 1."""
+        raise BrokenPipeError(errno.EPIPE, "standard output is closed")
+
+
+def _stdout() -> Console:
+    console = _Output(highlight=False)
+    if not console.is_terminal:
+        console.width = _PIPED_WIDTH
+    return console
+
+
+@dataclass
+class Session:
+    """The two streams of a command; ``is_json`` keeps words off standard output."""
+
+    is_json: bool = False
+    out: Console = field(default_factory=_stdout)
+    err: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+
+    def say(self, label: str, words: str) -> None:
+        """Say one thing, behind its label; on a terminal wrapped under it."""
+        if not self.is_json:
+            self._say(self.out, label, words)
+
+    def note(self, label: str, words: str) -> None:
+        """Say one thing on standard error, so that standard output can be piped on."""
+        self._say(self.err, label, words)
+
+    def propose(self, step: Proposal | None) -> None:
+        """Say what to run next: the command on a line of its own, which is not wrapped."""
+        if step is not None and not self.is_json:
+            self._say(self.out, "", step.sentence)
+            self.out.print(Text(f"{'next':<{_LABEL}}{printable(step.command)}"), soft_wrap=True)
+
+    def blank(self) -> None:
+        """Leave a line empty."""
+        if not self.is_json:
+            self.out.print()
+
+    def show(self, table: RenderableType) -> None:
+        """Show a table."""
+        if not self.is_json:
+            self.out.print(table)
+
+    def give(self, result: dict[str, Any]) -> None:
+        """Print the result as JSON, if that was asked for."""
+        if self.is_json:
+            sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=True) + "\n")
+
+    def progress(self) -> Progress:
+        """Make a progress bar on standard error; it shows nothing where that is no terminal."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeElapsedColumn as Elapsed
+
+        return Progress(
+            TextColumn("{task.description:<9}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            Elapsed(),
+            TextColumn("[dim]{task.fields[detail]}"),
+            console=self.err,
+            transient=True,
+            disable=not self.err.is_terminal,
+        )
+
+    @contextmanager
+    def warnings_as_lines(self) -> Iterator[None]:
+        """Print each warning of the package once, as a line; leave out those of others.
+
+        What the diagnostics of a fit warn of is said with them, at the end (`words.diagnosed`).
+        """
+        from mercer.errors import ConvergenceWarning, MercerWarning
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        said = {
+            str(entry.message)
+            for entry in caught
+            if issubclass(entry.category, MercerWarning)
+            and not issubclass(entry.category, ConvergenceWarning)
+        }
+        for words in sorted(said):
+            self.note("warning", words)
+
+    def _say(self, console: Console, label: str, words: str) -> None:
+        clean = printable(words.replace("\u00a0", " "))  # of "12.5 %"
+        lines = [clean]
+        if console.is_terminal:
+            lines = textwrap.wrap(clean, max(40, console.width - _LABEL)) or [""]
+        style = "yellow" if label == "warning" else "dim"
+        for position, line in enumerate(lines):
+            head = label if position == 0 else ""
+            text = Text.assemble((f"{head:<{_LABEL}}", style), line)
+            console.print(text, soft_wrap=True)
+
+
+# Tables of scores for the terminal.
+
+
+def shown(metrics: Sequence[Metric], by: Metric | None = None) -> list[Metric]:
+    """Return the metrics that a table has columns for, that which it is sorted by among them."""
+    return [metric for metric in metrics if metric.is_shown or metric == by]
+
+
+def digits3(value: float) -> str:
+    """Write a number with three significant digits; a dash for nan.
+
+    Examples
+    --------
+    >>> [digits3(x) for x in (0.12345, 0.0, 12.0, 3.1e-7)]
+    ['0.123', '0', '12.0', '3.1e-07']
+    """
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-4 or abs(value) >= 1e6:
+        return f"{value:.3g}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds: three digits, minutes above ten of them."""
+    if not math.isfinite(seconds):
+        return "-"
+    if seconds < 600:
+        return f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
+    return f"{seconds / 60:.0f} min"
+
+
+def spoken(seconds: float) -> str:
+    """Write a length of time with its unit, for a sentence.
+
+    Examples
+    --------
+    >>> [spoken(t) for t in (2.446, 42.0, 960.0)]
+    ['2.45 s', '42 s', '16 min']
+    """
+    words = duration(seconds)
+    return words if words.endswith("min") else f"{words} s"
+
+
+def plain_table(*columns: str, n_text: int = 1) -> Table:
+    """Make an empty table: the first columns text, the others numbers."""
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim"
+    )
+    for position, name in enumerate(columns):
+        is_text = position < n_text
+        table.add_column(
+            name,
+            justify="left" if is_text else "right",
+            overflow="fold" if is_text else "ellipsis",
+            no_wrap=not is_text,
+        )
+    return table
+
+
+def evaluation_table(evaluation: AnyEvaluation) -> Table:
+    """Show the scores of a model and its baselines, the best of each column in bold.
+
+    Calibration has no winner: the class shares alone are always calibrated.
+    """
+    metrics = shown(evaluation.metrics)
+    table = plain_table("held out", *(metric.heading for metric in metrics), "seconds")
+    entries: tuple[ModelScore | RegressionModelScore, ...] = evaluation.entries
+    values = [[metric.of(entry.scores) for metric in metrics] for entry in entries]
+    best = lowest(values, metrics)
+    for entry, row in zip(entries, values, strict=True):
+        cells = [
+            Text(text, style="bold" if text == winner else "")
+            for text, winner in zip(map(digits3, row), best, strict=True)
+        ]
+        table.add_row(printable(entry.name), *cells, duration(entry.seconds))
+    return table
+
+
+def lowest(rows: Sequence[Sequence[float]], metrics: Sequence[Metric]) -> list[str]:
+    """Return the lowest of each column as it is shown; "" for a column without a winner."""
+    columns = zip(metrics, zip(*rows, strict=True), strict=True)
+    return [digits3(min(column)) if metric.has_winner else "" for metric, column in columns]
+
+
+# Diagnostics and scores in words, and as JSON.
+
+
+def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
+    """Say what the diagnostics say, as pairs of a label and words."""
+    if diagnostics.warnings:
+        return [("warning", words) for words in diagnostics.warnings]
+    if diagnostics.min_ess is None:
+        return [("sampling", "no warnings, and no draws to judge")]
+    if diagnostics.max_rhat is None:  # weighted particles
+        return [("sampling", f"no warnings: ESS {diagnostics.min_ess:.0f}")]
+    rhat, size = f"{diagnostics.max_rhat:.3f}", f"{diagnostics.min_ess:.0f}"
+    words = f"R-hat at most {rhat}, as chance explains; ESS at least {size}"
+    if diagnostics.acceptance_rate is not None:
+        words += f", acceptance {diagnostics.acceptance_rate:.2f}"
+    return [("sampling", f"no warnings: {words}, no divergences after warm-up")]
+
+
+def score_words(evaluation: AnyEvaluation) -> str:
+    """Say the scores of the model on one line."""
+    return listed_scores(evaluation.entries[0].scores, evaluation.metrics)
+
+
+def listed_scores(scores: Scores | RegressionScores, metrics: tuple[Metric, ...]) -> str:
+    """List scores on one line, those that are known."""
+    named = [(metric.brief, metric.of(scores)) for metric in metrics if metric.brief]
+    listed = ", ".join(f"{name} {digits3(value)}" for name, value in named if not isnan(value))
+    return f"{scores.n_rows} rows: {listed}"
+
+
+def evaluation_json(evaluation: AnyEvaluation) -> dict[str, Any]:
+    """Return scores and verdict as JSON can hold them; not what was said of each row."""
+    classes = list(evaluation.classes) if isinstance(evaluation, Evaluation) else []
+    return {
+        "how": evaluation.how,
+        "classes": classes,
+        "entries": [asdict(entry) for entry in evaluation.entries],
+        "verdict": verdict(evaluation).replace("\u00a0", " "),
+    }
+
+
+# What `audit` and `query` say: the noise rate, the list, tables of rows.
+
+_N_SHOWN = 15
+_LONGEST = 24  # letters of a label or a name in a table
+
+
+def noise_json(estimator: Any) -> dict[str, Any]:
+    """Return mean and 90 % interval of the noise rate, for each class where rates are by class."""
+    draws = estimator.posterior_.flat("noise_rate")
+    low, high = np.quantile(draws, (0.05, 0.95), axis=0)
+    rates = [
+        {"mean": float(mean), "lower": float(a), "upper": float(b)}
+        for mean, a, b in zip(draws.mean(axis=0), low, high, strict=True)
+    ]
+    is_learned = isinstance(estimator.noise_rate, str)
+    if len(rates) == 1:
+        return {"is_learned": is_learned, **rates[0]}
+    names = [str(label) for label in estimator.classes_.tolist()]
+    return {"is_learned": is_learned, "by_class": dict(zip(names, rates, strict=True))}
+
+
+def noise_words(estimator: Any) -> str:
+    """Say the noise rate, learned or given, and why it is one or one for each class."""
+    found = noise_json(estimator)
+    is_learned = found["is_learned"]
+    why = "".join(f"; {note}" for note in estimator.notes_ if note.startswith("noise by evidence"))
+    if "by_class" not in found:
+        how = _how(found, is_learned=is_learned)
+        return f"{_share(found)} of the labels are wrong ({how}){why}"
+    parts = (
+        f"{_share(rate)} of those that are {quoted(name)} ({_how(rate, is_learned=is_learned)})"
+        for name, rate in found["by_class"].items()
+    )
+    return f"recorded wrong are {', '.join(parts)}{why}"
+
+
+def _share(rate: Mapping[str, float]) -> str:
+    return f"{100 * rate['mean']:.1f} %"
+
+
+def _how(rate: Mapping[str, float], *, is_learned: bool) -> str:
+    if not is_learned:
+        return "given"
+    low, high = 100 * rate["lower"], 100 * rate["upper"]
+    return f"learned; 90 % interval {low:.1f} to {high:.1f} %"
+
+
+def list_words(audit: LabelAudit) -> str:
+    """Say how long the list is and what is expected of it."""
+    n, k = len(audit.names), audit.n_listed
+    if k == 0:
+        return (
+            f"no row of {n}: of any list more than {100 * audit.fdr:g} % would be expected to be "
+            f"right (--fdr {audit.fdr:g})"
+        )
+    return (
+        f"{k} row{'s' * (k > 1)} of {n}, of which {100 * audit.expected_fdr:.1f} % are expected to "
+        f"be right after all (--fdr {audit.fdr:g} allows {100 * audit.fdr:g} %)"
+    )
+
+
+def suspects_table(audit: LabelAudit) -> Table:
+    """Show the first rows, as far as they are suspicious; those of the list in full ink."""
+    has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
+    names = audit.names.columns()
+    columns = [*names, "recorded", "suggested", "P(wrong)"]
+    if has_others:
+        columns.append("P(suggested)")
+    table = plain_table(*(printable(name) for name in columns), "listed")
+    for name, column in zip(columns, table.columns, strict=False):
+        column.justify = "right" if name in ("row", "P(wrong)") else "left"
+    for i in range(audit.n_shown(_N_SHOWN)):
+        cells = [*(values[i] for values in names.values()), audit.recorded[i], audit.suggested[i]]
+        cells.append(f"{audit.p_wrong[i]:.3f}")
+        if has_others:
+            cells.append(f"{audit.p_suggested[i]:.3f}")
+        is_listed = i < audit.n_listed
+        texts = [Text(_short(cell)) for cell in (*cells, "yes" if is_listed else "no")]
+        table.add_row(*texts, style="" if is_listed else "dim")
+    return table
+
+
+def rows_table(columns: Mapping[str, Any], n_text: int) -> Table:
+    """Show named columns, the first ones text."""
+    table = plain_table(*(printable(name) for name in columns), n_text=n_text)
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        table.add_row(*(Text(_short(digits3(c) if isinstance(c, float) else c)) for c in row))
+    return table
+
+
+def _short(cell: object) -> str:
+    words = printable(str(cell))
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -1,1 +1,0 @@
-"""How the commands speak: lines, tables, progress, exit codes."""

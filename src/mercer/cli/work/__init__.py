@@ -1,1 +1,0 @@
-"""What the commands do between reading and writing: one step a file."""

@@ -1,1 +1,0 @@
-"""The work of `mercer stream`: rows as they come, answered before they are learned."""

@@ -1,1 +1,0 @@
-"""Two classes: one latent function, integrated out by Laplace's approximation."""

@@ -1,0 +1,354 @@
+"""The exact evidence of targets under a Gaussian process with Gaussian noise, and its adjoint.
+
+**Target.** y ~ N(0, C), C = K + v 11' + s2 I = L L', where v is the prior variance of an intercept
+that is integrated out:
+
+    log p(y) = -y'a/2 - sum log L_ii - n/2 log 2 pi,    a = C^-1 y,
+    d log p(y) = sum A_ij dC_ij,    A = (a a' - C^-1)/2 .
+
+**Cost.** One Cholesky factor and one inverse: O(n^3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from mercer.errors import NumericalError
+from mercer.gp.hyperparameters import (
+    is_within_range,
+    named_parameters,
+    no_density,
+    stacked_parameters,
+)
+from mercer.gp.loops import evidence_adjoint
+from mercer.kernels.base import Kernel
+from mercer.numerics.cholesky import (
+    Workspace,
+    factorise,
+    invert_factored,
+    solve_factored,
+    solve_lower,
+)
+from mercer.numerics.logistic_normal import NormalPrior
+from mercer.posterior.draws import Draws
+from mercer.sampling.sampler import Point
+
+__all__ = [
+    "NOISE_FLOOR",
+    "ExactFit",
+    "FunctionDraws",
+    "RegressionPosterior",
+    "RegressionRecorder",
+    "fit_exact",
+    "function_draws",
+    "noisy_factor",
+    "whole_noise_variance",
+]
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ExactFit:
+    """Evidence for one Gram matrix, with what its gradient and predictions need.
+
+    Attributes
+    ----------
+    log_evidence : float
+        In nats.
+    dual_coef : ndarray of shape (n,)
+        a = C^-1 y: the mean at a new row is (k + v 1)'a.
+    adjoint : ndarray of shape (n, n)
+        Symmetric matrix A such that d log p(y) = sum A_ij dC_ij.
+    """
+
+    log_evidence: float
+    dual_coef: Array
+    adjoint: Array
+
+
+def fit_exact(
+    K: Array, y: Array, noise_variance: float, scratch: Array, intercept_variance: float = 0.0
+) -> ExactFit:
+    """Compute the evidence of targets y (n,) for the Gram matrix K (n, n).
+
+    ``scratch``, of the shape of K, is overwritten: it becomes the adjoint.
+
+    Raises
+    ------
+    NumericalError
+        If C is not positive definite in double precision.
+    """
+    n = len(y)
+    L = noisy_factor(K, noise_variance, scratch, intercept_variance)
+    a = solve_factored(L, y)
+    log_det_half = np.log(L.diagonal()).sum()
+    log_evidence = -0.5 * (y @ a) - log_det_half - 0.5 * n * math.log(2.0 * math.pi)
+    adjoint = invert_factored(L).T
+    evidence_adjoint(adjoint, np.ones(n), a, np.zeros(n))
+    return ExactFit(float(log_evidence), a, adjoint)
+
+
+def noisy_factor(
+    K: Array, noise_variance: float, scratch: Array, intercept_variance: float = 0.0
+) -> Array:
+    """Factor L of K + v 11' + s2 I, Fortran-ordered, in the memory of ``scratch``.
+
+    Raises
+    ------
+    NumericalError
+        If it is not positive definite in double precision.
+    """
+    np.add(K, intercept_variance, out=scratch)
+    scratch.ravel()[:: len(K) + 1] += noise_variance
+    return factorise(scratch.T)
+
+
+# The posterior of a GP regressor's hyperparameters: exact evidence times a normal prior.
+
+# The variance of the noise is never below this times 1 + v0, v0 the variance of the function
+# averaged over the rows: targets without any noise, or all
+# the same, then have a proper posterior. The rounding of a factor of K + s2 I is about 1e-16 n v0,
+# at 5000 rows a thousandth of it.
+NOISE_FLOOR = 1e-9
+
+
+def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> Array:
+    """Variance of the noise with its floor: e^t + 1e-9 (1 + v0); arrays of the same shape."""
+    return np.asarray(np.exp(log_noise_variance) + NOISE_FLOOR * (1.0 + signal_variance))
+
+
+@dataclass(frozen=True)
+class RegressionPosterior:
+    """log p(theta | y) up to a constant: log parameters of the kernel[, of the noise's variance].
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Standardised inputs.
+    y : ndarray of shape (n,)
+        Standardised targets.
+    kernel : Kernel
+    prior : NormalPrior
+        Over theta, shape (p,).
+    starts : tuple of ndarray of shape (p,)
+        Where searches begin; the paper's chain begins at the first.
+    log_noise_variance : float or None
+        Where it is known; None where it is the last of theta.
+    intercept_variance : float
+        Prior variance of an intercept, which is integrated out; 0: there is none.
+    """
+
+    X: Array
+    y: Array
+    kernel: Kernel
+    prior: NormalPrior
+    starts: tuple[Array, ...]
+    log_noise_variance: float | None = None
+    intercept_variance: float = 0.0
+    workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        wanted = self.kernel.n_parameters(self.X.shape[1]) + (self.log_noise_variance is None)
+        if self.prior.mean.shape != (wanted,):
+            raise ValueError(f"a prior of {len(self.prior.mean)} parameters for {wanted}")
+
+    def evaluate(self, theta: Array) -> Point:
+        """Log density, gradient and dual coefficients at theta.
+
+        Where the evidence cannot be computed the log density is -inf, so that no sampler goes
+        there; that is so only for hyperparameters beyond e^40 or of no meaning in double precision.
+        """
+        n = len(self.y)
+        if not is_within_range(theta):
+            return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
+        kernel_theta, log_noise = self.split(theta)
+        signal = self.kernel.diagonal(kernel_theta, self.X).mean()
+        noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
+        K = self.kernel.gram(kernel_theta, self.X, out=self.workspace.take("gram", n))
+        try:
+            scratch = self.workspace.take("factor", n)
+            fit = fit_exact(K, self.y, noise, scratch, self.intercept_variance)
+        except NumericalError:
+            return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
+        trace = float(fit.adjoint.trace())
+        fit.adjoint.ravel()[:: n + 1] += NOISE_FLOOR * trace / n  # the floor moves with the kernel
+        gradient = np.zeros_like(theta)
+        gradient[: len(kernel_theta)] = self.kernel.gradient(kernel_theta, self.X, K, fit.adjoint)
+        if self.log_noise_variance is None:
+            gradient[-1] = np.exp(log_noise) * trace
+        return Point(
+            position=theta,
+            log_density=fit.log_evidence + self.prior.log_density(theta),
+            gradient=gradient + self.prior.gradient(theta),
+            extra=self._extra(fit.dual_coef, noise, fit.log_evidence),
+        )
+
+    def split(self, theta: Array) -> tuple[Array, float]:
+        """Return the kernel's log parameters and the log variance of the noise."""
+        if self.log_noise_variance is None:
+            return theta[:-1], float(theta[-1])
+        return theta, self.log_noise_variance
+
+    def _extra(self, dual_coef: Array, noise: float, log_evidence: float) -> dict[str, Array]:
+        return {
+            "dual_coef": dual_coef,
+            "f": self.y - noise * dual_coef,  # (K + v 11') a = y - s2 a
+            "log_evidence": np.asarray(log_evidence),
+        }
+
+
+@dataclass(frozen=True)
+class RegressionRecorder:
+    """Name the parts of an evaluated point that a draw keeps.
+
+    Attributes
+    ----------
+    model : RegressionPosterior
+    rows : ndarray of shape (k,), int
+        The rows where the mean of the function is monitored.
+    """
+
+    model: RegressionPosterior
+    rows: NDArray[np.int64]
+
+    def __call__(self, point: Point) -> Mapping[str, Array]:
+        """Return log parameters, log density and evidence, function and dual coefficients."""
+        kernel_theta, log_noise = self.model.split(point.position)
+        return {
+            **named_parameters(self.model.kernel, self.model.X.shape[1], kernel_theta),
+            "log_noise_variance": np.asarray(log_noise),
+            "log_density": np.asarray(point.log_density),
+            "log_evidence": point.extra["log_evidence"],
+            "latent": point.extra["f"][self.rows],
+            "dual_coef": point.extra["dual_coef"],
+        }
+
+
+# Predictions of a GP regressor: one draw after the other, blocks of rows within.
+#
+# Given a draw of the hyperparameters the function at new rows is normal: mean k'a, variance
+# k** - |L^-1 k|^2 with L L' = K + s2 I, every covariance with the prior variance of the intercept
+# added. The mean is averaged over all draws, whose a are kept; of the spread, which takes a
+# factorisation for each draw, over 256 draws at most, evenly spaced.
+#
+# Cost, n training and m new rows: the mean O(n m) a draw, the spread O(n^3 + n^2 m) a draw. Memory
+# is two n x n arrays and a block of rows, however many draws there are.
+
+_BLOCK = 512  # rows predicted at a time
+_SPREAD_DRAWS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionDraws:
+    """Draws of the law of the function, on standardised inputs and targets.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Training inputs.
+    kernel : Kernel
+    theta : ndarray of shape (S, p)
+        Log parameters of the kernel, one row a draw.
+    noise_variance : ndarray of shape (S,)
+        With its floor.
+    dual_coef : ndarray of shape (S, n)
+    intercept_variance : float
+        Prior variance of the intercept, which is part of the function; 0: there is none.
+    """
+
+    X: Array
+    kernel: Kernel
+    theta: Array
+    noise_variance: Array
+    dual_coef: Array
+    intercept_variance: float = 0.0
+
+    @cached_property
+    def of_spread(self) -> NDArray[np.int64]:
+        """Positions of the draws that the spread is averaged over."""
+        n_total = len(self.theta)
+        return np.unique(np.linspace(0, n_total - 1, min(n_total, _SPREAD_DRAWS)).astype(np.int64))
+
+    def expected(self, X: Array) -> Array:
+        """Posterior mean of the function at rows X (m, d), shape (m,)."""
+        total = np.zeros(len(X))
+        with threadpool_limits(limits=1, user_api="blas"):
+            for theta, a in zip(self.theta, self.dual_coef, strict=True):
+                for rows in _blocks(len(X)):
+                    total[rows] += self._cross(theta, X[rows]) @ a
+        return total / len(self.theta)
+
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function at rows X (m, d), both (m, C), for C draws."""
+        n, chosen = len(self.X), self.of_spread
+        means, variances = np.empty((len(chosen), len(X))), np.empty((len(chosen), len(X)))
+        scratch = Workspace()
+        with threadpool_limits(limits=1, user_api="blas"):
+            for c, i in enumerate(chosen):
+                theta = self.theta[i]
+                K = self.kernel.gram(theta, self.X, out=scratch.take("gram", n))
+                L = self._factor(i, K, scratch)
+                for rows in _blocks(len(X)):
+                    cross = self._cross(theta, X[rows])
+                    V = solve_lower(L, cross.T)
+                    explained = np.einsum("ij,ij->j", V, V)
+                    means[c, rows] = cross @ self.dual_coef[i]
+                    prior = self.kernel.diagonal(theta, X[rows]) + self.intercept_variance
+                    variances[c, rows] = prior - explained
+        np.maximum(variances, 0.0, out=variances)
+        return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
+
+    def sample(self, rng: np.random.Generator, X: Array, n_draws: int) -> Array:
+        """Draw new targets at rows X (m, d) from one function a draw, shape (n_draws, m).
+
+        The joint covariance of old and new targets is factorised: with L22 the last block of its
+        factor, L22 L22' is the covariance of the new ones given the old. Cost O((n + m)^3) for
+        each draw of the hyperparameters that is met.
+        """
+        chosen = rng.integers(len(self.theta), size=n_draws)
+        noise = rng.standard_normal((n_draws, len(X)))
+        n, together, scratch = len(self.X), np.vstack([self.X, X]), Workspace()
+        drawn = np.empty((n_draws, len(X)))
+        with threadpool_limits(limits=1, user_api="blas"):
+            for i in np.unique(chosen):
+                theta = self.theta[i]
+                K = self.kernel.gram(theta, together, out=scratch.take("gram", len(together)))
+                mean = (K[n:, :n] + self.intercept_variance) @ self.dual_coef[i]
+                L = np.tril(self._factor(i, K, scratch)[n:, n:])
+                mine = chosen == i
+                drawn[mine] = mean + noise[mine] @ L.T
+        return drawn
+
+    def _cross(self, theta: Array, X: Array) -> Array:
+        """Covariance of the function at rows X (m, d) and at the training rows, (m, n)."""
+        cross = self.kernel.cross_gram(theta, X, self.X)
+        cross += self.intercept_variance
+        return cross
+
+    def _factor(self, i: int, K: Array, scratch: Workspace) -> Array:
+        room = scratch.take("factor", len(K))
+        return noisy_factor(K, self.noise_variance[i], room, self.intercept_variance)
+
+
+def function_draws(
+    draws: Draws, X: Array, kernel: Kernel, intercept_variance: float = 0.0
+) -> FunctionDraws:
+    """Take what predictions need out of the draws of a fit to standardised rows X (n, d)."""
+    values = {name: draws.flat(name) for name in draws.variables}
+    theta = stacked_parameters(kernel, values)
+    signal = np.array([kernel.diagonal(each, X).mean() for each in theta])
+    noise = whole_noise_variance(signal, values["log_noise_variance"])
+    return FunctionDraws(X, kernel, theta, noise, draws.flat("dual_coef"), intercept_variance)
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(begin, begin + _BLOCK) for begin in range(0, n, _BLOCK)]

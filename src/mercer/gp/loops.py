@@ -1,0 +1,473 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Compiled loops of the Laplace approximation: arrays and scalars in and out.
+
+``U`` is the transpose of LAPACK's Fortran-ordered lower factor: the same memory, read row by row.
+Twins in NumPy: ``tests/twins``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mercer.numerics.compilation import compiled
+
+__all__ = [
+    "add_products",
+    "add_weighted",
+    "chord_steps",
+    "column_sums",
+    "evidence_adjoint",
+    "mirror",
+    "softmax_chord_steps",
+    "solve_factored",
+    "weighted_identity_plus",
+]
+
+
+@compiled(nogil=True)
+def _scale_row(row, weights, scale, out):
+    for i in range(row.shape[0]):
+        out[i] = row[i] * weights[i] * scale
+
+
+@compiled(nogil=True)
+def weighted_identity_plus(K, root_weights, out):
+    """Write the upper triangle of B = I + W^.5 K W^.5 into the C-ordered ``out``.
+
+    Row by row through a function of vectors, here and below: so the loop is vectorised.
+    """
+    for j in range(K.shape[0]):
+        _scale_row(K[j, j:], root_weights[j:], root_weights[j], out[j, j:])
+        out[j, j] += 1.0
+
+
+# Below this, dividing by the root of a weight would lose too many digits.
+_SMALL_ROOT_WEIGHT = 1e-3
+# Steps that change no latent value by more than this are taken unseen: Newton converges here.
+_LOCAL = 0.1
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@compiled(nogil=True, fastmath=_FAST)
+def _subtract_four(x, r0, r1, r2, r3, x0, x1, x2, x3):
+    for i in range(x.shape[0]):
+        x[i] -= r0[i] * x0 + r1[i] * x1 + r2[i] * x2 + r3[i] * x3
+
+
+@compiled(nogil=True, fastmath=_FAST)
+def _dot_four(x, r0, r1, r2, r3):
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(x.shape[0]):
+        s0 += r0[i] * x[i]
+        s1 += r1[i] * x[i]
+        s2 += r2[i] * x[i]
+        s3 += r3[i] * x[i]
+    return s0, s1, s2, s3
+
+
+@compiled(nogil=True)
+def solve_factored(U, x):
+    """Overwrite x with B^-1 x, where B = U'U and U is upper triangular with contiguous rows.
+
+    Four rows at a time, so that the inner loops run at the speed of the memory.
+    """
+    n = x.shape[0]
+    n4 = n - n % 4
+    for j in range(0, n4, 4):  # U'z = x
+        r0, r1, r2, r3 = U[j], U[j + 1], U[j + 2], U[j + 3]
+        x0 = x[j] / r0[j]
+        x1 = (x[j + 1] - r0[j + 1] * x0) / r1[j + 1]
+        x2 = (x[j + 2] - r0[j + 2] * x0 - r1[j + 2] * x1) / r2[j + 2]
+        x3 = (x[j + 3] - r0[j + 3] * x0 - r1[j + 3] * x1 - r2[j + 3] * x2) / r3[j + 3]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
+        _subtract_four(
+            x[j + 4 :], r0[j + 4 :], r1[j + 4 :], r2[j + 4 :], r3[j + 4 :], x0, x1, x2, x3
+        )
+    for j in range(n4, n):
+        x[j] /= U[j, j]
+        for i in range(j + 1, n):
+            x[i] -= U[j, i] * x[j]
+    for j in range(n - 1, n4 - 1, -1):  # U x = z
+        s = x[j]
+        for i in range(j + 1, n):
+            s -= U[j, i] * x[i]
+        x[j] = s / U[j, j]
+    for j in range(n4 - 4, -1, -4):
+        r0, r1, r2, r3 = U[j], U[j + 1], U[j + 2], U[j + 3]
+        s0, s1, s2, s3 = _dot_four(x[j + 4 :], r0[j + 4 :], r1[j + 4 :], r2[j + 4 :], r3[j + 4 :])
+        x3 = (x[j + 3] - s3) / r3[j + 3]
+        x2 = (x[j + 2] - s2 - r2[j + 3] * x3) / r2[j + 2]
+        x1 = (x[j + 1] - s1 - r1[j + 3] * x3 - r1[j + 2] * x2) / r1[j + 1]
+        x0 = (x[j] - s0 - r0[j + 3] * x3 - r0[j + 2] * x2 - r0[j + 1] * x1) / r0[j]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
+
+
+@compiled(nogil=True)
+def _log_joint(a, f, y):
+    """Psi = -a'f/2 + sum( y f - log(1 + e^f) ): log p(y | f) + log p(f) up to a constant."""
+    value = 0.0
+    for i in range(f.shape[0]):
+        value += f[i] * (y[i] - 0.5 * a[i])
+        value -= max(f[i], 0.0) + math.log1p(math.exp(-abs(f[i])))
+    return value
+
+
+@compiled(nogil=True)
+def _newton_step(K, U, root_weights, y, a, f, step, step_f):
+    """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = (y - pi) - a, and K times it into ``step_f``.
+
+    With w = B^-1 W^.5 K g the latter is w / W^.5, at no cost; where a weight is so small that
+    rounding would show, it is a product.
+    """
+    n = f.shape[0]
+    smallest = 1.0
+    for i in range(n):
+        step[i] = y[i] - 1.0 / (1.0 + math.exp(-f[i])) - a[i]
+        smallest = min(smallest, root_weights[i])
+    w = np.dot(K, step)
+    for i in range(n):
+        w[i] *= root_weights[i]
+    solve_factored(U, w)
+    for i in range(n):
+        step[i] -= root_weights[i] * w[i]
+    if smallest > _SMALL_ROOT_WEIGHT:
+        for i in range(n):
+            step_f[i] = w[i] / root_weights[i]
+    else:
+        step_f[:] = np.dot(K, step)
+
+
+@compiled(nogil=True)
+def _eliminate(A, b):
+    """Overwrite b with A^-1 b for a small symmetric A, overwritten too; pivots kept positive.
+
+    Where a pivot vanishes to rounding (steps that are all but parallel) its unknown becomes 0.
+    """
+    m = b.shape[0]
+    for k in range(m):
+        if A[k, k] <= 0.0:
+            A[k, k] = np.inf
+        for i in range(k + 1, m):
+            ratio = A[i, k] / A[k, k]
+            for j in range(k, m):
+                A[i, j] -= ratio * A[k, j]
+            A[i, i] = max(A[i, i], 0.0)
+            b[i] -= ratio * b[k]
+    for k in range(m - 1, -1, -1):
+        for j in range(k + 1, m):
+            b[k] -= A[k, j] * b[j]
+        b[k] /= A[k, k]
+
+
+@compiled(nogil=True)
+def _mixing_coef(step, steps, n_kept):
+    """Coefficients that minimise |step - sum_k coef_k steps_k| over the last ``n_kept`` rows."""
+    gram, coef = np.empty((n_kept, n_kept)), np.empty(n_kept)
+    for k in range(n_kept):
+        coef[k] = np.dot(steps[k], step)
+        for m in range(k + 1):
+            gram[k, m] = np.dot(steps[k], steps[m])
+            gram[m, k] = gram[k, m]
+        gram[k, k] *= 1.0 + 1e-12
+    _eliminate(gram, coef)
+    return coef
+
+
+@compiled(nogil=True)
+def _advance(x, step, differences, coef, out):
+    """Write x + step, less the mixture of the differences of such points, into ``out``."""
+    for i in range(x.shape[0]):
+        out[i] = x[i] + step[i]
+    for k in range(coef.shape[0]):
+        for i in range(x.shape[0]):
+            out[i] -= coef[k] * differences[k, i]
+
+
+@compiled(nogil=True)
+def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f):
+    """Shorten the plain step until Psi does not fall; the new point goes into the last two."""
+    floor = psi - 1e-12 * (1.0 + abs(psi))
+    fraction = 1.0
+    new_psi = -np.inf
+    while not new_psi >= floor and fraction > 1e-6:
+        for i in range(f.shape[0]):
+            new_a[i] = a[i] + fraction * step[i]
+            new_f[i] = f[i] + fraction * step_f[i]
+        new_psi = _log_joint(new_a, new_f, y)
+        fraction *= 0.5
+    return new_psi
+
+
+@compiled(nogil=True)
+def _note_differences(x, step, last_point, row):
+    """Write the difference of x + step from the last such point, and remember that point."""
+    for i in range(x.shape[0]):
+        point = x[i] + step[i]
+        row[i] = point - last_point[i]
+        last_point[i] = point
+
+
+@compiled(nogil=True)
+def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
+    """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
+
+    Each step costs one product with K and one solve. While steps are large, one that lowers Psi is
+    replaced by the plain one, halved until it does not. Stops once the largest error that is left
+    in f is below ``tolerance``, extrapolated from the last two changes (after one step, that
+    change), or once the steps hardly shrink. Returns that error and the number of steps.
+    """
+    n = f.shape[0]
+    rows = max(memory, 1)
+    steps, points, points_f = np.empty((rows, n)), np.empty((rows, n)), np.empty((rows, n))
+    step, step_f, last_step = np.empty(n), np.empty(n), np.zeros(n)
+    last_point, last_point_f = np.zeros(n), np.zeros(n)
+    new_a, new_f = np.empty(n), np.empty(n)
+    psi = _log_joint(a, f, y)
+    n_kept, change, error, n_steps = 0, np.inf, np.inf, 0
+    for k in range(max_steps):
+        _newton_step(K, U, root_weights, y, a, f, step, step_f)
+        row = (k - 1) % rows
+        for i in range(n):
+            steps[row, i] = step[i] - last_step[i]
+            last_step[i] = step[i]
+        _note_differences(a, step, last_point, points[row])
+        _note_differences(f, step_f, last_point_f, points_f[row])
+        n_kept = min(n_kept + 1, memory) if k > 0 else 0
+        coef = _mixing_coef(step, steps, n_kept)
+        _advance(a, step, points, coef, new_a)
+        _advance(f, step_f, points_f, coef, new_f)
+        if change > _LOCAL:
+            new_psi = _log_joint(new_a, new_f, y)
+            if not new_psi >= psi - 1e-12 * (1.0 + abs(psi)):
+                n_kept = 0
+                new_psi = _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f)
+            psi = new_psi
+        previous = change
+        change = 0.0
+        for i in range(n):
+            change = max(change, abs(new_f[i] - f[i]))
+            a[i] = new_a[i]
+            f[i] = new_f[i]
+        n_steps = k + 1
+        shrinkage = min(change / previous, 0.9)
+        error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
+        if error < tolerance or (k >= 4 and change > 0.9 * previous):
+            break
+    f[:] = np.dot(K, a)
+    return error, n_steps
+
+
+@compiled(nogil=True)
+def _adjoint_row(row, root_weights, a, q, scales):
+    half_a_plus_q, half_a, half_weight = scales
+    for i in range(row.shape[0]):
+        row[i] = a[i] * half_a_plus_q + q[i] * half_a - root_weights[i] * half_weight * row[i]
+
+
+@compiled(nogil=True)
+def evidence_adjoint(inverse, root_weights, a, q):
+    """Overwrite B^-1 by A = (a a' + q a' + a q' - W^.5 B^-1 W^.5)/2, symmetric.
+
+    Only the upper triangle of the C-ordered ``inverse`` is read.
+    """
+    n = a.shape[0]
+    for j in range(n):
+        scales = (0.5 * (a[j] + q[j]), 0.5 * a[j], 0.5 * root_weights[j])
+        _adjoint_row(inverse[j, j:], root_weights[j:], a[j:], q[j:], scales)
+    for i in range(n):
+        for j in range(i):
+            inverse[i, j] = inverse[j, i]
+
+
+# Compiled loops of Laplace's approximation for several classes: arrays and scalars in and out.
+#
+# Arrays over classes and rows are (C, n), C-ordered; ``U`` is the transpose of LAPACK's
+# Fortran-ordered factor M, as in `mercer.gp.loops`. Twins in NumPy: ``tests/twins``.
+
+
+@compiled(nogil=True)
+def _add_weighted_row(row, roots, root, total):
+    for i in range(row.shape[0]):
+        total[i] += row[i] * roots[i] * root
+
+
+@compiled(nogil=True)
+def mirror(A):
+    """Copy the upper triangle of A into the lower one, in place."""
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] = A[j, i]
+
+
+@compiled(nogil=True)
+def add_weighted(inverse, roots, total):
+    """Add the upper triangle of D^.5 B^-1 D^.5 to that of ``total``."""
+    for j in range(inverse.shape[0]):
+        _add_weighted_row(inverse[j, j:], roots[j:], roots[j], total[j, j:])
+
+
+@compiled(nogil=True)
+def _softmax(f, proba):
+    """Write the probabilities of all classes into ``proba``; return sum of log sum exp f."""
+    n_classes, n = f.shape
+    value = 0.0
+    for i in range(n):
+        largest = f[0, i]
+        for c in range(1, n_classes):
+            largest = max(largest, f[c, i])
+        total = 0.0
+        for c in range(n_classes):
+            proba[c, i] = math.exp(f[c, i] - largest)
+            total += proba[c, i]
+        for c in range(n_classes):
+            proba[c, i] /= total
+        value += largest + math.log(total)
+    return value
+
+
+@compiled(nogil=True)
+def _softmax_log_joint(a, f, Y, proba):
+    """Psi = -a'f/2 + sum( Y f ) - sum log sum exp f; ``proba`` becomes the softmax of f."""
+    value = -_softmax(f, proba)
+    for c in range(f.shape[0]):
+        for i in range(f.shape[1]):
+            value += f[c, i] * (Y[c, i] - 0.5 * a[c, i])
+    return value
+
+
+@compiled(nogil=True)
+def _multiply(K, b, out):
+    """Write K_c b_c into ``out``, K of shape (C, n, n), or (1, n, n) for one that is shared."""
+    for c in range(b.shape[0]):
+        out[c] = np.dot(K[c if K.shape[0] > 1 else 0], b[c])
+
+
+@compiled(nogil=True)
+def _softmax_newton_step(K, inverses, roots, U, Y, a, f, step, step_f):
+    """Write g - R K g into ``step``, g = (Y - pi) - a, and K times it into ``step_f``.
+
+    With b = K g, x = (M M')^-1 sum E b and w_c = B_c^-1 D_c^.5 (b_c - x) they are g - D^.5 w and
+    x + w / D^.5: the second costs nothing but where a weight is so small that rounding shows.
+    """
+    n_classes, n = f.shape
+    b, w, x = np.empty((n_classes, n)), np.empty((n_classes, n)), np.zeros(n)
+    _softmax(f, step)
+    for c in range(n_classes):
+        for i in range(n):
+            step[c, i] = Y[c, i] - step[c, i] - a[c, i]
+    _multiply(K, step, b)
+    for c in range(n_classes):
+        w[c] = np.dot(inverses[c], roots[c] * b[c])
+        for i in range(n):
+            x[i] += roots[c, i] * w[c, i]
+    solve_factored(U, x)
+    for c in range(n_classes):
+        w[c] -= np.dot(inverses[c], roots[c] * x)
+        for i in range(n):
+            step[c, i] -= roots[c, i] * w[c, i]
+        own = K[c if K.shape[0] > 1 else 0]
+        for i in range(n):
+            if roots[c, i] > _SMALL_ROOT_WEIGHT:
+                step_f[c, i] = x[i] + w[c, i] / roots[c, i]
+            else:
+                step_f[c, i] = np.dot(own[i], step[c])
+
+
+@compiled(nogil=True)
+def _softmax_halve_until_ascent(Y, a, f, psi, step, step_f, new_a, new_f, proba):
+    """Shorten the plain step until Psi does not fall; the new point goes into new_a and new_f."""
+    floor = psi - 1e-12 * (1.0 + abs(psi))
+    fraction = 1.0
+    new_psi = -np.inf
+    while not new_psi >= floor and fraction > 1e-6:
+        new_a[:] = a + fraction * step
+        new_f[:] = f + fraction * step_f
+        new_psi = _softmax_log_joint(new_a, new_f, Y, proba)
+        fraction *= 0.5
+    return new_psi
+
+
+@compiled(nogil=True)
+def softmax_chord_steps(K, inverses, roots, U, Y, a, f, tolerance, max_steps, memory):
+    """Move (a, f = K a) towards the mode with one set of factors, Anderson acceleration, in place.
+
+    As `mercer.gp.loops.chord_steps`, for (C, n) latent values. Each step costs one product with
+    every K_c and two with every B_c^-1. Returns the error that is left in f and the number of
+    steps.
+    """
+    size = f.size
+    rows = max(memory, 1)
+    steps, points, points_f = np.empty((rows, size)), np.empty((rows, size)), np.empty((rows, size))
+    step, step_f, last_step = np.empty_like(f), np.empty_like(f), np.zeros(size)
+    last_point, last_point_f = np.zeros(size), np.zeros(size)
+    new_a, new_f, proba = np.empty_like(f), np.empty_like(f), np.empty_like(f)
+    flat_step, flat_step_f = step.reshape(-1), step_f.reshape(-1)
+    psi = _softmax_log_joint(a, f, Y, proba)
+    n_kept, change, error, n_steps = 0, np.inf, np.inf, 0
+    for k in range(max_steps):
+        _softmax_newton_step(K, inverses, roots, U, Y, a, f, step, step_f)
+        row = (k - 1) % rows
+        steps[row] = flat_step - last_step
+        last_step[:] = flat_step
+        _note_differences(a.reshape(-1), flat_step, last_point, points[row])
+        _note_differences(f.reshape(-1), flat_step_f, last_point_f, points_f[row])
+        n_kept = min(n_kept + 1, memory) if k > 0 else 0
+        coef = _mixing_coef(flat_step, steps, n_kept)
+        _advance(a.reshape(-1), flat_step, points, coef, new_a.reshape(-1))
+        _advance(f.reshape(-1), flat_step_f, points_f, coef, new_f.reshape(-1))
+        if change > _LOCAL:
+            new_psi = _softmax_log_joint(new_a, new_f, Y, proba)
+            if not new_psi >= psi - 1e-12 * (1.0 + abs(psi)):
+                n_kept = 0
+                new_psi = _softmax_halve_until_ascent(
+                    Y, a, f, psi, step, step_f, new_a, new_f, proba
+                )
+            psi = new_psi
+        previous = change
+        change = np.abs(new_f - f).max()
+        a[:] = new_a
+        f[:] = new_f
+        n_steps = k + 1
+        shrinkage = min(change / previous, 0.9)
+        error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
+        if error < tolerance or (k >= 4 and change > 0.9 * previous):
+            break
+    _multiply(K, a, f)
+    return error, n_steps
+
+
+@compiled(nogil=True, fastmath=_FAST)
+def _sums_of_row(row, inverse_row, difference, root):
+    squares, products = 0.0, 0.0
+    for k in range(row.shape[0]):
+        u = inverse_row[k] * root - row[k]
+        squares += u * u
+        products += u * difference[k]
+        row[k] *= root
+    return squares, products
+
+
+@compiled(nogil=True)
+def column_sums(N, inverse_M, difference, roots, squares, products):
+    """Sums over the columns of U = M^-1 D^.5 - N, and N scaled to V = N D^.5, of one class.
+
+    All three matrices are given by their transposes, C-ordered; ``difference`` is M^-1 - M'. Row i
+    of U meets itself in ``squares`` and ``difference`` in ``products``, both of shape (n,).
+    """
+    for i in range(N.shape[0]):
+        squares[i], products[i] = _sums_of_row(N[i], inverse_M[i], difference[i], roots[i])
+
+
+@compiled(nogil=True)
+def _add_row(row, a, q, half_a_plus_q, half_a):
+    for i in range(row.shape[0]):
+        row[i] += a[i] * half_a_plus_q + q[i] * half_a
+
+
+@compiled(nogil=True)
+def add_products(A, a, q):
+    """Add (a a' + q a' + a q')/2 to the upper triangle of A, a and q of shape (n,)."""
+    for j in range(a.shape[0]):
+        _add_row(A[j, j:], a[j:], q[j:], 0.5 * (a[j] + q[j]), 0.5 * a[j])

@@ -1,1 +1,0 @@
-"""GP regression: the function integrated out exactly, Monte Carlo over the hyperparameters."""

@@ -1,1 +1,0 @@
-"""Several classes: a softmax of Gaussian processes, one for each class."""

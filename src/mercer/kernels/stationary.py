@@ -1,0 +1,490 @@
+"""Squared exponential covariance with one weight per input (automatic relevance determination)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from mercer.errors import UsageError
+from mercer.kernels.algebra import MAX_LEAVES, Sum
+from mercer.kernels.base import (
+    VARIANCE,
+    WEIGHTS,
+    Array,
+    Kernel,
+    Parameter,
+    half_scatter,
+    row_blocks,
+    scaled_rows,
+    turned_rows,
+)
+from mercer.kernels.loops import exponent_from_products, multiply_by_cosines, slopes_of_cosines
+
+__all__ = [
+    "MaternARD",
+    "Periodic",
+    "RationalQuadraticARD",
+    "SpectralComponent",
+    "SpectralMixture",
+    "SquaredExponentialARD",
+]
+
+
+@dataclass(frozen=True)
+class SquaredExponentialARD(Kernel):
+    """C(x, x') = v0 exp(-1/2 sum_l w_l (x_l - x'_l)^2), theta = log(v0, w_1, .., w_d).
+
+    Notes
+    -----
+    Eq. (8) of Barber & Williams. w_l is an inverse squared length scale, in units of the input.
+    The first row is subtracted before products are formed: a common offset costs no digits.
+    """
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """One variance and one weight per input."""
+        return VARIANCE, WEIGHTS
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """Eq. (8) for all pairs of rows; cost O(n^2 d), one product."""
+        Xs = scaled_rows(theta[1:], X, X)
+        K = np.matmul(Xs, Xs.T, out=out)
+        half_norms = 0.5 * K.diagonal()
+        exponent_from_products(K, half_norms, half_norms, theta[0])
+        return np.asarray(np.exp(K, out=K))
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Eq. (8) for the rows of X against those of Z; cost O(n m d)."""
+        Xs, Zs = scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z)
+        K = Xs @ Zs.T
+        x = 0.5 * np.einsum("ij,ij->i", Xs, Xs)
+        z = 0.5 * np.einsum("ij,ij->i", Zs, Zs)
+        exponent_from_products(K, x, z, theta[0])
+        return np.exp(K, out=K)
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """The variance v0, the same for every row."""
+        return np.full(len(X), np.exp(theta[0]))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """With H = A * K, h = H 1: d/dlog v0 is sum h, others -w_l `half_scatter`(H, h, X)_l."""
+        H = np.multiply(A, K, out=A)
+        h = H @ np.ones(len(H))
+        return np.concatenate(([h.sum()], -np.exp(theta[1:]) * half_scatter(H, h, X)))
+
+
+# Matern covariances of half-integer smoothness with one weight per input.
+
+_SMOOTHNESS = (0.5, 1.5, 2.5)
+_FAR = 800.0  # exp(-_FAR) is 0 in double precision; keeps a polynomial times 0 finite
+
+
+@dataclass(frozen=True)
+class MaternARD(Kernel):
+    """Matern covariance of r = sqrt(sum_l w_l (x_l - x'_l)^2), theta = log(v0, w_1, .., w_d).
+
+    With a = sqrt(2 nu) r and nu the smoothness:
+
+    ====  ================================
+    nu    C(x, x')
+    ====  ================================
+    1/2   v0 exp(-a)
+    3/2   v0 (1 + a) exp(-a)
+    5/2   v0 (1 + a + a^2 / 3) exp(-a)
+    ====  ================================
+
+    Attributes
+    ----------
+    smoothness : {0.5, 1.5, 2.5}
+        nu; functions are differentiable ceil(nu) - 1 times.
+
+    Notes
+    -----
+    w_l is an inverse squared length scale, in units of the input. Distances come from differences,
+    not from products, and the first row is subtracted before scaling: a common offset costs no
+    digits. Cost O(n m d); memory beyond the result is one block of rows.
+    """
+
+    smoothness: float
+
+    def __post_init__(self) -> None:
+        if self.smoothness not in _SMOOTHNESS:
+            raise UsageError(f"smoothness must be 0.5, 1.5 or 2.5; got {self.smoothness!r}")
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """One variance and one weight per input."""
+        return VARIANCE, WEIGHTS
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """Covariances of all pairs of rows."""
+        Xs = scaled_rows(theta[1:], X, X)
+        return self._covariances(theta, Xs, Xs, out)
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Covariances of the rows of X with those of Z."""
+        return self._covariances(
+            theta, scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z), None
+        )
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """The variance v0, the same for every row."""
+        return np.full(len(X), np.exp(theta[0]))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """With H = A * (-C'(r) / r): d/dlog w_l is -1/2 sum_ij H_ij w_l (x_il - x_jl)^2.
+
+        Notes
+        -----
+        The squared differences are formed one input at a time and not from products: at
+        smoothness 1/2 the factor 1/r of rows that almost repeat would lift their rounding errors.
+        """
+        Xs = scaled_rows(theta[1:], X, X)
+        gradient = np.zeros(len(theta))
+        gradient[0] = np.vdot(A, K)
+        for rows in row_blocks(len(Xs), len(Xs)):
+            H = self._minus_slope(cdist(Xs[rows], Xs))
+            H *= A[rows]
+            for k, column in enumerate(Xs.T, start=1):
+                D = column[rows, np.newaxis] - column
+                D *= D
+                gradient[k] -= np.vdot(H, D)
+        gradient[1:] *= 0.5 * np.exp(theta[0])
+        return gradient
+
+    def _covariances(self, theta: Array, Xs: Array, Zs: Array, out: Array | None) -> Array:
+        """Fill ``out``, or a new array, from rows in units of the length scales."""
+        K = np.empty((len(Xs), len(Zs))) if out is None else out
+        variance = np.exp(theta[0])
+        for rows in row_blocks(*K.shape):
+            K[rows] = self._correlation(cdist(Xs[rows], Zs))
+            K[rows] *= variance
+        return K
+
+    def _correlation(self, r: Array) -> Array:
+        """C(r) / v0; r is overwritten."""
+        a = self._rate_times(r)
+        decay = np.exp(-a)
+        if self.smoothness == 1.5:
+            decay *= 1.0 + a
+        elif self.smoothness == 2.5:
+            decay *= 1.0 + a * (1.0 + a / 3.0)
+        return np.asarray(decay)
+
+    def _minus_slope(self, r: Array) -> Array:
+        """-C'(r) / (r v0), and 0 for r = 0, where it is multiplied by 0; r is overwritten."""
+        nu = self.smoothness
+        if nu == 0.5:
+            slope = np.exp(-r)
+            return np.divide(slope, r, out=np.zeros_like(r), where=r > 0.0)
+        a = self._rate_times(r)
+        slope = np.exp(-a)
+        if nu == 2.5:
+            slope *= 1.0 + a
+        slope *= nu / (nu - 1.0)  # 3 for 3/2, 5/3 for 5/2
+        return np.asarray(slope)
+
+    def _rate_times(self, r: Array) -> Array:
+        """Overwrite r by a = sqrt(2 nu) r, at most `_FAR`."""
+        r *= np.sqrt(2.0 * self.smoothness)
+        return np.minimum(r, _FAR, out=r)
+
+
+# Rational quadratic covariance with one weight per input.
+
+_SHAPE = Parameter("log_shape", "shape", per_input=False)
+
+
+@dataclass(frozen=True)
+class RationalQuadraticARD(Kernel):
+    """C(x, x') = v0 (1 + s / alpha)^-alpha, s = 1/2 sum_l w_l (x_l - x'_l)^2.
+
+    ==========================  =======================================
+    theta                       log(v0, w_1, .., w_d, alpha)
+    d log C / d log w_l         -w_l (x_l - x'_l)^2 / (2 (1 + s / alpha))
+    d log C / d log alpha       -alpha log(1 + s / alpha) + s / (1 + s / alpha)
+    ==========================  =======================================
+
+    Notes
+    -----
+    Eq. (4.19) of [1]_: squared exponentials of many length scales, those of the inverse squares
+    w tau with tau from a gamma law of shape alpha and mean 1. It tends to the squared exponential
+    for large alpha, without loss of digits. Cost O(n m d); memory beyond the result is one block
+    of rows, and in `gradient` a copy of the rows.
+
+    References
+    ----------
+    .. [1] Rasmussen & Williams, Gaussian Processes for Machine Learning, MIT Press 2006.
+    """
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """One variance, one weight per input, and alpha."""
+        return VARIANCE, WEIGHTS, _SHAPE
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """Covariances of all pairs of rows."""
+        Xs = scaled_rows(theta[1:-1], X, X)
+        return _covariances(theta, Xs, Xs, out)
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Covariances of the rows of X with those of Z."""
+        Xs, Zs = scaled_rows(theta[1:-1], X, Z), scaled_rows(theta[1:-1], Z, Z)
+        return _covariances(theta, Xs, Zs, None)
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """The variance v0, the same for every row."""
+        return np.full(len(X), np.exp(theta[0]))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """With H = A * K / (1 + s / alpha): d/dlog w_l is -w_l `half_scatter`(H, H 1, X)_l."""
+        Xs, alpha = scaled_rows(theta[1:-1], X, X), np.exp(theta[-1])
+        H = np.multiply(A, K, out=A)
+        gradient = np.empty(len(theta))
+        gradient[0], gradient[-1] = H.sum(), 0.0
+        for rows in row_blocks(len(Xs), len(Xs)):
+            ratio = _ratio(alpha, Xs[rows], Xs)
+            log_rate = np.log1p(ratio)
+            ratio /= 1.0 + ratio
+            log_rate -= ratio
+            gradient[-1] -= alpha * np.vdot(H[rows], log_rate)
+            H[rows] -= ratio * H[rows]  # 1 / (1 + r) = 1 - r / (1 + r)
+        gradient[1:-1] = -np.exp(theta[1:-1]) * half_scatter(H, H @ np.ones(len(H)), X)
+        return gradient
+
+
+def _covariances(theta: Array, Xs: Array, Zs: Array, out: Array | None) -> Array:
+    """Fill ``out``, or a new array, from rows in units of the length scales."""
+    K = np.empty((len(Xs), len(Zs))) if out is None else out
+    alpha = np.exp(theta[-1])
+    for rows in row_blocks(*K.shape):
+        exponent = np.log1p(_ratio(alpha, Xs[rows], Zs))
+        exponent *= -alpha
+        exponent += theta[0]
+        np.exp(exponent, out=K[rows])
+    return K
+
+
+def _ratio(alpha: float, Xs: Array, Zs: Array) -> Array:
+    """s / alpha: half the squared distances over alpha."""
+    return np.asarray(cdist(Xs, Zs, "sqeuclidean") / (2.0 * alpha))
+
+
+# Periodic covariance with one weight and one period per input.
+
+_PERIODS = Parameter("log_period", "period", per_input=True)
+
+
+@dataclass(frozen=True)
+class Periodic(Kernel):
+    """C(x, x') = v0 exp(-2 sum_l w_l sin^2(pi (x_l - x'_l) / p_l)).
+
+    With u = (x_l - x'_l) / p_l, of which whole turns do not matter:
+
+    ==========================  ============================
+    theta                       log(v0, w_1, .., w_d, p_1, .., p_d)
+    d log C / d log w_l         -2 w_l sin^2(pi u)
+    d log C / d log p_l         2 pi w_l u sin(2 pi u)
+    ==========================  ============================
+
+    Notes
+    -----
+    Eq. (4.31) of [1]_, one factor for each input. It is the squared exponential of the points
+    (cos, sin)(2 pi x_l / p_l), whose squared distance is 4 sin^2(pi u): so it is a covariance for
+    any number of inputs, and costs O(n m d) in one product. w_l has no unit.
+
+    References
+    ----------
+    .. [1] Rasmussen & Williams, Gaussian Processes for Machine Learning, MIT Press 2006.
+    """
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """One variance, then weights and periods of the inputs."""
+        return VARIANCE, WEIGHTS, _PERIODS
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """Covariances of all pairs of rows."""
+        points = _points(theta, X, X)
+        K = np.matmul(points, points.T, out=out)
+        half_norms = 0.5 * K.diagonal()
+        exponent_from_products(K, half_norms, half_norms, theta[0])
+        return np.asarray(np.exp(K, out=K))
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Covariances of the rows of X with those of Z."""
+        points, others = _points(theta, X, Z), _points(theta, Z, Z)
+        K = points @ others.T
+        x = 0.5 * np.einsum("ij,ij->i", points, points)
+        z = 0.5 * np.einsum("ij,ij->i", others, others)
+        exponent_from_products(K, x, z, theta[0])
+        return np.exp(K, out=K)
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """The variance v0, the same for every row."""
+        return np.full(len(X), np.exp(theta[0]))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """With H = A * K, c and s the cosines and sines of the rows: see Notes.
+
+        Notes
+        -----
+        cos 2 pi u and sin 2 pi u are c_i c_j + s_i s_j and s_i c_j - c_i s_j: one product of H
+        with [c, s] serves all weights and periods.
+        """
+        weights = np.exp(theta[1 : 1 + X.shape[1]])
+        turns, cosine, sine = _turned(theta, X, X)
+        H = np.multiply(A, K, out=A)
+        total = H.sum()
+        along = np.hsplit(H @ np.hstack((cosine, sine)), 2)
+        cosines = np.einsum("il,il->l", cosine, along[0]) + np.einsum("il,il->l", sine, along[1])
+        sines = np.einsum("il,il->l", turns, sine * along[0] - cosine * along[1])
+        # 2 sin^2 = 1 - cos; u_i - u_j meets an odd function: twice the sum over u_i.
+        of_periods = 4.0 * np.pi * weights * sines
+        return np.concatenate(([total], -weights * (total - cosines), of_periods))
+
+
+def _turned(theta: Array, X: Array, reference: Array) -> tuple[Array, Array, Array]:
+    return turned_rows(-theta[1 + X.shape[1] :], X, reference)
+
+
+def _points(theta: Array, X: Array, reference: Array) -> Array:
+    """Rows as points on circles (n, 2 d), of radius sqrt(w_l) each."""
+    _, cosine, sine = _turned(theta, X, reference)
+    radii = np.exp(0.5 * theta[1 : 1 + X.shape[1]])
+    return np.hstack((cosine * radii, sine * radii))
+
+
+# Spectral mixture: a sum of squared exponentials, each times a cosine along every input.
+
+_FREQUENCIES = Parameter("log_frequency", "frequency", per_input=True)
+
+
+def SpectralMixture(n_components: int) -> Kernel:  # noqa: N802 - named as the kernels are
+    """Return C(x, x') = sum_q v_q prod_l exp(-1/2 w_ql (x_l - x'_l)^2) cos(2 pi f_ql (x_l - x'_l)).
+
+    Parameters
+    ----------
+    n_components : int
+        Terms q, from 1 to 10, each a `SpectralComponent`; of a single one no sum is made.
+
+    Returns
+    -------
+    Kernel
+        theta is log(v_q, w_q1, .., w_qd, f_q1, .., f_qd) for q = 1, 2, ..
+
+    Raises
+    ------
+    UsageError
+        For another number of components.
+
+    Notes
+    -----
+    Eq. (12) of [1]_. The spectral density is a mixture of normals: of share v_q, centred at
+    the frequencies f_q (turns per unit of the input) with variances w_q / (2 pi)^2.
+
+    References
+    ----------
+    .. [1] Wilson & Adams, Gaussian Process Kernels for Pattern Discovery and Extrapolation, ICML
+       2013.
+
+    Examples
+    --------
+    >>> [parameter.name for parameter in SpectralMixture(1).parameters()]
+    ['log_signal_variance', 'log_weight', 'log_frequency']
+    """
+    is_whole = isinstance(n_components, int) and not isinstance(n_components, bool)
+    if not is_whole or not 1 <= n_components <= MAX_LEAVES:
+        raise UsageError(
+            f"a spectral mixture has from 1 to {MAX_LEAVES} components; got {n_components!r}"
+        )
+    components = (SpectralComponent(),) * n_components
+    return Sum(components) if n_components > 1 else components[0]
+
+
+@dataclass(frozen=True)
+class SpectralComponent(Kernel):
+    """C(x, x') = v0 exp(-1/2 sum_l w_l t_l^2) prod_l cos(2 pi f_l t_l), t = x - x'.
+
+    ==========================  ================================
+    theta                       log(v0, w_1, .., w_d, f_1, .., f_d)
+    d log C / d log w_l         -w_l t_l^2 / 2
+    dC / d log f_l              -2 pi f_l t_l sin(2 pi f_l t_l) times the other factors
+    ==========================  ================================
+
+    Notes
+    -----
+    With u = f_l x_l and C_l the other factors, the derivative to log f_l is the sum of -2 pi A_ij
+    C_l (u_i - u_j) sin(2 pi (u_i - u_j)) over all i and j: since A is symmetric, twice that with
+    u_i in the place of u_i - u_j. Cost O(n m d); memory beyond the result is a few blocks of rows.
+    """
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """One variance, then weights and frequencies of the inputs."""
+        return VARIANCE, WEIGHTS, _FREQUENCIES
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """Covariances of all pairs of rows."""
+        rows = _Rows.of(theta, X, X)
+        return _mixture_covariances(theta, rows, rows, out)
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Covariances of the rows of X with those of Z."""
+        return _mixture_covariances(theta, _Rows.of(theta, X, Z), _Rows.of(theta, Z, Z), None)
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """The variance v0, the same for every row."""
+        return np.full(len(X), np.exp(theta[0]))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """d/dlog w_l from H = A * K; d/dlog f_l from products of all cosines but one."""
+        d = X.shape[1]
+        rows = _Rows.of(theta, X, X)
+        others, sums = rows.transposed(), np.zeros(d)
+        for block in row_blocks(len(X), len(X)):
+            own = rows.taken(block)
+            G = own.envelope(rows, theta[0])
+            G *= A[block]
+            slopes_of_cosines(G, own.turns, own.cosine, own.sine, *others, sums)
+        H = np.multiply(A, K, out=A)
+        h = H @ np.ones(len(H))
+        of_weights = -np.exp(theta[1 : 1 + d]) * half_scatter(H, h, X)
+        return np.concatenate(([h.sum()], of_weights, -4.0 * np.pi * sums))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows in units of the length scales, and how they turn along each input: all (n, d)."""
+
+    scaled: Array
+    turns: Array
+    cosine: Array
+    sine: Array
+
+    @classmethod
+    def of(cls, theta: Array, X: Array, reference: Array) -> _Rows:
+        d = X.shape[1]
+        turned = turned_rows(theta[1 + d :], X, reference)
+        return cls(scaled_rows(theta[1 : 1 + d], X, reference), *turned)
+
+    def taken(self, block: slice) -> _Rows:
+        return _Rows(self.scaled[block], self.turns[block], self.cosine[block], self.sine[block])
+
+    def transposed(self) -> tuple[Array, Array]:
+        """Cosines and sines with one input in a row: (d, n)."""
+        return np.ascontiguousarray(self.cosine.T), np.ascontiguousarray(self.sine.T)
+
+    def envelope(self, other: _Rows, log_variance: float) -> Array:
+        """v0 exp(-1/2 sum_l w_l t_l^2) for all pairs."""
+        exponent = cdist(self.scaled, other.scaled, "sqeuclidean")
+        exponent *= -0.5
+        exponent += log_variance
+        return np.asarray(np.exp(exponent, out=exponent))
+
+
+def _mixture_covariances(theta: Array, rows: _Rows, others: _Rows, out: Array | None) -> Array:
+    K = np.empty((len(rows.scaled), len(others.scaled))) if out is None else out
+    turned = others.transposed()
+    for block in row_blocks(*K.shape):
+        own = rows.taken(block)
+        K[block] = own.envelope(others, theta[0])
+        multiply_by_cosines(K[block], own.cosine, own.sine, *turned)
+    return K

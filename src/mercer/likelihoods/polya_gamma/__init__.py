@@ -1,1 +1,0 @@
-"""Polya-Gamma draws: given them, a logistic likelihood is Gaussian in the latent values."""

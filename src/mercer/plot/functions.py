@@ -1,0 +1,335 @@
+"""Predictions along one input: the mean, the interval of new observations, the data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.basis.results import SparseSummary
+from mercer.errors import UsageError
+from mercer.plot.kernel import position
+from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes, plain
+
+__all__ = ["boundaries", "centres", "predicted_band", "repeats"]
+
+
+_POINTS: Final = 301
+_LEVEL: Final = 0.9
+
+
+def predicted_band(
+    model: Any, X: ArrayLike, y: ArrayLike | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw a regression on one input: posterior mean, 90 % interval of new observations, data.
+
+    Nine of ten new observations should fall into the band; where it widens, the model has seen
+    nothing like it.
+
+    Parameters
+    ----------
+    model : regressor
+        Fitted on one input; with ``predict`` and ``predict_interval``.
+    X : array_like of shape (n, 1) or (n,)
+        The curve goes from the smallest to the largest of these inputs.
+    y : array_like of shape (n,), optional
+        Observed targets, drawn as dots; those that are NaN are not.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UsageError
+        If the model has several inputs, or inputs and targets do not fit together.
+    """
+    if model.n_features_in_ != 1:
+        raise UsageError(
+            f"predictions are drawn along one input, and the model has {model.n_features_in_}"
+        )
+    x = np.asarray(X, dtype=np.float64)
+    x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
+        raise UsageError(f"inputs must be finite, of shape (n, 1) or (n,); got {np.shape(X)}")
+    ax = new_axes(ax, 6.2, 3.8)
+    dress(ax)
+    grid = np.linspace(x.min(), x.max(), _POINTS)
+    with warnings.catch_warnings():  # a model of a frame misses the name of its column
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        mean = model.predict(grid[:, np.newaxis])
+        lower, upper = model.predict_interval(grid[:, np.newaxis], _LEVEL)
+    blue = PALETTE["series-1"]
+    band = ax.fill_between(grid, lower, upper, color=blue, alpha=0.2, linewidth=0, label="90 %")
+    mark(band, "interval")
+    (line,) = ax.plot(grid, mean, color=blue, linewidth=1.8, label="mean", zorder=3)
+    mark(line, "mean")
+    if y is not None:
+        _draw_data(ax, x, np.asarray(y, dtype=np.float64))
+    ax.set_xlabel(plain(model.feature_labels_[0]), labelpad=8)
+    ax.set_ylabel("target", labelpad=8)
+    ax.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2,
+        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.5, columnspacing=1.2,
+    )  # fmt: skip
+    return ax
+
+
+def _draw_data(ax: Axes, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+    if y.shape != x.shape:
+        raise UsageError(f"targets of shape {y.shape} do not fit {len(x)} inputs")
+    (dots,) = ax.plot(
+        x, y, "o", color=PALETTE["ink"], markersize=3.0 if len(x) < 300 else 2.0, linestyle="none",
+        markeredgewidth=0.0, alpha=0.6, label="observed", zorder=2,
+    )  # fmt: skip
+    mark(dots, "data")
+
+
+# Where the kernels stand of which the posterior mean can be put together.
+
+_LARGEST_AREA: Final = 260.0  # of a circle, in square points
+_SMALLEST_AREA: Final = 12.0
+
+
+def centres(
+    model: Any,
+    n_centres: int = 10,
+    columns: Sequence[int | str] | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the centres of a sum of few kernels that is near the posterior mean.
+
+    Along one input: predictions, the sum, and its centres on it. In two: the inputs that may be
+    centres, and circles around those that are, the larger the further the kernel lifts (blue) or
+    lowers (vermilion) the sum.
+
+    Parameters
+    ----------
+    model : SequentialKernelRegressor
+        Fitted.
+    n_centres : int, default=10
+        Of the sum; see ``summarise``. Less where there are fewer rows.
+    columns : pair of int or str, optional
+        The inputs to draw, by position or name, where there are more than two.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UsageError
+        If there are more than two inputs and no pair is given, or no such input.
+    """
+    summary: SparseSummary = model.summarise(min(n_centres, len(model.candidates_)))
+    if model.n_features_in_ == 1:
+        return _on_the_curve(model, summary, ax)
+    if columns is None and model.n_features_in_ != 2:
+        raise UsageError(
+            f"centres are drawn in two inputs, and the model has {model.n_features_in_}: name two "
+            "as columns"
+        )
+    chosen = (0, 1) if columns is None else tuple(position(model, c) for c in columns)
+    if len(chosen) != 2 or chosen[0] == chosen[1]:
+        raise UsageError(f"columns must be two inputs; got {columns!r}")
+    return _in_the_plane(model, summary, chosen, ax)
+
+
+def _on_the_curve(model: Any, summary: SparseSummary, ax: Axes | None) -> Axes:
+    ends = model.candidates_[:, 0]
+    ax = predicted_band(model, ends, ax=ax)
+    x = np.linspace(ends.min(), ends.max(), 301)[:, np.newaxis]
+    colour, n = PALETTE["series-2"], len(summary.coef)
+    label = f"{n} kernel{'s' * (n != 1)}"
+    (line,) = ax.plot(x, summary.predict(x), "--", color=colour, linewidth=1.4, zorder=4)
+    mark(line, "sum")
+    (dots,) = ax.plot(
+        summary.centres[:, 0], summary.predict(summary.centres), "o", color=colour, markersize=5.0,
+        label=label, zorder=5,
+    )  # fmt: skip
+    mark(dots, "centres")
+    ax.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2,
+        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.5, columnspacing=1.2,
+    )  # fmt: skip
+    return ax
+
+
+def _in_the_plane(
+    model: Any, summary: SparseSummary, columns: tuple[int, ...], ax: Axes | None
+) -> Axes:
+    ax = new_axes(ax, 5.4, 4.6)
+    dress(ax)
+    i, j = columns
+    rows = model.candidates_
+    (dots,) = ax.plot(
+        rows[:, i], rows[:, j], ".", color=PALETTE["muted"], markersize=3.0, alpha=0.5, zorder=1
+    )
+    mark(dots, "candidates")
+    sizes = np.abs(summary.coef)
+    areas = _SMALLEST_AREA + (_LARGEST_AREA - _SMALLEST_AREA) * sizes / sizes.max(initial=1e-300)
+    colours = np.where(summary.coef > 0.0, PALETTE["series-1"], PALETTE["series-2"])
+    circles = ax.scatter(
+        summary.centres[:, i], summary.centres[:, j], s=areas, color=colours.tolist(), alpha=0.75,
+        linewidths=0.0, zorder=2,
+    )  # fmt: skip
+    mark(circles, "centres")
+    ax.set_xlabel(plain(model.feature_labels_[i]), labelpad=8)
+    ax.set_ylabel(plain(model.feature_labels_[j]), labelpad=8)
+    return ax
+
+
+# Decision boundaries of sampled classifiers over the data, for two inputs.
+
+_GRID: Final = 60  # points along each axis
+_BLOCK: Final = 400  # points at a time: every draw is evaluated there
+_MARKERS: Final = (("o", "series-1"), ("s", "series-2"))
+
+
+def boundaries(
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    ringed: ArrayLike | None = None,
+    n_classifiers: int = 50,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw where sampled classifiers change their mind, over the rows that they learned from.
+
+    Where the lines bundle, the data decide; where they fan out, they do not.
+
+    Parameters
+    ----------
+    model : KernelGibbsClassifier
+        Fitted on two inputs and two classes.
+    X : array_like of shape (n, 2)
+        Rows to draw, in the units of the inputs.
+    y : array_like of shape (n,)
+        Their labels.
+    ringed : array_like of shape (n,), bool, optional
+        Rows to ring: those whose label is wrong more likely than not, say.
+    n_classifiers : int, default=50
+        How many of the draws, evenly spaced.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UsageError
+        If there are not two inputs and two classes, or rows and labels do not fit together.
+    """
+    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if rows.ndim != 2 or rows.shape[1] != 2 or model.n_features_in_ != 2:
+        raise UsageError(f"boundaries are drawn over two inputs, not {rows.shape[-1]}")
+    if len(model.classes_) != 2:
+        raise UsageError(f"boundaries are drawn between two classes, not {len(model.classes_)}")
+    if labels.shape != rows.shape[:1]:
+        raise UsageError(f"labels of shape {labels.shape} do not fit {len(rows)} rows")
+    ax = new_axes(ax, 5.4, 4.8)
+    dress(ax)
+    axes = [_margin(column) for column in rows.T]
+    values = _on_grid(model, axes, n_classifiers)
+    for j, f in enumerate(values):
+        if f.min() < 0.0 < f.max():
+            lines = ax.contour(
+                *axes, f, levels=[0.0], colors=PALETTE["muted"], linewidths=0.6, alpha=0.45
+            )
+            mark(lines, f"boundary-{j}")
+    for c, (shape, colour) in enumerate(_MARKERS):
+        mine = labels == model.classes_[c]
+        (dots,) = ax.plot(
+            *rows[mine].T, shape, color=PALETTE[colour], markersize=5.0, linestyle="none",
+            markeredgecolor=PALETTE["paper"], markeredgewidth=0.7, zorder=3,
+            label=plain(str(model.classes_[c])),
+        )  # fmt: skip
+        mark(dots, f"class-{c}")
+    if ringed is not None:
+        (rings,) = ax.plot(
+            *rows[np.asarray(ringed, dtype=bool)].T, "o", color=PALETTE["ink"], fillstyle="none",
+            markersize=11.0, markeredgewidth=1.4, zorder=4, label="label suspected",
+        )  # fmt: skip
+        mark(rings, "ringed")
+    ax.set(xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
+    ax.set_xlabel(plain(model.feature_labels_[0]), labelpad=8)
+    ax.set_ylabel(plain(model.feature_labels_[1]), labelpad=8)
+    ax.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2,
+        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.2, columnspacing=1.0,
+    )  # fmt: skip
+    return ax
+
+
+def _margin(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points from a little below the smallest to a little above the largest value."""
+    spread = float(np.ptp(column)) or 1.0
+    return np.linspace(column.min() - 0.06 * spread, column.max() + 0.06 * spread, _GRID)
+
+
+def _on_grid(model: Any, axes: list[NDArray[np.float64]], n: int) -> NDArray[np.float64]:
+    """Latent values of some draws on the grid: shape (at most n, _GRID, _GRID)."""
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    total = model.posterior_.n_total
+    picked = np.unique(np.linspace(0, total - 1, n).round().astype(int))
+    blocks = [
+        model.margin_draws(grid[begin : begin + _BLOCK])[picked]
+        for begin in range(0, len(grid), _BLOCK)
+    ]
+    return np.concatenate(blocks, axis=1).reshape(-1, _GRID, _GRID)
+
+
+# Dots: one measured number for each method and repeat, with the published figure beside them.
+
+
+def repeats(
+    measured: Mapping[str, NDArray[np.float64]],
+    *,
+    published: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw every repeat as a dot, the mean as a bar, and published figures as open diamonds.
+
+    Parameters
+    ----------
+    measured : mapping of method to ndarray of shape (n_repeats,)
+    published : mapping of method to float, optional
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 7.0, 1.4 + 0.42 * len(measured))
+    dress(ax, grid="x")
+    for row, (method, values) in enumerate(measured.items()):
+        offsets = np.linspace(-0.18, 0.18, len(values)) if len(values) > 1 else np.zeros(1)
+        ax.plot(values, row + offsets, "o", markersize=4, alpha=0.45, color=PALETTE["series-1"])
+        mean = float(np.mean(values))
+        ax.plot([mean, mean], [row - 0.32, row + 0.32], color=PALETTE["ink"], linewidth=2)
+        if published and method in published:
+            ax.plot(
+                published[method], row, "D", markersize=8, fillstyle="none",
+                markeredgewidth=1.6, color=PALETTE["series-2"],
+            )  # fmt: skip
+    ax.set_yticks(range(len(measured)), [plain(method) for method in measured])
+    ax.tick_params(axis="y", labelcolor=PALETTE["ink"])
+    ax.invert_yaxis()
+    ax.set_title(
+        "dots: repeats; bar: their mean; diamond: published",
+        fontsize=FONT_SIZE - 1, color=PALETTE["muted"], loc="left",
+    )  # fmt: skip
+    return ax

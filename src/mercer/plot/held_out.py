@@ -1,0 +1,472 @@
+"""Error-coverage curve: how the error falls as the least certain rows are left undecided."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import UsageError
+from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes
+from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
+from mercer.posterior.scores import COVERAGES, ErrorCoverage, ReliabilityCurve
+
+__all__ = [
+    "error_coverage",
+    "interval_coverage",
+    "pit",
+    "predictions",
+    "prequential",
+    "reliability",
+    "residuals",
+]
+
+
+def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
+    """Draw the error among the most certain rows against their share of all rows.
+
+    A model that knows when it is unsure has a curve that falls to the left; a level one says that
+    its certainty tells nothing of its errors. At the left end few rows are left, and chance rules.
+
+    Parameters
+    ----------
+    curve : ErrorCoverage
+        From `mercer.posterior.scores.error_coverage_curve`.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 5.4, 3.6)
+    dress(ax)
+    (line,) = ax.plot(curve.coverage, curve.error, color=PALETTE["series-1"], linewidth=1.8)
+    mark(line, "curve")
+    at = np.array([curve.n_decided(share) for share in COVERAGES]) - 1
+    (points,) = ax.plot(
+        curve.coverage[at],
+        curve.error[at],
+        "o",
+        color=PALETTE["series-1"],
+        markersize=6.5,
+        markeredgecolor=PALETTE["paper"],
+        markeredgewidth=1.0,
+        zorder=3,
+    )
+    mark(points, "points")
+    top = max(1.25 * float(curve.error[at].max()), 0.02)
+    ax.set(xlim=(0.0, 1.03), ylim=(-0.14 * top, top))
+    for share, k in zip(COVERAGES, at, strict=True):
+        is_last = share == 1.0  # above the curve there, else below it
+        ax.annotate(
+            f"{100 * curve.error[k]:.1f} %",
+            (curve.coverage[k], curve.error[k]),
+            xytext=(4, 7) if is_last else (3, -6),
+            textcoords="offset points",
+            ha="right" if is_last else "left",
+            va="bottom" if is_last else "top",
+            color=PALETTE["ink"],
+            fontsize=FONT_SIZE - 1,
+        )
+    ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.04 else 0)):
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
+    ax.set_xlabel("rows that are decided, the most certain first", labelpad=8)
+    ax.set_ylabel("error among them", labelpad=8)
+    return ax
+
+
+# Reliability diagram: how often things happened that the model called so and so probable.
+
+
+def reliability(
+    curve: ReliabilityCurve, *, probabilities: ArrayLike | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw observed frequency against predicted probability, with 90 % intervals.
+
+    Points on the diagonal are calibrated predictions; a bar that crosses it is no evidence of
+    the contrary.
+
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+        The bins, from `mercer.posterior.scores.reliability_curve`.
+    probabilities : array_like of shape (n,), optional
+        The predicted probabilities themselves: adds their histogram above the diagram.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+        The axes of the diagram.
+    """
+    ax = new_axes(ax, 5.4, 5.4)
+    dress(ax)
+    ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=1)
+    lengths = np.stack([curve.observed - curve.lower, curve.upper - curve.observed])
+    bars = ax.errorbar(
+        curve.mean_predicted,
+        curve.observed,
+        yerr=np.maximum(lengths, 0.0),
+        fmt="o",
+        color=PALETTE["series-1"],
+        markersize=6.5,
+        markeredgecolor=PALETTE["paper"],
+        markeredgewidth=1.0,
+        elinewidth=1.6,
+        zorder=3,
+    )
+    points, _, intervals = bars.lines
+    mark(points, "points")
+    mark(intervals[0], "intervals")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.set_aspect("equal", adjustable="box")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    ax.set_xlabel("predicted probability", labelpad=8)
+    ax.set_ylabel("observed frequency", labelpad=8)
+    ax.annotate(
+        "calibrated",
+        (0.9, 0.9),
+        xytext=(0, -5),
+        textcoords="offset points",
+        rotation=45,
+        rotation_mode="anchor",
+        ha="center",
+        va="top",
+        color=PALETTE["muted"],
+        fontsize=FONT_SIZE - 1.5,
+    )
+    if probabilities is not None:
+        _histogram(ax, probabilities)
+    return ax
+
+
+def _histogram(ax: Axes, probabilities: ArrayLike) -> None:
+    """Draw how many rows got which probability, in a strip above the diagram."""
+    strip = ax.inset_axes((0, 1.03, 1, 0.13), sharex=ax)
+    strip.set_axis_off()
+    counts, edges = np.histogram(np.asarray(probabilities), bins=20, range=(0.0, 1.0))
+    bars = strip.bar(
+        edges[:-1],
+        counts,
+        width=0.042,
+        align="edge",
+        color=PALETTE["muted"],
+        alpha=0.6,
+        linewidth=0,
+    )
+    for i, bar in enumerate(bars):
+        mark(bar, f"count-{i}")
+    strip.set_ylim(0, counts.max() * 1.05)
+    strip.text(
+        1.0,
+        0.98,
+        f"{counts.sum()} rows",
+        transform=strip.transAxes,
+        ha="right",
+        va="top",
+        color=PALETTE["muted"],
+        fontsize=FONT_SIZE - 1.5,
+    )
+
+
+# Nominal against observed coverage of intervals.
+
+
+def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axes:
+    """Draw the share of rows inside intervals against the probability that they claim.
+
+    On the diagonal the intervals are right; below it they are too narrow, above it too wide. The
+    grey band is what chance does to right ones.
+
+    Parameters
+    ----------
+    curve : IntervalCoverage
+        From `mercer.posterior.regression_scores.interval_coverage`.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 5.4, 5.0)
+    dress(ax)
+    band = ax.fill_between(
+        curve.level, curve.lower, curve.upper, color=PALETTE["band"], linewidth=0, zorder=1
+    )
+    mark(band, "chance")
+    ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=2)
+    (line,) = ax.plot(
+        curve.level,
+        curve.observed,
+        "-o",
+        color=PALETTE["series-1"],
+        linewidth=1.6,
+        markersize=4.5,
+        markeredgecolor=PALETTE["paper"],
+        markeredgewidth=0.8,
+        zorder=3,
+    )
+    mark(line, "coverage")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    ax.set_xlabel("probability inside, as predicted", labelpad=8)
+    ax.set_ylabel("rows inside", labelpad=8)
+    return ax
+
+
+# Histogram of the probability integral transform: level where predictive laws are right.
+
+
+def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
+    """Draw how many observations lie how far up in their predictive law.
+
+    Level bars are what right laws give. A valley in the middle says that the laws are too narrow, a
+    hill that they are too wide, a slope that predictions are too low or too high.
+
+    Parameters
+    ----------
+    histogram : PitHistogram
+        From `mercer.posterior.regression_scores.pit_histogram`.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 5.4, 3.6)
+    dress(ax, grid="y")
+    edges, share = histogram.edges, histogram.share
+    band = ax.axhspan(histogram.lower, histogram.upper, color=PALETTE["band"], linewidth=0)
+    mark(band, "chance")
+    bars = ax.bar(
+        edges[:-1],
+        share,
+        width=0.9 * (edges[1:] - edges[:-1]),
+        align="edge",
+        color=PALETTE["series-1"],
+        alpha=0.75,
+        linewidth=0,
+        zorder=2,
+    )
+    for i, bar in enumerate(bars):
+        mark(bar, f"bar-{i}")
+    level = 1.0 / len(share)
+    ax.axhline(level, color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=3)
+    ax.set(xlim=(-0.02, 1.02), ylim=(0.0, 1.15 * max(float(share.max()), histogram.upper)))
+    ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+    ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    ax.set_xlabel("probability that was given to smaller values", labelpad=8)
+    ax.set_ylabel("rows", labelpad=8)
+    ax.annotate(
+        "right laws",
+        (1.0, level),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        color=PALETTE["ink"],
+        fontsize=FONT_SIZE - 1.5,
+        zorder=4,
+    )
+    return ax
+
+
+# Predicted against observed numbers, each row with its interval.
+
+
+def predictions(
+    y: ArrayLike, mean: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the observed value of each row against the predicted one, with its interval.
+
+    Points on the diagonal are predicted exactly. A bar that its point lies outside of is drawn in
+    another colour: of 90 % intervals one in ten should be.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Observed.
+    mean : array_like of shape (n,)
+        Predicted.
+    lower, upper : array_like of shape (n,)
+        Ends of the interval of each row.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 5.4, 5.0)
+    dress(ax)
+    values, x, low, high = (np.asarray(each, dtype=float) for each in (y, mean, lower, upper))
+    is_inside = (low <= values) & (values <= high)
+    ends = [min(x.min(), values.min()), max(x.max(), values.max())]
+    ax.plot(ends, ends, color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=1)
+    kinds = (("inside", is_inside, "series-1"), ("outside", ~is_inside, "series-2"))
+    for name, chosen, colour in kinds:
+        if not chosen.any():
+            continue
+        bars = ax.vlines(
+            x[chosen], low[chosen], high[chosen], color=PALETTE[colour], linewidth=0.7, alpha=0.3
+        )
+        mark(bars, f"intervals-{name}")
+        (points,) = ax.plot(
+            x[chosen], values[chosen], "o", color=PALETTE[colour], markersize=3.0, linewidth=0
+        )
+        points.set_markeredgewidth(0.0)
+        mark(points, f"points-{name}")
+    ax.set_xlabel("predicted", labelpad=8)
+    ax.set_ylabel("observed", labelpad=8)
+    ax.annotate(
+        f"outside: {np.count_nonzero(~is_inside)} of {len(values)}",
+        (0.0, 1.0),
+        xycoords="axes fraction",
+        xytext=(4, -4),
+        textcoords="offset points",
+        ha="left",
+        va="top",
+        color=PALETTE["series-2"] if not is_inside.all() else PALETTE["muted"],
+        fontsize=FONT_SIZE - 1,
+    )
+    return ax
+
+
+# Residuals against predictions, with their mean in groups of rows.
+
+_FEWEST, _MOST_GROUPS = 10, 12  # rows in a group; groups
+
+
+def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | None = None) -> Axes:
+    """Draw observed minus predicted values against the predicted ones.
+
+    The line is the mean residual of neighbouring predictions, with two standard errors: away from
+    zero, the model is off in one direction there.
+
+    Parameters
+    ----------
+    y, mean : array_like of shape (n,)
+        Observed and predicted.
+    n_shown : int, default 500
+        Points drawn at most, spread evenly over the rows; the line is of all rows.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 5.4, 3.8)
+    dress(ax)
+    x = np.asarray(mean, dtype=float)
+    r = np.asarray(y, dtype=float) - x
+    shown = np.unique(np.linspace(0, len(x) - 1, min(n_shown, len(x))).astype(int))
+    ax.axhline(0.0, color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=1)
+    (points,) = ax.plot(x[shown], r[shown], "o", color=PALETTE["series-1"], markersize=3.0)
+    points.set(alpha=0.5, markeredgewidth=0.0)
+    mark(points, "points")
+    n_groups = min(_MOST_GROUPS, len(x) // _FEWEST)
+    if n_groups > 1:
+        _draw_means(ax, x, r, n_groups)
+    ax.set_xlabel("predicted", labelpad=8)
+    ax.set_ylabel("observed − predicted", labelpad=8)
+    return ax
+
+
+def _draw_means(ax: Axes, x: NDArray[np.float64], r: NDArray[np.float64], n_groups: int) -> None:
+    groups = np.array_split(np.argsort(x, kind="stable"), n_groups)
+    centres = np.array([x[group].mean() for group in groups])
+    means = np.array([r[group].mean() for group in groups])
+    errors = np.array([2.0 * r[group].std(ddof=1) / len(group) ** 0.5 for group in groups])
+    bars = ax.errorbar(
+        centres,
+        means,
+        yerr=errors,
+        fmt="-o",
+        color=PALETTE["series-2"],
+        linewidth=1.4,
+        markersize=4.5,
+        markeredgecolor=PALETTE["paper"],
+        markeredgewidth=0.8,
+        zorder=3,
+    )
+    line, _, intervals = bars.lines
+    mark(line, "means")
+    mark(intervals[0], "errors")
+
+
+# How well each row was predicted before it was learned, along the stream.
+
+_SETTLING: Final = 20  # the first one in so many rows may leave the picture
+
+
+def prequential(
+    log_density: ArrayLike, window: int | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the prequential score: mean predictive log density of the rows so far, and lately.
+
+    A line that rises says that rows help; where the last rows fall below all so far, the stream
+    has changed.
+
+    Parameters
+    ----------
+    log_density : array_like of shape (n,)
+        Of each row, predicted before it was learned, in nats: ``log_predictive_``, or that of
+        ``prequential``. NaN is left out.
+    window : int, optional
+        Rows in "lately"; a twentieth of them by default, and no fewer than 10.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UsageError
+        If there is no row, or the window is not positive.
+    """
+    densities = np.asarray(log_density, dtype=np.float64)
+    if densities.ndim != 1 or not np.isfinite(densities).any() or np.isinf(densities).any():
+        raise UsageError("log_density must be numbers of shape (n,)")
+    if window is not None and window < 1:
+        raise UsageError(f"window must be at least 1, got {window!r}")
+    rows = np.flatnonzero(~np.isnan(densities)) + 1
+    values = densities[rows - 1]
+    width = min(len(values), window or max(10, len(values) // 20))
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    so_far = sums[1:] / np.arange(1, len(values) + 1)
+    lately = (sums[width:] - sums[:-width]) / width
+    ax = new_axes(ax, 6.2, 3.6)
+    dress(ax)
+    pale = PALETTE["series-5"]
+    (line,) = ax.plot(rows[width - 1 :], lately, color=pale, linewidth=1.2, label=f"last {width}")
+    mark(line, "lately")
+    blue = PALETTE["series-1"]
+    (line,) = ax.plot(rows, so_far, color=blue, linewidth=1.8, label="all rows so far", zorder=3)
+    mark(line, "so-far")
+    seen = np.concatenate([lately, so_far[len(so_far) // _SETTLING :]])
+    margin = 0.06 * np.ptp(seen) + 1e-3
+    ax.set(xlim=(0.0, rows[-1] + 1.0), ylim=(seen.min() - margin, seen.max() + margin))
+    ax.set_xlabel("row", labelpad=8)
+    ax.set_ylabel("log predictive density, nats", labelpad=8)
+    ax.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderaxespad=0.2,
+        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.5, columnspacing=1.2,
+    )  # fmt: skip
+    return ax

@@ -1,0 +1,215 @@
+"""Evidence curve: how well each noise rate explains the labels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
+
+from mercer.errors import UsageError
+from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes
+from mercer.posterior.label_errors import longest_list
+from mercer.sphere.evidence import EvidenceCurve
+
+__all__ = ["evidence_curve", "label_errors", "laplace_distance"]
+
+
+# Rates so many nats below the best are e^-30 times as probable: not shown, but for a neighbour.
+_DEPTH: Final = 30.0
+
+
+def evidence_curve(
+    curve: EvidenceCurve, *, noise_rate: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the log evidence of noise rates, with a band of two standard errors.
+
+    Parameters
+    ----------
+    curve : EvidenceCurve
+        ``evidence_curve_`` of a `KernelGibbsClassifier`.
+    noise_rate : float, optional
+        Marked: the posterior mean of the rate.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+        The axes; rates whose log evidence is more than 30 nats below the best are left out.
+
+    Raises
+    ------
+    UsageError
+        If the curve has no point.
+    """
+    q, log_evidence, error = curve.noise_rates, curve.log_evidence, curve.standard_error
+    if not len(q):
+        raise UsageError("there is no noise rate whose evidence is known")
+    ax = new_axes(ax, 5.4, 3.6)
+    dress(ax)
+    near = np.flatnonzero(log_evidence >= log_evidence.max() - _DEPTH)
+    shown = slice(max(int(near[0]) - 1, 0), int(near[-1]) + 2)
+    blue = PALETTE["series-1"]
+    low, high = log_evidence - 2.0 * error, log_evidence + 2.0 * error
+    band = ax.fill_between(q[shown], low[shown], high[shown], color=blue, alpha=0.25, linewidth=0)
+    mark(band, "band")
+    (line,) = ax.plot(q[shown], log_evidence[shown], "o-", color=blue, markersize=3, linewidth=1.4)
+    mark(line, "curve")
+    bottom = float(log_evidence[near].min())
+    top = float(high[near].max())
+    spare = 0.08 * max(top - bottom, 1.0)
+    ax.set_ylim(bottom - spare, top + 2.5 * spare)
+    if noise_rate is not None:
+        _mark_rate(ax, noise_rate)
+    ax.xaxis.set_major_locator(MaxNLocator(6))
+    digits = 1 if q[shown][-1] - q[shown][0] < 0.05 else 0
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
+    ax.set_xlabel("noise rate", labelpad=8)
+    ax.set_ylabel("log evidence, nats", labelpad=8)
+    return ax
+
+
+def _mark_rate(ax: Axes, noise_rate: float) -> None:
+    ink = PALETTE["series-2"]
+    mark(ax.axvline(noise_rate, color=ink, linewidth=1.3, dashes=(4, 3), zorder=1), "rate")
+    left, right = ax.get_xlim()
+    is_left = noise_rate < 0.5 * (left + right)
+    ax.annotate(
+        f"posterior mean {100 * noise_rate:.1f} %",
+        (noise_rate, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(5 if is_left else -5, -3),
+        textcoords="offset points",
+        ha="left" if is_left else "right",
+        va="top",
+        color=PALETTE["ink"],
+        fontsize=FONT_SIZE - 1,
+    )
+
+
+# Labels most likely wrong: the probability of each row, sorted, and the list to check.
+
+_FEWEST_ROWS: Final = 40
+
+
+def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None) -> Axes:
+    """Draw the probability that each row's label is wrong, the largest first.
+
+    Parameters
+    ----------
+    p_wrong : array_like of shape (n,)
+        ``label_error_proba_`` of a `KernelGibbsClassifier`, in any order.
+    fdr : float, default=0.1
+        The longest list with at most this expected share of right labels is shaded.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+        The axes; of many rows those of the list and as many more, at least 40.
+
+    Raises
+    ------
+    UsageError
+        If there is no row, or a number is no probability.
+    """
+    p = -np.sort(-np.asarray(p_wrong, dtype=np.float64), axis=None)
+    if not len(p) or not ((p >= 0.0) & (p <= 1.0)).all():
+        raise UsageError("p_wrong must hold probabilities, at least one")
+    n_listed = longest_list(p, fdr)
+    n_shown = min(len(p), max(_FEWEST_ROWS, 2 * n_listed))
+    ax = new_axes(ax, 5.4, 3.4)
+    dress(ax, grid="y")
+    if n_listed:
+        band = ax.axvspan(0.5, n_listed + 0.5, color=PALETTE["band"], alpha=0.55, linewidth=0)
+        mark(band, "list")
+    at = np.arange(1, n_shown + 1)
+    (dots,) = ax.plot(
+        at, p[:n_shown], "o", color=PALETTE["series-1"], markersize=4.5 if n_shown < 80 else 3.0,
+        markeredgewidth=0.0,
+    )  # fmt: skip
+    mark(dots, "rows")
+    noun = "row" if n_listed == 1 else "rows"
+    ax.annotate(
+        f"list: {n_listed} {noun} at {100 * fdr:g} % expected false",
+        (1.0, 1.0),
+        xycoords="axes fraction",
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        color=PALETTE["muted"],
+        fontsize=FONT_SIZE - 1.5,
+    )
+    ax.set(xlim=(0.0, n_shown + 1.0), ylim=(-0.03, 1.03))
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    note = f" — first {n_shown} of {len(p)}" if n_shown < len(p) else ""
+    ax.set_xlabel(f"rows, the most suspicious first{note}", labelpad=8)
+    ax.set_ylabel("P(label is wrong)", labelpad=8)
+    return ax
+
+
+# How far Laplace's approximation is from the exact posterior, against rows per region.
+
+_BINS = 6
+_FEWEST = 5  # rows for a median
+_FLOOR = 1e-5  # smaller differences are drawn here
+
+
+def laplace_distance(
+    rows_per_region: ArrayLike, differences: ArrayLike, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the difference of the two probabilities of each row against the rows in its region.
+
+    The more rows there are within a length scale, the closer the posterior of the function is to
+    normal, and Laplace's approximation to the truth.
+
+    Parameters
+    ----------
+    rows_per_region : array_like of shape (m,)
+        Rows within about a length scale of each row; positive.
+    differences : array_like of shape (m,)
+        Exact less Laplace's probability.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+        A point a row; a line through the medians of groups of rows.
+
+    Raises
+    ------
+    UsageError
+        If the two do not fit together, or are not finite.
+    """
+    x, y = (np.asarray(values, dtype=np.float64) for values in (rows_per_region, differences))
+    if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
+        raise UsageError(f"rows per region of shape {x.shape} do not fit differences of {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and (x > 0.0).all()):
+        raise UsageError("rows per region must be positive, and both finite")
+    heights = np.maximum(np.abs(y), _FLOOR)
+    ax = new_axes(ax, 5.4, 3.6)
+    dress(ax)
+    (points,) = ax.plot(x, heights, ".", color=PALETTE["series-1"], alpha=0.45, markersize=6)
+    mark(points, "rows")
+    groups = np.array_split(np.argsort(x), max(1, min(_BINS, len(x) // _FEWEST)))
+    (line,) = ax.plot(
+        [np.median(x[group]) for group in groups],
+        [np.median(heights[group]) for group in groups],
+        "o-",
+        color=PALETTE["ink"],
+        linewidth=1.6,
+        markersize=4.5,
+    )
+    mark(line, "medians")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("training rows within a length scale", labelpad=8)
+    ax.set_ylabel("difference of the probabilities", labelpad=8)
+    return ax

@@ -1,0 +1,585 @@
+"""What is fitted to classes and how; priors of logits, for standardised inputs."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from mercer.errors import DataError
+from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.standardize import Standardizer
+from mercer.posterior.diagnostics import Diagnostics, diagnose
+from mercer.posterior.draws import Draws
+from mercer.random import stream
+from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.progress import tell
+from mercer.spectral.class_model import (
+    ClassTuning,
+    LogisticCoefficients,
+    LogisticModel,
+    class_codes,
+    log_likelihood,
+    logistic_coefficients,
+    weighted_products,
+)
+from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
+from mercer.spectral.compilation import compile_class_loops as compile_loops
+from mercer.spectral.fitting import (
+    FIRST_STEP,
+    LATE,
+    N_DEVIATIONS,
+    ROWS_OF_SCALES,
+    ROWS_OF_START,
+    FittedSpectral,
+    check_rows,
+    make_probe,
+    spread,
+)
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import GammaPrior, Scales, design
+from mercer.spectral.rows import MemoryRows, RowsWithout, TrainingRows, check_table, some_positions
+from mercer.spectral.sampler import Start
+from mercer.spectral.settings import SpectralSettings, choose_standardizer
+from mercer.spectral.trajectory import Ascent, prepare_ascent
+
+__all__ = [
+    "MOST_CLASSES",
+    "SAMPLERS",
+    "ClassDraws",
+    "ClassResult",
+    "ClassSettings",
+    "class_draws",
+    "complete_classes",
+    "default_leapfrog",
+    "fit_class_result",
+    "fit_classes",
+    "make_class_sampler",
+]
+
+
+Array = NDArray[np.float64]
+
+SAMPLERS: Mapping[str, type[ClassChain]] = {"polya-gamma": ClassSampler, "joint": JointSampler}
+# Each function takes (4 M)^2 numbers of memory several times over.
+MOST_CLASSES = 20
+# Steps of a trajectory, and the rows from which it is not worth its time: see docs/performance.md.
+_N_LEAPFROG, _MANY_ROWS = 20, 1500
+# Logits of order one to ten: unlike that of numbers, the precision is not relative to a noise, and
+# of separable classes it must not fall without end.
+_RIDGE_PRIOR = GammaPrior(1.0, 1.0)
+_LINEAR_PRIOR = GammaPrior(1.0, 0.1)
+_FIRST_RIDGE, _FIRST_LINEAR_PRECISION = 0.1, 1.0
+# Weak: what is held out says when to stop.
+_RIDGE_OF_ASCENT = 0.01
+# Times |log c|^2 in the search for the start: 0 and 1 are not numbers with normal noise, whose
+# evidence makes too much of what a few hundred of them say.
+_PENALTY = 2.0
+# Functions whose rows decide where chains start: the first ones look at the most rows.
+_FUNCTIONS_OF_START = 3
+
+
+@dataclass(frozen=True)
+class ClassSettings:
+    """What numbers and classes have in common, and what classes have besides.
+
+    Attributes
+    ----------
+    spectral : SpectralSettings
+    n_classes : int
+    sampler : str
+        One of `SAMPLERS`.
+    n_leapfrog : int
+        Steps of the trajectory before each sweep; 0 for none.
+    """
+
+    spectral: SpectralSettings
+    n_classes: int
+    sampler: str = "polya-gamma"
+    n_leapfrog: int = 0
+
+    @property
+    def n_sticks(self) -> int:
+        """Number K of functions."""
+        return self.n_classes - 1
+
+    def model(self, n_inputs: int) -> LogisticModel:
+        """Return the regressions."""
+        n_linear = 1 + n_inputs if self.spectral.linear_part else 0
+        prior = _RIDGE_PRIOR if self.spectral.ridge_precision == "learn" else None
+        return LogisticModel(n_linear, prior, _LINEAR_PRIOR)
+
+    def climb(self, rng: np.random.Generator, X: Array, codes: Array) -> Scales:
+        """Search for the start on standardised rows X (n, d) with places of classes (n,).
+
+        As if the first functions were regressions of 0 and 1: the evidences add, and the scales
+        are the geometric means over functions.
+        """
+        logs, evidence = [], 0.0
+        for k in range(min(self.n_sticks, _FUNCTIONS_OF_START)):
+            is_in = codes >= k
+            target = (codes[is_in] == k).astype(np.float64)
+            if target.size < 2 or np.ptp(target) == 0.0:
+                continue
+            target = (target - target.mean()) / target.std()
+            found = self.spectral.climb(rng, X[is_in], target, _PENALTY)
+            logs.append(np.log(found.scales))
+            evidence += found.log_evidence
+        first = self.spectral.first_scales(X.shape[1])
+        if not logs:
+            return Scales(first.scales, first.ridge, 0.0)
+        return Scales(np.exp(np.mean(logs, axis=0)), first.ridge, evidence)
+
+    def start(self, found: Scales) -> Start:
+        """Return where chains start."""
+        start = self.spectral.start(found)
+        given = self.spectral.ridge_precision
+        ridge = _FIRST_RIDGE if isinstance(given, str) else float(given)
+        return Start(start.scales, start.factors, ridge, _FIRST_LINEAR_PRECISION)
+
+    def precisions_of_ascent(self, n_inputs: int) -> Array:
+        """Prior precisions of the coefficients on the way to the start, shape (2 M + p,)."""
+        given = self.spectral.ridge_precision
+        ridge = _RIDGE_OF_ASCENT if isinstance(given, str) else float(given)
+        n_features = 2 * self.spectral.n_frequencies
+        return self.model(n_inputs).prior_precisions(n_features, ridge, _FIRST_LINEAR_PRECISION)
+
+    def mixture(self, found: Scales) -> Mixture:
+        """Return the prior of the frequencies."""
+        return self.spectral.mixture(found)
+
+
+def default_leapfrog(n_rows: int) -> int:
+    """Steps of the trajectories before sweeps over so many rows; 0 for none."""
+    return _N_LEAPFROG if n_rows < _MANY_ROWS else 0
+
+
+# From standardised rows with places of classes to the draws of BaNK.
+
+# Share of trajectories whose end is taken, below which they are not worth their time.
+_FEW_ACCEPTED = 0.2
+_MONITORED = ("log_likelihood", "n_components", "kernel", "function")
+
+
+def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions) -> FittedSpectral:
+    """Draw frequencies and coefficients given standardised rows."""
+    compile_loops(lambda line: tell(line, options.progress))
+    common = settings.spectral
+    with threadpool_limits(limits=1, user_api="blas"):
+        rng = stream(options.entropy, "rows")
+        X, codes = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
+        found = common.first_scales(rows.n_inputs)
+        if common.is_scale_learned:
+            found = settings.climb(stream(options.entropy, "scales"), X, codes)
+    ascent = None
+    if common.proposals == "pcn":
+        precisions = settings.precisions_of_ascent(rows.n_inputs)
+        ascent = prepare_ascent(stream(options.entropy, "rows", 4), rows, precisions)
+    sampler = make_class_sampler(rows, X, found, settings, ascent)
+    adaptation = ClassAdaptation(common.proposals == "pcn")
+    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
+    notes = (*sampled.notes, *_words_of_trajectories(sampled.draws))
+    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
+
+
+def _words_of_trajectories(draws: Draws) -> tuple[str, ...]:
+    """Say how many chains hardly ever take the end of a trajectory."""
+    rates = draws.stats.get("trajectory_acceptance")
+    if rates is None:
+        return ()
+    n_still = int((rates.mean(axis=1) < _FEW_ACCEPTED).sum())
+    if n_still == 0:
+        return ()
+    return (
+        f"in {n_still} of {len(rates)} chains trajectories were mostly refused: a longer n_warmup "
+        "finds shorter steps, n_leapfrog=0 saves the time",
+    )
+
+
+def make_class_sampler(
+    rows: TrainingRows,
+    some_rows: Array,
+    found: Scales,
+    settings: ClassSettings,
+    ascent: Ascent | None = None,
+) -> ClassChain:
+    """Put the sampler together; it looks at the functions at some of ``some_rows``."""
+    common = settings.spectral
+    return SAMPLERS[settings.sampler](
+        rows=rows,
+        n_sticks=settings.n_sticks,
+        model=settings.model(rows.n_inputs),
+        mixture=settings.mixture(found),
+        start=settings.start(found),
+        n_frequencies=common.n_frequencies,
+        n_deviations=common.n_deviations,
+        tuning=ClassTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
+        probe=make_probe(some_rows, common.linear_part),
+        ascent=ascent,
+        n_leapfrog=settings.n_leapfrog,
+    )
+
+
+# Probabilities of classes: one draw after the other, all rows of a block at a time.
+#
+# Each kept draw stores the means of its coefficients given Polya-Gamma variables and k deviations
+# e from them; mean + e and mean - e are draws of the coefficients, and probabilities are averaged
+# over draws, deviations and signs.
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDraws:
+    """Draws of the K functions that tell classes apart, on standardised inputs.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (S, M, d)
+    mean : ndarray of shape (S, K, 2 M + p)
+    deviations : ndarray of shape (S, K, k, 2 M + p)
+    """
+
+    frequencies: Array
+    mean: Array
+    deviations: Array
+
+    @property
+    def has_linear_part(self) -> bool:
+        """Whether there are coefficients beyond those of the features."""
+        return bool(self.mean.shape[2] > 2 * self.frequencies.shape[1])
+
+    def probabilities(self, X: Array) -> Array:
+        """Of the classes in the order of the sticks, at rows X (m, d): shape (m, K + 1)."""
+        n_draws, n_sticks = self.mean.shape[:2]
+        total = np.zeros((n_sticks + 1, len(X)))
+        for i in range(n_draws):
+            centre, spread = self._functions(i, X)
+            left = np.ones((2 * spread.shape[1], len(X)))
+            for k in range(n_sticks):
+                f = np.concatenate([centre[k] + spread[k], centre[k] - spread[k]])
+                total[k] += (left * expit(f)).mean(axis=0)
+                left *= expit(-f)
+            total[-1] += left.mean(axis=0)
+        return np.ascontiguousarray(total.T / n_draws)
+
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance of the functions at rows X (m, d): both (m, K)."""
+        n_draws, n_sticks = self.mean.shape[:2]
+        first, second = np.zeros((n_sticks, len(X))), np.zeros((n_sticks, len(X)))
+        for i in range(n_draws):
+            centre, spread = self._functions(i, X)
+            step = centre - first
+            first += step / (i + 1)
+            second += step * (centre - first) + np.square(spread).mean(axis=1)
+        return first.T, second.T / n_draws
+
+    def _functions(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Means (K, m) and deviations (K, k, m) of the functions of one draw."""
+        F = design(self.frequencies[i], X, self.has_linear_part)
+        return self.mean[i] @ F, self.deviations[i] @ F
+
+
+def class_draws(draws: Draws) -> ClassDraws:
+    """Take what predictions need out of the draws of a fit."""
+    return ClassDraws(
+        draws.flat("frequencies"), draws.flat("coef_mean"), draws.flat("coef_deviation")
+    )
+
+
+# Coefficients from all rows, where the spectrum was learned on some of them.
+#
+# For a few kept draws the coefficients' posterior given frequencies and precisions is maximised
+# over all rows by Newton's method, from where the subset had them: a few passes over the data
+# each. There are far more rows than coefficients, so their law is taken as the normal one around
+# the maximum.
+#
+# Some rows outside the subset are left out at first, so that both sets of coefficients can be
+# scored on rows that neither has seen; then they are added, by one more Newton step.
+
+Positions = NDArray[np.int64]
+
+_MOST_STEPS = 12
+_MOST_HALVINGS = 8
+# A Newton step this short, in squared standard deviations of the posterior, ends the search.
+_SHORT = 1e-2
+_LEAST_WEIGHT = 1e-12
+_SMALLEST_PROBA = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One draw to complete, its precisions on the diagonal (K, 2 M + p), and its random stream."""
+
+    frequencies: Array
+    coef: Array
+    prior_precisions: Array
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Completed:
+    """Coefficients from all rows but those left out, then from all; deviations around the last."""
+
+    before: Array
+    mean: Array
+    deviations: Array
+
+
+def complete_classes(
+    rows: TrainingRows,
+    subset: Positions,
+    draws: Draws,
+    settings: ClassSettings,
+    *,
+    full_draws: int,
+    entropy: int,
+    n_jobs: int | None,
+) -> tuple[ClassDraws, str]:
+    """Learn the coefficients of a few draws from all rows.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        All of them.
+    subset : ndarray of int
+        Positions of the rows that the draws come from, ascending.
+    draws : Draws
+    settings : ClassSettings
+    full_draws : int
+        How many draws, evenly over all chains.
+    entropy : int
+    n_jobs : int or None
+        Processes; each reads the rows for its draws.
+
+    Returns
+    -------
+    functions : ClassDraws
+        With coefficients from all rows.
+    note : str
+        What that changed.
+    """
+    model = settings.model(rows.n_inputs)
+    tasks = [_task(model, draws, int(i)) for i in spread(draws.n_total, full_draws)]
+    check = check_rows(rows.n_rows, subset, entropy)
+    X, codes = rows.take(check)
+    others = RowsWithout(rows, check)
+    added = MemoryRows(X, codes, rows.has_linear_part)
+    run = functools.partial(_complete, others, added, entropy)
+    found = Parallel(n_jobs=n_jobs)(delayed(run)(task) for task in tasks)
+    frequencies = np.stack([task.frequencies for task in tasks])
+    after = ClassDraws(
+        frequencies,
+        np.stack([each.mean for each in found]),
+        np.stack([each.deviations for each in found]),
+    )
+    unseen = replace(after, mean=np.stack([each.before for each in found]))
+    note = _words(class_draws(draws), unseen, X, codes, len(subset), rows.n_rows)
+    return after, note
+
+
+def _task(model: LogisticModel, draws: Draws, i: int) -> _Task:
+    W = draws.flat("frequencies")[i]
+    ridges, linear = draws.flat("ridge_precision")[i], draws.flat("linear_precision")[i]
+    precisions = model.precisions_of_all(2 * len(W), ridges, linear)
+    return _Task(W, draws.flat("coef_mean")[i], precisions, i)
+
+
+def _complete(others: TrainingRows, added: MemoryRows, entropy: int, task: _Task) -> _Completed:
+    with threadpool_limits(limits=1, user_api="blas"):
+        coef = _maximise(others, task)
+        laws = _newton(task, coef, others, added)
+    rng = stream(entropy, "coefficients", task.index)
+    deviations = [law.draw(rng, N_DEVIATIONS) for law in laws]
+    return _Completed(coef, np.stack([law.mean for law in laws]), np.stack(deviations))
+
+
+def _maximise(rows: TrainingRows, task: _Task) -> Array:
+    """Coefficients of the highest posterior density: Newton steps, halved where they overshoot."""
+    coef, density = task.coef, _log_posterior(rows, task, task.coef)
+    for _ in range(_MOST_STEPS):
+        laws = _newton(task, coef, rows)
+        step = np.stack([law.mean for law in laws]) - coef
+        size = sum(
+            float(np.square(np.tril(law.factor).T @ s).sum())
+            for law, s in zip(laws, step, strict=True)
+        )
+        for _ in range(_MOST_HALVINGS):
+            new_density = _log_posterior(rows, task, coef + step)
+            if new_density >= density:
+                coef, density = coef + step, new_density
+                break
+            step = 0.5 * step
+        if size < _SHORT:
+            break
+    return coef
+
+
+def _newton(task: _Task, coef: Array, *rows: TrainingRows) -> list[LogisticCoefficients]:
+    """Normal laws whose means are one Newton step from these coefficients; rows in parts."""
+    none = np.empty((0, task.frequencies.shape[1]))
+    parts = [weighted_products(each, none, task.frequencies, coef, _curvature) for each in rows]
+    return [
+        logistic_coefficients(np.sum([each.gram for each in of_stick], axis=0), diagonal)
+        for of_stick, diagonal in zip(zip(*parts, strict=True), task.prior_precisions, strict=True)
+    ]
+
+
+def _curvature(f: Array, kappa: Array) -> tuple[Array, Array]:
+    """Weights p (1 - p) and weighted targets: those of Newton's method as least squares."""
+    weights = np.maximum(expit(f) * expit(-f), _LEAST_WEIGHT)
+    return weights, weights * f + (kappa + 0.5 - expit(f))
+
+
+def _log_posterior(rows: TrainingRows, task: _Task, coef: Array) -> float:
+    prior = 0.5 * float((task.prior_precisions * np.square(coef)).sum())
+    return log_likelihood(rows, task.frequencies, coef) - prior
+
+
+def _words(
+    subset: ClassDraws, whole: ClassDraws, X: Array, codes: Array, n_subset: int, n_rows: int
+) -> str:
+    at = np.arange(len(X)), codes.astype(np.int64)
+    before, after = (
+        -float(np.log(np.maximum(f.probabilities(X)[at], _SMALLEST_PROBA)).mean())
+        for f in (subset, whole)
+    )
+    return (
+        f"the spectrum was learned on {n_subset} of {n_rows} rows, the coefficients of "
+        f"{len(whole.mean)} draws on all: log loss {before:.4g} became {after:.4g} "
+        f"({len(X)} rows held out for this)"
+    )
+
+
+# What a fit of BaNK to classes leaves behind.
+
+
+@dataclass(frozen=True, eq=False)
+class ClassResult:
+    """A fit.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (C,)
+        Labels, sorted.
+    order : ndarray of shape (C,), int
+        Positions among them in the order in which they are told apart.
+    feature_labels : tuple of str
+    standardizer : Standardizer
+    n_rows : int
+        Training rows.
+    start_scales : ndarray of shape (d,)
+        Of the frequencies, where chains started.
+    draws : Draws
+    diagnostics : Diagnostics
+    notes : tuple of str
+    mixture : Mixture
+        The prior of the frequencies.
+    functions : ClassDraws
+        What predictions come from: those draws, or a few of them with coefficients from all rows.
+    """
+
+    classes: NDArray[Any]
+    order: NDArray[np.int64]
+    feature_labels: tuple[str, ...]
+    standardizer: Standardizer
+    n_rows: int
+    start_scales: NDArray[np.float64]
+    draws: Draws
+    diagnostics: Diagnostics
+    notes: tuple[str, ...]
+    mixture: Mixture
+    functions: ClassDraws
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of the estimator by name."""
+        return {
+            "classes_": self.classes,
+            "class_order_": self.classes[self.order],
+            "feature_labels_": self.feature_labels,
+            "standardizer_": self.standardizer,
+            "n_training_rows_": self.n_rows,
+            "start_scales_": self.start_scales,
+            "posterior_": self.draws,
+            "diagnostics_": self.diagnostics,
+            "notes_": self.notes,
+            "n_frequencies_": int(self.draws.variables["frequencies"].shape[2]),
+            "_functions": self.functions,
+            "_order": self.order,
+        }
+
+
+# From the arguments of `fit` to a result: check, standardise, sample, complete.
+
+# A class says less than a number, and rare ones are what a warp can hide: more rows than for
+# numbers decide.
+_ROWS_OF_WARP = 6000
+
+
+def fit_class_result(
+    model: Any, X: Any, y: Any, common: CommonArguments, started: float
+) -> ClassResult:
+    """Fit a classifier whose arguments have been checked; sets what scikit-learn's checks set."""
+    table = check_table(model, X, y)
+    names = model._labels()
+    values, counts = table.labels(MOST_CLASSES)
+    if len(values) < 2:
+        raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
+    codes = class_codes(values, counts)
+    settings = model._class_settings(table.n_rows, len(values))
+    options = run_options(common, model, table.digest(), started)
+    limit = model.kernel_rows or ROWS_OF_SCALES
+    subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
+    X_some, y_some = table.take(subset)
+    y_some = codes.transform(y_some)
+    standardizer, notes = choose_standardizer(
+        X_some, y_some, model.standardize, names, settings, options.entropy, _ROWS_OF_WARP
+    )
+    linear = settings.spectral.linear_part
+    is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
+    rows: TrainingRows
+    if is_partial or table.n_rows == len(subset):
+        rows = MemoryRows(standardizer.transform(X_some), y_some, linear)
+    else:
+        rows = table.rows(standardizer, codes, linear)
+    fitted = fit_classes(rows, settings, options)
+    functions, said = class_draws(fitted.draws), ""
+    if is_partial and options.deadline is not None and time.monotonic() > options.deadline:
+        said = LATE.format(len(subset), table.n_rows)
+    elif is_partial:
+        functions, said = complete_classes(
+            table.rows(standardizer, codes, linear),
+            subset,
+            fitted.draws,
+            settings,
+            full_draws=model.full_draws,
+            entropy=options.entropy,
+            n_jobs=common.n_jobs,
+        )
+    return ClassResult(
+        classes=_classes(model, values),
+        order=codes.order,
+        feature_labels=names,
+        standardizer=standardizer,
+        n_rows=table.n_rows,
+        start_scales=fitted.start.scales,
+        draws=fitted.draws,
+        diagnostics=fitted.diagnostics,
+        notes=(*notes, *fitted.notes, *([said] if said else [])),
+        mixture=settings.mixture(fitted.start),
+        functions=functions,
+    )
+
+
+def _classes(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
+    """Labels in the type in which they were given; those of a source are numbers."""
+    if hasattr(model, "classes_"):
+        return np.asarray(model.classes_)
+    whole = values.astype(np.int64)
+    return whole if np.array_equal(whole, values) else values

@@ -1,0 +1,388 @@
+"""Classes as numbers: the order in which they are told apart.
+
+**Sticks.** C classes are told apart by C - 1 functions f_1, .., f_{C-1} in order: is it the first
+class, else is it the second, and so on:
+
+    p(class k | x) = s(f_k(x)) prod_{l < k} (1 - s(f_l(x))),        s(f) = 1 / (1 + e^-f)
+
+and the last class is what is left. Given the functions the likelihood is a product of logistic
+ones, the l-th over the rows of the classes l, l + 1, .. only: with Polya-Gamma variables all
+coefficients can be integrated out together, which those of a softmax cannot. Two classes are the
+logistic model.
+
+The most frequent class comes first: the rest has the fewest rows, and the rare classes, at the end,
+are compared with each other. Of two classes the function is that of the second label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from mercer.features.products import PairwiseSum, fill_features
+from mercer.likelihoods.polya_gamma import fill_polya_gamma
+from mercer.numerics.cholesky import factorise
+from mercer.spectral.mixture import MixtureState
+from mercer.spectral.model import GammaPrior
+from mercer.spectral.rows import TrainingRows
+from mercer.spectral.sampler import ProposalTuning
+
+__all__ = [
+    "ClassCodes",
+    "ClassState",
+    "ClassTuning",
+    "LogisticCoefficients",
+    "LogisticModel",
+    "StickProducts",
+    "Weigh",
+    "class_codes",
+    "fill_design",
+    "log_likelihood",
+    "log_probabilities",
+    "logistic_coefficients",
+    "parts",
+    "polya_gamma",
+    "signs_of",
+    "weighted_products",
+]
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Label -> place in the order of the sticks.
+
+    Attributes
+    ----------
+    values : ndarray of shape (C,)
+        The labels as numbers, ascending.
+    order : ndarray of shape (C,), int
+        Positions among ``values``, in the order in which classes are told apart.
+    """
+
+    values: Array
+    order: NDArray[np.int64]
+
+    def transform(self, y: Array) -> Array:
+        """Return the place of each label, as float."""
+        place = np.empty(len(self.order))
+        place[self.order] = np.arange(len(self.order))
+        coded: Array = place[np.searchsorted(self.values, y)]
+        return coded
+
+
+def class_codes(values: Array, counts: NDArray[np.int64]) -> ClassCodes:
+    """Put classes in order, given how many rows each has."""
+    if len(values) == 2:
+        return ClassCodes(values, np.array([1, 0]))
+    return ClassCodes(values, np.argsort(-counts, kind="stable"))
+
+
+def signs_of(codes: Array, n_functions: int) -> Array:
+    """1 or -1: whether a row belongs to the class that a function tells; 0 if it says nothing.
+
+    Shape (K, n), from places of classes (n,).
+    """
+    k = np.arange(n_functions)[:, np.newaxis]
+    return np.where(codes == k, 1.0, np.where(codes > k, -1.0, 0.0))
+
+
+# Logistic regression on Fourier features given Polya-Gamma variables, coefficients integrated out.
+#
+# **Model.** For the rows of one stick (`mercer.spectral.class_model`), t_i in {0, 1},
+#
+#     p(t_i = 1) = 1 / (1 + e^-f_i),   f = Phi beta + H gamma
+#     beta ~ N(0, I / ridge)           features, shape (2 M,)
+#     gamma ~ N(0, Lambda_H^-1)        linear part: an intercept, a precision for the inputs
+#
+# **Augmentation** [1]_. With kappa_i = t_i - 1/2 and omega_i ~ PG(1, 0),
+#
+#     p(t_i | f_i) = 1/2 E exp(kappa_i f_i - omega_i f_i^2 / 2),   omega_i | f_i ~ PG(1, f_i),
+#
+# so that given omega this is the regression of targets z_i = kappa_i / omega_i with noise of
+# variance 1 / omega_i: F = [Phi, H], Lambda_n = F' Omega F + Lambda_0, m = F' Omega z = F' kappa
+# (kappa is not multiplied by omega), beta ~ N(Lambda_n^-1 m, Lambda_n^-1), and
+#
+#     log p(t | W, omega) = -n log 2 + log|Lambda_0| / 2 - log|Lambda_n| / 2 + m' Lambda_n^-1 m / 2
+#
+# There is no noise variance to be integrated out: the ratio of eq. (12) is that of these, not that
+# of normal-inverse-gamma evidences.
+#
+# References
+# ----------
+# .. [1] N. G. Polson, J. G. Scott and J. Windle, "Bayesian Inference for Logistic Models Using
+#    Polya-Gamma Latent Variables", JASA 2013.
+
+
+@dataclass(frozen=True)
+class LogisticModel:
+    """What is fixed of the regressions of all sticks.
+
+    Attributes
+    ----------
+    n_linear : int
+        p: columns of H, an intercept and the inputs, or none.
+    ridge_prior : GammaPrior or None
+        Of the precision of the features' coefficients; None keeps it as it is.
+    linear_prior : GammaPrior
+        Of the precision of the inputs' coefficients.
+    intercept_precision : float
+        The default is a standard deviation of 10 logits: shares of classes are left to the data.
+    """
+
+    n_linear: int
+    ridge_prior: GammaPrior | None
+    linear_prior: GammaPrior
+    intercept_precision: float = 1e-2
+
+    def linear_precisions(self, linear_precision: float) -> Array:
+        """Diagonal of Lambda_H, shape (p,)."""
+        if self.n_linear == 0:
+            return np.empty(0)
+        return np.array([self.intercept_precision] + [linear_precision] * (self.n_linear - 1))
+
+    def prior_precisions(self, n_features: int, ridge: float, linear_precision: float) -> Array:
+        """Diagonal of Lambda_0, shape (2 M + p,)."""
+        linear = self.linear_precisions(linear_precision)
+        return np.concatenate([np.full(n_features, ridge), linear])
+
+    def precisions_of_all(self, n_features: int, ridges: Array, linear_precisions: Array) -> Array:
+        """Those of every function, shape (K, 2 M + p), from precisions of shape (K,)."""
+        return np.stack(
+            [
+                self.prior_precisions(n_features, float(ridge), float(linear))
+                for ridge, linear in zip(ridges, linear_precisions, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticCoefficients:
+    """The law of the coefficients of one stick given frequencies, precisions and omega.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (2 M + p,)
+        Lambda_n^-1 m.
+    factor : ndarray of shape (2 M + p, 2 M + p)
+        Lower Cholesky factor of Lambda_n, Fortran-ordered.
+    log_evidence : float
+        log p(t | W, omega) + n log 2, in nats.
+    """
+
+    mean: Array
+    factor: Array
+    log_evidence: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw n deviations beta - mean, shape (n, 2 M + p)."""
+        z = rng.standard_normal((len(self.mean), n))
+        deviations, _ = lapack.dtrtrs(self.factor, z, lower=1, trans=1)
+        return np.asarray(deviations).T
+
+
+def logistic_coefficients(gram: Array, prior_precisions: Array) -> LogisticCoefficients:
+    """Solve the regression from [F, z]' Omega [F, z].
+
+    Raises
+    ------
+    NumericalError
+        If the features are collinear to working precision.
+    """
+    m = len(prior_precisions)
+    inner = np.array(gram[:m, :m], order="F")
+    inner[np.arange(m), np.arange(m)] += prior_precisions
+    factor = factorise(inner)
+    solved, _ = lapack.dtrtrs(factor, gram[:m, m], lower=1)
+    mean, _ = lapack.dtrtrs(factor, solved, lower=1, trans=1)
+    log_det_ratio = 2.0 * np.log(np.diag(factor)).sum() - np.log(prior_precisions).sum()
+    evidence = 0.5 * float(solved @ solved) - 0.5 * float(log_det_ratio)
+    if not math.isfinite(evidence):
+        evidence = -math.inf
+    return LogisticCoefficients(np.asarray(mean), factor, evidence)
+
+
+# Where a chain of classes stands, and what its warm-up changes.
+
+
+@dataclass(frozen=True)
+class ClassState:
+    """Where the chain stands; K functions.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (M, d)
+    mean : ndarray of shape (K, 2 M + p)
+        Of the coefficients given frequencies and the last omega.
+    deviations : ndarray of shape (K, k, 2 M + p)
+        Draws around that mean; the first one is the chain's.
+    ridge, linear_precision : ndarray of shape (K,)
+    mixture : MixtureState
+    log_likelihood : float
+        In nats.
+    """
+
+    frequencies: Array
+    mean: Array
+    deviations: Array
+    ridge: Array
+    linear_precision: Array
+    mixture: MixtureState
+    log_likelihood: float
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients, shape (K, 2 M + p)."""
+        return self.mean + self.deviations[:, 0]
+
+
+@dataclass(frozen=True)
+class ClassTuning(ProposalTuning):
+    """The step of the proposals, and that of the trajectories before sweeps."""
+
+    trajectory: float = 0.1
+
+
+# Passes over the rows for classes: weighted products of features, and log likelihoods.
+#
+# Of each block of rows the functions f = F beta are computed, Polya-Gamma variables omega | f
+# drawn, and what the sweep needs is added up:
+#
+#     [Phi*, Phi, H, z]' Omega [Phi*, Phi, H, z],   z = kappa / omega
+#
+# for each stick over its own rows. omega is used and forgotten: never stored, never stale. Nothing
+# is known from the sweep before, since the weights change: 16 n M^2 flops for each stick.
+#
+# Blocks are summed in pairs, pairs in fours and so on, in their order.
+
+# Rows whose features stand in memory at a time: what computes them stays in the cache.
+_ROWS_AT_ONCE = 1024
+
+# (functions, targets - 1/2) of some rows of a stick -> weights and weights times targets z.
+Weigh = Callable[[Array, Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class StickProducts:
+    """Sums over the rows of one stick.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
+        Of [Phi, H, z], weighted.
+    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
+        Of the proposed features, with each other and with those columns, weighted.
+    """
+
+    gram: Array
+    among: Array
+    across: Array
+
+
+def polya_gamma(rng: np.random.Generator) -> Weigh:
+    """Draw omega_i ~ PG(1, f_i); omega z is kappa."""
+
+    def weigh(f: Array, kappa: Array) -> tuple[Array, Array]:
+        omega = np.empty(len(f))
+        fill_polya_gamma(rng, f, len(f), omega)
+        return omega, kappa
+
+    return weigh
+
+
+def weighted_products(
+    rows: TrainingRows, proposed: Array, frequencies: Array, coef: Array, weigh: Weigh
+) -> tuple[StickProducts, ...]:
+    """Sum the products of all sticks in one pass.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        Targets are places of classes, see `ClassCodes`.
+    proposed : ndarray of shape (M', d)
+        May be empty.
+    frequencies : ndarray of shape (M, d)
+    coef : ndarray of shape (K, 2 M + p)
+        Of the functions that the weights depend on.
+    weigh : callable
+        Called for each stick in turn on some rows at a time, in order.
+    """
+    n_new, n_sticks = 2 * len(proposed), len(coef)
+    n_columns = n_new + coef.shape[1] + 1
+    sums = [PairwiseSum() for _ in range(n_sticks)]
+    for X, y in rows.blocks():
+        tasks = [np.zeros((n_columns, n_columns), order="F") for _ in range(n_sticks)]
+        for part, codes in parts(X, y):
+            room = np.empty((n_columns, len(part)))
+            if n_new:
+                fill_features(proposed, part, room[:n_new])
+            fill_design(rows, frequencies, part, room[n_new:-1])
+            for k, task in enumerate(tasks):
+                columns = room if n_sticks == 1 else room[:, codes >= k]
+                _add(task, columns, codes[codes >= k] == k, coef[k], weigh)
+        for total, task in zip(sums, tasks, strict=True):
+            total.add(task)
+    return tuple(_split(total.total(), n_new) for total in sums)
+
+
+def log_likelihood(rows: TrainingRows, frequencies: Array, coef: Array) -> float:
+    """Log probability of all labels, in nats: one pass, O(n M)."""
+    return float(sum(part.sum() for part in _log_probabilities(rows, frequencies, coef)))
+
+
+def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Array:
+    """Log probability of each label, shape (n,), in nats."""
+    return np.concatenate(list(_log_probabilities(rows, frequencies, coef)))
+
+
+def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
+    """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
+    for begin in range(0, len(X), size):
+        rows = slice(begin, begin + size)
+        yield X[rows], y[rows]
+
+
+def _log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Iterator[Array]:
+    for part, codes in (part for block in rows.blocks() for part in parts(*block)):
+        F = np.empty((coef.shape[1], len(part)))
+        fill_design(rows, frequencies, part, F)
+        sign = signs_of(codes, len(coef))
+        yield -np.logaddexp(0.0, -sign * (coef @ F)).sum(axis=0, where=sign != 0.0)
+
+
+def fill_design(rows: TrainingRows, frequencies: Array, X: Array, out: Array) -> None:
+    """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
+    m2 = 2 * len(frequencies)
+    fill_features(frequencies, X, out[:m2])
+    if rows.has_linear_part:
+        out[m2] = 1.0
+        out[m2 + 1 :] = X.T
+
+
+def _add(task: Array, columns: Array, is_first: Array, coef: Array, weigh: Weigh) -> None:
+    """Add some rows of one stick to the lower triangle of its products; changes the columns."""
+    if columns.shape[1] == 0:
+        return
+    F = columns[-1 - len(coef) : -1]
+    weights, weighted = weigh(coef @ F, is_first - 0.5)
+    root = np.sqrt(weights)
+    columns[:-1] *= root
+    columns[-1] = weighted / root
+    # Writes into the Fortran-ordered sum, in place.
+    blas.dsyrk(1.0, columns.T, beta=1.0, c=task, trans=1, lower=1, overwrite_c=1)
+
+
+def _split(total: Array, n_new: int) -> StickProducts:
+    full = np.tril(total) + np.tril(total, -1).T
+    return StickProducts(
+        np.ascontiguousarray(full[n_new:, n_new:]),
+        np.ascontiguousarray(full[:n_new, :n_new]),
+        np.ascontiguousarray(full[:n_new, n_new:]),
+    )

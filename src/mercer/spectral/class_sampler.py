@@ -1,0 +1,543 @@
+"""What the samplers of classes share: how a chain starts and travels, what a draw keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.features.products import fill_features
+from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.spectral.class_model import (
+    ClassState,
+    ClassTuning,
+    LogisticModel,
+    log_likelihood,
+    logistic_coefficients,
+    polya_gamma,
+    signs_of,
+    weighted_products,
+)
+from mercer.spectral.loops import move_jointly, select, tridiagonal_evidence
+from mercer.spectral.mixture import Mixture
+from mercer.spectral.model import (
+    RIDGE_LIMITS,
+    GammaPrior,
+    Probe,
+    design,
+    draw_ridge,
+    reduce_products,
+)
+from mercer.spectral.rows import MemoryRows, TrainingRows
+from mercer.spectral.sampler import (
+    TARGET_ACCEPTANCE,
+    LearnedStep,
+    SpectralInfo,
+    Start,
+    decide_together,
+    join,
+    propose,
+)
+from mercer.spectral.trajectory import Ascent, move_together
+
+__all__ = [
+    "ClassAdaptation",
+    "ClassChain",
+    "ClassSampler",
+    "JointSampler",
+    "LearnedSteps",
+    "LogisticRidgeDensity",
+    "TrajectoryInfo",
+    "logistic_ridge_density",
+]
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrajectoryInfo(SpectralInfo):
+    """Of a sweep that a trajectory went before: how probable its end was, and its step."""
+
+    trajectory_acceptance: float
+    trajectory_step: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChain(Sampler[ClassState, SpectralInfo]):
+    """What the samplers of classes share: state, start, record, and the steps of the mixture.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+        Targets are places of classes, see `ClassCodes`.
+    n_sticks : int
+        K, the number of classes less one.
+    model : LogisticModel
+    mixture, start, n_frequencies, n_deviations, tuning, probe
+        As in `mercer.spectral.sampler.SpectralSampler`.
+    ascent : Ascent or None
+        Steps up the posterior that the first step begins with.
+    n_leapfrog : int
+        Steps of the trajectory that each sweep begins with; 0 for none.
+    """
+
+    rows: TrainingRows
+    n_sticks: int
+    model: LogisticModel
+    mixture: Mixture
+    start: Start
+    n_frequencies: int
+    n_deviations: int
+    tuning: ClassTuning
+    probe: Probe
+    ascent: Ascent | None = None
+    n_leapfrog: int = 0
+
+    def init(self, rng: np.random.Generator) -> ClassState:
+        """Draw frequencies at the scales of the start; all functions are 0."""
+        W, Z = self.start.frequencies(rng, self.n_frequencies)
+        K, n_coef = self.n_sticks, 2 * len(W) + self.model.n_linear
+        mean = np.zeros((K, n_coef))
+        return ClassState(
+            frequencies=W,
+            mean=mean,
+            deviations=np.zeros((K, self.n_deviations, n_coef)),
+            ridge=np.full(K, self.start.ridge),
+            linear_precision=np.full(K, self.start.linear_precision),
+            mixture=self.mixture.init(rng, W, Z),
+            log_likelihood=log_likelihood(self.rows, W, mean),
+        )
+
+    def before_sweep(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, float | None]:
+        """Climb, if it is the first step, then take a trajectory, each where there is one.
+
+        Returns
+        -------
+        state : ClassState
+        acceptance_rate : float or None
+            Of the trajectory.
+        """
+        if self.ascent is not None and not state.coef.any():
+            state = self._climb(rng, self.ascent, state)
+        if self.n_leapfrog == 0:
+            return state, None
+        return move_together(
+            rng, self.rows, self.model, self.mixture, state, self.tuning.trajectory, self.n_leapfrog
+        )
+
+    def info(self, accepted: float, trajectory: float | None, log_density: float) -> SpectralInfo:
+        """Report of a step: shares of accepted proposals and trajectories, log likelihood."""
+        common = (accepted, self.tuning.step, log_density)
+        if trajectory is None:
+            return SpectralInfo(*common)
+        return TrajectoryInfo(*common, trajectory, self.tuning.trajectory)
+
+    def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:
+        """Frequencies, law of the coefficients, partition, and what is monitored."""
+        mixture = state.mixture
+        return {
+            "log_likelihood": np.array(state.log_likelihood),
+            "n_components": np.array(mixture.n_components),
+            "kernel": self.probe.kernel(state.frequencies),
+            "function": self.probe.function(state.frequencies, state.coef),
+            "ridge_precision": state.ridge,
+            "linear_precision": state.linear_precision,
+            "concentration": np.array(mixture.concentration),
+            "base_scale": mixture.scale,
+            "assignment": mixture.assignment,
+            "frequencies": state.frequencies,
+            "coef_mean": state.mean,
+            "coef_deviation": state.deviations,
+        }
+
+    def _climb(self, rng: np.random.Generator, ascent: Ascent, state: ClassState) -> ClassState:
+        """Climb from the start, which alone has functions that are 0.
+
+        As a part of a step it can be stopped like one, and a resumed chain does not do it again.
+        """
+        m = self.n_frequencies
+        W, mean = ascent.climb(state.frequencies, self.start.scales_of(m), self.n_sticks)
+        mixture = self.mixture.init(rng, W, self.start.places(m))
+        return replace(state, frequencies=W, mean=mean, mixture=mixture)
+
+    def _linear(self, precision: float) -> Array:
+        return self.model.linear_precisions(float(precision))
+
+    def _draw_linear_precision(self, rng: np.random.Generator, coef: Array, old: float) -> float:
+        """Draw the precision of the linear part of one function given its coefficients."""
+        if self.model.n_linear <= 1:
+            return old
+        prior, slopes = self.model.linear_prior, coef[2 * self.n_frequencies + 1 :]
+        rate = prior.rate + 0.5 * float(slopes @ slopes)
+        return float(rng.gamma(prior.shape + 0.5 * len(slopes)) / rate)
+
+    def _turn(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """The mixture; a frequency that changes its sign takes the sign of its sines with it."""
+        mixture, signs = self.mixture.step(rng, state.mixture, state.frequencies)
+        factors = np.ones(state.mean.shape[1])
+        factors[1 : 2 * len(signs) : 2] = signs
+        return replace(
+            state,
+            frequencies=signs[:, np.newaxis] * state.frequencies,
+            mean=state.mean * factors,
+            deviations=state.deviations * factors,
+            mixture=mixture,
+        )
+
+
+# The density of the ridge of one stick given Polya-Gamma variables, coefficients integrated out.
+#
+# As `mercer.spectral.model`, with noise of variance 1.
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticRidgeDensity:
+    """Log posterior density of log ridge, up to a constant.
+
+    Attributes
+    ----------
+    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
+        Tridiagonal T = Q'AQ and Q'c, with A and c what is left of Phi' Omega Phi and Phi' kappa.
+    prior : GammaPrior
+    """
+
+    diagonal: Array
+    off: Array
+    b: Array
+    prior: GammaPrior
+
+    def __call__(self, log_ridge: float) -> float:
+        """Evaluate at one value; minus infinity beyond `RIDGE_LIMITS`."""
+        ridge = math.exp(log_ridge)
+        if not RIDGE_LIMITS[0] <= ridge <= RIDGE_LIMITS[1]:
+            return -math.inf
+        log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, self.b, ridge)
+        if not (math.isfinite(log_det) and math.isfinite(quadratic)):
+            return -math.inf
+        evidence = 0.5 * (quadratic - log_det + len(self.diagonal) * log_ridge)
+        return float(evidence + self.prior.shape * log_ridge - self.prior.rate * ridge)
+
+
+def logistic_ridge_density(
+    gram: Array, linear_precisions: Array, prior: GammaPrior
+) -> LogisticRidgeDensity:
+    """Prepare the density of the ridge from [Phi, H, z]' Omega [Phi, H, z].
+
+    Raises
+    ------
+    NumericalError
+        If the linear part is collinear to working precision.
+    """
+    diagonal, off, b, _ = reduce_products(gram, linear_precisions)
+    return LogisticRidgeDensity(diagonal, off, b, prior)
+
+
+# Warm-up of chains of classes: the step of the proposals, and that of the trajectories.
+
+_TARGET_OF_TRAJECTORIES = 0.8
+
+
+@dataclass(frozen=True)
+class LearnedSteps:
+    """Where both searches stand."""
+
+    proposals: LearnedStep
+    trajectory: LearnedStep
+
+
+@dataclass(frozen=True)
+class ClassAdaptation(Adaptation):
+    """Search for the steps of what the chain has.
+
+    Attributes
+    ----------
+    has_steps : bool
+        Whether proposals take steps; those from the prior do not.
+    """
+
+    has_steps: bool
+
+    def init(self, sampler: Any) -> LearnedSteps:
+        """Begin at the sampler's own steps."""
+        tuning = sampler.tuning
+        return LearnedSteps(LearnedStep.first(tuning.step), LearnedStep.first(tuning.trajectory))
+
+    def update(
+        self, learned: LearnedSteps, sampler: Any, state: Any, info: Any
+    ) -> tuple[LearnedSteps, Any]:
+        """Move both steps by what the last sweep accepted."""
+        proposals, trajectory = learned.proposals, learned.trajectory
+        if self.has_steps:
+            proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
+        if sampler.n_leapfrog > 0:
+            trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
+        tuning = ClassTuning(proposals.step, trajectory=trajectory.step)
+        return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
+
+    def finish(self, learned: LearnedSteps, sampler: Any) -> Any:
+        """Keep the averages of the searches."""
+        tuning = ClassTuning(learned.proposals.average, trajectory=learned.trajectory.average)
+        return self.with_tuning(sampler, tuning)
+
+
+# BaNK for classes: Polya-Gamma variables, then the sweep of the regression that they make.
+#
+# **Target** p(W, beta, ridge, Z, mu, Sigma, ... | y): one set of frequencies W_j ~ N(mu_Zj,
+# Sigma_Zj)
+# under a Dirichlet-process mixture, with coefficients beta_k, gamma_k, a ridge and a precision of
+# the
+# linear part for each of the C - 1 functions that tell classes apart
+# (`mercer.spectral.class_model`).
+#
+# **One step** (a sweep; `mercer.spectral.trajectory` says what may go before it)
+#
+# 1. Proposals for all frequencies given Z, mu, Sigma.
+# 2. One pass over the rows: omega | beta, W, and products weighted by it.
+# 3. Each frequency in its turn, accepted by the ratio of evidences given omega, beta integrated
+# out;
+#    those of the functions multiply.
+# 4. The ridges, beta integrated out.
+# 5. beta given W and omega.
+# 6. The precisions of the linear parts given beta.
+# 7. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration.
+#
+# omega is drawn anew in each sweep, before W moves, and does not outlive it; beta is drawn after
+# the last change of W.
+#
+# **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``.
+#
+# **Deviations.** The paper proposes (W_j, beta_j) jointly with a Laplace law of beta_j, eqs. (14)
+# and
+# (15): that is `mercer.spectral.class_sampler`; here beta is integrated out exactly, all of it at
+# once. The ridge is drawn; a linear part; several classes.
+#
+# **Cost** of a step: (C - 1) (16 n M^2 flops and O(M^3)), fewer rows for later functions.
+#
+# References
+# ----------
+# .. [1] Oliva et al., Bayesian nonparametric kernel-learning (AISTATS 2016), section 3.3.2.
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSampler(ClassChain):
+    """Sweeps over all frequencies with Polya-Gamma variables; attributes are those of the base."""
+
+    def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
+        """Take one sweep."""
+        state, trajectory = self.before_sweep(rng, state)
+        W, grams, accepted = self._sweep(rng, state)
+        new = self._complete(rng, state, W, grams)
+        new = self._turn(rng, new)
+        density = log_likelihood(self.rows, new.frequencies, new.coef)
+        new = replace(new, log_likelihood=density)
+        return new, self.info(accepted, trajectory, density)
+
+    def _sweep(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[Array, tuple[Array, ...], float]:
+        """Steps 1 to 3: frequencies, the products of each function, the share that was accepted."""
+        W = state.frequencies
+        proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
+        log_uniform = np.log(rng.random(len(W)))
+        products = weighted_products(self.rows, proposed, W, state.coef, polya_gamma(rng))
+        joints = tuple(
+            join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
+            for each, ridge, precision in zip(
+                products, state.ridge, state.linear_precision, strict=True
+            )
+        )
+        is_accepted = decide_together(joints, log_uniform).is_accepted
+        grams = tuple(select(p.gram, p.among, p.across, is_accepted) for p in products)
+        W = np.where(is_accepted[:, np.newaxis], proposed, W)
+        return W, grams, float(is_accepted.mean())
+
+    def _complete(
+        self, rng: np.random.Generator, state: ClassState, W: Array, grams: tuple[Array, ...]
+    ) -> ClassState:
+        """Steps 4 to 6: draw ridges, coefficients and precisions of the linear parts."""
+        mean, deviations = np.empty_like(state.mean), np.empty_like(state.deviations)
+        ridges, precisions = state.ridge.copy(), state.linear_precision.copy()
+        model = self.model
+        for k, gram in enumerate(grams):
+            if model.ridge_prior is not None:
+                density = logistic_ridge_density(
+                    gram, self._linear(precisions[k]), model.ridge_prior
+                )
+                ridges[k] = draw_ridge(rng, density, float(ridges[k]))
+            diagonal = model.prior_precisions(2 * len(W), ridges[k], precisions[k])
+            law = logistic_coefficients(gram, diagonal)
+            mean[k], deviations[k] = law.mean, law.draw(rng, self.n_deviations)
+            coef = mean[k] + deviations[k, 0]
+            precisions[k] = self._draw_linear_precision(rng, coef, float(precisions[k]))
+        return replace(
+            state,
+            frequencies=W,
+            mean=mean,
+            deviations=deviations,
+            ridge=ridges,
+            linear_precision=precisions,
+        )
+
+
+# BaNK for classes as the paper has it: each frequency moves together with its own coefficients.
+#
+# **Target** p(W, beta, ridge, Z, mu, Sigma, ... | y), as in `mercer.spectral.class_sampler`.
+#
+# **One step** (a sweep; `mercer.spectral.trajectory` says what may go before it)
+#
+# 1. Proposals W* for all frequencies given Z, mu, Sigma; each depends on its own W_j at most.
+# 2. For each frequency in its turn, f being what all others make of the functions: its
+# coefficients
+#    beta_j* ~ Lap(. | W_j*), a normal law around the mode of their posterior, and both accepted by
+#
+#        p(y | W*, beta*) p(beta*) Lap(beta_j | W_j) / (p(y | W, beta) p(beta) Lap(beta_j* | W_j*))
+#
+#    eqs. (14), (15). The search for either mode starts at 0, so that Lap depends on nothing that
+#    changes with the decision. Several functions share W_j: the product over them decides.
+# 3. The coefficients of the linear parts, by Polya-Gamma variables.
+# 4. The ridges and the precisions of the linear parts given the coefficients.
+# 5. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration.
+#
+# **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``.
+#
+# **Deviations.** The paper prints Lap(beta_j* | W_j) in the numerator: the chain would have
+# another
+# law. The ridge is drawn; a linear part; several classes.
+#
+# **Cost** of a step: O((C - 1) n M d). All rows must be in memory.
+#
+# References
+# ----------
+# .. [1] Oliva et al., Bayesian nonparametric kernel-learning (AISTATS 2016), section 3.3.2.
+
+# Numbers of one table of features that are in memory at a time: 8 MiB.
+_MOST_NUMBERS = 2**20
+_ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class JointSampler(ClassChain):
+    """Sweeps over frequencies with their coefficients; attributes are those of the base."""
+
+    def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
+        """Take one sweep."""
+        state, trajectory = self.before_sweep(rng, state)
+        X, codes = _in_memory(self.rows)
+        sign = signs_of(codes, self.n_sticks)
+        coef = state.coef
+        f = _functions(X, state.frequencies, coef, self.model.n_linear > 0)
+        W, accepted = self._sweep(rng, state, X, sign, coef, f)
+        if self.model.n_linear > 0:
+            self._move_linear(rng, state, X, sign, coef, f)
+        new = self._turn(rng, self._complete(rng, state, W, coef))
+        density = -float(np.logaddexp(0.0, -sign * f)[sign != 0.0].sum())
+        new = replace(new, log_likelihood=density)
+        return new, self.info(accepted, trajectory, density)
+
+    def _sweep(
+        self,
+        rng: np.random.Generator,
+        state: ClassState,
+        X: Array,
+        sign: Array,
+        coef: Array,
+        f: Array,
+    ) -> tuple[Array, float]:
+        """Steps 1 and 2: frequencies, the share that was accepted; changes ``coef`` and ``f``."""
+        W, m = state.frequencies, len(state.frequencies)
+        proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
+        log_uniform = np.log(rng.random(m))
+        normals = rng.standard_normal((m, self.n_sticks, 2))
+        is_accepted, log_ratio = np.zeros(m, dtype=bool), np.empty(m)
+        for part in _parts(m, len(X)):
+            own = slice(2 * part.start, 2 * part.stop)
+            moved = np.ascontiguousarray(coef[:, own])
+            move_jointly(
+                _features(W[part], X, m), _features(proposed[part], X, m), sign, moved,
+                state.ridge, normals[part], log_uniform[part], f,
+                is_accepted[part], log_ratio[part],
+            )  # fmt: skip
+            coef[:, own] = moved
+        W = np.where(is_accepted[:, np.newaxis], proposed, W)
+        return W, float(is_accepted.mean())
+
+    def _move_linear(
+        self,
+        rng: np.random.Generator,
+        state: ClassState,
+        X: Array,
+        sign: Array,
+        coef: Array,
+        f: Array,
+    ) -> None:
+        """Step 3; changes ``coef`` and ``f``."""
+        p = self.model.n_linear
+        H = np.concatenate([np.ones((1, len(X))), X.T])
+        for k in range(self.n_sticks):
+            is_in, linear = sign[k] != 0.0, coef[k, -p:] @ H
+            H_in = H[:, is_in]
+            omega, kappa = polya_gamma(rng)(f[k, is_in], 0.5 * sign[k, is_in])
+            weighted = H_in * omega
+            target = kappa - omega * (f[k, is_in] - linear[is_in])
+            gram = np.column_stack([weighted @ H_in.T, H_in @ target])
+            law = logistic_coefficients(gram, self._linear(state.linear_precision[k]))
+            coef[k, -p:] = law.mean + law.draw(rng, 1)[0]
+            f[k] += coef[k, -p:] @ H - linear
+
+    def _complete(
+        self, rng: np.random.Generator, state: ClassState, W: Array, coef: Array
+    ) -> ClassState:
+        """Step 4: precisions given the coefficients."""
+        ridges, precisions = state.ridge.copy(), state.linear_precision.copy()
+        prior, n_features = self.model.ridge_prior, 2 * len(W)
+        for k, each in enumerate(coef):
+            if prior is not None:
+                own = each[:n_features]
+                ridges[k] = rng.gamma(prior.shape + len(W)) / (prior.rate + 0.5 * float(own @ own))
+            precisions[k] = self._draw_linear_precision(rng, each, float(precisions[k]))
+        return replace(
+            state,
+            frequencies=W,
+            mean=coef,
+            deviations=np.zeros((self.n_sticks, 1, coef.shape[1])),
+            ridge=ridges,
+            linear_precision=precisions,
+        )
+
+
+def _in_memory(rows: TrainingRows) -> tuple[Array, Array]:
+    if isinstance(rows, MemoryRows):
+        return rows.X, rows.y
+    X, codes = zip(*rows.blocks(), strict=True)
+    return np.concatenate(X), np.concatenate(codes)
+
+
+def _functions(X: Array, W: Array, coef: Array, has_linear_part: bool) -> Array:
+    """The functions at rows X (n, d), shape (K, n)."""
+    f = np.empty((len(coef), len(X)))
+    for begin in range(0, len(X), _ROWS_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        f[:, rows] = coef @ design(W, X[rows], has_linear_part)
+    return f
+
+
+def _parts(n_frequencies: int, n_rows: int) -> list[slice]:
+    """Frequencies whose features are in memory at a time."""
+    size = max(_MOST_NUMBERS // (2 * n_rows), 1)
+    starts = range(0, n_frequencies, size)
+    return [slice(begin, min(begin + size, n_frequencies)) for begin in starts]
+
+
+def _features(W: Array, X: Array, n_frequencies: int) -> Array:
+    """Features of some of the frequencies, shape (2 m, n)."""
+    out = np.empty((2 * len(W), len(X)))
+    fill_features(W, X, out)
+    out *= math.sqrt(len(W) / n_frequencies)
+    return out

@@ -1,1 +1,0 @@
-"""BaNK for classes: a logistic likelihood, made normal by Polya-Gamma variables."""

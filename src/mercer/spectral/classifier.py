@@ -1,0 +1,389 @@
+"""What drawn functions answer: the prediction methods of the classifier."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.estimation.base import KernelEstimator, encode_classes
+from mercer.estimation.model_file import ModelParts
+from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
+from mercer.posterior.table import Table
+from mercer.spectral.class_fitting import (
+    SAMPLERS,
+    ClassDraws,
+    ClassResult,
+    ClassSettings,
+    default_leapfrog,
+    fit_class_result,
+)
+from mercer.spectral.prediction import KernelAnswers, Spectrum
+from mercer.spectral.saved import class_parts_of as parts_of
+from mercer.spectral.saved import restore_classes as restore
+from mercer.spectral.settings import check_arguments, settings_of
+
+__all__ = ["BaNKClassifier", "FunctionClassifier"]
+
+
+Array = NDArray[np.float64]
+
+# A probability is kept this far from 0 and 1, so that a log score is finite.
+_SMALLEST_PROBA = 1e-12
+
+
+class FunctionClassifier(ClassifierMixin, KernelAnswers, KernelEstimator):  # type: ignore[misc]
+    """Base of `BaNKClassifier`: all that needs the drawn functions and spectra only."""
+
+    # Rows whose features are in memory at a time.
+    _rows_at_once: ClassVar[int] = 1024
+    classes_: NDArray[Any]
+    _functions: ClassDraws
+    _order: NDArray[np.int64]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of the classes, averaged over draws.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m, C)
+            In the order of ``classes_``; never exactly 0 or 1.
+        """
+        check_is_fitted(self)
+        Z = self._standardized(X)
+        found = np.concatenate([self._functions.probabilities(Z[rows]) for rows in self._blocks(Z)])
+        proba = np.empty_like(found)
+        proba[:, self._order] = np.maximum(found, _SMALLEST_PROBA)
+        proba /= proba.sum(axis=1, keepdims=True)
+        return np.asarray(np.minimum(proba, 1.0 - _SMALLEST_PROBA))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable class of each row of X, shape (m,), in the type of the labels."""
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return labels
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Logarithms of the probabilities.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, C)
+            Of two classes, the log odds of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        log_proba = np.log(self.predict_proba(X))
+        if len(self.classes_) > 2:
+            return log_proba
+        odds: Array = log_proba[:, 1] - log_proba[:, 0]
+        return odds
+
+    def latent(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Posterior mean and variance of the functions that tell classes apart, in logits.
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (m,) or (m, C - 1)
+            Of two classes, of the log odds of ``classes_[1]``; of several, of the log odds of each
+            of ``class_order_`` but the last against all that come after it.
+        """
+        check_is_fitted(self)
+        Z = self._standardized(X)
+        parts = [self._functions.moments(Z[rows]) for rows in self._blocks(Z)]
+        mean, variance = (np.concatenate(side) for side in zip(*parts, strict=True))
+        if mean.shape[1] == 1:
+            return mean[:, 0], variance[:, 0]
+        return mean, variance
+
+    def _blocks(self, Z: Array) -> Iterator[slice]:
+        for begin in range(0, len(Z), self._rows_at_once):
+            yield slice(begin, begin + self._rows_at_once)
+
+
+# `BaNKClassifier`: the scikit-learn estimator for classes.
+
+
+class BaNKClassifier(FunctionClassifier):
+    """Classification that learns its kernel: random Fourier features, a mixture of frequencies.
+
+    The spectral density of a stationary kernel is a Dirichlet-process mixture of normals;
+    frequencies are drawn from their posterior under a logistic likelihood, which Polya-Gamma
+    variables make normal, with the coefficients integrated out. Cost is linear in the number of
+    rows. Several classes, 20 at most, share the kernel and are told apart one after the other, the
+    most frequent first: is it that one, else is it the next, and so on (stick-breaking).
+
+    Parameters
+    ----------
+    n_frequencies : int or "auto", default="auto"
+        Of the Fourier features, two features each. "auto": 160 below 5000 rows, 384 from there.
+    concentration : float or "learn", default=2.0
+        Of the Dirichlet process: the larger, the more components.
+    sampler : {"polya-gamma", "joint"}, default="polya-gamma"
+        "polya-gamma": frequencies are accepted with all coefficients integrated out, which costs
+        16 n M^2 operations a sweep; "joint": each moves together with its own coefficients, as in
+        the paper, which costs O(n M) and needs the rows in memory, but takes more sweeps.
+    n_leapfrog : int or "auto", default="auto"
+        Steps of a trajectory of hybrid Monte Carlo before each sweep, in which all frequencies,
+        their components and coefficients move together; 0 for none. "auto": 20 for a spectrum from
+        fewer than 1500 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from
+        there. With hundreds of inputs 20 steps take longer than a sweep.
+    proposals : {"pcn", "prior"}, default="pcn"
+        Of frequencies. "pcn": a step from where they are, tuned in warm-up; "prior": anew from
+        their component, as in the paper.
+    base_measure : {"diagonal", "full"}, default="diagonal"
+        Covariances of the components; full ones are for up to about 30 inputs.
+    frequency_scale : float or "learn", default="learn"
+        "learn": a scale for each input, from a few steps up the evidence on at most 2000 rows,
+        then redrawn with the rest. A number fixes the scale at so many times 1 / sqrt(d) radians
+        per standardised unit.
+    ridge_precision : float or "learn", default="learn"
+        Prior precision of the coefficients, in logits.
+    linear_part : bool, default=True
+        Whether the logits have an intercept and a linear part beside the features.
+    kernel_rows : int or None, default=200_000
+        With more rows than this, the spectrum is learned on so many drawn at random, and the
+        coefficients by a few passes over all rows; ``notes_`` says so, and what it changed on
+        rows held out for that. None learns the spectrum on all rows.
+    full_draws : int, default=4
+        Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
+        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
+        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
+        inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
+        or 0.1), whichever has the highest evidence on at most 6000 rows. Constant columns become 0.
+    n_draws : int, default=100
+        Kept draws of each chain, a sweep over all frequencies each.
+    n_warmup : int, default=50
+        Sweeps of each chain that tune the steps and are dropped. Of a spectrum from 3000 rows or
+        more, and unless ``proposals="prior"``, the first one begins where up to 400 steps up the
+        posterior of all frequencies and coefficients have led, on at most 20 000 rows.
+    n_chains : int, default=4
+        Independent chains.
+    thin : int, default=1
+        One of so many sweeps is kept.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer gives the same draws each time, for any ``n_jobs``.
+    n_jobs : int or None, default=None
+        Chains that run at a time, through joblib; -1 for one a core.
+    progress : bool or "auto", default="auto"
+        A progress bar; "auto" shows it on a terminal or in a notebook.
+    checkpoint : path or None, default=None
+        Folder where the state is saved as the chains run. ``fit`` with the same data and options
+        goes on from there, to the same draws, bit for bit.
+    max_seconds : float or None, default=None
+        Stop after a whole sweep once so much time has passed; ``notes_`` says so.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Class labels, sorted.
+    class_order_ : ndarray of shape (C,)
+        Class labels in the order in which they are told apart; of two, the second one first.
+    posterior_ : Draws
+        Draws of "log_likelihood" (nats, of the training rows), coefficients, "frequencies"
+        (radians per standardised unit), the partition, and what is monitored.
+    diagnostics_ : Diagnostics
+        R-hat, effective sample sizes, acceptance, and warnings in words.
+    components_ : Table
+        Of the draw with the highest likelihood: share, frequencies and spreads of each component,
+        in radians per unit of each input.
+    n_frequencies_ : int
+        Frequencies that were used.
+    feature_labels_ : tuple of str
+        Names of the columns; x0, x1, ... where none were given.
+    notes_ : tuple of str
+        What else a user should know of this fit, a line each.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+
+    See Also
+    --------
+    BaNKRegressor : the same for numbers.
+
+    Notes
+    -----
+    Implements section 3 of [1]_ for classes. A sweep costs (C - 1) 16 n M^2 flops and O(C M^3),
+    a step of a trajectory O(n M (d + C)).
+    Deviations are listed in `mercer.spectral.class_sampler`,
+    trajectories in `mercer.spectral.trajectory`. The paper's proposals of a frequency
+    with its two coefficients are those of ``sampler="joint"``, with the ratio put right: see
+    `mercer.spectral.class_sampler`.
+
+    Units of inputs do not matter to the posterior. To the draws they matter as rounding does:
+    powers of two change no bit; other units change the last bit of standardised inputs, which a
+    trajectory in hundreds of coordinates makes larger step by step, until the draws differ as
+    those of another seed do. Sweeps alone (``n_leapfrog=0``) keep the same draws to 1e-6.
+
+    References
+    ----------
+    .. [1] J. B. Oliva, A. Dubey, A. G. Wilson, B. Poczos, J. Schneider and E. P. Xing, Bayesian
+       Nonparametric Kernel-Learning, AISTATS 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(80, noise=0.3, random_state=0)
+    >>> model = BaNKClassifier(n_frequencies=20, n_draws=20, n_chains=1, random_state=0).fit(X, y)
+    >>> model.predict_proba([[-1.0, 0.5]]).argmax()
+    np.int64(0)
+    """
+
+    _after_draws = ("full_draws",)
+
+    def __init__(
+        self,
+        *,
+        n_frequencies: int | str = "auto",
+        concentration: float | str = 2.0,
+        sampler: str = "polya-gamma",
+        n_leapfrog: int | str = "auto",
+        proposals: str = "pcn",
+        base_measure: str = "diagonal",
+        frequency_scale: float | str = "learn",
+        ridge_precision: float | str = "learn",
+        linear_part: bool = True,
+        kernel_rows: int | None = 200_000,
+        full_draws: int = 4,
+        standardize: str | bool = "auto",
+        n_draws: int = 100,
+        n_warmup: int = 50,
+        n_chains: int = 4,
+        thin: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        progress: bool | str = "auto",
+        checkpoint: str | Path | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.concentration = concentration
+        self.sampler = sampler
+        self.n_leapfrog = n_leapfrog
+        self.proposals = proposals
+        self.base_measure = base_measure
+        self.frequency_scale = frequency_scale
+        self.ridge_precision = ridge_precision
+        self.linear_part = linear_part
+        self.kernel_rows = kernel_rows
+        self.full_draws = full_draws
+        self.standardize = standardize
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_chains = n_chains
+        self.thin = thin
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.max_seconds = max_seconds
+
+    @classmethod
+    def paper(cls) -> BaNKClassifier:
+        """Return an unfitted classifier whose prior and sampler are the paper's.
+
+        384 frequencies, full covariances, coefficients of precision 1 / 2, no linear part,
+        proposals of frequencies from the prior, each with its own coefficients, one chain; mean and
+        standard deviation. What the paper leaves open: as in `BaNKRegressor.paper`.
+        """
+        return cls(
+            n_frequencies=384,
+            concentration=1.0,
+            sampler="joint",
+            n_leapfrog=0,
+            proposals="prior",
+            base_measure="full",
+            frequency_scale=1.0,
+            ridge_precision=0.5,
+            linear_part=False,
+            kernel_rows=None,
+            standardize="std",
+            n_draws=100,
+            n_warmup=50,
+            n_chains=1,
+        )
+
+    @fitting()
+    def fit(self, X: Any, y: Any) -> BaNKClassifier:
+        """Draw the kernel and the functions from their posterior.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d), or RowSource
+            Inputs: finite numbers. What `mercer.data.open` gives is read block by block.
+        y : array of shape (n,), or str
+            Labels of two to twenty classes; with a RowSource, the name of their column in it, whose
+            numbers are the labels.
+
+        Returns
+        -------
+        BaNKClassifier
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the data cannot be used, in the words of scikit-learn.
+        SamplingStoppedError
+            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
+        """
+        started = time.monotonic()
+        common = self._check_arguments()
+        self._forget()
+        self._put(fit_class_result(self, X, y, common, started))
+        self._warn_of_convergence()
+        return self
+
+    def _to_parts(self) -> ModelParts:
+        return parts_of(self)
+
+    @classmethod
+    def _from_parts(cls, parts: ModelParts) -> BaNKClassifier:
+        model = cls(**parts.params)
+        model._check_arguments()
+        model._put(restore(parts, model))
+        return model
+
+    def _check_arguments(self) -> CommonArguments:
+        check_arguments(self)
+        check_choice("sampler", self.sampler, tuple(SAMPLERS))
+        if self.n_leapfrog != "auto":
+            check_count("n_leapfrog", self.n_leapfrog, 0)
+        return self._common(self.checkpoint)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Check arrays and set the classes; return inputs and positions among them."""
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        self.classes_, index = encode_classes(np.asarray(y))
+        return np.asarray(X), index.astype(np.float64)
+
+    def _class_settings(self, n_rows: int, n_classes: int) -> ClassSettings:
+        """Return what is fitted to so many rows of so many classes."""
+        n_leapfrog = self.n_leapfrog
+        if n_leapfrog == "auto":
+            n_leapfrog = default_leapfrog(min(n_rows, self.kernel_rows or n_rows))
+        common = settings_of(self, n_rows)
+        return ClassSettings(common, n_classes, self.sampler, int(n_leapfrog))
+
+    def _put(self, result: ClassResult) -> None:
+        """Set the fitted attributes."""
+        for name, value in result.attributes().items():
+            setattr(self, name, value)
+        units = self.standardizer_.units
+        self._spectrum = Spectrum(self.posterior_, result.mixture, units, "log_likelihood")
+        self.components_: Table = self._spectrum.components(self.feature_labels_)

@@ -1,0 +1,513 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The compiled loop over assignments: arrays and scalars in and out. Twin: ``tests/twins``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mercer.numerics.compilation import compiled
+
+__all__ = [
+    "assemble",
+    "decide_few",
+    "decide_few_together",
+    "gather",
+    "move_jointly",
+    "pull_of_phases",
+    "seat",
+    "select",
+    "tridiagonal_evidence",
+]
+
+
+@compiled(nogil=True, error_model="numpy")
+def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
+    """Draw the component, and the sign, of one frequency after the other.
+
+    Component k and sign s have probability proportional to m_k N(s W_j; mu_k, Sigma_k), where m_k
+    does not count j; a new component exp(log_new_j) with each sign.
+
+    Parameters
+    ----------
+    first : int
+        Frequency to begin with.
+    uniforms : ndarray of shape (M,)
+        One for each frequency.
+    log_densities : ndarray of shape (S, M, C)
+        Of W, and for S = 2 of -W, under the component in each of C slots. An empty slot, with a
+        count of 0, is not looked at.
+    log_new : ndarray of shape (M,)
+        Log of concentration times density in a new component.
+    assignment : ndarray of shape (M,), int64
+        Slots; changed in place, as are
+    signs : ndarray of shape (M,)
+        1 or -1, and
+    counts : ndarray of shape (C,), int64
+        Members. At least one slot must be empty.
+
+    Returns
+    -------
+    int
+        The frequency that opened a new component, in the first empty slot: its densities are to
+        be filled in before the loop goes on with the next. M at the end.
+    """
+    n_signs, n_frequencies, n_slots = log_densities.shape
+    for j in range(first, n_frequencies):
+        counts[assignment[j]] -= 1
+        top = log_new[j]
+        for s in range(n_signs):
+            for k in range(n_slots):
+                if counts[k] > 0 and log_densities[s, j, k] > top:
+                    top = log_densities[s, j, k]
+        new = math.exp(log_new[j] - top)
+        total = n_signs * new
+        for s in range(n_signs):
+            for k in range(n_slots):
+                if counts[k] > 0:
+                    total += counts[k] * math.exp(log_densities[s, j, k] - top)
+        left = uniforms[j] * total - n_signs * new
+        if left < 0.0:
+            signs[j] = 1.0 if left < -new or n_signs == 1 else -1.0
+            k = 0
+            while counts[k] > 0:
+                k += 1
+            assignment[j], counts[k] = k, 1
+            return j
+        chosen, sign = -1, 1.0
+        for s in range(n_signs):
+            for k in range(n_slots):
+                if counts[k] > 0 and left >= 0.0:
+                    weight = counts[k] * math.exp(log_densities[s, j, k] - top)
+                    left -= weight
+                    if weight > 0.0:  # the last of these, should rounding leave something over
+                        chosen, sign = k, 1.0 - 2.0 * s
+        assignment[j], signs[j] = chosen, sign
+        counts[chosen] += 1
+    return n_frequencies
+
+
+# Compiled loops of BaNK: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
+#
+# Matrices of the accept loop are Fortran-ordered and only their lower triangle is read. The
+# columns of frequency j are 4 j .. 4 j + 3: cosine and sine of the current one, then of the
+# proposed one; the last row belongs to the targets.
+
+
+@compiled(nogil=True)
+def assemble(gram, among, across, ridge, n_linear, joint, linear):
+    """Lay out all products for the accept loop.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
+        Of [current features, linear columns, targets].
+    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
+        Of the proposed features, with each other and with those columns.
+    ridge : float
+        Precision of the coefficients, added to the diagonal of current and proposed ones.
+    n_linear : int
+        p.
+    joint : ndarray of shape (4 M + 1, 4 M + 1)
+        Written: lower triangle.
+    linear : ndarray of shape (p, 4 M + 1)
+        Written: products of the linear columns with all others.
+    """
+    m2 = among.shape[0]
+    last = joint.shape[0] - 1
+    for a in range(m2):
+        ja = 4 * (a // 2) + a % 2
+        for b in range(a + 1):
+            jb = 4 * (b // 2) + b % 2
+            joint[ja, jb] = gram[a, b]
+            joint[ja + 2, jb + 2] = among[a, b]
+        joint[ja, ja] += ridge
+        joint[ja + 2, ja + 2] += ridge
+        for b in range(m2):
+            jb = 4 * (b // 2) + b % 2
+            # Proposed a with current b; of the same frequency the proposed one comes later.
+            if ja + 2 > jb:
+                joint[ja + 2, jb] = across[a, b]
+            else:
+                joint[jb, ja + 2] = across[a, b]
+        joint[last, ja] = gram[m2 + n_linear, a]
+        joint[last, ja + 2] = across[a, m2 + n_linear]
+        for k in range(n_linear):
+            linear[k, ja] = gram[m2 + k, a]
+            linear[k, ja + 2] = across[a, m2 + k]
+    joint[last, last] = gram[m2 + n_linear, m2 + n_linear]
+    for k in range(n_linear):
+        linear[k, last] = gram[m2 + n_linear, m2 + k]
+
+
+@compiled(nogil=True)
+def select(gram, among, across, is_accepted):
+    """Products of the chosen features with each other and with the columns: the new ``gram``."""
+    m2 = among.shape[0]
+    new = gram.copy()
+    for a in range(m2):
+        took_a = is_accepted[a // 2]
+        for b in range(m2):
+            took_b = is_accepted[b // 2]
+            if took_a and took_b:
+                new[a, b] = among[a, b]
+            elif took_a:
+                new[a, b] = across[a, b]
+            elif took_b:
+                new[a, b] = across[b, a]
+        if took_a:
+            for k in range(m2, gram.shape[0]):
+                new[a, k] = across[a, k]
+                new[k, a] = across[a, k]
+    return new
+
+
+@compiled(nogil=True)
+def gather(joint, gone, begin, kept, among_gone, across):
+    """Take apart what is eliminated and what is kept.
+
+    Parameters
+    ----------
+    joint : ndarray of shape (4 m + 1, 4 m + 1)
+    gone : ndarray of shape (g,), int
+        Columns to eliminate, ascending.
+    begin : int
+        First column that is kept; the number of them comes from the shape of ``kept``, whose last
+        row is that of the targets.
+    kept, among_gone, across : ndarray
+        Written: shapes (k + 1, k + 1), (g, g), both lower triangles, and (k + 1, g).
+    """
+    k = kept.shape[0] - 1
+    g = gone.shape[0]
+    last = joint.shape[0] - 1
+    is_before = gone[0] < begin
+    for b in range(k):
+        for a in range(b, k):
+            kept[a, b] = joint[begin + a, begin + b]
+        kept[k, b] = joint[last, begin + b]
+    kept[k, k] = joint[last, last]
+    for b in range(g):
+        for a in range(b, g):
+            among_gone[a, b] = joint[gone[a], gone[b]]
+        across[k, b] = joint[last, gone[b]]
+    if is_before:
+        for e in range(g):
+            for a in range(k):
+                across[a, e] = joint[begin + a, gone[e]]
+    else:
+        for a in range(k):
+            for e in range(g):
+                across[a, e] = joint[gone[e], begin + a]
+
+
+@compiled(nogil=True, error_model="numpy")
+def _eliminate(joint, gone, begin, n_kept):
+    """Schur complement of a few kept columns, or a matrix of NaN where that fails."""
+    k, g = n_kept, gone.shape[0]
+    kept = np.empty((k + 1, k + 1)).T
+    L = np.empty((g, g)).T
+    T = np.empty((g, k + 1)).T
+    gather(joint, gone, begin, kept, L, T)
+    for j in range(g):
+        for i in range(j):
+            x = L[j, i]
+            for r in range(j, g):
+                L[r, j] -= x * L[r, i]
+        pivot = math.sqrt(L[j, j])  # NaN where it is negative: all that follows is NaN
+        for r in range(j, g):
+            L[r, j] /= pivot
+    for j in range(g):
+        for i in range(j):
+            x = L[j, i]
+            for c in range(k + 1):
+                T[c, j] -= x * T[c, i]
+        x = L[j, j]
+        for c in range(k + 1):
+            T[c, j] /= x
+        for b in range(k + 1):
+            x = T[b, j]
+            for a in range(b, k + 1):
+                kept[a, b] -= x * T[a, j]
+    return kept
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_ratio(S, shape, rate):
+    """Log evidence ratio of proposed to current from the last 5 x 5 Schur complement.
+
+    With S_o the 2 x 2 block of one of them and v_o its row of the targets, the evidence is, up to
+    a constant, -a_n log(b_0 + (S_yy - v_o' S_o^-1 v_o) / 2) - log|S_o| / 2.
+    """
+    det_old = S[0, 0] * S[1, 1] - S[1, 0] * S[1, 0]
+    det_new = S[2, 2] * S[3, 3] - S[3, 2] * S[3, 2]
+    v, w = S[4, 0], S[4, 1]
+    old = (v * v * S[1, 1] - 2.0 * v * w * S[1, 0] + w * w * S[0, 0]) / det_old
+    v, w = S[4, 2], S[4, 3]
+    new = (v * v * S[3, 3] - 2.0 * v * w * S[3, 2] + w * w * S[2, 2]) / det_new
+    b_old = rate + 0.5 * (S[4, 4] - old)
+    b_new = rate + 0.5 * (S[4, 4] - new)
+    is_sound = det_old > 0.0 and b_old > 0.0
+    if not is_sound:
+        return math.nan
+    if not (det_new > 0.0 and b_new > 0.0):
+        return -math.inf  # numerically singular: never accepted
+    return -shape * math.log(b_new / b_old) - 0.5 * math.log(det_new / det_old)
+
+
+@compiled(nogil=True, error_model="numpy")
+def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
+    """Decide a few frequencies one after the other: halves, as `mercer.spectral.sampler`.
+
+    Parameters
+    ----------
+    joint : ndarray of shape (4 m + 1, 4 m + 1)
+        With all other frequencies eliminated.
+    log_uniform : ndarray of shape (m,)
+    shape, rate : float
+        a_n and b_0 of the noise variance.
+    is_accepted, log_ratio : ndarray of shape (m,)
+        Written; a ratio is NaN where the current matrix is not positive definite.
+    """
+    m = is_accepted.shape[0]
+    if m == 1:
+        log_ratio[0] = _log_ratio(joint, shape, rate)
+        is_accepted[0] = log_uniform[0] < log_ratio[0]
+        return
+    h = m // 2
+    gone = np.empty(2 * (m - h), np.int64)
+    for j in range(h, m):
+        gone[2 * (j - h)] = 4 * j
+        gone[2 * (j - h) + 1] = 4 * j + 1
+    first = _eliminate(joint, gone, 0, 4 * h)
+    decide_few(first, log_uniform[:h], shape, rate, is_accepted[:h], log_ratio[:h])
+    gone = np.empty(2 * h, np.int64)
+    for j in range(h):
+        column = 4 * j + 2 if is_accepted[j] else 4 * j
+        gone[2 * j] = column
+        gone[2 * j + 1] = column + 1
+    second = _eliminate(joint, gone, 4 * h, 4 * (m - h))
+    decide_few(second, log_uniform[h:], shape, rate, is_accepted[h:], log_ratio[h:])
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_ratio_of_known_noise(S):
+    """As `_log_ratio`, for noise of variance 1: v_o' S_o^-1 v_o / 2 - log|S_o| / 2."""
+    det_old = S[0, 0] * S[1, 1] - S[1, 0] * S[1, 0]
+    det_new = S[2, 2] * S[3, 3] - S[3, 2] * S[3, 2]
+    v, w = S[4, 0], S[4, 1]
+    old = (v * v * S[1, 1] - 2.0 * v * w * S[1, 0] + w * w * S[0, 0]) / det_old
+    v, w = S[4, 2], S[4, 3]
+    new = (v * v * S[3, 3] - 2.0 * v * w * S[3, 2] + w * w * S[2, 2]) / det_new
+    if not det_old > 0.0:
+        return math.nan
+    if not det_new > 0.0:
+        return -math.inf
+    return 0.5 * (new - old) - 0.5 * math.log(det_new / det_old)
+
+
+@compiled(nogil=True, error_model="numpy")
+def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
+    """As `decide_few`, for several regressions with noise of variance 1: their log ratios add.
+
+    Parameters
+    ----------
+    joints : ndarray of shape (K, 4 m + 1, 4 m + 1)
+    log_uniform : ndarray of shape (m,)
+    is_accepted, log_ratio : ndarray of shape (m,)
+        Written.
+    """
+    m, K = is_accepted.shape[0], joints.shape[0]
+    if m == 1:
+        total = 0.0
+        for k in range(K):
+            total += _log_ratio_of_known_noise(joints[k])
+        log_ratio[0] = total
+        is_accepted[0] = log_uniform[0] < total
+        return
+    h = m // 2
+    gone = np.empty(2 * (m - h), np.int64)
+    for j in range(h, m):
+        gone[2 * (j - h)] = 4 * j
+        gone[2 * (j - h) + 1] = 4 * j + 1
+    first = np.empty((K, 4 * h + 1, 4 * h + 1))
+    for k in range(K):
+        first[k] = _eliminate(joints[k], gone, 0, 4 * h)
+    decide_few_together(first, log_uniform[:h], is_accepted[:h], log_ratio[:h])
+    gone = np.empty(2 * h, np.int64)
+    for j in range(h):
+        column = 4 * j + 2 if is_accepted[j] else 4 * j
+        gone[2 * j] = column
+        gone[2 * j + 1] = column + 1
+    second = np.empty((K, 4 * (m - h) + 1, 4 * (m - h) + 1))
+    for k in range(K):
+        second[k] = _eliminate(joints[k], gone, 4 * h, 4 * (m - h))
+    decide_few_together(second, log_uniform[h:], is_accepted[h:], log_ratio[h:])
+
+
+@compiled(nogil=True, error_model="numpy")
+def tridiagonal_evidence(diagonal, off, b, ridge):
+    """Return log|T + ridge I| and b' (T + ridge I)^-1 b of a tridiagonal T by one recursion.
+
+    p_i = d_i + ridge - l_i e_{i-1}, l_i = e_{i-1} / p_{i-1}, z_i = b_i - l_i z_{i-1}.
+    """
+    p = diagonal[0] + ridge
+    z = b[0]
+    log_det = math.log(p)
+    quadratic = z * z / p
+    for i in range(1, diagonal.shape[0]):
+        ratio = off[i - 1] / p
+        p = diagonal[i] + ridge - ratio * off[i - 1]
+        z = b[i] - ratio * z
+        log_det += math.log(p)
+        quadratic += z * z / p
+    return log_det, quadratic
+
+
+# Compiled loops: joint moves, one frequency with its coefficients after the other, and a gradient.
+#
+# Rows stand in the inner loops; a move changes the functions f in place, so that the next
+# frequency meets them as they are. NumPy twins: `tests/twins/test_spectral_classes_compiled.py`.
+
+# Newton's method stops once twice the gain that it expects is this small, in nats: the law is a
+# proposal, which the ratio corrects.
+_SHORT = 1e-3
+_MOST_STEPS = 10
+
+
+@compiled(nogil=True, error_model="numpy")
+def _gap(f, sign, cosine, sine, at_cosine, at_sine):
+    """Log likelihood of f + at_cosine * cosine + at_sine * sine."""
+    total = 0.0
+    for i in range(len(f)):
+        if sign[i] != 0.0:
+            x = sign[i] * (f[i] + at_cosine * cosine[i] + at_sine * sine[i])
+            total += min(x, 0.0) - math.log1p(math.exp(-abs(x)))
+    return total
+
+
+@compiled(nogil=True, error_model="numpy")
+def _laplace(f, sign, cosine, sine, ridge):
+    """Normal law around the mode of two coefficients, by Newton's method from 0.
+
+    A function of what the other coefficients make of f and of one frequency alone. Returns the
+    mode, and the factor L of the negative Hessian: L00, L10, L11.
+    """
+    a, b = 0.0, 0.0
+    l00, l10, l11 = 1.0, 0.0, 1.0
+    for _ in range(_MOST_STEPS):
+        g0, g1 = -ridge * a, -ridge * b
+        h00, h01, h11 = ridge, 0.0, ridge
+        for i in range(len(f)):
+            if sign[i] != 0.0:
+                c, s = cosine[i], sine[i]
+                p = 1.0 / (1.0 + math.exp(sign[i] * (f[i] + a * c + b * s)))
+                weight = p * (1.0 - p)
+                pull = sign[i] * p
+                g0 += pull * c
+                g1 += pull * s
+                h00 += weight * c * c
+                h01 += weight * c * s
+                h11 += weight * s * s
+        l00 = math.sqrt(h00)
+        l10 = h01 / l00
+        l11 = math.sqrt(h11 - l10 * l10)
+        u0 = g0 / l00
+        u1 = (g1 - l10 * u0) / l11
+        step1 = u1 / l11
+        a += (u0 - l10 * step1) / l00
+        b += step1
+        if u0 * u0 + u1 * u1 < _SHORT:
+            break
+    return a, b, l00, l10, l11
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_law(a, b, law):
+    """Logarithm of the density of that law at two coefficients, up to log 2 pi."""
+    mode_a, mode_b, l00, l10, l11 = law
+    u0 = l00 * (a - mode_a) + l10 * (b - mode_b)
+    u1 = l11 * (b - mode_b)
+    return math.log(l00) + math.log(l11) - 0.5 * (u0 * u0 + u1 * u1)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_target(f, sign, cosine, sine, a, b, ridge):
+    """Log likelihood of two coefficients and their prior, up to a constant."""
+    return _gap(f, sign, cosine, sine, a, b) - 0.5 * ridge * (a * a + b * b)
+
+
+@compiled(nogil=True, error_model="numpy")
+def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_accepted, log_ratio):
+    """Propose and decide some frequencies, each with two coefficients of every function.
+
+    Parameters
+    ----------
+    now, proposed : ndarray of shape (2 m, n)
+        Features of the frequencies, rows 2 j and 2 j + 1 the cosine and the sine of frequency j.
+    sign : ndarray of shape (K, n)
+        1 or -1: whether a row belongs to the class that the function tells; 0 if it says nothing.
+    coef : ndarray of shape (K, 2 m)
+        Changed in place.
+    ridge : ndarray of shape (K,)
+    normals : ndarray of shape (m, K, 2)
+        Standard normal.
+    log_uniform : ndarray of shape (m,)
+    f : ndarray of shape (K, n)
+        The functions at the rows; changed in place.
+    is_accepted, log_ratio : ndarray of shape (m,)
+        Written.
+    """
+    K, n = f.shape
+    new = np.empty((K, 2))
+    for j in range(len(log_uniform)):
+        c0, s0, c1, s1 = now[2 * j], now[2 * j + 1], proposed[2 * j], proposed[2 * j + 1]
+        total = 0.0
+        for k in range(K):
+            a, b = coef[k, 2 * j], coef[k, 2 * j + 1]
+            for i in range(n):
+                f[k, i] -= a * c0[i] + b * s0[i]
+            law0 = _laplace(f[k], sign[k], c0, s0, ridge[k])
+            law1 = _laplace(f[k], sign[k], c1, s1, ridge[k])
+            new[k, 1] = law1[1] + normals[j, k, 1] / law1[4]
+            new[k, 0] = (
+                law1[0] + (normals[j, k, 0] - law1[3] * normals[j, k, 1] / law1[4]) / law1[2]
+            )
+            total += _log_target(f[k], sign[k], c1, s1, new[k, 0], new[k, 1], ridge[k])
+            total -= _log_target(f[k], sign[k], c0, s0, a, b, ridge[k])
+            total += _log_law(a, b, law0) - _log_law(new[k, 0], new[k, 1], law1)
+        log_ratio[j] = total
+        is_accepted[j] = log_uniform[j] < total
+        for k in range(K):
+            if is_accepted[j]:
+                coef[k, 2 * j], coef[k, 2 * j + 1] = new[k, 0], new[k, 1]
+                c, s = c1, s1
+            else:
+                c, s = c0, s0
+            for i in range(n):
+                f[k, i] += coef[k, 2 * j] * c[i] + coef[k, 2 * j + 1] * s[i]
+
+
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
+def pull_of_phases(features, residual, coef, out):
+    """Gradient of the log likelihood in the phase of each frequency at each row.
+
+    Parameters
+    ----------
+    features : ndarray of shape (2 M, n)
+        Rows 2 j and 2 j + 1 the cosine and the sine of frequency j.
+    residual : ndarray of shape (K, n)
+        Gradient in the functions.
+    coef : ndarray of shape (K, q)
+        The first 2 M are those of the features.
+    out : ndarray of shape (M, n)
+        Written.
+    """
+    n_frequencies, n_rows = out.shape
+    for j in range(n_frequencies):
+        cosine, sine, row = features[2 * j], features[2 * j + 1], out[j]
+        row[:] = 0.0
+        for k in range(len(coef)):
+            a, b, r = coef[k, 2 * j], coef[k, 2 * j + 1], residual[k]
+            for i in range(n_rows):
+                row[i] += r[i] * (b * cosine[i] - a * sine[i])

@@ -1,0 +1,448 @@
+"""The state of the mixture."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, logsumexp
+from scipy.stats import norm
+
+from mercer.errors import UsageError
+from mercer.spectral import loops as compiled
+from mercer.spectral.base_measure import (
+    Array,
+    BaseMeasure,
+    Components,
+    Labels,
+    ScalePrior,
+    require_positive,
+)
+
+__all__ = [
+    "ComponentTable",
+    "ConcentrationPrior",
+    "Mixture",
+    "MixtureState",
+    "draw_concentration",
+    "draw_partition",
+    "expected_components",
+    "log_partition_probability",
+    "log_spectral_density",
+    "mixture_kernel",
+    "mixture_marginal_density",
+    "mixture_weights",
+    "reseat",
+    "tabulate",
+]
+
+
+@dataclass(frozen=True)
+class MixtureState:
+    """Which component each frequency comes from, and what the components are.
+
+    Attributes
+    ----------
+    assignment : ndarray of shape (M,), int64
+        Z, in 0, .., K - 1; each component has a member.
+    components : DiagonalComponents or FullComponents
+        K of them.
+    scale : ndarray
+        Of the base measure: shape (d,) for a diagonal one, (1,) for a full one.
+    concentration : float
+    """
+
+    assignment: Labels
+    components: Components
+    scale: Array
+    concentration: float
+
+    @property
+    def n_components(self) -> int:
+        """K."""
+        return self.components.n_components
+
+    @property
+    def means(self) -> Array:
+        """mu_k, shape (K, d)."""
+        return self.components.means
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Members of each component, shape (K,)."""
+        return np.bincount(self.assignment, minlength=self.n_components)
+
+
+# The Chinese restaurant process, and the concentration given how many components there are.
+#
+# References: Escobar & West, Bayesian density estimation and inference using mixtures (1995).
+
+
+def log_partition_probability(counts: NDArray[np.generic], concentration: float) -> float:
+    """Log probability of one partition, given the sizes (K,) of its parts.
+
+    alpha^K prod_k (m_k - 1)! Gamma(alpha) / Gamma(alpha + M).
+    """
+    n = float(np.sum(counts))
+    normaliser = gammaln(concentration) - gammaln(concentration + n)
+    return float(len(counts) * math.log(concentration) + gammaln(counts).sum() + normaliser)
+
+
+def expected_components(n_frequencies: int, concentration: float) -> float:
+    """Mean number of parts, sum over i < M of alpha / (alpha + i)."""
+    return float(concentration * (digamma(concentration + n_frequencies) - digamma(concentration)))
+
+
+def draw_partition(rng: np.random.Generator, n_frequencies: int, concentration: float) -> Labels:
+    """Draw the component of each frequency, numbered in the order of their first members."""
+    assignment = np.zeros(n_frequencies, dtype=np.int64)
+    for i in range(1, n_frequencies):
+        # Each of those before is worth 1, and i joins the part of one of them; a new part, alpha.
+        place = rng.random() * (i + concentration)
+        assignment[i] = assignment[int(place)] if place < i else assignment[:i].max() + 1
+    return assignment
+
+
+@dataclass(frozen=True)
+class ConcentrationPrior:
+    """Gamma(shape, rate) prior of the concentration; both positive.
+
+    Raises
+    ------
+    UsageError
+        If one of them is not positive.
+    """
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        require_positive("shape of the prior of the concentration", self.shape)
+        require_positive("rate of the prior of the concentration", self.rate)
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Draw from the prior."""
+        return _above_zero(rng.gamma(self.shape, 1.0 / self.rate))
+
+
+def draw_concentration(
+    rng: np.random.Generator,
+    concentration: float,
+    n_components: int,
+    n_frequencies: int,
+    prior: ConcentrationPrior,
+) -> float:
+    """Take one Gibbs step of the concentration; it needs K and M only.
+
+    x ~ Beta(alpha + 1, M), then alpha from a mixture of Gamma(a + K, b - log x) and
+    Gamma(a + K - 1, b - log x) with odds (a + K - 1) / (M (b - log x)) for the first.
+    """
+    x = _above_zero(rng.beta(concentration + 1.0, n_frequencies))
+    rate = prior.rate - math.log(x)
+    shape = prior.shape + n_components - 1.0
+    odds = shape / (n_frequencies * rate)
+    if rng.random() * (1.0 + odds) < odds:
+        shape += 1.0
+    return _above_zero(rng.gamma(shape, 1.0 / rate))
+
+
+def _above_zero(x: float) -> float:
+    """Undo an underflow: gamma draws of a small shape may be 0, whose logarithm is not finite."""
+    return max(float(x), float(np.finfo(np.float64).tiny))
+
+
+# One Gibbs pass over the component and the sign of every frequency.
+#
+# The components are instantiated. Frequency j leaves its own, which is dropped if j was alone; it
+# joins component k with probability proportional to m_k N(W_j; mu_k, Sigma_k), eq. (8) of the
+# paper, or a new one with concentration times its prior predictive density, whose parameters then
+# come from their posterior given W_j.
+#
+# **Signs.** The likelihood does not change under W_j -> -W_j, nor does the base measure, so a pass
+# may draw (Z_j, s_j) together, from m_k N(s W_j; mu_k, Sigma_k).
+#
+# **Deviation.** The paper draws the parameters of a new component from the prior: then Z does not
+# have the posterior of the model.
+#
+# **Cost.** O(M K d) for the densities in NumPy, O(M K) exponentials in the compiled loop, and O(M
+# d)
+# for each new component.
+
+# Empty slots that are added together when a new component finds none.
+_SPARE = 8
+
+
+def reseat(
+    rng: np.random.Generator,
+    base: BaseMeasure[Any],
+    components: Components,
+    assignment: Labels,
+    concentration: float,
+    W: Array,
+    is_symmetric: bool,
+) -> tuple[Labels, Array]:
+    """Draw the assignment, and the signs, of frequencies W (M, d) given the components.
+
+    Returns
+    -------
+    assignment : ndarray of shape (M,), int64
+        In 0, .., K - 1, without gaps. The components that it refers to are still to be drawn.
+    signs : ndarray of shape (M,)
+        1 or -1; the assignment is that of the frequencies times these.
+    """
+    sides = [W, -W] if is_symmetric else [W]
+    tables = np.stack([components.log_densities(side) for side in sides])
+    log_new = base.log_predictive(W) + np.log(concentration)
+    counts = np.bincount(assignment, minlength=components.n_components)
+    assignment, signs = assignment.copy(), np.ones(len(W))
+    uniforms = rng.random(len(W))
+    first = 0
+    while first < len(W):
+        if counts.all():
+            counts = np.append(counts, np.zeros(_SPARE, dtype=np.int64))
+            tables = np.concatenate([tables, np.empty((*tables.shape[:2], _SPARE))], axis=2)
+        opened = compiled.seat(first, uniforms, tables, log_new, assignment, signs, counts)
+        first = opened + 1
+        if first < len(W):
+            only = signs[opened] * W[opened : opened + 1]
+            born = base.draw_components(rng, only, np.zeros(1, dtype=np.int64), 1)
+            for table, side in zip(tables, sides, strict=True):
+                table[first:, assignment[opened]] = born.log_densities(side[first:])[:, 0]
+    return np.unique(assignment, return_inverse=True)[1].astype(np.int64), signs
+
+
+# The spectral density and the kernel that a mixture stands for.
+#
+# With weights m_k / (M + alpha) of the components and alpha / (M + alpha) of a new one, the next
+# frequency has density p. Since a feature map does not tell w from -w, what is reported is
+# (p(w) + p(-w)) / 2; its Fourier transform is the kernel.
+
+
+@dataclass(frozen=True)
+class ComponentTable:
+    """The components, the one with most members first.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (K,)
+        Share of the frequencies, m_k / M.
+    means, stds : ndarray of shape (K, d)
+        Of each input, in units of a frequency.
+    """
+
+    weights: Array
+    means: Array
+    stds: Array
+
+
+def mixture_weights(state: MixtureState) -> Array:
+    """Probability of each component, and last of a new one, for the next frequency: (K + 1,)."""
+    weights = np.append(state.counts, state.concentration)
+    return np.asarray(weights / weights.sum())
+
+
+def log_spectral_density(state: MixtureState, base: BaseMeasure[Any], W: Array) -> Array:
+    """Log density of the next frequency at W (n, d), the mean of both signs, shape (n,)."""
+    known = [state.components.log_densities(side) for side in (W, -W)]
+    weights = mixture_weights(state)
+    halves = 0.5 * weights[:-1]
+    logs = np.column_stack([*known, base.log_predictive(W)])
+    return np.asarray(logsumexp(logs, axis=1, b=np.concatenate([halves, halves, weights[-1:]])))
+
+
+def mixture_marginal_density(
+    state: MixtureState, base: BaseMeasure[Any], values: Array, j: int
+) -> Array:
+    """Density of input j of the next frequency at values (n,), the mean of both signs."""
+    weights = mixture_weights(state)
+    means, stds = state.components.means[:, j], state.components.stds[:, j]
+    densities = weights[-1] * np.exp(base.log_marginal_predictive(values, j))
+    for side in (values, -values):
+        densities += 0.5 * (norm.pdf(side[:, np.newaxis], means, stds) @ weights[:-1])
+    return np.asarray(densities)
+
+
+def mixture_kernel(state: MixtureState, base: BaseMeasure[Any], lags: Array) -> Array:
+    """Kernel at lags (n, d): the mean of cos(w't) over the next frequency, shape (n,)."""
+    weights = mixture_weights(state)
+    of_components = state.components.characteristic(lags) @ weights[:-1]
+    return np.asarray(of_components + weights[-1] * base.characteristic(lags))
+
+
+def tabulate(state: MixtureState) -> ComponentTable:
+    """List weights, means and standard deviations of the components."""
+    order = np.argsort(-state.counts, kind="stable")
+    weights = state.counts[order] / len(state.assignment)
+    return ComponentTable(weights, state.means[order], state.components.stds[order])
+
+
+# Dirichlet-process mixture of normal distributions over frequencies, by Gibbs sampling.
+#
+# **Target.** Z ~ CRP(alpha), (mu_k, Sigma_k) ~ base measure, W_j ~ N(mu_Zj, Sigma_Zj), eq. (6) of
+# [1]_, given the frequencies W; optionally alpha ~ Gamma(a, b) and the scale of the base ~ Gamma.
+#
+# **One step**
+#
+# 1. (Z_j, sign of W_j) for j = 1, .., M: `mercer.spectral.mixture`.
+# 2. (mu_k, Sigma_k) given the members of each component.
+# 3. The scale of the base measure given all components, if it is learned.
+# 4. alpha given K, if it is learned.
+#
+# **Symbols** (paper -> code): Z -> ``assignment``, mu_k, Sigma_k -> ``components``,
+# alpha -> ``concentration``, omega_j -> a row of ``W``.
+#
+# **Deviations.** Centred at 0: with that, signs are drawn too. Scale and concentration may be
+# learned. A new component's parameters come from their posterior.
+#
+# **Cost** of a step: O(M K d), with full covariances O(M K d^2 + K d^3).
+#
+# References
+# ----------
+# .. [1] Oliva et al., Bayesian nonparametric kernel-learning (AISTATS 2016).
+
+_LARGEST_LOG = np.log(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The prior of frequencies and its Gibbs sampler. Nothing that is passed in is changed.
+
+    Attributes
+    ----------
+    base : DiagonalBase or FullBase
+        Its scale is where the chain starts, and stays if ``scale_prior`` is None.
+    concentration : float
+        Where the chain starts, and stays if ``concentration_prior`` is None.
+    concentration_prior : ConcentrationPrior or None
+    scale_prior : ScalePrior or None
+    is_symmetric : bool
+        Whether a step may turn the sign of a frequency.
+
+    Raises
+    ------
+    UsageError
+        If the concentration is not positive, or the prior of the scale is of another shape.
+    """
+
+    base: BaseMeasure[Any]
+    concentration: float = 2.0
+    concentration_prior: ConcentrationPrior | None = None
+    scale_prior: ScalePrior | None = None
+    is_symmetric: bool = True
+
+    def __post_init__(self) -> None:
+        require_positive("concentration", self.concentration)
+        prior = self.scale_prior
+        if prior is not None and prior.mean.shape != self.base.scale.shape:
+            raise UsageError(
+                f"the prior of the scale has shape {prior.mean.shape}, "
+                f"the scale of the base measure {self.base.scale.shape}"
+            )
+
+    def init(self, rng: np.random.Generator, W: Array, assignment: Labels) -> MixtureState:
+        """Start from a partition of frequencies W (M, d): components given their members.
+
+        Parameters
+        ----------
+        rng : Generator
+        W : ndarray of shape (M, d)
+        assignment : ndarray of shape (M,)
+            Any integers: frequencies with the same one share a component.
+
+        Raises
+        ------
+        UsageError
+            If the shapes do not fit.
+        """
+        if W.ndim != 2 or W.shape[1] != self.base.n_inputs or assignment.shape != W.shape[:1]:
+            raise UsageError(
+                f"frequencies of shape {W.shape} and an assignment of shape {assignment.shape}; "
+                f"expected (M, {self.base.n_inputs}) and (M,)"
+            )
+        labels, Z = np.unique(assignment, return_inverse=True)
+        Z = Z.astype(np.int64)
+        components = self.base.draw_components(rng, W, Z, len(labels))
+        return MixtureState(Z, components, self.base.scale.copy(), self.concentration)
+
+    def draw_prior(
+        self, rng: np.random.Generator, n_frequencies: int
+    ) -> tuple[MixtureState, Array]:
+        """Draw a state and frequencies of shape (n_frequencies, d) from the prior."""
+        concentration, base = self.concentration, self.base
+        if self.concentration_prior is not None:
+            concentration = self.concentration_prior.draw(rng)
+        if self.scale_prior is not None:
+            base = base.with_scale(self.scale_prior.draw(rng))
+        Z = draw_partition(rng, n_frequencies, concentration)
+        nobody = np.empty((0, base.n_inputs)), np.empty(0, dtype=np.int64)
+        components = base.draw_components(rng, *nobody, int(Z.max()) + 1)
+        state = MixtureState(Z, components, base.scale, concentration)
+        return state, self.centre(state) + self.draw_noise(rng, state)
+
+    def step(
+        self, rng: np.random.Generator, state: MixtureState, W: Array
+    ) -> tuple[MixtureState, Array]:
+        """Take one step given frequencies W (M, d).
+
+        Returns
+        -------
+        state : MixtureState
+            That of the frequencies ``signs[:, None] * W``.
+        signs : ndarray of shape (M,)
+            1 or -1. Where -1, the coefficient of the frequency's sine changes its sign with it.
+        """
+        base, concentration = self.base.with_scale(state.scale), state.concentration
+        Z, signs = reseat(
+            rng, base, state.components, state.assignment, concentration, W, self.is_symmetric
+        )
+        n_components = int(Z.max()) + 1
+        components = base.draw_components(rng, signs[:, np.newaxis] * W, Z, n_components)
+        if self.scale_prior is not None:
+            base = base.draw_scale(rng, components, self.scale_prior)
+        if self.concentration_prior is not None:
+            concentration = draw_concentration(
+                rng, concentration, n_components, len(W), self.concentration_prior
+            )
+        return MixtureState(Z, components, base.scale, concentration), signs
+
+    def centre(self, state: MixtureState) -> Array:
+        """Return the prior mean mu_Zj of each frequency, shape (M, d)."""
+        return state.means[state.assignment]
+
+    def draw_noise(self, rng: np.random.Generator, state: MixtureState) -> Array:
+        """Draw N(0, Sigma_Zj) for each frequency, shape (M, d): with `centre`, the prior."""
+        return state.components.draw_noise(rng, state.assignment)
+
+    def log_density(self, state: MixtureState, W: Array) -> float:
+        """Log density of frequencies W (M, d) given their components, in nats."""
+        logs = state.components.log_densities(W)
+        return float(logs[np.arange(len(W)), state.assignment].sum())
+
+    def density(self, state: MixtureState, frequencies: Array) -> Array:
+        """Spectral density at frequencies (n, d), the mean of both signs, shape (n,).
+
+        In many inputs it may be 0 or the largest number there is: then take its logarithm.
+        """
+        return np.exp(np.minimum(self.log_spectral_density(state, frequencies), _LARGEST_LOG))
+
+    def log_spectral_density(self, state: MixtureState, frequencies: Array) -> Array:
+        """Logarithm of `density`, shape (n,), in nats."""
+        return log_spectral_density(state, self._base(state), frequencies)
+
+    def marginal_density(self, state: MixtureState, values: Array, j: int) -> Array:
+        """Spectral density of input j at values (n,), the mean of both signs, shape (n,)."""
+        return mixture_marginal_density(state, self._base(state), values, j)
+
+    def kernel(self, state: MixtureState, lags: Array) -> Array:
+        """Kernel of the mixture at lags (n, d), shape (n,); 1 at lag 0."""
+        return mixture_kernel(state, self._base(state), lags)
+
+    def table(self, state: MixtureState) -> ComponentTable:
+        """List weights, means and standard deviations of the components, the largest first."""
+        return tabulate(state)
+
+    def _base(self, state: MixtureState) -> BaseMeasure[Any]:
+        return self.base.with_scale(state.scale)

@@ -1,0 +1,332 @@
+"""Predictions of BaNK: one draw after the other, all rows of a block at a time.
+
+Each kept draw stores the mean mu_n of its coefficients and k deviations e drawn from their
+posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
+
+    y* ~ N(phi(x)'(mu_n +- e), s2)
+
+mixed over draws and signs is the posterior predictive law: 2 k normals a draw. Its mean is that of
+phi(x)'mu_n, with the coefficients integrated out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import UsageError
+from mercer.estimation.run import check_choice
+from mercer.posterior.draws import Draws
+from mercer.posterior.table import Table
+from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.model import design, feature_kernel
+
+__all__ = [
+    "Band",
+    "FunctionDraws",
+    "InputScales",
+    "KernelAnswers",
+    "Spectrum",
+    "function_draws",
+    "input_scales",
+]
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionDraws:
+    """Draws of the regression function, on standardised inputs and targets.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (S, M, d)
+    mean : ndarray of shape (S, 2 M + p)
+    deviations : ndarray of shape (S, k, 2 M + p)
+    noise_std : ndarray of shape (S,)
+    """
+
+    frequencies: Array
+    mean: Array
+    deviations: Array
+    noise_std: Array
+
+    @property
+    def has_linear_part(self) -> bool:
+        """Whether there are coefficients beyond those of the features."""
+        return bool(self.mean.shape[1] > 2 * self.frequencies.shape[1])
+
+    @property
+    def scales(self) -> Array:
+        """Standard deviation of each component of the predictive mixture, shape (2 k S,)."""
+        return np.repeat(self.noise_std, 2 * self.deviations.shape[1])
+
+    def expected(self, X: Array) -> Array:
+        """Posterior mean at rows X (m, d), shape (m,)."""
+        total = np.zeros(len(X))
+        for i in range(len(self.mean)):
+            total += self.mean[i] @ self._design(i, X)
+        return total / len(self.mean)
+
+    def locations(self, X: Array) -> tuple[Array, Array]:
+        """Return the posterior mean (m,) and the components' means (m, 2 k S) at rows X (m, d)."""
+        k = self.deviations.shape[1]
+        total, parts = np.zeros(len(X)), np.empty((len(self.mean), 2 * k, len(X)))
+        for i in range(len(self.mean)):
+            F = self._design(i, X)
+            mean = self.mean[i] @ F
+            spread = self.deviations[i] @ F
+            total += mean
+            parts[i, :k] = mean + spread
+            parts[i, k:] = mean - spread
+        return total / len(self.mean), np.ascontiguousarray(parts.reshape(-1, len(X)).T)
+
+    def _design(self, i: int, X: Array) -> Array:
+        return design(self.frequencies[i], X, self.has_linear_part)
+
+
+def function_draws(draws: Draws) -> FunctionDraws:
+    """Take what predictions need out of the draws of a fit."""
+    return FunctionDraws(
+        draws.flat("frequencies"),
+        draws.flat("coef_mean"),
+        draws.flat("coef_deviation"),
+        draws.flat("noise_std"),
+    )
+
+
+# The kernel that was learned, its spectral density and its components, in the user's units.
+#
+# With u_l the length of one standardised unit of input l (its standard deviation, say), a lag t in
+# the user's units is t / u, a frequency w in radians per unit of the input is w u, and densities
+# take the factor prod_l u_l. For a warped column u_l is that at the column's centre.
+
+_LEVEL = 0.9
+_FARTHEST = 1e100  # lag, in standardised units
+_LARGEST_LOG = 700.0  # of a density: beyond, a double overflows
+# Draws whose mixture is looked at: a density of each costs more than the band gains from all.
+_MOST_DRAWS = 200
+
+Band = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Frequencies and mixtures of all draws.
+
+    Attributes
+    ----------
+    draws : Draws
+    mixture : Mixture
+        The prior of frequencies that was used.
+    units : ndarray of shape (d,)
+        Length of a standardised unit of each input, in the input's units.
+    best : str
+        The variable that is highest for the draw whose components are listed.
+    """
+
+    draws: Draws
+    mixture: Mixture
+    units: Array
+    best: str = "log_evidence"
+
+    def kernel(self, lags: Array) -> Band:
+        """Mean and 90 % band of the features' kernel at lags (n, d)."""
+        # Beyond this a phase says nothing, and its cosine is any number.
+        lags = np.clip(lags / self.units, -_FARTHEST, _FARTHEST)
+        W = self.draws.flat("frequencies")
+        return _band(np.stack([feature_kernel(each, lags) for each in W]))
+
+    def density(self, frequencies: Array) -> Band:
+        """Mean and 90 % band of the spectral density at frequencies (n, d)."""
+        W = frequencies * self.units
+        factor = float(np.log(self.units).sum())
+        logs = [self.mixture.log_spectral_density(state, W) for state in self._states()]
+        return _band(np.exp(np.clip(np.stack(logs) + factor, None, _LARGEST_LOG)))
+
+    def marginal_density(self, values: Array, j: int) -> Band:
+        """Mean and 90 % band of the spectral density of input j alone, at values (n,)."""
+        unit = float(self.units[j])
+        rows = [
+            self.mixture.marginal_density(state, values * unit, j) * unit
+            for state in self._states()
+        ]
+        return _band(np.stack(rows))
+
+    def components(self, names: tuple[str, ...]) -> Table:
+        """List the components of the draw that explains the data best, the largest first."""
+        best = int(np.argmax(self.draws.flat(self.best)))
+        W = self.draws.flat("frequencies")[best]
+        Z = self.draws.flat("assignment")[best]
+        labels, counts = np.unique(Z, return_counts=True)
+        rows: list[tuple[Any, ...]] = []
+        for rank, k in enumerate(labels[np.argsort(-counts, kind="stable")]):
+            members = W[k == Z]
+            share = len(members) / len(W)
+            # The sign of a whole component means nothing: that of its largest mean is made +.
+            centre = members.mean(axis=0)
+            sign = np.sign(centre[np.argmax(np.abs(centre))]) or 1.0
+            numbers = (np.stack([sign * centre, members.std(axis=0)]) / self.units).T
+            rows += [
+                (rank + 1, share, name, *map(float, pair))
+                for name, pair in zip(names, numbers, strict=True)
+            ]
+        return Table(("component", "share", "input", "frequency", "spread"), tuple(rows))
+
+    def _states(self) -> Iterator[MixtureState]:
+        """Rebuild the mixture of each draw; its components are drawn given their members."""
+        draws = self.draws
+        chosen = np.linspace(0, draws.n_total - 1, min(draws.n_total, _MOST_DRAWS)).astype(int)
+        W, Z = draws.flat("frequencies"), draws.flat("assignment")
+        scale, concentration = draws.flat("base_scale"), draws.flat("concentration")
+        for i in chosen:
+            base = self.mixture.base.with_scale(scale[i])
+            rng = np.random.default_rng(int(i))
+            components = base.draw_components(rng, W[i], Z[i], int(Z[i].max()) + 1)
+            yield MixtureState(Z[i], components, scale[i], float(concentration[i]))
+
+
+def _band(values: Array) -> Band:
+    """Mean, lower and upper end over draws, values (S, n)."""
+    tail = 0.5 * (1.0 - _LEVEL)
+    lower, upper = np.quantile(values, (tail, 1.0 - tail), axis=0)
+    return values.mean(axis=0), lower, upper
+
+
+# Which inputs the learned kernel depends on: how fast it falls along each of them.
+#
+# Along input l alone the kernel of M frequencies is k(t) = (1/M) sum_j cos(w_jl t). On average
+# over lags t in [0, 1], in standardised units, it has fallen by
+#
+#     1 - (1/M) sum_j sin(w_jl) / w_jl,
+#
+# which, unlike 1 - k(1), no period hides.
+
+_MOST_DRAWS_OF_INPUTS: Final = 200
+# A kernel is looked at over so many standardised units, or over so many periods of its highest
+# frequencies if these are shorter: then it has gone where it goes.
+_LONGEST: Final = 3.0
+_PERIODS: Final = 4.0
+_HIGH: Final = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class InputScales:
+    """How the kernel depends on each input, over draws.
+
+    Attributes
+    ----------
+    falls : ndarray of shape (S, d)
+        Mean fall of the kernel over lags up to one standardised unit: about 0 where it does not
+        depend on the input, about 1 where it is gone long before.
+    frequency_scales : ndarray of shape (S, d)
+        Root mean square of the frequencies, in radians per standardised unit.
+    longest_lags : ndarray of shape (d,)
+        Lags up to which it is worth looking at, in standardised units.
+    is_constant : ndarray of shape (d,)
+        Inputs that were the same in all training rows: their frequencies mean nothing.
+    """
+
+    falls: Array
+    frequency_scales: Array
+    longest_lags: Array
+    is_constant: NDArray[np.bool_]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Inputs that are not constant, the one along which the kernel falls fastest first."""
+        order = np.argsort(-self.falls.mean(axis=0), kind="stable")
+        return tuple(int(j) for j in order if not self.is_constant[j])
+
+
+def input_scales(model: Any) -> InputScales:
+    """Look at the frequencies of a fitted BaNK model, of at most 200 of its draws."""
+    W = model.posterior_.flat("frequencies")
+    chosen = np.unique(np.linspace(0, len(W) - 1, min(len(W), _MOST_DRAWS_OF_INPUTS)).astype(int))
+    falls = [1.0 - np.sinc(W[i] / np.pi).mean(axis=0) for i in chosen]
+    squares = [np.square(W[i]).mean(axis=0) for i in chosen]
+    high = np.quantile(np.abs(W[chosen]).reshape(-1, W.shape[2]), _HIGH, axis=0)
+    periods = 2.0 * math.pi / np.maximum(high, 1e-100)
+    return InputScales(
+        falls=np.stack(falls),
+        frequency_scales=np.sqrt(np.stack(squares)),
+        longest_lags=np.minimum(_LONGEST, _PERIODS * periods),
+        is_constant=np.asarray(model.standardizer_.scale == 0.0),
+    )
+
+
+# What drawn spectra answer: the learned kernel and its density, whatever it was learned from.
+
+
+class KernelAnswers:
+    """Mixin of estimators that learn a kernel."""
+
+    n_features_in_: int
+    _spectrum: Spectrum
+
+    def kernel(self, lags: ArrayLike) -> Band:
+        """Kernel that was learned, as a function of the difference of two inputs.
+
+        Parameters
+        ----------
+        lags : array of shape (n, d), or (n,) for one input
+            In units of the inputs; those of a warped input are measured at its centre.
+
+        Returns
+        -------
+        mean, lower, upper : ndarray of shape (n,)
+            Over draws, the central 90 %; 1 at lag 0.
+        """
+        check_is_fitted(self)
+        return self._spectrum.kernel(self._points(lags, "lags"))
+
+    def spectral_density(self, frequencies: ArrayLike) -> Band:
+        """Density of frequencies, the same for w and -w.
+
+        Parameters
+        ----------
+        frequencies : array of shape (n, d), or (n,) for one input
+            In radians per unit of each input.
+
+        Returns
+        -------
+        mean, lower, upper : ndarray of shape (n,)
+            Over draws, the central 90 %.
+        """
+        check_is_fitted(self)
+        return self._spectrum.density(self._points(frequencies, "frequencies"))
+
+    def marginal_spectral_density(self, frequencies: ArrayLike, column: int) -> Band:
+        """Density of the frequencies of one input, at frequencies of shape (n,).
+
+        Parameters
+        ----------
+        frequencies : array of shape (n,)
+            In radians per unit of the input.
+        column : int
+            Position of the input, from 0.
+        """
+        check_is_fitted(self)
+        check_choice("column", column, range(self.n_features_in_))
+        values = np.asarray(frequencies, dtype=np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise UsageError(
+                f"frequencies must be finite numbers of shape (n,); got {values.shape}"
+            )
+        return self._spectrum.marginal_density(values, int(column))
+
+    def _points(self, values: ArrayLike, name: str) -> Array:
+        points = np.asarray(values, dtype=np.float64)
+        d = self.n_features_in_
+        if points.ndim == 1 and d == 1:
+            points = points[:, np.newaxis]
+        if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
+            raise UsageError(f"{name} must be finite numbers of shape (n, {d}); got {points.shape}")
+        return points

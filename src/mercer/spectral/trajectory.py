@@ -1,0 +1,460 @@
+"""Before a sweep: frequencies, their components and all coefficients move together.
+
+A sweep moves a frequency at a time, and components only as far as their members let them; the
+posterior of the kernel is crossed slowly. One trajectory of hybrid Monte Carlo
+(`mercer.sampling.hmc`) moves
+
+    W and (mu, Sigma)   in the coordinates of `mercer.spectral.trajectory`
+    beta_k, gamma_k     times the roots of their prior precisions
+
+given the partition, ridges and precisions, under the logistic likelihood itself: no variables are
+added to it. The masses are one plus about what n rows of balanced classes would say of a coordinate
+by itself: too large for functions that few rows speak of, which then move slowly. The paper has
+nothing of the kind.
+
+**Cost** of a trajectory: O(n M (d + C - 1)) for each of its steps, with full covariances O(M d^2)
+more; a sweep costs O((C - 1) n M^2).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult, minimize
+from scipy.special import expit
+
+from mercer.errors import UsageError
+from mercer.sampling.hmc import travel
+from mercer.spectral.base_measure import (
+    BaseMeasure,
+    Components,
+    DiagonalBase,
+    DiagonalComponents,
+    FullComponents,
+    Labels,
+)
+from mercer.spectral.class_model import (
+    ClassState,
+    LogisticModel,
+    fill_design,
+    log_probabilities,
+    parts,
+    signs_of,
+)
+from mercer.spectral.loops import pull_of_phases
+from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
+
+__all__ = [
+    "FEWEST_ROWS",
+    "Ascent",
+    "Coordinates",
+    "LikelihoodGradient",
+    "coordinates_of",
+    "likelihood_gradient",
+    "move_together",
+    "prepare_ascent",
+]
+
+
+# Frequencies and components in coordinates whose prior is standard normal, or nearly.
+#
+# Given the partition, W_j = mu_Zj + L_Zj u_j and mu_k = L_k m_k / sqrt(kappa0), where L_k L_k' is
+# Sigma_k: u and m are standard normal, and a component that moves takes its members with it. That
+# is what Gibbs steps of (mu, Sigma) given hundreds of members cannot do. Of a diagonal base
+# measure s_kl = log Sigma_kl - log(t_l / nu0) moves as well, of density
+#
+#     log p(s) = -nu0 / 2 (s + e^-s) + const;
+#
+# standard normal it is not, but of about that width: what is missing is `Coordinates.log_density`.
+# Of a full one Sigma stays.
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates(ABC):
+    """A chart of all frequencies (M, d) and their components, given what does not move.
+
+    Attributes
+    ----------
+    assignment : ndarray of shape (M,)
+        Z.
+    n_components : int
+        K.
+    kappa0 : float
+        Of the base measure.
+    variances : ndarray of shape (M, d) or (1, d)
+        About those of the frequencies, which may not depend on anything that moves.
+    """
+
+    assignment: Labels
+    n_components: int
+    kappa0: float
+    variances: Array
+
+    @abstractmethod
+    def position(self, W: Array, components: Components) -> Array:
+        """Coordinates of frequencies (M, d) and components, shape (p,)."""
+
+    @abstractmethod
+    def frequencies(self, theta: Array) -> Array:
+        """W, shape (M, d)."""
+
+    @abstractmethod
+    def components(self, theta: Array) -> Components:
+        """(mu, Sigma) of all components."""
+
+    @abstractmethod
+    def pull(self, theta: Array, gradient: Array) -> Array:
+        """Turn a gradient in W (M, d) into one in the coordinates, shape (p,)."""
+
+    @abstractmethod
+    def log_density(self, theta: Array) -> tuple[float, Array]:
+        """Log density of the prior over a standard normal one, and its gradient (p,)."""
+
+    @abstractmethod
+    def precisions(self, information: float) -> Array:
+        """How firmly each coordinate is held, beyond a standard normal law: shape (p,).
+
+        For masses, which need the size only: factors were found by trial.
+
+        Parameters
+        ----------
+        information : float
+            Precision that a likelihood gives to an entry of W by itself.
+        """
+
+    def _split(self, theta: Array) -> list[Array]:
+        """Parts u (M, d), m (K, d), and s (K, d) if it moves."""
+        size, d = len(self.assignment), self.variances.shape[1]
+        ends = np.arange(size, len(theta) // d, self.n_components)
+        return np.split(theta.reshape(-1, d), ends)
+
+    def _sums(self, values: Array) -> Array:
+        """Sum values (M, d) over the members of each component, shape (K, d)."""
+        is_member = self.assignment == np.arange(self.n_components)[:, np.newaxis]
+        return np.asarray(is_member.astype(np.float64) @ values)
+
+    def _precisions_of_members(self, information: float) -> tuple[Array, Array]:
+        """Those of u, and their sums over the members of each component."""
+        of_members = information * np.broadcast_to(
+            self.variances, (len(self.assignment), self.variances.shape[1])
+        )
+        return of_members, self._sums(of_members)
+
+
+@dataclass(frozen=True, eq=False)
+class _Diagonal(Coordinates):
+    nu0: float
+    scale: Array
+
+    def position(self, W: Array, components: Components) -> Array:
+        stds, root = components.stds, np.sqrt(self.kappa0)
+        u = (W - components.means[self.assignment]) / stds[self.assignment]
+        s = 2.0 * np.log(stds) - np.log(self.scale / self.nu0)
+        return np.concatenate([u.ravel(), (root * components.means / stds).ravel(), s.ravel()])
+
+    def frequencies(self, theta: Array) -> Array:
+        u, m, s = self._split(theta)
+        moved = self._stds(s) * m / np.sqrt(self.kappa0)
+        return np.asarray(moved[self.assignment] + self._stds(s)[self.assignment] * u)
+
+    def components(self, theta: Array) -> Components:
+        _, m, s = self._split(theta)
+        stds = self._stds(s)
+        return DiagonalComponents(stds * m / np.sqrt(self.kappa0), stds**2)
+
+    def pull(self, theta: Array, gradient: Array) -> Array:
+        _, _, s = self._split(theta)
+        of_u = gradient * self._stds(s)[self.assignment]
+        of_m = self._sums(of_u) / np.sqrt(self.kappa0)
+        of_s = 0.5 * self._sums(gradient * self.frequencies(theta))
+        return np.concatenate([of_u.ravel(), of_m.ravel(), of_s.ravel()])
+
+    def log_density(self, theta: Array) -> tuple[float, Array]:
+        _, _, s = self._split(theta)
+        half, gradient = 0.5 * self.nu0, np.zeros_like(theta)
+        inverse = np.exp(-s)
+        gradient[-s.size :] = (s - half * (1.0 - inverse)).ravel()
+        return float((0.5 * s**2 - half * (s + inverse)).sum()), gradient
+
+    def precisions(self, information: float) -> Array:
+        of_u, summed = self._precisions_of_members(information)
+        of_m, of_s = summed / (2.0 * self.kappa0), summed / 8.0 + 0.5 * self.nu0 - 1.0
+        return np.concatenate([of_u.ravel(), of_m.ravel(), np.maximum(of_s, 0.0).ravel()])
+
+    def _stds(self, s: Array) -> Array:
+        return np.asarray(np.sqrt(self.scale / self.nu0) * np.exp(0.5 * s))
+
+
+@dataclass(frozen=True, eq=False)
+class _Full(Coordinates):
+    factors: Array
+
+    def position(self, W: Array, components: Components) -> Array:
+        u = np.linalg.solve(
+            self.factors[self.assignment],
+            (W - components.means[self.assignment])[:, :, np.newaxis],
+        )
+        m = np.linalg.solve(self.factors, components.means[:, :, np.newaxis])
+        return np.concatenate([u.ravel(), np.sqrt(self.kappa0) * m.ravel()])
+
+    def frequencies(self, theta: Array) -> Array:
+        u, m = self._split(theta)
+        whitened = u + m[self.assignment] / np.sqrt(self.kappa0)
+        return np.asarray(np.einsum("jab,jb->ja", self.factors[self.assignment], whitened))
+
+    def components(self, theta: Array) -> Components:
+        _, m = self._split(theta)
+        means = np.einsum("kab,kb->ka", self.factors, m) / np.sqrt(self.kappa0)
+        return FullComponents(means, self.factors)
+
+    def pull(self, theta: Array, gradient: Array) -> Array:
+        of_u = np.einsum("jab,ja->jb", self.factors[self.assignment], gradient)
+        of_m = self._sums(of_u) / np.sqrt(self.kappa0)
+        return np.concatenate([of_u.ravel(), of_m.ravel()])
+
+    def log_density(self, theta: Array) -> tuple[float, Array]:
+        return 0.0, np.zeros_like(theta)
+
+    def precisions(self, information: float) -> Array:
+        of_u, summed = self._precisions_of_members(information)
+        return np.concatenate([of_u.ravel(), (summed / (2.0 * self.kappa0)).ravel()])
+
+
+def coordinates_of(base: BaseMeasure[Components], state: MixtureState) -> Coordinates:
+    """Make the chart for a state of the mixture, whose components move and whose rest stays."""
+    common = (state.assignment, state.n_components, base.kappa0)
+    components = state.components
+    if isinstance(base, DiagonalBase):
+        return _Diagonal(*common, state.scale[np.newaxis], base.nu0, state.scale)
+    if isinstance(components, FullComponents):
+        variances = components.stds[state.assignment] ** 2
+        return _Full(*common, variances, components.factors)
+    raise UsageError(f"no coordinates for components of {type(base).__name__}")
+
+
+# The log likelihood of all labels and its gradient in frequencies and coefficients: one pass.
+#
+# With functions f_k = F beta_k, F = [Phi, H], signs s = 1 for rows of the class that function k
+# tells and -1 for the other rows of its stick, and residuals r_k = s / (1 + e^{s f_k}),
+#
+#     d / dbeta_k = F'r_k
+#     d / dW_j    = sum_i x_i sum_k r_ki (beta_k,sin_j C_ij - beta_k,cos_j S_ij)
+#
+# where C_ij and S_ij are the scaled cosine and sine of frequency j at row i. O(n M (K + d)).
+
+# Rows whose features stand in memory at a time: they are read three times, from the cache.
+_ROWS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodGradient:
+    """Log likelihood in nats, and its gradient in frequencies (M, d) and in coef (K, 2 M + p)."""
+
+    value: float
+    frequencies: Array
+    coef: Array
+
+
+def likelihood_gradient(rows: TrainingRows, frequencies: Array, coef: Array) -> LikelihoodGradient:
+    """Evaluate at frequencies (M, d) and coefficients (K, 2 M + p)."""
+    value, m2 = 0.0, 2 * len(frequencies)
+    by_frequencies, by_coef = np.zeros_like(frequencies), np.zeros_like(coef)
+    room = np.empty(coef.shape[1] * _ROWS_AT_ONCE)
+    for X, codes in (part for block in rows.blocks() for part in parts(*block, _ROWS_AT_ONCE)):
+        F = room[: coef.shape[1] * len(X)].reshape(coef.shape[1], len(X))
+        fill_design(rows, frequencies, X, F)
+        sign = signs_of(codes, len(coef))
+        margin = sign * (coef @ F)
+        residual = sign * expit(-margin)
+        value -= float(np.logaddexp(0.0, -margin)[sign != 0.0].sum())
+        by_coef += residual @ F.T
+        pull = np.empty((len(frequencies), len(X)))
+        pull_of_phases(F[:m2], residual, coef, pull)
+        by_frequencies += pull @ X
+    return LikelihoodGradient(value, by_frequencies, by_coef)
+
+
+# Variance of a label at even odds: what a row says of its logit.
+_OF_A_ROW = 0.25
+
+
+def move_together(
+    rng: np.random.Generator,
+    rows: TrainingRows,
+    model: LogisticModel,
+    mixture: Mixture,
+    state: ClassState,
+    step_size: float,
+    n_leapfrog: int,
+) -> tuple[ClassState, float]:
+    """Take one trajectory; return the new state and the probability of its end."""
+    chart = coordinates_of(mixture.base.with_scale(state.mixture.scale), state.mixture)
+    shape, m2 = state.mean.shape, 2 * len(state.frequencies)
+    precisions = model.precisions_of_all(m2, state.ridge, state.linear_precision)
+    roots = np.sqrt(precisions)
+    start = chart.position(state.frequencies, state.mixture.components)
+    size = len(start)
+
+    def coef(theta: Array) -> Array:
+        return np.asarray(theta[size:].reshape(shape) / roots)
+
+    def potential(theta: Array) -> tuple[float, Array]:
+        own = theta[:size]
+        prior, gradient = chart.log_density(own)
+        found = likelihood_gradient(rows, chart.frequencies(own), coef(theta))
+        gradient = gradient + chart.pull(own, found.frequencies)
+        return prior + found.value, np.append(gradient, found.coef / roots)
+
+    position = np.append(start, state.coef * roots)
+    rates = _rates(chart, precisions, rows.n_rows, m2)
+    end = travel(rng, potential, position, rates, step_size, n_leapfrog)
+    if not end.is_accepted:
+        return state, end.acceptance_rate
+    moved, own = end.position, end.position[:size]
+    new = replace(
+        state,
+        frequencies=chart.frequencies(own),
+        mean=coef(moved),
+        deviations=np.zeros_like(state.deviations),
+        mixture=replace(state.mixture, components=chart.components(own)),
+    )
+    return new, end.acceptance_rate
+
+
+def _rates(chart: Coordinates, precisions: Array, n_rows: int, n_features: int) -> Array:
+    """Roots of the inverse masses of all coordinates, shape (p,)."""
+    information = _OF_A_ROW * n_rows
+    of_coef = information / precisions
+    of_coef[:, :n_features] /= n_features
+    of_frequency = 2.0 * information / n_features * float((1.0 / precisions[:, 0]).sum())
+    return np.asarray(1.0 / np.sqrt(1.0 + np.append(chart.precisions(of_frequency), of_coef)))
+
+
+# Where chains of many rows start: steps up the posterior of frequencies and coefficients.
+#
+# Sweeps accept a frequency at a time and take hundreds of passes to where the posterior of ten
+# thousand rows concentrates; L-BFGS moves all frequencies and coefficients together, at a cost of
+# O(n M d) a step. It climbs
+#
+#     log p(y | W, beta) - 1/2 sum_jl (W_jl / s_jl)^2 - 1/2 sum_k beta_k' Lambda_0 beta_k
+#
+# on nine tenths of some rows, s_jl the scales that the frequencies were drawn with, and stops
+# where the likelihood of the last tenth is past its peak by more than one standard error: of noisy
+# labels the top of the posterior is no place from which a chain finds back to where its mass is.
+# Each chain climbs from frequencies of its own, so that chains that agree say something. Only the
+# start depends on this, not the law of the draws.
+
+#: With fewer rows the sweeps find the way to where the posterior is by themselves.
+FEWEST_ROWS = 3000
+_MOST_ROWS = 50_000
+_HELD_OUT = 10  # one row of so many
+_MOST_STEPS, _STEPS_A_LOOK, _PATIENCE = 400, 5, 50
+_MEMORY = 20  # steps that L-BFGS remembers
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Rows to climb on, rows that say when to stop, and the precisions of the coefficients.
+
+    Attributes
+    ----------
+    fitted, held_out : MemoryRows
+    precisions : ndarray of shape (2 M + p,)
+        Diagonal of Lambda_0, the same for all functions.
+    """
+
+    fitted: MemoryRows
+    held_out: MemoryRows
+    precisions: Array
+
+    def climb(self, frequencies: Array, scales: Array, n_functions: int) -> tuple[Array, Array]:
+        """Return frequencies (M, d) and coefficients (K, 2 M + p) from frequencies and zeros.
+
+        Parameters
+        ----------
+        frequencies : ndarray of shape (M, d)
+        scales : ndarray of shape (M, d)
+            Standard deviations that the frequencies were drawn with.
+        n_functions : int
+            K.
+        """
+        size, roots = frequencies.size, np.sqrt(self.precisions)
+
+        def split(theta: Array) -> tuple[Array, Array]:
+            W = theta[:size].reshape(frequencies.shape) * scales
+            return W, theta[size:].reshape(n_functions, -1) / roots
+
+        def loss(theta: Array) -> tuple[float, Array]:
+            found = likelihood_gradient(self.fitted, *split(theta))
+            parts = (found.frequencies * scales).ravel(), (found.coef / roots).ravel()
+            return 0.5 * float(theta @ theta) - found.value, theta - np.concatenate(parts)
+
+        def judge(theta: Array) -> Array:
+            return log_probabilities(self.held_out, *split(theta))
+
+        start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
+        peak = _Peak(start, judge(start))
+
+        def step(intermediate_result: OptimizeResult) -> None:
+            peak.step(intermediate_result.x, judge)
+
+        options = {"maxiter": _MOST_STEPS, "maxcor": _MEMORY}
+        minimize(loss, start, jac=True, method="L-BFGS-B", callback=step, options=options)
+        return split(peak.position)
+
+
+def prepare_ascent(
+    rng: np.random.Generator, rows: TrainingRows, precisions: Array
+) -> Ascent | None:
+    """Choose the rows to climb on; None where they are too few."""
+    if rows.n_rows < FEWEST_ROWS:
+        return None
+    X, codes = rows.take(some_positions(rng, rows.n_rows, _MOST_ROWS))
+    is_held_out = np.zeros(len(X), dtype=bool)
+    is_held_out[rng.choice(len(X), len(X) // _HELD_OUT, replace=False)] = True
+    fitted, held_out = (
+        MemoryRows(X[chosen], codes[chosen], rows.has_linear_part)
+        for chosen in (~is_held_out, is_held_out)
+    )
+    return Ascent(fitted, held_out, precisions)
+
+
+@dataclass(eq=False)
+class _Peak:
+    """The last position that is about as good as the best, as what is held out judges them.
+
+    Attributes
+    ----------
+    position : ndarray
+        At first the start.
+    best : ndarray of shape (n,)
+        Log probabilities of what is held out, at the best position.
+    """
+
+    position: Array
+    best: Array
+    n_steps: int = 0
+    step_of_position: int = 0
+
+    def step(self, position: Array, judge: Callable[[Array], Array]) -> None:
+        """Take note of a position; raises StopIteration where it is time to stop."""
+        self.n_steps += 1
+        if self.n_steps % _STEPS_A_LOOK == 0:
+            self._look(position, judge(position))
+        if self.n_steps - self.step_of_position >= _PATIENCE:
+            raise StopIteration
+
+    def _look(self, position: Array, logs: Array) -> None:
+        if logs.sum() > self.best.sum():
+            self.best = logs
+        lost = self.best - logs
+        if lost.sum() <= math.sqrt(len(lost)) * lost.std():
+            self.position, self.step_of_position = position.copy(), self.n_steps

@@ -1,0 +1,342 @@
+"""Which rows to label next: those that say most about the classifier, and not twice the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, log_ndtr, ndtr, ndtri
+
+from mercer.posterior.draws import Draws
+from mercer.sphere.selection import Candidate
+
+__all__ = [
+    "Cloud",
+    "choose_batch",
+    "class_probability",
+    "entropy_bits",
+    "finite_log_score",
+    "recorded_probability",
+    "short_list",
+    "votes",
+]
+
+
+Array = NDArray[np.float64]
+
+# Rows with the most information, among which a batch is put together.
+_SHORT_LIST = 500
+# A row with a smaller share of its variance left is a copy of what was chosen, but for rounding.
+_COPY = 1e-10
+
+
+def choose_batch(
+    information: Array, latent: Array, outside: Array, n_queries: int
+) -> NDArray[np.int64]:
+    """Choose rows one after the other, each by its information not yet covered by those before.
+
+    Covered is the share of the variance of its latent value that the values of the chosen rows
+    explain: of a second copy of a row all of it. Copies come after all other rows.
+
+    Parameters
+    ----------
+    information : ndarray of shape (m,)
+    latent : ndarray of shape (k, m)
+        Latent values given each draw.
+    outside : ndarray of shape (m, m)
+        Covariance of their parts outside the span of the training rows.
+    n_queries : int
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), int64
+        Positions, the most wanted first.
+    """
+    deviations = latent - latent.mean(axis=0)
+    covariance = deviations.T @ deviations / len(latent) + outside
+    variance = np.maximum(covariance.diagonal().copy(), np.finfo(float).tiny)
+    left, factors = variance.copy(), np.empty((0, len(variance)))
+    chosen: list[int] = []
+    for _ in range(n_queries):
+        share = np.clip(left / variance, 0.0, 1.0)
+        score = np.where(share > _COPY, information * share, -0.5)
+        score[chosen] = -1.0
+        best = int(np.argmax(score))
+        chosen.append(best)
+        if share[best] > _COPY:
+            row = (covariance[best] - factors.T @ factors[:, best]) / np.sqrt(left[best])
+            factors = np.vstack([factors, row])
+            left = np.maximum(left - row**2, 0.0)
+    return np.array(chosen, dtype=np.int64)
+
+
+def short_list(information: Array, n_queries: int, rows: Array | None = None) -> NDArray[np.int64]:
+    """Positions of the rows that a batch is chosen from: those with the most information.
+
+    Where ``rows`` of shape (m, d) are given, of equal ones only the first comes before all others.
+    """
+    order = np.argsort(-information, kind="stable")
+    if rows is not None:
+        is_copy = np.ones(len(rows), dtype=bool)
+        is_copy[np.unique(rows, axis=0, return_index=True)[1]] = False
+        order = order[np.argsort(is_copy[order], kind="stable")]
+    return order[: max(_SHORT_LIST, 3 * n_queries)]
+
+
+# What a cloud of classifiers says of new rows: probabilities, votes, information.
+#
+# Latent values of new rows come as means given each draw and a spread that is the same for every
+# draw: the part of f outside the span of the training rows, and the nugget. With them the class of
+# a row is certain given a draw, or has the probability Phi(mean / spread).
+
+# Nodes of the integral over the largest of several normal variables.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+# A spread below this share of the row's largest mean is rounding.
+_NO_SPREAD = 1e-7
+# A probability is kept this far from 0 and 1, so that a log score is finite.
+_SMALLEST_PROBA = 1e-12
+
+
+def class_probability(means: Array, spread: Array) -> Array:
+    """P(class | draw) of each row.
+
+    Parameters
+    ----------
+    means : ndarray of shape (k, m) or (k, C, m)
+        Of f: of the second of two classes against the first, or of each of C classes.
+    spread : ndarray of shape (m,)
+        Standard deviation of f given the draw.
+
+    Returns
+    -------
+    ndarray of shape (k, C, m)
+        Sums to one over classes; ties share.
+    """
+    if means.ndim == 2:
+        p = _above_zero(means, spread)
+        return np.stack([1.0 - p, p], axis=1)
+    is_largest = means == means.max(axis=1, keepdims=True)
+    p = is_largest / is_largest.sum(axis=1, keepdims=True)
+    wide = np.flatnonzero(spread > _NO_SPREAD * np.abs(means).max(axis=(0, 1), initial=0.0))
+    if len(wide):
+        p[:, :, wide] = _largest_of_normals(means[:, :, wide] / spread[wide])
+    return np.asarray(p)
+
+
+def _above_zero(means: Array, spread: Array) -> Array:
+    is_wide = spread > _NO_SPREAD * np.abs(means).max(axis=0, initial=0.0)
+    certain = 0.5 * (1.0 + np.sign(means))
+    return np.where(is_wide, ndtr(means / np.where(is_wide, spread, 1.0)), certain)
+
+
+def _largest_of_normals(z: Array) -> Array:
+    """P(z_c + e_c is the largest), e ~ N(0, I), for z of shape (k, C, m)."""
+    p = np.empty_like(z)
+    for c in range(z.shape[1]):
+        others = np.delete(z, c, axis=1)
+        total = np.zeros((z.shape[0], z.shape[2]))
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            gap = node + z[:, c : c + 1] - others
+            total += weight * np.exp(log_ndtr(gap).sum(axis=1))
+        p[:, c] = total
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def recorded_probability(v: Array, rates: Array) -> Array:
+    """P(recorded label | draw) from P(class | draw) and the noise rates of the draws.
+
+    Parameters
+    ----------
+    v : ndarray of shape (k, C, m)
+    rates : ndarray of shape (k, 1), (k, C) or (k, C, C)
+        One rate for all; one for each class, a wrong label being any other; or P(recorded y |
+        class c) itself.
+
+    Notes
+    -----
+    With one rate q: (1 - q) v + q (1 - v)/(C - 1).
+    """
+    n_classes = v.shape[1]
+    if rates.ndim == 3:
+        return np.asarray(np.einsum("kcm,kcy->kym", v, rates))
+    if rates.shape[1] == 1:
+        q = rates[:, :, np.newaxis]
+        return np.asarray((1.0 - q) * v + q * (1.0 - v) / (n_classes - 1))
+    q = rates[:, :, np.newaxis]
+    wrong = q * v / (n_classes - 1)  # of each class, as each other
+    return np.asarray((1.0 - q) * v + wrong.sum(axis=1, keepdims=True) - wrong)
+
+
+def finite_log_score(p: Array, v: Array, *, has_noise: bool) -> Array:
+    """Keep averaged probabilities p (C, m) of draws v (k, C, m) from being 0 or 1.
+
+    Without noise, and where every draw is certain, k votes of n are (k + 1/C)/(n + 1).
+    """
+    n, n_classes = len(v), v.shape[1]
+    kept = np.clip(p, _SMALLEST_PROBA, 1.0 - _SMALLEST_PROBA)
+    if has_noise:
+        return kept
+    is_certain = ((v == 0.0) | (v == 1.0)).all(axis=(0, 1))
+    return np.where(is_certain, (n * p + 1.0 / n_classes) / (n + 1.0), kept)
+
+
+def votes(means: Array) -> NDArray[np.int64]:
+    """Count the draws whose own classifier chooses each class: (m, C), eq. (4) before its sign.
+
+    The part of f outside the span of the training rows is left out, as in the paper.
+    """
+    if means.ndim == 2:
+        chosen, n_classes = (means > 0.0).astype(np.int64), 2
+    else:
+        chosen, n_classes = means.argmax(axis=1), means.shape[1]
+    return np.stack([(chosen == c).sum(axis=0) for c in range(n_classes)], axis=1)
+
+
+def entropy_bits(p: Array) -> Array:
+    """Entropy of distributions over the last axis, in bits."""
+    return np.asarray(entr(p).sum(axis=-1) / np.log(2.0))
+
+
+# The cloud of classifiers of a fit: draws with the models that they came from.
+
+# Nodes over the part of f outside the span, for what a label says under a nugget: of two classes,
+# and for each draw of several.
+_N_NODES, _N_NODES_OF_SEVERAL = 8, 4
+# Draws and rows taken together in a sum over draws.
+_BLOCK_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Draws of classifiers.
+
+    Attributes
+    ----------
+    models : tuple of Candidate
+    model : ndarray of shape (k,), int
+        Which of them each draw came from.
+    coefficients : ndarray of shape (k, p), or (k, C, p) for several classes
+        As `Space.coefficients` gives them.
+    length : ndarray of shape (k,)
+        |g|: coefficients / length belong to a classifier of unit length.
+    rates : ndarray of shape (k, 1), (k, C) or (k, C, C)
+        Noise rates: one, by class, or P(recorded y | class c).
+    """
+
+    models: tuple[Candidate, ...]
+    model: NDArray[np.int64]
+    coefficients: Array
+    length: Array
+    rates: Array
+
+    @classmethod
+    def of(cls, models: tuple[Candidate, ...], draws: Draws) -> Cloud:
+        """From draws that have all of it."""
+        has_matrix = "confusion" in draws.variables
+        return cls(
+            models, draws.flat("model"), draws.flat("coefficients"), draws.flat("length"),
+            draws.flat("confusion" if has_matrix else "noise_rate"),
+        )  # fmt: skip
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        return 2 if self.coefficients.ndim == 2 else self.coefficients.shape[1]
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether some label may be wrong."""
+        if self.rates.ndim == 3:
+            return bool((self.rates != np.eye(self.n_classes)).any())
+        return bool(self.rates.any())
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """f at new rows given each draw: mean (k, [C,] m), and spread (n_models, m)."""
+        k, m = len(self.model), len(X)
+        shape = (k, m) if self.n_classes == 2 else (k, self.n_classes, m)
+        means, spreads = np.empty(shape), np.empty((len(self.models), m))
+        for j, one in enumerate(self.models):
+            mine = self.model == j
+            flat = self.coefficients[mine].reshape(-1, self.coefficients.shape[-1])
+            mean, spreads[j] = one.space.latent(X, flat)
+            means[mine] = mean.reshape(-1, *shape[1:])
+        return means, spreads
+
+    def class_probability(self, X: Array) -> Array:
+        """P(class | draw) of each row: shape (k, C, m)."""
+        means, spreads = self.latent(X)
+        v = np.empty((len(self.model), self.n_classes, len(X)))
+        for j in range(len(self.models)):
+            mine = self.model == j
+            v[mine] = class_probability(means[mine], spreads[j])
+        return v
+
+    def information(self, X: Array) -> Array:
+        """Bits that the recorded label of each row is expected to say of the classifier.
+
+        H(mean p) - mean H(p | classifier), p the probabilities of the recorded label: for one
+        known rate q, two classes and no nugget H(q + (1 - 2q) v) - H(q); for q = 0 the paper's
+        H(v), section 4.
+        """
+        means, spreads = self.latent(X)
+        recorded, noise = np.zeros((self.n_classes, len(X))), np.zeros(len(X))
+        for j, one in enumerate(self.models):
+            mine = self.model == j
+            share, rates = mine.mean(), self.rates[mine]
+            v = class_probability(means[mine], spreads[j])
+            recorded += share * recorded_probability(v, rates).mean(axis=0)
+            noise += share * self._entropy_of_noise(means[mine], spreads[j], one.nugget, rates)
+        return np.maximum(entropy_bits(recorded.T) - noise, 0.0)
+
+    @staticmethod
+    def _entropy_of_noise(means: Array, spread: Array, nugget: float, rates: Array) -> Array:
+        """Mean entropy of a recorded label given the whole classifier, outside the span too."""
+        own = np.sqrt(np.full_like(spread, nugget))
+        wide = np.sqrt(np.maximum(spread**2 - nugget, 0.0))
+        total = np.zeros(len(spread))
+        n_dimensions = 1 if means.ndim == 2 else means.shape[1]
+        for node, weight in zip(*_normal_nodes(len(means), n_dimensions), strict=True):
+            shift = (node[..., np.newaxis] * wide).reshape(-1, *means.shape[1:])
+            p = recorded_probability(class_probability(means + shift, own), rates)
+            total += weight * entropy_bits(np.moveaxis(p, 1, -1)).mean(axis=0)
+        return total
+
+    def blocks(self, n_rows: int) -> list[slice]:
+        """Split rows so that draws times classes times rows stay small."""
+        size = max(1, _BLOCK_NUMBERS // (len(self.model) * self.n_classes))
+        return [slice(begin, begin + size) for begin in range(0, n_rows, size)]
+
+    @cached_property
+    def bayes_point(self) -> Array:
+        """Mean of the unit classifiers, one row a model, so that their sum is it; eq. (5)."""
+        unit = self.coefficients / self.length.reshape(-1, *[1] * (self.coefficients.ndim - 1))
+        means = [unit[self.model == j].sum(axis=0) for j in range(len(self.models))]
+        return np.asarray(np.stack(means) / len(self.model))
+
+    def bayes_point_values(self, X: Array) -> Array:
+        """f of the Bayes point at new rows: shape (m,) or (C, m)."""
+        values = np.zeros((1 if self.n_classes == 2 else self.n_classes, len(X)))
+        for one, centre in zip(self.models, self.bayes_point, strict=True):
+            values += one.space.latent(X, centre.reshape(-1, centre.shape[-1]))[0]
+        return values[0] if self.n_classes == 2 else values
+
+
+def _normal_nodes(n_draws: int, n_dimensions: int) -> tuple[Array, Array]:
+    """Nodes of N(0, I) and weights (k,): Gauss and Hermite's, or others for each draw.
+
+    Shape (k, 1, 1), or (k, n_draws, d): then a lattice of so many points as there are in all.
+    """
+    if n_dimensions == 1:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_N_NODES)
+        return nodes.reshape(-1, 1, 1), weights / weights.sum()
+    # Roberts' sequence: powers of the root of x^(d + 1) = x + 1, modulo 1.
+    root = 2.0
+    for _ in range(60):
+        root = (1.0 + root) ** (1.0 / (n_dimensions + 1.0))
+    steps = root ** -np.arange(1.0, n_dimensions + 1.0)
+    index = np.arange(1.0, _N_NODES_OF_SEVERAL * n_draws + 1.0)
+    uniform = np.mod(0.5 + steps * index[:, np.newaxis], 1.0)
+    nodes = ndtri(uniform).reshape(n_draws, _N_NODES_OF_SEVERAL, n_dimensions).swapaxes(0, 1)
+    return nodes, np.full(_N_NODES_OF_SEVERAL, 1.0 / _N_NODES_OF_SEVERAL)

@@ -1,0 +1,343 @@
+"""Many rows: trajectories that meet only the rows near the boundary, corrected by the others.
+
+**Target.** That of `mercer.sphere.sampler`, for noise that is common to all rows.
+
+**One step**: a number of trajectories, each by delayed acceptance.
+
+0. The length of g is drawn anew from its law.
+1. Follow a trajectory of reflecting and refracting HMC on the surrogate: only the active rows cost
+   anything, the far ones are taken to have as many errors as they had at the end of warm-up.
+2. Accept its end with probability min(1, exp(-(D(end) - D(start)))), D the cost of all errors
+   less that of the surrogate. The errors of the far rows come from one product in single
+   precision for many trajectories at once; what was drawn after a rejection is drawn again.
+
+**Deviations.** Not in the paper. Active are the rows with |mean f| < 8 sd(f) under the draws of
+warm-up; the set is frozen then, so that the chain is exact. Far rows hardly ever err otherwise
+than at their mean, and acceptance is close to one.
+
+**Cost.** O(m + r) an event for m active rows, and O(n r) a trajectory in the product.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.likelihoods.label_noise import LabelNoise
+from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sphere.loops import reflect_and_refract
+from mercer.sphere.sampler import SphereModel
+
+__all__ = [
+    "LearnedPlace",
+    "Rows",
+    "ScreenedAdaptation",
+    "ScreenedInfo",
+    "ScreenedSampler",
+    "ScreenedState",
+    "Screening",
+    "first_screening",
+]
+
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.floating[Any]]
+
+_JITTER = 0.2
+_MAX_EVENTS_A_ROW = 100
+# Rows of the product that are held at a time.
+_BLOCK_ROWS = 16384
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What warm-up changes.
+
+    Attributes
+    ----------
+    active : ndarray of shape (m,), int64
+        Rows that a trajectory meets.
+    n_far_errors : int
+        Errors that the surrogate takes the others to have.
+    duration : float
+        Of a trajectory.
+    """
+
+    active: NDArray[np.int64]
+    n_far_errors: int
+    duration: float
+
+
+@dataclass(frozen=True)
+class ScreenedState:
+    """A classifier g of shape (r,) and its errors, of all rows."""
+
+    g: Array
+    n_errors: int
+
+
+@dataclass(frozen=True)
+class ScreenedInfo:
+    """What a diagnostician needs to know of one step; the rate is over its trajectories."""
+
+    acceptance_rate: float
+    n_errors: int
+    n_events: int
+
+
+@dataclass(frozen=True)
+class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
+    """A chain over classifiers of many rows.
+
+    Attributes
+    ----------
+    L : ndarray of shape (n, r), float32 or float64
+        Rows of the feature space, labels multiplied in.
+    noise : LabelNoise
+        Common to all rows.
+    screening : Screening
+    n_trajectories : int
+        Of a step: what one product looks at.
+    start, recorder : callable
+        As for `SphereSampler`; the recorder is given (number of errors, g).
+    """
+
+    L: Rows
+    noise: LabelNoise
+    screening: Screening
+    n_trajectories: int
+    start: Callable[[np.random.Generator], Array]
+    recorder: Callable[[int, Array], Mapping[str, NDArray[np.generic]]]
+
+    @cached_property
+    def near(self) -> SphereModel:
+        """The surrogate: the active rows, in double precision."""
+        L = self.L[self.screening.active].astype(np.float64)
+        group, row_cost = np.zeros(len(L), np.int64), np.zeros(len(L))
+        return SphereModel(L, replace(self.noise, group=group, row_cost=row_cost))
+
+    @cached_property
+    def is_far(self) -> NDArray[np.bool_]:
+        """The other rows."""
+        is_far = np.ones(len(self.L), dtype=bool)
+        is_far[self.screening.active] = False
+        return is_far
+
+    def init(self, rng: np.random.Generator) -> ScreenedState:
+        """Draw a start and count its errors."""
+        _ = self.near.table, self.noise.total  # made once, here
+        g = self.start(rng)
+        n_near = self._near_errors(self.near.point(g))
+        return ScreenedState(g, n_near + self._far_errors(g[np.newaxis])[0])
+
+    def step(
+        self, rng: np.random.Generator, state: ScreenedState
+    ) -> tuple[ScreenedState, ScreenedInfo]:
+        """Take ``n_trajectories``, accepted or rejected one by one."""
+        length = np.sqrt(rng.chisquare(len(state.g)))  # of g: errors do not depend on it
+        point = self.near.point(state.g * (length / np.linalg.norm(state.g)))
+        n_far = state.n_errors - self._near_errors(point)
+        n_left, n_accepted, n_events = self.n_trajectories, 0, 0
+        n_ahead = n_left  # what is followed before the far rows are looked at
+        while n_left > 0:
+            path, more_events = self._follow(rng, point, min(n_ahead, n_left))  # step 1
+            n_ahead *= 2
+            far = self._far_errors(path[:, self.near.n_rows :])
+            n_events += more_events
+            for k in range(len(path)):  # step 2
+                n_left -= 1
+                gap = self._excess(path[k], far[k]) - self._excess(point, n_far)
+                if rng.random() >= np.exp(min(0.0, -gap)):
+                    n_ahead = 1
+                    break
+                point, n_far = path[k], far[k]
+                n_accepted += 1
+        g = point[self.near.n_rows :].copy()
+        n_errors = self._near_errors(point) + n_far
+        info = ScreenedInfo(n_accepted / self.n_trajectories, n_errors, n_events)
+        return ScreenedState(g, n_errors), info
+
+    def record(self, state: ScreenedState) -> Mapping[str, NDArray[np.generic]]:
+        """Return what the recorder makes of the classifier."""
+        return self.recorder(state.n_errors, state.g)
+
+    def _follow(
+        self, rng: np.random.Generator, point: Array, n_trajectories: int
+    ) -> tuple[Array, int]:
+        """Points at the ends of successive trajectories of the surrogate."""
+        near, screening = self.near, self.screening
+        velocities = near.extended(rng.standard_normal((n_trajectories, near.rank)))
+        path, total = np.empty((n_trajectories, near.n_rows + near.rank)), 0
+        for k in range(n_trajectories):
+            end = point.copy()
+            errors = np.array([self._near_errors(point) + screening.n_far_errors])
+            duration = screening.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
+            n_events, _, is_whole = reflect_and_refract(
+                near.table, end, velocities[k], near.noise.group, errors, near.noise.step,
+                near.noise.row_cost, duration, _MAX_EVENTS_A_ROW * near.n_rows + 1000,
+            )  # fmt: skip
+            point = path[k] = end if is_whole else point
+            total += n_events
+        return path, total
+
+    def _excess(self, point: Array, n_far: int) -> float:
+        """Cost of all errors less the cost that the surrogate saw."""
+        n_near, total = self._near_errors(point), self.noise.total[0]
+        return float(total[n_near + n_far] - total[n_near + self.screening.n_far_errors])
+
+    def _near_errors(self, point: Array) -> int:
+        return int(np.count_nonzero(point[: self.near.n_rows] <= 0.0))
+
+    def _far_errors(self, G: Array) -> list[int]:
+        """Errors of the far rows for each row of G, shape (k, r)."""
+        if len(self.screening.active) == len(self.L):
+            return [0] * len(G)
+        return [int(e) for e in _errors_of_rows(self.L, G, self.is_far)]
+
+
+def _errors_of_rows(L: Rows, G: Array, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count the rows of L that classifiers G (k, r) get wrong, in the precision of L."""
+    vectors = np.ascontiguousarray(G.T, dtype=L.dtype)
+    errors = np.zeros(len(G), np.int64)
+    for begin in range(0, len(L), _BLOCK_ROWS):
+        rows = slice(begin, begin + _BLOCK_ROWS)
+        is_wrong = (L[rows] @ vectors <= 0.0) & is_counted[rows, np.newaxis]
+        errors += np.count_nonzero(is_wrong, axis=0)
+    return errors
+
+
+# Warm-up of the screened sampler: which rows are near the boundary, and how long to travel.
+
+# Active rows: |mean f| below so many standard deviations of f.
+_N_SD = 8.0
+# The table of the active rows has so many squared numbers at most.
+_LARGEST_ACTIVE = 12_000
+# Rows taken as active before anything is known, for each dimension.
+_ROWS_A_DIMENSION = 20
+# Trajectories are so many posterior standard deviations long.
+_LENGTH_IN_SD = 6.0
+# The covariance of few draws is shrunk by this share towards its mean variance.
+_SHRINKAGE = 0.2
+# Shares of warm-up after which the active rows are chosen anew.
+_ROUNDS = (0.1, 0.2, 0.3, 0.4, 0.55, 0.75)
+# From one round to the next trajectories become longer at most by this factor.
+_LARGEST_GROWTH = 3.0
+# Below this share of accepted trajectories a round has left the rows it knew: they become more,
+# and trajectories shorter by the factor that follows.
+_ACCEPTED, _SHORTER = 0.5, 0.25
+
+
+@dataclass(frozen=True)
+class LearnedPlace:
+    """Steps seen, and since the last round the g, shape (k, r), and the acceptance rates' sum."""
+
+    n_seen: int
+    window: Array
+    accepted: float
+
+
+@dataclass(frozen=True)
+class ScreenedAdaptation(Adaptation):
+    """Choose the active rows in rounds over ``n_warmup`` steps, then freeze them.
+
+    In warm-up too the far rows count: a chain that nears them waits for the next round.
+    """
+
+    n_warmup: int
+
+    def init(self, sampler: ScreenedSampler) -> LearnedPlace:
+        """Nothing is known."""
+        return LearnedPlace(0, np.empty((0, sampler.near.rank)), 0.0)
+
+    def update(
+        self, learned: LearnedPlace, sampler: Any, state: Any, info: Any
+    ) -> tuple[LearnedPlace, Any]:
+        """Gather g; at the end of a round choose the rows and the duration anew."""
+        # On the sphere, blown up: the length of g is drawn afresh and says nothing.
+        direction = state.g * (math.sqrt(len(state.g)) / np.linalg.norm(state.g))
+        n_seen, window = learned.n_seen + 1, np.vstack([learned.window, direction])
+        accepted = learned.accepted + info.acceptance_rate
+        if n_seen not in [round(share * self.n_warmup) for share in _ROUNDS]:
+            return LearnedPlace(n_seen, window, accepted), sampler
+        old: Screening = sampler.screening
+        if accepted > _ACCEPTED * len(window):
+            settled = window[len(window) // 3 :]
+            screening = _chosen(sampler.L, settled, _LARGEST_GROWTH * old.duration)
+        else:
+            screening = _around(sampler.L, direction, 2 * len(old.active), _SHORTER * old.duration)
+        sampler = dataclasses.replace(sampler, screening=screening)
+        return LearnedPlace(n_seen, window[:0], 0.0), sampler
+
+    def finish(self, learned: LearnedPlace, sampler: Any) -> Any:
+        """Return the sampler as the last round left it."""
+        return sampler
+
+    def tuning(self, sampler: Any) -> Screening:
+        """Return the active rows and the duration."""
+        return sampler.screening  # type: ignore[no-any-return]
+
+    def with_tuning(self, sampler: Any, tuning: Screening) -> Any:
+        """Put them in place."""
+        return dataclasses.replace(sampler, screening=tuning)
+
+
+def first_screening(L: Rows, g: Array) -> Screening:
+    """The rows nearest to a first guess of the classifier."""
+    n, r = L.shape
+    return _around(L, g, _ROWS_A_DIMENSION * r, min(0.5 * math.pi, 2.0 * r / n))
+
+
+def _around(L: Rows, g: Array, count: int, duration: float) -> Screening:
+    """The rows nearest to the boundary of g, in angle."""
+    f = L @ g.astype(L.dtype)
+    lengths = np.sqrt(np.einsum("ij,ij->i", L, L))
+    distance = np.abs(f) / np.maximum(lengths, np.finfo(L.dtype).tiny)
+    active = _nearest_rows(distance, min(count, _LARGEST_ACTIVE))
+    return Screening(active, _far_errors(f, active), duration)
+
+
+def _nearest_rows(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Positions of the smallest distances, in the order of the rows."""
+    if count >= len(distance):
+        return np.arange(len(distance))
+    return np.sort(np.argpartition(distance, count)[:count]).astype(np.int64)
+
+
+def _chosen(L: Rows, draws: Array, longest: float) -> Screening:
+    mean, deviations = draws.mean(axis=0), draws - draws.mean(axis=0)
+    variance = float(np.mean(deviations**2))
+    f, sd = _moments(L, mean, deviations, variance)
+    ratio = np.abs(f) / np.maximum(sd, np.finfo(L.dtype).tiny)
+    count = min(int(np.count_nonzero(ratio < _N_SD)), _LARGEST_ACTIVE)
+    active = _nearest_rows(ratio, max(count, L.shape[1]))
+    duration = min(0.5 * math.pi, _LENGTH_IN_SD * math.sqrt(variance), longest)
+    return Screening(active, _far_errors(f, active), max(duration, 1e-9))
+
+
+def _moments(L: Rows, mean: Array, deviations: Array, variance: float) -> tuple[Any, Any]:
+    """Mean and standard deviation of f at every row, under the shrunk covariance of the draws."""
+    k, n = len(deviations), len(L)
+    scale = math.sqrt((1.0 - _SHRINKAGE) / k)
+    vectors = np.vstack([mean, scale * deviations]).T.astype(L.dtype)
+    floor = _SHRINKAGE * variance
+    f, sd = np.empty(n, L.dtype), np.empty(n, L.dtype)
+    for begin in range(0, n, _BLOCK_ROWS):
+        block = L[begin : begin + _BLOCK_ROWS]
+        products = block @ vectors
+        rows = slice(begin, begin + len(block))
+        f[rows] = products[:, 0]
+        squares = np.einsum("ij,ij->i", products[:, 1:], products[:, 1:])
+        sd[rows] = np.sqrt(squares + floor * np.einsum("ij,ij->i", block, block))
+    return f, sd
+
+
+def _far_errors(f: NDArray[Any], active: NDArray[np.int64]) -> int:
+    is_wrong = f <= 0.0
+    return int(np.count_nonzero(is_wrong) - np.count_nonzero(is_wrong[active]))

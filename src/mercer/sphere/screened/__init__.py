@@ -1,1 +1,0 @@
-"""Samplers for many rows: trajectories meet only the rows near the boundary."""

@@ -1,1 +1,0 @@
-"""Several classes: classifiers by the largest of C functions, drawn under label noise."""

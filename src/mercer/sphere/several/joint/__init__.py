@@ -1,1 +1,0 @@
-"""Moves of all classes together: trajectories with walls, and the elliptical slice."""
