@@ -1,13 +1,15 @@
 """KGS-11, RATE-1 and -2: unknown rates integrated out, their draws; rates of true classes; audit.
 
 RATE-1: a law of labels, whatever the classifier, and evidences by enumeration of sign patterns.
-RATE-2: symmetries. The mutant of both has rates of the recorded class, as mercer once had them.
+RATE-2: symmetries. RATE-3: on Pima not all of a class are suspect. The mutant of all three has
+rates of the recorded class, as mercer once had them.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +26,8 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
+from mercer.sphere import estimator
+from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.several import SeveralModel
 from support.several_cases import entangled, make_several
 from support.several_cases import pattern_number as several_number
@@ -292,6 +296,39 @@ def test_rate_2_rates_drawn_given_errors() -> None:
         drawn = noise.draw_rates(np.random.default_rng(4), errors)[:, c]
         distance = dkw_distance(drawn, lambda q, own=cumulative: np.interp(q, grid.q, own))
         assert distance < dkw_limit(20_000, 2)
+
+
+# --- RATE-3: a table on which rates of the recorded class made all diabetics suspect --------------
+
+
+def audited_pima() -> tuple[float, float]:
+    """Of Ripley's 200 rows: share of draws with all of a class wrong, and error on his 332."""
+    from reproduce.papers.matrices import named_arrays
+
+    (X, y), (X_test, y_test) = named_arrays("pima_tr"), named_arrays("pima_te")
+    model = KernelGibbsClassifier(
+        noise_prior=PRIOR, lengthscale="median", nugget=0.4, n_draws=50, n_warmup=50, n_chains=2,
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    is_wrong = model.posterior_.flat("is_wrong")
+    is_all = is_wrong[:, y == 0].all(axis=1) | is_wrong[:, y == 1].all(axis=1)
+    return float(is_all.mean()), float(np.mean(model.predict(X_test) != y_test))
+
+
+@pytest.mark.skipif("MERCER_DATA" not in os.environ, reason="MERCER_DATA is not set")
+def test_rate_3_no_class_of_pima_is_suspect_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the default ``noise_rate``, which compares one rate with one for each class."""
+    share, error = audited_pima()
+    assert share == 0.0
+    assert error < 0.25
+    monkeypatch.setattr(
+        estimator,
+        "learned_class_rates",
+        lambda prior, labels: of_the_recorded_class(labels, is_learned=True),
+    )
+    share, error = audited_pima()
+    assert share > 0.1
+    assert error > 0.3
 
 
 def audit_error(G: np.ndarray, y: np.ndarray, q: float, used: float) -> float:
