@@ -138,6 +138,30 @@ def test_p2_stopped_and_resumed(model, arguments: dict, tmp_path: Path, watch) -
     assert str(resumed.posterior_.summary()) == str(undisturbed.posterior_.summary())
 
 
+CUT = [
+    (gp, {}),
+    (gp, {"integration": "exact"}),
+    (process, {}),
+    (sphere, {"nugget": "learn"}),
+    (spectral, {}),
+    (spectral_classes, {}),
+]
+
+
+@pytest.mark.parametrize(("model", "arguments"), CUT)
+def test_time_does_not_change_what_a_resumed_run_computes(
+    model, arguments: dict, tmp_path: Path
+) -> None:
+    """Neither how long the first run had, nor the one that goes on from it."""
+    undisturbed = model(**arguments).fit(_X, _Y)
+    for _ in range(2):
+        cut = model(tmp_path, max_seconds=1e-9, **arguments).fit(_X, _Y)
+        assert any("max_seconds" in note for note in cut.notes_)
+    resumed = model(tmp_path, **arguments).fit(_X, _Y)
+    assert digest(resumed.posterior_) == digest(undisturbed.posterior_)
+    np.testing.assert_array_equal(predictions(resumed), predictions(undisturbed))
+
+
 @pytest.mark.parametrize("model", [gp, process, sphere, spectral, spectral_classes])
 def test_p1_same_draws_for_any_number_of_jobs(model) -> None:
     one, two = (model(n_jobs=n).fit(_X, _Y) for n in (1, 2))

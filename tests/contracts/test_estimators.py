@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
@@ -114,6 +115,25 @@ def test_a_fit_with_nothing_to_say_is_silent(estimator, monkeypatch) -> None:
     monkeypatch.setattr("mercer.posterior.diagnostics.warning_texts", lambda *_: ())
     monkeypatch.setattr("mercer.basis.results._FEWEST_ANCESTORS", 0.0)
     assert fit_and_catch(estimator) == []
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*SEVEN, GPClassifier(integration="exact", **TINY), GPClassifier(inference="map", **TINY)],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_fit_without_time_is_a_model_that_says_so(estimator) -> None:
+    """A nanosecond: whatever is cut short, predictions are finite and a note names the cause."""
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    x[:, 1] = np.exp(2.0 * x[:, 1])  # skewed: there is a warp to choose
+    cut = clone(estimator).set_params(max_seconds=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        cut.fit(x, (x[:, 0] > 0.0).astype(int))
+    assert any("max_seconds" in note for note in cut.notes_), cut.notes_
+    predict = cut.predict_proba if is_classifier(cut) else cut.predict
+    assert np.isfinite(predict(x)).all()
+    assert len(cut.posterior_.summary().rows) > 0
 
 
 def test_the_warning_is_public_can_be_filtered_and_pickles() -> None:

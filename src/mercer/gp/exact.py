@@ -245,7 +245,14 @@ class DelayedAcceptance(Sampler[ExactState, ExactInfo]):
         return new, info
 
     def record(self, state: ExactState) -> Mapping[str, Array]:
-        """Return what the inner sampler records, Laplace's error and the exact function."""
+        """Return what the inner sampler records, Laplace's error and the exact function.
+
+        A run whose time is up in the part of warm-up that estimates nothing records its state, too:
+        there the function is the one of an estimate made for this, of random numbers of its own.
+        """
+        if not self.correction.is_estimated:
+            estimate = self.estimator.estimate(np.random.default_rng(0), state.point)
+            state = replace(state, estimate=estimate)
         estimate = state.estimate
         return {
             **self.inner.record(state.inner),  # type: ignore[arg-type]

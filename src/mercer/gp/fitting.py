@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,7 +34,15 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
-from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
+from mercer.sampling.driver import (
+    Labels,
+    RunOptions,
+    Sampled,
+    is_late,
+    load_finished,
+    sample,
+    stop_when_late,
+)
 from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance, unit_mass
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
@@ -80,16 +87,23 @@ Array = NDArray[np.float64]
 Record = Callable[[Point], Mapping[str, Array]]
 
 _FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
+# Share of the time allowed that the search and the Hessian may take.
+_SEARCHING = 0.5
 _HESSIAN_STEP = 0.05  # of log parameters; the error of a central difference is of its square
 
 
 @dataclass(frozen=True)
 class Maximum:
-    """The maximum of the posterior and the Gaussian that its curvature gives."""
+    """The maximum of the posterior and the Gaussian that its curvature gives.
+
+    ``covariance`` is None where none was asked for, or no time was left for it; ``notes`` say what
+    time cut short.
+    """
 
     point: Point
     covariance: Array | None
     is_converged: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,19 +130,46 @@ def find_maximum(
 ) -> Maximum:
     """Find the highest of the maxima next to the model's starts, and its Gaussian if wanted.
 
-    The searches, though not the Hessian, end at ``deadline``, in seconds of `time.monotonic`.
+    After ``deadline``, in seconds of `time.monotonic`, the search under way ends with its step, no
+    other is begun where one has found a finite evidence, and the Hessian is given up.
 
     Raises
     ------
     NumericalError
         If the evidence can be computed at none of the places where they end.
     """
-    found = [_search(model, start, deadline) for start in model.starts]
+    found: list[tuple[Point, bool]] = []
+    for start in model.starts:
+        is_any = any(np.isfinite(end.log_density) for end, _ in found)
+        if is_any and is_late(deadline):
+            break
+        found.append(_search(model, start, deadline))
     point, is_converged = max(found, key=lambda end: end[0].log_density)
     if not np.isfinite(point.log_density):
         raise NumericalError(NO_EVIDENCE)
-    covariance = _covariance(model, point) if with_covariance else None
-    return Maximum(point, covariance, is_converged)
+    is_whole = len(found) == len(model.starts) and all(converged for _, converged in found)
+    notes = (
+        (_say_cut_search(len(found), len(model.starts)),)
+        if not is_whole and is_late(deadline)
+        else ()
+    )
+    covariance = _covariance(model, point, deadline) if with_covariance else None
+    if with_covariance and covariance is None:
+        notes = (*notes, _NO_CURVATURE)
+    return Maximum(point, covariance, is_converged, notes)
+
+
+_NO_CURVATURE = (
+    "max_seconds left no time for the curvature at the maximum: chains start at the best point, "
+    "with the widths of the prior"
+)
+
+
+def _say_cut_search(n_tried: int, n_starts: int) -> str:
+    return (
+        f"search for the maximum cut short by max_seconds: {n_tried} of {n_starts} starts were "
+        "tried, the best point so far was taken"
+    )
 
 
 def _search(
@@ -145,26 +186,27 @@ def _search(
             return 1e10, np.zeros_like(theta)
         return -point.log_density, -point.gradient
 
-    def stop_when_late(intermediate_result: object) -> None:
-        if deadline is not None and time.monotonic() > deadline:
-            raise StopIteration
-
     result = minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
-        callback=stop_when_late,
+        callback=stop_when_late(deadline),
         options={"maxiter": 100, "ftol": 1e-9},
     )
     return points.get(result.x.tobytes()) or model.evaluate(result.x), bool(result.success)
 
 
-def _covariance(model: HyperparameterTarget, point: Point) -> Array:
-    """Inverse of the negative Hessian at the maximum, no wider than the prior in any direction."""
+def _covariance(model: HyperparameterTarget, point: Point, deadline: float | None) -> Array | None:
+    """Inverse of the negative Hessian at the maximum, no wider than the prior in any direction.
+
+    None once it is late.
+    """
     p = len(point.position)
     hessian = np.empty((p, p))
     for k, shift in enumerate(_HESSIAN_STEP * np.eye(p)):
+        if is_late(deadline):
+            return None
         above = model.evaluate(point.position + shift).gradient
         below = model.evaluate(point.position - shift).gradient
         hessian[k] = (below - above) / (2.0 * _HESSIAN_STEP)
@@ -179,10 +221,18 @@ def _covariance(model: HyperparameterTarget, point: Point) -> Array:
 def make_sampler(
     inference: str, model: HyperparameterTarget, maximum: Maximum, recorder: Record
 ) -> HMC | NUTS | Metropolis:
-    """Make the jittered HMC, the NUTS or the random walk that warm-up then tunes."""
-    assert maximum.covariance is not None
-    mass = mass_from_covariance(maximum.covariance)
-    start = _GaussianStart(maximum.point.position, mass.factor)
+    """Make the jittered HMC, the NUTS or the random walk that warm-up then tunes.
+
+    Where the maximum comes without its curvature, chains start there and the mass is the prior's.
+    """
+    position, covariance = maximum.point.position, maximum.covariance
+    start: _GaussianStart | _FixedStart
+    if covariance is None:
+        mass = mass_from_covariance(np.diag(model.prior.std**2))
+        start = _FixedStart(position)
+    else:
+        mass = mass_from_covariance(covariance)
+        start = _GaussianStart(position, mass.factor)
     tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
     if inference == "nuts":
         return NUTS(model, start, recorder, tuning)
@@ -286,21 +336,24 @@ def fit_posterior(
         return _diagnosed(sample(sampler, options, labels=labels))
     is_map = settings.inference == "map"
     with threadpool_limits(limits=1, user_api="blas"):
-        maximum = find_maximum(model, with_covariance=not is_map, deadline=options.deadline)
+        deadline = options.deadline_before_chains(1.0 if is_map else _SEARCHING)
+        maximum = find_maximum(model, with_covariance=not is_map, deadline=deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
     if refine is not None:
         refined, refined_adaptation = refine(tuned, adaptation)
-        return _diagnosed(sample(refined, options, adaptation=refined_adaptation, labels=labels))
-    return _diagnosed(sample(tuned, options, adaptation=adaptation, labels=labels))
+        sampled = sample(refined, options, adaptation=refined_adaptation, labels=labels)
+    else:
+        sampled = sample(tuned, options, adaptation=adaptation, labels=labels)
+    return _diagnosed(sampled, maximum.notes)
 
 
-def _diagnosed(sampled: Sampled) -> FittedGP:
+def _diagnosed(sampled: Sampled, notes: tuple[str, ...] = ()) -> FittedGP:
     if not np.isfinite(sampled.draws.flat("log_density")).all():
         raise NumericalError(NO_EVIDENCE)
-    return FittedGP(sampled.draws, diagnose(sampled.draws), sampled.notes)
+    return FittedGP(sampled.draws, diagnose(sampled.draws), (*notes, *sampled.notes))
 
 
 def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> FittedGP:
@@ -312,7 +365,8 @@ def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> Fitte
     draws = Draws(variables, {}, labels.labels, ())
     warnings = () if maximum.is_converged else ("the search for the maximum did not converge",)
     diagnostics = Diagnostics(diagnose(draws).table, None, 0, (), warnings)
-    return FittedGP(draws, diagnostics, ("inference='map': one point, no posterior spread",))
+    said = "inference='map': one point, no posterior spread"
+    return FittedGP(draws, diagnostics, (*maximum.notes, said))
 
 
 # From standardised inputs and two classes to the draws of a classifier.

@@ -40,11 +40,40 @@ __all__ = [
     "Sampled",
     "SamplingStoppedError",
     "finished_chain",
+    "is_late",
     "load_finished",
+    "part_of_time",
     "run_chain",
     "run_to_end",
     "sample",
+    "stop_when_late",
 ]
+
+
+# The clock. A deadline is a time of `time.monotonic`; None is no limit.
+
+
+def is_late(deadline: float | None) -> bool:
+    """Whether the deadline has passed."""
+    return deadline is not None and time.monotonic() > deadline
+
+
+def part_of_time(deadline: float | None, share: float) -> float | None:
+    """When a share of the time that is left has passed."""
+    if deadline is None:
+        return None
+    now = time.monotonic()
+    return now + share * (deadline - now)
+
+
+def stop_when_late(deadline: float | None) -> Callable[[object], None]:
+    """Return a callback for `scipy.optimize.minimize`: it ends after the step that is late."""
+
+    def callback(intermediate_result: object) -> None:
+        if is_late(deadline):
+            raise StopIteration
+
+    return callback
 
 
 # One chain: warm-up, kept draws, checkpoints, and stopping between or within steps.
@@ -144,8 +173,7 @@ def run_chain(
 
 def _is_time_up(plan: ChainPlan, board: Board, has_stepped: bool) -> bool:
     """Whether to stop: asked to, or past the deadline with at least one step taken now."""
-    is_late = plan.deadline is not None and time.monotonic() > plan.deadline
-    return board.is_stopping or (is_late and has_stepped)
+    return board.is_stopping or (has_stepped and is_late(plan.deadline))
 
 
 def _advance(
@@ -250,6 +278,14 @@ class RunOptions:
     def chain_file(self, index: int) -> ChainFile | None:
         """Checkpoint of one chain of this run, if there are checkpoints."""
         return None if self.run is None else self.run.chain(self.first_chain + index)
+
+    def deadline_before_chains(self, share: float) -> float | None:
+        """When that share of the time left has passed: for what is computed before the chains.
+
+        None where there is a checkpoint: a run that is resumed computes it again, and must find
+        the same however long it was given before.
+        """
+        return None if self.run is not None else part_of_time(self.deadline, share)
 
 
 @dataclass(frozen=True)

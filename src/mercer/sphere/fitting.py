@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +18,7 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.posterior.table import Table, finite_or_none
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
+from mercer.sampling.driver import Labels, RunOptions, Sampled, part_of_time, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.compilation import compile_loops
@@ -419,7 +418,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
             options,
             n_draws=count,
             first_chain=len(runs) * options.n_chains,
-            deadline=_part_of_time(options.deadline, count / sum(counts[len(runs) :])),
+            deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
         runs.append(_sample(problem, candidate, np.sort(rows), own))
     draws = _joined([run.draws for run in runs], problem.noise, options.entropy)
@@ -449,11 +448,9 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     n, rows = len(problem.labels), None
     if n > LARGEST_WHOLE:
         rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
-    # A run that is resumed must find the same models, however long it has been given.
-    deadline = None if options.run is not None else _part_of_time(options.deadline, _COMPARING)
     compared = compare(
         candidates, problem.labels, problem.noise_of, options.entropy,
-        deadline, rows, problem.by_class,
+        options.deadline_before_chains(_COMPARING), rows, problem.by_class,
     )  # fmt: skip
     notes = _say_what_time_cut(compared, len(candidates))
     if not compared:
@@ -477,14 +474,6 @@ def _say_noise(one: float, two: float) -> str:
         f"noise by evidence: {words[0]} explains the labels better than {words[1]}, "
         f"by {abs(two - one):.1f} nats{taken}"
     )
-
-
-def _part_of_time(deadline: float | None, share: float) -> float | None:
-    """When a share of the time that is left has passed."""
-    if deadline is None:
-        return None
-    now = time.monotonic()
-    return now + share * (deadline - now)
 
 
 def _say_what_time_cut(compared: tuple[Compared, ...], n_candidates: int) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ The weights are posterior probabilities under equal prior ones.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +24,7 @@ from mercer.kernels.linear import Linear
 from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.random import stream
+from mercer.sampling.driver import is_late
 from mercer.sphere.evidence import ErrorLaw
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
@@ -234,7 +234,7 @@ def _measure(
     deadline: float | None,
 ) -> Compared | None:
     """Measure a candidate on some rows; None if there is no time for it."""
-    if deadline is not None and time.monotonic() > deadline:
+    if is_late(deadline):
         return None
     space = candidate.space
     L = space.design().L if len(rows) == len(labels) else space.some_rows(rows)

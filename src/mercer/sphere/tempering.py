@@ -18,7 +18,6 @@ rungs give the evidence at every noise level (`mercer.sphere.evidence`).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerError
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
+from mercer.sampling.driver import is_late
 from mercer.sampling.sampler import Sampler
 from mercer.sphere.evidence import ErrorLaw, error_law, log_evidence_of, place_rungs
 from mercer.sphere.sampler import (
@@ -282,7 +282,7 @@ def _run(
     state = sampler.init(rng)
     is_wrong = np.empty((n_sweeps, len(powers), model.n_rows), np.bool_)
     for sweep in range(n_sweeps):
-        if deadline is not None and time.monotonic() > deadline:
+        if is_late(deadline):
             return is_wrong[:sweep]
         state, _ = sampler.step(rng, state)
         is_wrong[sweep] = state.points[:, : model.n_rows] <= 0.0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,15 @@ def warm(n_warmup: int):
 def test_three_parts() -> None:
     parts = [(s.correction.is_estimated, s.correction.is_exact) for _, _, s, _ in warm(90)]
     assert parts == [(False, False)] * 44 + [(True, False)] * 30 + [(True, True)] * 16
+
+
+def test_a_warmup_that_time_ends_has_a_function_to_record() -> None:
+    """In its first half nothing is estimated: the driver keeps one draw of it all the same."""
+    _, _, sampler, state = next(itertools.islice(warm(90), 9, None))
+    assert not np.isfinite(state.estimate.log_evidence)
+    recorded = sampler.record(state)
+    assert all(np.isfinite(values).all() for values in recorded.values())
+    assert recorded["exact_coef"].any()
 
 
 def test_what_is_learned() -> None:

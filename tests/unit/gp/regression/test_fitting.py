@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import itertools
+import time
+
 import numpy as np
+import pytest
 
 from mercer.gp.fitting import (
     GPSettings,
     RegressionSettings,
     find_maximum,
     fit_regression,
+    make_sampler,
 )
+from mercer.gp.gaussian import RegressionRecorder
 from mercer.sampling.driver import RunOptions
 from support.process_fits import CHAIN, standardised
 
@@ -71,3 +77,44 @@ def test_a_fast_function_is_not_taken_for_noise() -> None:
         model.X, model.y, model.kernel, model.prior, model.starts[:1], None
     )
     assert find_maximum(from_the_first, with_covariance=False).point.position[-1] > -0.5
+
+
+@pytest.mark.parametrize(
+    ("deadline", "n_tried", "is_curved"), [(-1.0, 1, False), (25.0, 2, False), (1e9, 4, True)]
+)
+def test_the_search_for_the_maximum_ends_with_the_time(
+    monkeypatch: pytest.MonkeyPatch, deadline: float, n_tried: int, is_curved: bool
+) -> None:
+    """A clock that ticks whenever it is looked at: after each step and before each search."""
+    model = RegressionSettings(CHAIN, None).posterior(*fast_waves())
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    maximum = find_maximum(model, with_covariance=True, deadline=deadline)
+    start = model.evaluate(model.starts[0])
+    assert maximum.point.log_density > start.log_density  # by a step at least
+    assert (maximum.covariance is not None) == is_curved
+    if is_curved:
+        assert maximum.notes == ()
+        return
+    search, curvature = maximum.notes
+    assert f"max_seconds: {n_tried} of 4 starts" in search
+    assert "max_seconds left no time for the curvature" in curvature
+    assert next(ticks) < max(deadline, 0.0) + 7
+    recorder = RegressionRecorder(model, np.arange(3))
+    sampler = make_sampler("hmc", model, maximum, recorder)
+    first = sampler.init(np.random.default_rng(0)).point
+    np.testing.assert_array_equal(first.position, maximum.point.position)
+
+
+def test_a_hessian_is_given_up_when_it_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All searches end in time; the Hessian is begun."""
+    model = RegressionSettings(CHAIN, None).posterior(*standardised(12, 3))
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    find_maximum(model, with_covariance=False, deadline=1e9)
+    deadline = next(ticks) + 2.0
+    ticks = itertools.count()
+    maximum = find_maximum(model, with_covariance=True, deadline=deadline)
+    assert maximum.covariance is None
+    (said,) = maximum.notes
+    assert "curvature" in said
