@@ -317,6 +317,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "gp-pima": ("gp-accuracy-v1", _claims("gp-pima")),
     "gp-crabs": ("gp-accuracy-v1", _claims("gp-crabs")),
     "gp-table-1": ("gp-table-1-v1", page_lines),
+    "gp-claims": ("gp-claims-v1", page_lines),
     "gp-table-2": ("gp-table-2-v1", page_lines),
 }
 

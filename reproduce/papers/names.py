@@ -39,6 +39,11 @@ NAMES = (
         "Barber & Williams, Table 2, forensic glass: errors of ten-fold cross-validation",
     ),
     NamedReproduction(
+        "gp-claims",
+        "reproduce.papers.gp_claims",
+        "Barber & Williams, section 2.3: conjugate gradients against Cholesky factors",
+    ),
+    NamedReproduction(
         "sphere-figure-1",
         "reproduce.papers.sphere_figure_1",
         "Graepel & Herbrich, Figure 1: modes of the posterior on the sphere",
@@ -102,6 +107,11 @@ NAMES = (
         "spectral-figure-5",
         "reproduce.papers.spectral_figure_5",
         "Oliva et al., Figure 5: times of all methods on all data sets",
+    ),
+    NamedReproduction(
+        "spectral-claims",
+        "reproduce.papers.spectral_claims",
+        "Oliva et al., Proposition 2.2: errors of the approximated kernel",
     ),
 )
 

@@ -24,6 +24,7 @@ from mercer.baselines.mkl import MKLClassifier
 from mercer.baselines.rfo import RFOClassifier
 from mercer.baselines.rks import RKSClassifier
 from reproduce.papers.spectral_class_folds import ClassFold
+from reproduce.papers.spectral_methods import HOUR_A_SET, PAPER_CHAIN
 
 __all__ = ["CLASS_METHODS", "MAX_SECONDS", "ClassMethod"]
 
@@ -105,6 +106,18 @@ def _bank(fold: ClassFold, is_quick: bool, n_jobs: int | None) -> Array:
     return _second(model.fit(fold.X, fold.y), fold)
 
 
+def _paper_chain(fold: ClassFold, is_quick: bool, n_jobs: int | None) -> Array:
+    """384 frequencies, 150 sweeps of joint moves, or as many as their time allows."""
+    from mercer.spectral.classifier import BaNKClassifier
+
+    model = BaNKClassifier.paper().set_params(
+        random_state=_SEED, n_jobs=n_jobs, progress=False, max_seconds=HOUR_A_SET
+    )
+    if is_quick:
+        model.set_params(n_frequencies=24, n_draws=20, n_warmup=10)
+    return _second(model.fit(fold.X, fold.y), fold)
+
+
 def _logistic(fold: ClassFold, is_quick: bool, n_jobs: int | None) -> Array:
     machine = LogisticRegressionCV(
         Cs=3 if is_quick else 10, cv=_folds(), scoring="neg_log_loss", max_iter=1000,
@@ -176,6 +189,7 @@ CLASS_METHODS = (
     ClassMethod("mkl", "MKL", _random_features(MKLClassifier)),
     ClassMethod("rfo", "RFO", _optimised),
     ClassMethod("bank", "BaNK", _bank),
+    ClassMethod("bank-paper", PAPER_CHAIN, _paper_chain),
     ClassMethod("boosting", "gradient boosting", _boosting),
     ClassMethod("svc", "calibrated SVC", _support_vectors, _LARGEST_SVC),
     ClassMethod("logistic", "logistic regression", _logistic),

@@ -24,6 +24,7 @@ from reproduce.papers.spectral_class_cells import ClassCell, class_work, run_cla
 from reproduce.papers.spectral_class_folds import CLASS_SETS, ClassSet
 from reproduce.papers.spectral_class_methods import CLASS_METHODS, MAX_SECONDS
 from reproduce.papers.spectral_folds import is_at_hand
+from reproduce.papers.spectral_methods import HOUR_A_SET, PAPER_CHAIN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -216,6 +217,8 @@ def _notes(is_quick: bool) -> tuple[str, ...]:
         "on histograms, settings on 10,000. Coefficients and trees from all rows. BaNK: defaults, "
         "but from 5000 training rows on eight chains of 10 + 10 sweeps, from 20,000 four."
         f" BaNK and RFO stop after {MAX_SECONDS:.0f} s a fold.",
+        f"{PAPER_CHAIN}: `BaNKClassifier.paper()`, joint moves of 384 frequencies, 150 sweeps, cut "
+        f"where a fold would take more than {HOUR_A_SET:.0f} s, an hour a data set.",
         seconds,
     )
 

@@ -23,7 +23,7 @@ def one_thread():
         yield
 
 
-@pytest.mark.parametrize("key", ["rks", "mkl", "rfo", "boosting", "svc", "logistic"])
+@pytest.mark.parametrize("key", ["rks", "mkl", "rfo", "bank-paper", "boosting", "svc", "logistic"])
 def test_each_beats_the_class_shares(key: str) -> None:
     proba = RUN[key](FOLD, True, 1)
     assert proba.shape == (50,)

@@ -40,11 +40,11 @@ def test_every_method_on_every_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     lines: list[str] = []
     settings = Settings(is_quick=True, tell=lines.append, folder=tmp_path / "out")
     outcome = spectral_figure_5.reproduce(settings)
-    assert len(lines) == len(outcome.measured) == 8
+    assert len(lines) == len(outcome.measured) == 10
     paths = write_reproduction(outcome, tmp_path / "out")
     assert paths[2].read_bytes().startswith(b"\x89PNG")
     assert spectral_figure_5.reproduce(settings).to_csv() == outcome.to_csv()
-    assert len(lines) == 8
+    assert len(lines) == 10
     spectral_folds._arrays.cache_clear()
     spectral_class_folds.class_rows.cache_clear()
 
