@@ -86,10 +86,27 @@ def _time(metrics: Metrics) -> list[str]:
     return table(header, [[row[key] for key in keys] for row in metrics["sizes"]])
 
 
+def _in_r(metrics: Metrics) -> list[str]:
+    header = ["data", "method", "errors", "repeats", "log score", "published"]
+    rows = [
+        [
+            row["data"],
+            row["method"],
+            f"{row['errors']:.1f}" + (f" ± {row['standard_error']:.2g}" * (row["repeats"] > 1)),
+            row["repeats"],
+            f"{row['log_score']:.3f}",
+            f"{row['published']:g}",
+        ]
+        for row in metrics["rows"]
+    ]
+    return [*table(header, rows), "", f"{metrics['r']}."]
+
+
 #: Name of the table -> scenario, and what makes its lines from the metrics.
 GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
     "gp-calibration": ("gp-calibration-v1", _calibration),
+    "gp-r-rows": ("gp-r-rows-v1", _in_r),
     "gp-size": ("gp-size-v1", _time),
 }

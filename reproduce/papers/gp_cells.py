@@ -55,6 +55,8 @@ class Method:
         Whether it is worth repeating on the same split.
     is_in_quick : bool
         Whether a quick run has it.
+    needs_r : bool
+        Whether R runs it: left out where there is none.
     """
 
     key: str
@@ -62,6 +64,7 @@ class Method:
     make: Callable[[int, bool], Any]
     is_random: bool = False
     is_in_quick: bool = True
+    needs_r: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from reproduce.papers.gp_cells import Method
 __all__ = [
     "AT_MAXIMUM",
     "DEFAULT",
+    "IN_R",
     "LINEAR_DISCRIMINANT",
     "LOGISTIC",
     "METROPOLIS",
     "MIXTURE",
     "NETWORKS",
-    "NOT_RUN",
     "PAPER",
     "TABLE_1",
 ]
@@ -27,7 +27,7 @@ AT_MAXIMUM, METROPOLIS = "GP (MAP), paper's prior", "GP (Metropolis)"
 LOGISTIC, LINEAR_DISCRIMINANT = "logistic regression", "linear discriminant"
 MIXTURE = "two Gaussians a class"
 NETWORKS = ("network, one hidden unit", "network, two hidden units")
-NOT_RUN = ("MARS (degree 1)", "projection pursuit (4 ridge functions)")
+IN_R = ("MARS (degree 1)", "projection pursuit (4 ridge functions)")
 
 
 # Beside the sampler; `GPClassifier.paper` has them too.
@@ -68,4 +68,6 @@ TABLE_1 = (
         Method(f"network-{k}", name, partial(gp_rivals.likeliest_network, k), is_random=True)
         for k, name in enumerate(NETWORKS, start=1)
     ),
+    Method("mars", IN_R[0], gp_rivals.mars, needs_r=True),
+    Method("pursuit", IN_R[1], partial(gp_rivals.projection_pursuit, 4), needs_r=True),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.papers.gp_cells import Figures, Method, Repeat, column, run_method
+from reproduce.papers.gp_rivals import has_r
 from reproduce.papers.reproduction import Claim, Settings, mean_and_error
 
 __all__ = ["Part", "Rows", "figures_table", "log_score_notes", "run_methods"]
@@ -36,7 +37,8 @@ class Part:
     published : mapping of method to float
         In the unit.
     not_run : mapping of method to float
-        Published figures of methods that are not run.
+        Published figures of methods that cannot be run, or not everywhere; the table leaves out
+        those of methods that are in ``rows``.
     """
 
     title: str
@@ -65,11 +67,15 @@ def run_methods(
 ) -> dict[str, list[Figures]]:
     """Run the methods on every repeat, or read what was found before.
 
-    Methods that are not random are run once on splits that come again.
+    Methods that are not random are run once on splits that come again; those of R are left out
+    where it is missing.
     """
     rows = {}
     for method in methods:
         if settings.is_quick and not method.is_in_quick:
+            continue
+        if method.needs_r and not has_r():
+            settings.tell(f"{method.name} is left out: no Rscript with the package earth")
             continue
         seen: list[Figures] = []
         for k, repeat in enumerate(repeats):
@@ -99,10 +105,12 @@ def figures_table(part: Part, *, number: str, has_seconds: bool = False) -> str:
         cells = [name, _cell(errors, number), str(len(errors))]
         cells += [_cell(column(figures, "log_score"), ".3f")]
         cells += [f"{column(figures, 'cpu_seconds').mean():.3g}"] if has_seconds else []
-        published = part.published.get(name)
+        published = part.published.get(name, part.not_run.get(name))
         cells += ["-" if published is None else f"{published:g}"]
         lines.append("| " + " | ".join(cells) + " |")
     for name, figure in part.not_run.items():
+        if name in part.rows:
+            continue
         cells = [name, "not run", *["-"] * (len(heads) - 3), f"{figure:g}"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -11,11 +11,11 @@ from reproduce.papers.gp_cells import Repeat, Split, column
 from reproduce.papers.gp_methods import (
     AT_MAXIMUM,
     DEFAULT,
+    IN_R,
     LINEAR_DISCRIMINANT,
     LOGISTIC,
     MIXTURE,
     NETWORKS,
-    NOT_RUN,
     PAPER,
     TABLE_1,
 )
@@ -69,7 +69,7 @@ def half(settings: Settings) -> Part:
             MIXTURE: 64.0,
             NETWORKS[0]: 75.0,
         },
-        not_run=dict.fromkeys(NOT_RUN, 75.0),
+        not_run=dict.fromkeys(IN_R, 75.0),
     )
     return replace(part, claims=_claims(part))
 

@@ -22,6 +22,7 @@ from reproduce.papers.spectral_methods import METHODS
 
 SEED = 0
 NEEDS_DATA = True
+HAS_NO_RECORD_YET = True
 REGRESSION, CLASSES = ("concrete", "airfoil"), ("pima", "diabetic")
 KEYS = ("bank-paper", "bank")
 N_FOLDS = 5

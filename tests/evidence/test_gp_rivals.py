@@ -10,8 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.posterior.scores import error_rate, log_score
 from reproduce.papers import gp_mixtures, gp_rivals
+from reproduce.papers.gp_cells import Method
 from reproduce.papers.gp_mixtures import MixtureDiscriminant
 from reproduce.papers.gp_networks import Networks
+from reproduce.papers.gp_part import run_methods
+from reproduce.papers.reproduction import Settings
 
 RIVALS = {
     "discriminant": gp_rivals.linear_discriminant,
@@ -114,3 +117,34 @@ def test_the_likeliest_start_is_kept_or_all_are_averaged() -> None:
     averaged = np.mean([model.predict_proba(X) for model in alone], axis=0)
     np.testing.assert_allclose(mean.predict_proba(X), averaged)
     np.testing.assert_array_equal(mean.predict(X), averaged.argmax(axis=1))
+
+
+@pytest.mark.parametrize("make", [gp_rivals.mars, partial(gp_rivals.projection_pursuit, 3)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_regressions_of_r_learn_and_say_probabilities(make, n_classes: int) -> None:
+    if not gp_rivals.has_r():
+        pytest.skip("there is no Rscript with the package earth")
+    X, y = three_clouds(90, 0)
+    X_test, y_test = three_clouds(60, 1)
+    words = np.array(["a", "b", "c"])
+    train, test = y < n_classes, y_test < n_classes
+    model = make(0, True).fit(X[train], words[y[train]])
+    proba = model.predict_proba(X_test[test])
+    assert proba.shape == (test.sum(), n_classes)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert proba.min() > 0.0
+    assert error_rate(y_test[test], proba) < 0.25
+    assert np.mean(model.predict(X_test[test]) == words[y_test[test]]) > 0.75
+
+
+def test_methods_of_r_are_left_out_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gp_rivals.shutil, "which", lambda name: None)
+    gp_rivals.has_r.cache_clear()
+    try:
+        assert not gp_rivals.has_r()
+        method = Method("mars", "MARS", gp_rivals.mars, needs_r=True)
+        lines: list[str] = []
+        assert run_methods("t", "d", [method], [], Settings(tell=lines.append)) == {}
+        assert lines == ["MARS is left out: no Rscript with the package earth"]
+    finally:
+        gp_rivals.has_r.cache_clear()

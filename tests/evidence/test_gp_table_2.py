@@ -11,7 +11,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 
 from mercer.data import named
-from reproduce.papers import gp_table_2
+from reproduce.papers import gp_part, gp_table_2
 from reproduce.papers.gp_cells import Figures
 from reproduce.papers.gp_glass import glass_repeats
 from reproduce.papers.gp_part import Part
@@ -98,6 +98,7 @@ def frequencies(seed: int, is_quick: bool) -> Any:
 def test_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = tuple(replace(method, make=frequencies) for method in METHODS)
     monkeypatch.setattr(gp_table_2, "METHODS", chosen)
+    monkeypatch.setattr(gp_part, "has_r", lambda: False)
     outcome = gp_table_2.reproduce(Settings(is_quick=True, n_jobs=1, folder=tmp_path))
     np.testing.assert_allclose(outcome.measured[PAPER], 100.0 * (1.0 - 76 / 214))
     assert {claim.verdict for claim in outcome.claims} == {"not judged"}
@@ -110,8 +111,13 @@ def test_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(gp_table_2, "_N_FOLDS", 2)
     full = gp_table_2.reproduce(Settings(n_jobs=1))
     assert {name: len(errors) for name, errors in full.measured.items()} == {
-        method.name: 2 for method in METHODS
+        method.name: 2 for method in METHODS if not method.needs_r
     }
+    monkeypatch.setattr(gp_part, "has_r", lambda: True)
+    with_r = gp_table_2.reproduce(Settings(n_jobs=1))
+    assert list(with_r.measured) == [method.name for method in METHODS]
+    assert "not run" not in with_r.tables[0]
+    assert with_r.tables[0].splitlines()[-2].endswith("| 32.2 |")
 
 
 @pytest.mark.parametrize("method", METHODS, ids=[method.key for method in METHODS])
