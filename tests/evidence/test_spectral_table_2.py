@@ -89,7 +89,7 @@ def test_class_one_against_the_rest(sets) -> None:
 
 def test_work(sets, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {key.name for key in class_work(FULL)} == {"pima", "shuttle", "susy", "skin"}
-    assert len(class_work(FULL)) == 4 * 5 * 7
+    assert len(class_work(FULL)) == 4 * 5 * 8
     assert {(key.name, key.fold) for key in class_work(QUICK)} == {("pima", 0), ("pima", 1)}
     monkeypatch.setattr(spectral_class_cells, "n_training_rows", lambda name: 60_000)
     assert "svc" not in {key.method for key in class_work(FULL)}
@@ -108,7 +108,7 @@ def test_a_cell_is_run_once_and_says_which_rows_are_wrong(sets, tmp_path: Path) 
 
 def test_a_row_of_every_set_and_files(sets, tmp_path: Path) -> None:
     outcome = spectral_table_2.reproduce(Settings(folder=tmp_path / "out"))
-    assert len(outcome.measured) == 4 * 7
+    assert len(outcome.measured) == 4 * 8
     assert outcome.claims[-1].claim == "the same on diabetic, eeg"
     assert spectral_table_2.reproduce(Settings(folder=tmp_path / "out")).to_csv() == (
         outcome.to_csv()
@@ -118,7 +118,7 @@ def test_a_row_of_every_set_and_files(sets, tmp_path: Path) -> None:
     assert "| skin | 60 | 3 |" in page
     # All are the same method here: all are level.
     line = next(line for line in page.splitlines() if line.startswith("| skin | 60"))
-    assert line.count("**") == 14
+    assert line.count("**") == 16
     assert "log loss: BaNK" in page
     assert paths[2].read_bytes().startswith(b"\x89PNG")
 
