@@ -34,7 +34,6 @@ from mercer.sphere.sampler import (
 )
 from mercer.sphere.screened import ScreenedAdaptation, ScreenedSampler, first_screening
 from mercer.sphere.selection import (
-    WORTH_A_RATE,
     Candidate,
     Compared,
     compare,
@@ -469,10 +468,9 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
 
 def _say_noise(one: float, two: float) -> str:
     words = ("a rate for each class", "one rate") if two > one else ("one rate", "one a class")
-    taken = "" if two <= one or two > one + WORTH_A_RATE else ": too little, so one rate is taken"
     return (
         f"noise by evidence: {words[0]} explains the labels better than {words[1]}, "
-        f"by {abs(two - one):.1f} nats{taken}"
+        f"by {abs(two - one):.1f} nats"
     )
 
 

@@ -22,7 +22,7 @@ from mercer.features.nystroem import fit_nystroem
 from mercer.kernels.base import Kernel
 from mercer.kernels.linear import Linear
 from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
-from mercer.likelihoods.label_noise import LabelNoise
+from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
 from mercer.sampling.driver import is_late
 from mercer.sphere.evidence import ErrorLaw
@@ -41,7 +41,6 @@ from mercer.sphere.tempering import Ladder, OutOfTimeError, measure_errors, meas
 
 __all__ = [
     "PRECOMPUTED",
-    "WORTH_A_RATE",
     "Candidate",
     "Compared",
     "SpaceArguments",
@@ -67,8 +66,6 @@ _SHORT, _MEDIUM = Ladder(n_pilot=10, n_sweeps=30), Ladder(n_pilot=12, n_sweeps=6
 _LONG = ((600, Ladder(20, 150)), (10**9, Ladder(16, 60)))
 # Models with a smaller share of the evidence give no draws.
 _SMALLEST_SHARE = 0.05
-# A rate for each class must explain the labels better than one by so many nats.
-WORTH_A_RATE = 1.0
 
 
 @dataclass(frozen=True)
@@ -130,8 +127,9 @@ def compare(
     among : ndarray of int64, optional
         The rows that all of this is about, where they are not all.
     by_class : LabelNoise, optional
-        Rates for each of two classes, under which candidates of the last round are measured too;
-        of all rows.
+        Unknown rates for each of two classes, under which candidates are measured too: one that
+        is hopeless under one rate may be the best under these, where a smaller nugget leaves more
+        to the rates. Dropped is what is hopeless under both.
 
     Returns
     -------
@@ -148,6 +146,12 @@ def compare(
         for k in alive:
             rng = stream(entropy, "evidence", 3 * k + number)
             one = _measure(rng, candidates[k], labels, rows, noise_of, ladder, deadline)
+            if one is not None and by_class is not None:
+                rng = stream(entropy, "by class", 3 * k + number)
+                found = _measure_by_class(
+                    rng, candidates[k], labels, rows, by_class, ladder, deadline
+                )
+                one = replace(one, by_class=found)
             if one is not None:
                 measured[k] = one
         if not measured:
@@ -163,10 +167,14 @@ def compare(
             break
         compared[k] = replace(one, is_final=True)
         if by_class is not None:
-            rng = stream(entropy, "by class", k)
-            found = _measure_by_class(rng, candidates[k], labels, by_class, ladder, deadline)
+            rng = stream(entropy, "by class", 3 * k + 2)
+            found = _measure_by_class(
+                rng, candidates[k], labels, everything, by_class, ladder, deadline
+            )
             compared[k] = replace(compared[k], by_class=found)
-    finals = [replace(one, law=one.law if one.is_final else None) for one in compared.values()]
+    finals = [
+        one if one.is_final else replace(one, law=None, by_class=None) for one in compared.values()
+    ]
     return tuple(sorted(finals, key=_standing))
 
 
@@ -183,9 +191,9 @@ def evidence_of_noise(compared: Sequence[Compared]) -> tuple[float, float] | Non
 
 
 def is_by_class_better(compared: Sequence[Compared]) -> bool:
-    """Whether a noise rate for each class explains the labels clearly better than one."""
+    """Whether a noise rate for each class explains the labels better than one."""
     evidence = evidence_of_noise(compared)
-    return evidence is not None and evidence[1] > evidence[0] + WORTH_A_RATE
+    return evidence is not None and evidence[1] > evidence[0]
 
 
 def under_rates_by_class(compared: Sequence[Compared]) -> tuple[Compared, ...]:
@@ -260,13 +268,18 @@ def _measure_by_class(
     rng: np.random.Generator,
     candidate: Candidate,
     labels: NDArray[np.int64],
+    rows: NDArray[np.int64],
     noise: LabelNoise,
     ladder: Ladder,
     deadline: float | None,
 ) -> tuple[float, float] | None:
+    space = candidate.space
+    L = space.design().L if len(rows) == len(labels) else space.some_rows(rows)
+    if len(rows) < len(labels):
+        assert noise.prior is not None
+        noise = learned_class_rates(noise.prior, labels[rows])
     try:
-        L = signed_rows(candidate.space.design().L, labels)
-        return measure_noise(rng, L, noise, ladder, deadline)
+        return measure_noise(rng, signed_rows(L, labels[rows]), noise, ladder, deadline)
     except OutOfTimeError:
         return None
 
@@ -277,14 +290,20 @@ def _standing(one: Compared) -> tuple[bool, float]:
 
 
 def _not_hopeless(compared: Mapping[int, Compared], limit: float) -> list[int]:
-    """Those within reach of the best, which comes first."""
-    order = sorted(compared, key=lambda k: -compared[k].log_evidence)
-    best = compared[order[0]]
+    """Those within reach of the best under one noise rate, or under one a class; the best first."""
+    one_rate = {k: (one.log_evidence, one.standard_error) for k, one in compared.items()}
+    by_class = {k: one.by_class for k, one in compared.items() if one.by_class is not None}
+    return list(dict.fromkeys([*_within_reach(one_rate, limit), *_within_reach(by_class, limit)]))
+
+
+def _within_reach(evidence: Mapping[int, tuple[float, float]], limit: float) -> list[int]:
+    """Those not behind the best by more than a limit and two standard errors, the best first."""
+    order = sorted(evidence, key=lambda k: -evidence[k][0])
     kept = []
     for k in order:
-        spread = float(np.hypot(compared[k].standard_error, best.standard_error))
-        gap = best.log_evidence - compared[k].log_evidence
-        if not gap > limit + 2.0 * min(spread, limit):
+        (value, error), (best, error_of_best) = evidence[k], evidence[order[0]]
+        spread = float(np.hypot(error, error_of_best))
+        if not best - value > limit + 2.0 * min(spread, limit):
             kept.append(k)
     return kept
 

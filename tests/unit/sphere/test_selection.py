@@ -14,6 +14,7 @@ from mercer.sphere import selection
 from mercer.sphere.selection import (
     Candidate,
     Compared,
+    _not_hopeless,
     compare,
     evidence_of_noise,
     is_by_class_better,
@@ -144,10 +145,11 @@ def made(log_evidence: float, *, is_final: bool = True, by_class: float | None =
 
 
 def test_one_rate_or_one_for_each_class() -> None:
-    """All candidates together; a rate more must be worth a nat."""
+    """All candidates together, one rate and two a priori equal."""
     clear = [made(-10.0, by_class=-12.0), made(-11.0, by_class=-8.0), made(-20.0, is_final=False)]
     assert is_by_class_better(clear)
-    assert not is_by_class_better([made(-10.0, by_class=-9.5)])
+    assert is_by_class_better([made(-10.0, by_class=-9.5)])
+    assert not is_by_class_better([made(-10.0, by_class=-10.5)])
     assert not is_by_class_better([made(-10.0)])
     assert evidence_of_noise([made(-10.0)]) is None
     assert evidence_of_noise([made(-10.0, by_class=-9.5)]) == (-10.0, -9.5)
@@ -158,6 +160,15 @@ def test_one_rate_or_one_for_each_class() -> None:
     # A candidate that was not measured under them has no share.
     cut = under_rates_by_class([made(-10.0, by_class=-12.0), made(-9.0)])
     np.testing.assert_array_equal(shares(cut), [1.0, 0.0])
+
+
+def test_dropped_is_what_is_hopeless_under_both_noises() -> None:
+    """A candidate far behind under one rate may be the best under one a class."""
+    pairs = [(-10.0, -30.0), (-30.0, -9.0), (-30.0, -31.0), (-11.0, -30.0)]
+    compared = {k: made(one, by_class=two) for k, (one, two) in enumerate(pairs)}
+    assert _not_hopeless(compared, 4.0) == [0, 3, 1]
+    of_one_rate = {k: made(one) for k, (one, _) in enumerate(pairs)}
+    assert _not_hopeless(of_one_rate, 4.0) == [0, 3]
 
 
 def test_labels_of_one_class_that_are_often_wrong() -> None:
