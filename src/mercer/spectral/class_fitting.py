@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
@@ -20,7 +20,7 @@ from mercer.estimation.standardize import Standardizer
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.driver import Labels, RunOptions, is_late, sample
 from mercer.sampling.progress import tell
 from mercer.spectral.class_model import (
     ClassTuning,
@@ -34,11 +34,14 @@ from mercer.spectral.class_model import (
 from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
 from mercer.spectral.compilation import compile_class_loops as compile_loops
 from mercer.spectral.fitting import (
+    CUT_START,
     FIRST_STEP,
     LATE,
     N_DEVIATIONS,
     ROWS_OF_SCALES,
     ROWS_OF_START,
+    TIME_OF_START,
+    TIME_OF_WARPS,
     FittedSpectral,
     check_rows,
     make_probe,
@@ -117,26 +120,33 @@ class ClassSettings:
         prior = _RIDGE_PRIOR if self.spectral.ridge_precision == "learn" else None
         return LogisticModel(n_linear, prior, _LINEAR_PRIOR)
 
-    def climb(self, rng: np.random.Generator, X: Array, codes: Array) -> Scales:
+    def climb(
+        self, rng: np.random.Generator, X: Array, codes: Array, *, deadline: float | None = None
+    ) -> Scales:
         """Search for the start on standardised rows X (n, d) with places of classes (n,).
 
         As if the first functions were regressions of 0 and 1: the evidences add, and the scales
-        are the geometric means over functions.
+        are the geometric means over functions. After ``deadline`` no other function is looked at.
         """
-        logs, evidence = [], 0.0
+        logs: list[Array] = []
+        evidence, is_cut = 0.0, False
         for k in range(min(self.n_sticks, _FUNCTIONS_OF_START)):
+            if logs and is_late(deadline):
+                is_cut = True
+                break
             is_in = codes >= k
             target = (codes[is_in] == k).astype(np.float64)
             if target.size < 2 or np.ptp(target) == 0.0:
                 continue
             target = (target - target.mean()) / target.std()
-            found = self.spectral.climb(rng, X[is_in], target, _PENALTY)
+            found = self.spectral.climb(rng, X[is_in], target, _PENALTY, deadline)
+            is_cut |= found.is_cut
             logs.append(np.log(found.scales))
             evidence += found.log_evidence
         first = self.spectral.first_scales(X.shape[1])
         if not logs:
             return Scales(first.scales, first.ridge, 0.0)
-        return Scales(np.exp(np.mean(logs, axis=0)), first.ridge, evidence)
+        return Scales(np.exp(np.mean(logs, axis=0)), first.ridge, evidence, is_cut)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -166,6 +176,8 @@ def default_leapfrog(n_rows: int) -> int:
 
 # Share of trajectories whose end is taken, below which they are not worth their time.
 _FEW_ACCEPTED = 0.2
+# Share of a chain's time that it may take to climb to its start.
+_TIME_OF_ASCENT = 0.5
 _MONITORED = ("log_likelihood", "n_components", "kernel", "function")
 
 
@@ -178,16 +190,28 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         X, codes = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = common.first_scales(rows.n_inputs)
         if common.is_scale_learned:
-            found = settings.climb(stream(options.entropy, "scales"), X, codes)
+            deadline = options.deadline_before_chains(TIME_OF_START)
+            found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
     ascent = None
     if common.proposals == "pcn":
         precisions = settings.precisions_of_ascent(rows.n_inputs)
-        ascent = prepare_ascent(stream(options.entropy, "rows", 4), rows, precisions)
+        rng, seconds = stream(options.entropy, "rows", 4), _seconds_of_ascent(options)
+        ascent = prepare_ascent(rng, rows, precisions, seconds)
     sampler = make_class_sampler(rows, X, found, settings, ascent)
     adaptation = ClassAdaptation(common.proposals == "pcn")
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     notes = (*sampled.notes, *_words_of_trajectories(sampled.draws))
+    if found.is_cut:
+        notes = (CUT_START, *notes)
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
+
+
+def _seconds_of_ascent(options: RunOptions) -> float | None:
+    """How long a chain may climb to its start: a share of what the driver allows it."""
+    n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
+    share = _TIME_OF_ASCENT / -(-options.n_chains // n_jobs)
+    deadline = options.deadline_before_chains(share)
+    return None if deadline is None else deadline - time.monotonic()
 
 
 def _words_of_trajectories(draws: Draws) -> tuple[str, ...]:
@@ -341,8 +365,9 @@ def complete_classes(
     full_draws: int,
     entropy: int,
     n_jobs: int | None,
-) -> tuple[ClassDraws, str]:
-    """Learn the coefficients of a few draws from all rows.
+    deadline: float | None = None,
+) -> tuple[ClassDraws, str] | None:
+    """Learn the coefficients of a few draws from all rows; None where time is up before the first.
 
     Parameters
     ----------
@@ -357,6 +382,9 @@ def complete_classes(
     entropy : int
     n_jobs : int or None
         Processes; each reads the rows for its draws.
+    deadline : float, optional
+        Of `time.monotonic`; looked at before each pass. Draws that are not done by then are left
+        out.
 
     Returns
     -------
@@ -371,8 +399,12 @@ def complete_classes(
     X, codes = rows.take(check)
     others = RowsWithout(rows, check)
     added = MemoryRows(X, codes, rows.has_linear_part)
-    run = functools.partial(_complete, others, added, entropy)
-    found = Parallel(n_jobs=n_jobs)(delayed(run)(task) for task in tasks)
+    run = functools.partial(_complete, others, added, entropy, deadline=deadline)
+    ends = Parallel(n_jobs=n_jobs)(delayed(run)(task) for task in tasks)
+    tasks = [task for task, end in zip(tasks, ends, strict=True) if end is not None]
+    found = [end for end in ends if end is not None]
+    if not found:
+        return None
     frequencies = np.stack([task.frequencies for task in tasks])
     after = ClassDraws(
         frequencies,
@@ -381,6 +413,8 @@ def complete_classes(
     )
     unseen = replace(after, mean=np.stack([each.before for each in found]))
     note = _words(class_draws(draws), unseen, X, codes, len(subset), rows.n_rows)
+    if len(found) < len(ends):
+        note += f"; max_seconds left no time for {len(ends) - len(found)} more draws"
     return after, note
 
 
@@ -391,19 +425,35 @@ def _task(model: LogisticModel, draws: Draws, i: int) -> _Task:
     return _Task(W, draws.flat("coef_mean")[i], precisions, i)
 
 
-def _complete(others: TrainingRows, added: MemoryRows, entropy: int, task: _Task) -> _Completed:
+def _complete(
+    others: TrainingRows,
+    added: MemoryRows,
+    entropy: int,
+    task: _Task,
+    deadline: float | None = None,
+) -> _Completed | None:
+    """Learn the coefficients of one draw; None where time ends before that."""
+    if is_late(deadline):
+        return None
     with threadpool_limits(limits=1, user_api="blas"):
-        coef = _maximise(others, task)
+        coef = _maximise(others, task, deadline)
+        if coef is None:
+            return None
         laws = _newton(task, coef, others, added)
     rng = stream(entropy, "coefficients", task.index)
     deviations = [law.draw(rng, N_DEVIATIONS) for law in laws]
     return _Completed(coef, np.stack([law.mean for law in laws]), np.stack(deviations))
 
 
-def _maximise(rows: TrainingRows, task: _Task) -> Array:
-    """Coefficients of the highest posterior density: Newton steps, halved where they overshoot."""
+def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) -> Array | None:
+    """Coefficients of the highest posterior density: Newton steps, halved where they overshoot.
+
+    None where time ends before that.
+    """
     coef, density = task.coef, _log_posterior(rows, task, task.coef)
     for _ in range(_MOST_STEPS):
+        if is_late(deadline):
+            return None
         laws = _newton(task, coef, rows)
         step = np.stack([law.mean for law in laws]) - coef
         size = sum(
@@ -539,7 +589,14 @@ def fit_class_result(
     X_some, y_some = table.take(subset)
     y_some = codes.transform(y_some)
     standardizer, notes = choose_standardizer(
-        X_some, y_some, model.standardize, names, settings, options.entropy, _ROWS_OF_WARP
+        X_some,
+        y_some,
+        model.standardize,
+        names,
+        settings,
+        options.entropy,
+        _ROWS_OF_WARP,
+        options.deadline_before_chains(TIME_OF_WARPS),
     )
     linear = settings.spectral.linear_part
     is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
@@ -550,10 +607,9 @@ def fit_class_result(
         rows = table.rows(standardizer, codes, linear)
     fitted = fit_classes(rows, settings, options)
     functions, said = class_draws(fitted.draws), ""
-    if is_partial and options.deadline is not None and time.monotonic() > options.deadline:
+    if is_partial:
         said = LATE.format(len(subset), table.n_rows)
-    elif is_partial:
-        functions, said = complete_classes(
+        completed = complete_classes(
             table.rows(standardizer, codes, linear),
             subset,
             fitted.draws,
@@ -561,7 +617,10 @@ def fit_class_result(
             full_draws=model.full_draws,
             entropy=options.entropy,
             n_jobs=common.n_jobs,
+            deadline=options.deadline,
         )
+        if completed is not None:
+            functions, said = completed
     return ClassResult(
         classes=_classes(model, values),
         order=codes.order,

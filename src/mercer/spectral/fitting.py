@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.driver import Labels, RunOptions, is_late, sample
 from mercer.sampling.progress import tell
 from mercer.spectral.compilation import compile_loops
 from mercer.spectral.mixture import Mixture
@@ -36,11 +35,14 @@ from mercer.spectral.sampler import ProposalTuning, SpectralSampler, StepAdaptat
 from mercer.spectral.settings import SpectralSettings, choose_standardizer
 
 __all__ = [
+    "CUT_START",
     "FIRST_STEP",
     "LATE",
     "N_DEVIATIONS",
     "ROWS_OF_SCALES",
     "ROWS_OF_START",
+    "TIME_OF_START",
+    "TIME_OF_WARPS",
     "FittedSpectral",
     "Result",
     "check_rows",
@@ -65,6 +67,11 @@ _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
 _PARTS, _SHARE_OF_FEW = (8, 4, 2), 0.7
 _FEWEST_ROWS, _MOST_ROWS_IN_MEMORY = 1500, 200_000
 _SHORTEST_WARMUP = 20
+# Shares of the time left that the choice of warps and the search for the start may take.
+TIME_OF_WARPS, TIME_OF_START = 0.25, 0.25
+CUT_START = (
+    "search for where chains start cut short by max_seconds: they start at the best point so far"
+)
 
 
 @dataclass(frozen=True)
@@ -87,12 +94,14 @@ def fit_spectral(
         X, y = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = settings.first_scales(rows.n_inputs)
         if settings.is_scale_learned:
-            found = settings.climb(stream(options.entropy, "scales"), X, y)
+            deadline = options.deadline_before_chains(TIME_OF_START)
+            found = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = make_sampler(rows, X, found, settings, few)
     adaptation = StepAdaptation(more_rows_after) if settings.proposals == "pcn" else None
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
-    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), sampled.notes)
+    notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
+    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
 
 
 def few_rows(
@@ -181,8 +190,9 @@ def complete(
     full_draws: int,
     entropy: int,
     n_jobs: int | None,
-) -> tuple[FunctionDraws, str]:
-    """Learn the coefficients of a few draws from all rows.
+    deadline: float | None = None,
+) -> tuple[FunctionDraws, str] | None:
+    """Learn the coefficients of a few draws from all rows; None where time ends before that.
 
     Parameters
     ----------
@@ -197,6 +207,8 @@ def complete(
     entropy : int
     n_jobs : int or None
         Processes; each reads the rows for its share of the draws.
+    deadline : float, optional
+        Of `time.monotonic`; looked at before each block of rows.
 
     Returns
     -------
@@ -216,7 +228,9 @@ def complete(
         )
         for i in chosen
     ]
-    grams = _grams(rows, tasks, check, n_jobs)
+    grams = _grams(rows, tasks, check, n_jobs, deadline)
+    if grams is None:
+        return None
     model = settings.model(rows.n_rows, rows.n_inputs)
     X, y = rows.take(check)
     before = _functions(replace(model, n_rows=rows.n_rows - len(check)), tasks, grams, entropy)
@@ -248,29 +262,38 @@ def check_rows(n_rows: int, subset: Positions, entropy: int) -> Positions:
 
 
 def _grams(
-    rows: TrainingRows, tasks: list[_Task], check: Positions, n_jobs: int | None
-) -> list[Array]:
-    """Sum the products of each draw over all rows but some."""
+    rows: TrainingRows,
+    tasks: list[_Task],
+    check: Positions,
+    n_jobs: int | None,
+    deadline: float | None,
+) -> list[Array] | None:
+    """Sum the products of each draw over all rows but some; None where time ends before that."""
     n_workers = min(effective_n_jobs(n_jobs), len(tasks))
     shares = [tasks[i::n_workers] for i in range(n_workers)]
-    run = functools.partial(_one_pass, RowsWithout(rows, check))
+    run = functools.partial(_one_pass, RowsWithout(rows, check), deadline)
     if n_workers == 1:
         parts = [run(shares[0])]
     else:
         parts = Parallel(n_jobs=n_workers)(delayed(run)(share) for share in shares)
+    whole = [part for part in parts if part is not None]
+    if len(whole) < len(parts):
+        return None
     by_draw = {
         task.index: gram
-        for share, grams in zip(shares, parts, strict=True)
+        for share, grams in zip(shares, whole, strict=True)
         for task, gram in zip(share, grams, strict=True)
     }
     return [by_draw[task.index] for task in tasks]
 
 
-def _one_pass(rows: TrainingRows, tasks: list[_Task]) -> list[Array]:
+def _one_pass(rows: TrainingRows, deadline: float | None, tasks: list[_Task]) -> list[Array] | None:
     """Read the rows once for several draws; the order of the sums does not depend on the others."""
     sums = [GramSum(task.frequencies, rows.n_linear + 1) for task in tasks]
     with threadpool_limits(limits=1, user_api="blas"):
         for X, y in rows.blocks():
+            if is_late(deadline):
+                return None
             columns = rows.columns(X, y)
             for each in sums:
                 each.add(X, columns)
@@ -372,7 +395,10 @@ class Result:
 
 # Rows from which the standardisation is learned, where all rows are on a disk and more than these.
 ROWS_OF_SCALES = 200_000
-LATE = "out of time before the pass over all rows: all was learned from {} of {} rows"
+LATE = (
+    "out of time before the pass over all rows was done (max_seconds): all was learned from {} "
+    "of {} rows"
+)
 
 
 def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
@@ -387,7 +413,13 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     target = scale_target(y_some)
     y_some = target.transform(y_some)
     standardizer, notes = choose_standardizer(
-        X_some, y_some, model.standardize, names, settings, options.entropy
+        X_some,
+        y_some,
+        model.standardize,
+        names,
+        settings,
+        options.entropy,
+        deadline=options.deadline_before_chains(TIME_OF_WARPS),
     )
     is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
     rows: TrainingRows
@@ -397,11 +429,10 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         rows = table.rows(standardizer, target, settings.linear_part)
     fitted = fit_spectral(rows, settings, options)
     functions, said = function_draws(fitted.draws), ""
-    if is_partial and _is_late(options):
+    if is_partial:
         said = LATE.format(len(subset), table.n_rows)
-    elif is_partial:
         everything = table.rows(standardizer, target, settings.linear_part)
-        functions, said = complete(
+        completed = complete(
             everything,
             subset,
             fitted.draws,
@@ -409,7 +440,10 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
             full_draws=model.full_draws,
             entropy=options.entropy,
             n_jobs=common.n_jobs,
+            deadline=options.deadline,
         )
+        if completed is not None:
+            functions, said = completed
     return Result(
         feature_labels=names,
         standardizer=standardizer,
@@ -423,7 +457,3 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         mixture=settings.mixture(fitted.start),
         functions=functions,
     )
-
-
-def _is_late(options: RunOptions) -> bool:
-    return options.deadline is not None and time.monotonic() > options.deadline

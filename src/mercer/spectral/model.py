@@ -35,6 +35,7 @@ from scipy.special import gammaln
 from mercer.errors import NumericalError
 from mercer.features.products import fill_features
 from mercer.numerics.cholesky import factorise
+from mercer.sampling.driver import is_late, stop_when_late
 from mercer.spectral.loops import tridiagonal_evidence
 
 __all__ = [
@@ -376,11 +377,13 @@ class Scales:
     """Standard deviation of the frequencies of each input, and the ridge that goes with it.
 
     ``log_evidence`` is that of the rows they were found on, in nats; NaN before the search.
+    ``is_cut`` says that time ended the search.
     """
 
     scales: Array
     ridge: float
     log_evidence: float = math.nan
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,10 +443,12 @@ def find_scales(
     first: Scales,
     linear_precision: float,
     penalty: float = PENALTY,
+    deadline: float | None = None,
 ) -> Scales:
     """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales.
 
-    ``penalty`` times |log c|^2 is taken from it, in nats.
+    ``penalty`` times |log c|^2 is taken from it, in nats. After ``deadline``, of
+    `time.monotonic`, no other step is taken; there is one at least.
     """
     d = X.shape[1]
     W0 = rng.standard_normal((_N_FREQUENCIES, d)) * first.scales
@@ -460,8 +465,15 @@ def find_scales(
     start = np.append(np.zeros(d), np.log(first.ridge))
     bounds = [(np.log(BOUNDS[0]), np.log(BOUNDS[1]))] * d + [(np.log(1e-8), np.log(1e2))]
     found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS}
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=stop_when_late(deadline),
+        options={"maxiter": _MOST_STEPS},
     )
+    is_cut = is_late(deadline) and not found.success and found.nit < _MOST_STEPS
     scales, ridge = first.scales * np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
     pull = found.x[:-1]
-    return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun))
+    return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun), is_cut)

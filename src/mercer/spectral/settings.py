@@ -13,6 +13,7 @@ from mercer.errors import MercerWarning, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import stream
+from mercer.sampling.driver import is_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 from mercer.spectral.mixture import ConcentrationPrior, Mixture
 from mercer.spectral.model import (
@@ -88,13 +89,18 @@ class SpectralSettings:
         return Scales(unit * default_scale(n_inputs), float(ridge))
 
     def climb(
-        self, rng: np.random.Generator, X: Array, y: Array, penalty: float = PENALTY
+        self,
+        rng: np.random.Generator,
+        X: Array,
+        y: Array,
+        penalty: float = PENALTY,
+        deadline: float | None = None,
     ) -> Scales:
         """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`."""
         n, d = X.shape
         first = self.first_scales(d)
         precision = self.start(first).linear_precision
-        return find_scales(rng, X, y, self.model(n, d), first, precision, penalty)
+        return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -191,7 +197,9 @@ _ROWS_OF_SHARPER_KNEES = 3000
 class _Climber(Protocol):
     """What takes a few steps up the evidence of some rows."""
 
-    def climb(self, rng: np.random.Generator, X: Array, y: Array) -> Scales: ...
+    def climb(
+        self, rng: np.random.Generator, X: Array, y: Array, *, deadline: float | None = None
+    ) -> Scales: ...
 
 
 def choose_standardizer(
@@ -202,10 +210,12 @@ def choose_standardizer(
     settings: _Climber,
     entropy: int,
     most_rows: int = _ROWS,
+    deadline: float | None = None,
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
 
-    The evidence is that of ``most_rows`` rows at most.
+    The evidence is that of ``most_rows`` rows at most. What has not been tried by ``deadline``, of
+    `time.monotonic`, is left out.
 
     Returns
     -------
@@ -224,17 +234,25 @@ def choose_standardizer(
         plain = fit_standardizer(X, "std", names)
     candidates = _candidates(X, first, plain, which)
     chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
-    evidence = {
-        how: settings.climb(
-            stream(entropy, "scales", 1), each.transform(X[chosen]), y[chosen]
-        ).log_evidence
-        for how, each in candidates.items()
-    }
-    best = max(evidence, key=lambda how: evidence[how])
+    evidence: dict[str, float] = {}
+    for how, each in candidates.items():
+        if is_late(deadline):
+            break
+        rng, Z = stream(entropy, "scales", 1), each.transform(X[chosen])
+        found = settings.climb(rng, Z, y[chosen], deadline=deadline)
+        if found.is_cut:
+            break
+        evidence[how] = found.log_evidence
     listed = ", ".join(repr(names[j]) for j in np.flatnonzero(which)[:5])
     more = int(which.sum()) - 5
     listed += f" and {more} more" if more > 0 else ""
-    return candidates[best], (f"skewed columns, {best} by evidence: {listed}",)
+    if len(evidence) < 2:  # there is nothing to compare
+        said = "max_seconds left no time to choose a warp by evidence"
+        return first, (f"skewed columns, standardised without one: {said}: {listed}",)
+    best = max(evidence, key=lambda how: evidence[how])
+    of_some = f" ({len(evidence)} of {len(candidates)} ways tried within max_seconds)"
+    how_many = of_some if len(evidence) < len(candidates) else ""
+    return candidates[best], (f"skewed columns, {best} by evidence{how_many}: {listed}",)
 
 
 def _candidates(

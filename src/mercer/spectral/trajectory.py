@@ -19,6 +19,7 @@ more; a sweep costs O((C - 1) n M^2).
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 
 from mercer.errors import UsageError
+from mercer.sampling.driver import is_late
 from mercer.sampling.hmc import travel
 from mercer.spectral.base_measure import (
     BaseMeasure,
@@ -369,11 +371,14 @@ class Ascent:
     fitted, held_out : MemoryRows
     precisions : ndarray of shape (2 M + p,)
         Diagonal of Lambda_0, the same for all functions.
+    seconds : float or None
+        After which a climb ends with its step, wherever it is.
     """
 
     fitted: MemoryRows
     held_out: MemoryRows
     precisions: Array
+    seconds: float | None = None
 
     def climb(self, frequencies: Array, scales: Array, n_functions: int) -> tuple[Array, Array]:
         """Return frequencies (M, d) and coefficients (K, 2 M + p) from frequencies and zeros.
@@ -401,10 +406,14 @@ class Ascent:
             return log_probabilities(self.held_out, *split(theta))
 
         start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
+        deadline = None if self.seconds is None else time.monotonic() + self.seconds
         peak = _Peak(start, judge(start))
 
         def step(intermediate_result: OptimizeResult) -> None:
             peak.step(intermediate_result.x, judge)
+            if is_late(deadline):
+                peak.look(intermediate_result.x, judge(intermediate_result.x))
+                raise StopIteration
 
         options = {"maxiter": _MOST_STEPS, "maxcor": _MEMORY}
         minimize(loss, start, jac=True, method="L-BFGS-B", callback=step, options=options)
@@ -412,9 +421,9 @@ class Ascent:
 
 
 def prepare_ascent(
-    rng: np.random.Generator, rows: TrainingRows, precisions: Array
+    rng: np.random.Generator, rows: TrainingRows, precisions: Array, seconds: float | None = None
 ) -> Ascent | None:
-    """Choose the rows to climb on; None where they are too few."""
+    """Choose the rows to climb on, for so many seconds at most; None where they are too few."""
     if rows.n_rows < FEWEST_ROWS:
         return None
     X, codes = rows.take(some_positions(rng, rows.n_rows, _MOST_ROWS))
@@ -424,7 +433,7 @@ def prepare_ascent(
         MemoryRows(X[chosen], codes[chosen], rows.has_linear_part)
         for chosen in (~is_held_out, is_held_out)
     )
-    return Ascent(fitted, held_out, precisions)
+    return Ascent(fitted, held_out, precisions, seconds)
 
 
 @dataclass(eq=False)
@@ -448,11 +457,12 @@ class _Peak:
         """Take note of a position; raises StopIteration where it is time to stop."""
         self.n_steps += 1
         if self.n_steps % _STEPS_A_LOOK == 0:
-            self._look(position, judge(position))
+            self.look(position, judge(position))
         if self.n_steps - self.step_of_position >= _PATIENCE:
             raise StopIteration
 
-    def _look(self, position: Array, logs: Array) -> None:
+    def look(self, position: Array, logs: Array) -> None:
+        """Compare with the best position, and take this one if it is about as good."""
         if logs.sum() > self.best.sum():
             self.best = logs
         lost = self.best - logs

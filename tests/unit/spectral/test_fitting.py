@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import itertools
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mercer.spectral.fitting import fit_spectral, make_sampler
+from mercer.spectral.fitting import _one_pass, _Task, fit_spectral, make_sampler
 from mercer.spectral.model import Scales
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.settings import SpectralSettings
 from support.runs import digest, options
-from support.spectral_fits import waves
+from support.spectral_fits import tiny, waves
 
 
 def settings(**own: Any) -> SpectralSettings:
@@ -78,3 +80,30 @@ def test_draws_from_all_rows_after_a_warm_up_on_few() -> None:
     noise = fitted.draws.flat("noise_std")
     assert noise.std() < 0.05 * noise.mean()  # of 13 000 rows: 0.006
     assert noise.mean() * waves(13_000)[1].std() == pytest.approx(0.1, rel=0.5)
+
+
+@pytest.mark.parametrize(("deadline", "n_looks"), [(-1.0, 1), (1.5, 3), (9.5, 4)])
+def test_a_pass_over_all_rows_ends_with_the_time(
+    monkeypatch: pytest.MonkeyPatch, deadline: float, n_looks: int
+) -> None:
+    """A clock that ticks before each of four blocks: sums of some of them are given to nobody."""
+    X, y = waves(40)
+
+    class Blocks(MemoryRows):
+        def blocks(self):
+            yield from zip(np.split(self.X, 4), np.split(self.y, 4), strict=True)
+
+    task = _Task(np.ones((3, X.shape[1])), 1.0, 1.0, 0)
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    sums = _one_pass(Blocks(X, y, True), deadline, [task])
+    assert (sums is None) == (deadline < 9.0)
+    assert next(ticks) == n_looks
+
+
+def test_a_fit_without_time_for_all_rows_says_so() -> None:
+    X, y = waves(60)
+    model = tiny(kernel_rows=25, full_draws=2, max_seconds=1e-9).fit(X, y)
+    assert "before the pass over all rows was done" in model.notes_[-1]
+    assert any("search for where chains start cut short" in note for note in model.notes_)
+    assert np.isfinite(model.predict(X)).all()

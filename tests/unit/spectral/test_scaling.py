@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import time
 import warnings
 
 import numpy as np
@@ -78,7 +80,9 @@ def test_so_many_rows_at_most_decide() -> None:
     sizes = []
 
     class Climber:
-        def climb(self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray) -> Scales:
+        def climb(
+            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None
+        ) -> Scales:
             sizes.append(len(X))
             return Scales(np.ones(X.shape[1]), 1.0, 0.0)
 
@@ -122,3 +126,42 @@ def test_constant_columns_are_named_once() -> None:
     assert [str(one.message) for one in caught] == [
         "constant columns say nothing and are ignored: 'x1'"
     ]
+
+
+@pytest.mark.parametrize(("deadline", "n_tried"), [(-1.0, 0), (0.5, 1), (1.5, 2), (9.5, 3)])
+def test_the_choice_ends_with_the_time(
+    monkeypatch: pytest.MonkeyPatch, deadline: float, n_tried: int
+) -> None:
+    """A clock that ticks before each way: with fewer than two of them nothing can be chosen."""
+
+    class Climber:
+        def climb(
+            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None
+        ) -> Scales:
+            tried.append(deadline)
+            return Scales(np.ones(X.shape[1]), 1.0, float(len(tried)))
+
+    tried: list[float] = []
+    X = skewed(np.exp(0.5 * PLAIN[:, 0]))
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    standardizer, (note,) = choose_standardizer(
+        X, PLAIN[:, 0], "auto", NAMES, Climber(), 1, deadline=deadline
+    )
+    assert tried == [deadline] * n_tried
+    assert np.isfinite(standardizer.transform(X)).all()
+    assert ("left no time to choose a warp" in note) == (n_tried < 2)
+    assert ("(2 of 3 ways tried within max_seconds)" in note) == (n_tried == 2)
+    assert ("max_seconds" in note) == (n_tried < 3)
+
+
+def test_a_climb_that_was_cut_is_not_compared() -> None:
+    class Climber:
+        def climb(
+            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None
+        ) -> Scales:
+            return Scales(np.ones(X.shape[1]), 1.0, 0.0, is_cut=True)
+
+    X = skewed(np.exp(0.5 * PLAIN[:, 0]))
+    _, (note,) = choose_standardizer(X, PLAIN[:, 0], "auto", NAMES, Climber(), 1)
+    assert "left no time to choose a warp" in note

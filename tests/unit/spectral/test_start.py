@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -120,3 +122,22 @@ def test_a_search_that_meets_singular_matrices_ends(monkeypatch: pytest.MonkeyPa
     found = find(X, y)
     np.testing.assert_array_equal(found.scales, FIRST.scales)
     assert found.ridge == pytest.approx(FIRST.ridge)
+
+
+@pytest.mark.parametrize(("deadline", "n_looks"), [(-1.0, 2), (3.5, 6)])
+def test_the_search_ends_with_the_time(
+    monkeypatch: pytest.MonkeyPatch, deadline: float, n_looks: int
+) -> None:
+    """A clock that ticks after every step, of which there is one at least."""
+    X = np.random.default_rng(4).standard_normal((300, 3))
+    y = np.sin(4.0 * X[:, 0]) + 0.2 * X[:, 1]
+    whole = find(X, y)
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    rng = np.random.default_rng(0)
+    cut = find_scales(rng, X, y, model(len(y), 4), FIRST, 1.0, deadline=deadline)
+    assert next(ticks) == n_looks
+    assert cut.is_cut
+    assert not whole.is_cut
+    assert (cut.scales != FIRST.scales).all()
+    assert cut.log_evidence < whole.log_evidence

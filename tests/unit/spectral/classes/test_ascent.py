@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import time
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,20 @@ def test_it_climbs() -> None:
     untouched = log_likelihood(new, start()[0], np.zeros_like(coef)) / 2000
     assert untouched == pytest.approx(-np.log(2.0))
     assert found > true - 0.03
+
+
+@pytest.mark.parametrize(("seconds", "n_steps"), [(-1.0, 1), (2.5, 3)])
+def test_it_stops_when_its_seconds_are_over(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, n_steps: int
+) -> None:
+    """A clock that ticks after each step: the point of the last one is judged and taken."""
+    made, new = prepared(4000, 0.5), rows(2000, 0.5, seed=9)
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    W, coef = dataclasses.replace(made, seconds=seconds).climb(*start(), 1)
+    assert next(ticks) == n_steps + 1
+    assert coef.any()
+    assert log_likelihood(new, W, coef) / 2000 > -np.log(2.0)
 
 
 def test_it_stops_where_what_is_held_out_gets_worse() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -60,6 +63,31 @@ def test_a_fit_on_some_of_the_rows_says_so() -> None:
     assert model.score(rows[300:], labels[300:]) > 0.75
     late = tiny(n_frequencies=20, kernel_rows=150, max_seconds=1e-3).fit(rows[:300], labels[:300])
     assert "out of time before the pass over all rows" in late.notes_[-1]
+
+
+@pytest.mark.parametrize("deadline", [-1.0, 0.5, 1.5])
+def test_a_maximum_that_time_ends_is_none(monkeypatch: pytest.MonkeyPatch, deadline: float) -> None:
+    """A clock that ticks before each pass: coefficients half-way are given to nobody."""
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    assert _complete(ROWS, ROWS, 0, task(), deadline) is None
+    assert next(ticks) == max(deadline, 0.0) + 1.5 if deadline > 0.0 else 2
+
+
+def test_draws_that_time_leaves_out_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the first two: predictions come from these."""
+    counter, complete = itertools.count(), completion._complete
+
+    def first_two(*arguments, deadline=None):
+        return complete(*arguments) if next(counter) < 2 else None
+
+    monkeypatch.setattr(completion, "_complete", first_two)
+    rows, labels = waves(100)
+    model = tiny(kernel_rows=40, full_draws=5).fit(rows, labels)
+    assert "coefficients of 2 draws on all" in model.notes_[-1]
+    assert "max_seconds left no time for 3 more draws" in model.notes_[-1]
+    assert len(model._functions.mean) == 2
+    assert np.isfinite(model.predict_proba(rows)).all()
 
 
 def test_completing_does_not_depend_on_the_jobs() -> None:
