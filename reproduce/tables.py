@@ -183,22 +183,31 @@ def _cone(metrics: dict[str, Any]) -> list[str]:
 
 
 def _audit(metrics: dict[str, Any]) -> list[str]:
-    methods = ["mercer", "logistic", "forest", "gp"]
-    header = ["data", "flipped", *methods, "best rival", "best less mercer", "learned rate"]
-    return table(
+    rivals = ["logistic", "forest", "boosting", "gp"]
+    ours = ["mercer", "mercer, one rate"]
+    header = ["data", "flipped", *ours, *rivals, "best of the twelve", "best less mercer"]
+    header += ["share wrong", "learned"]
+    lines = table(
         header,
         [
             [
                 cell["data"],
-                f"{100 * cell['rate']:.0f} %",
-                *(f"{cell['average_precision'][method]:.3f}" for method in methods),
+                cell["flips"],
+                *(f"{cell['average_precision'][method]:.3f}" for method in (*ours, *rivals)),
                 f"{cell['best_rival']}, {cell['average_precision'][cell['best_rival']]:.3f}",
-                f"{cell['below_best']:.3f} ± {cell['below_best_standard_error']:.3f}",
-                f"{cell['noise_rate']:.3f}",
+                _with_error(cell["below_best"], cell["below_best_standard_error"]),
+                f"{cell['true_share']:.3f}",
+                f"{cell['learned_share']:.3f}",
             ]
             for cell in metrics["cells"]
         ],
     )
+    settings = ", ".join(f"{name} {value}" for name, value in metrics["settings"].items())
+    return [*lines, "", f"Seeds: {metrics['n_seeds']}. Settings: {settings}; else the defaults."]
+
+
+def _with_error(value: float, error: float | None) -> str:
+    return f"{value:.3f}" if error is None else f"{value:.3f} ± {error:.3f}"
 
 
 def _active(metrics: dict[str, Any]) -> list[str]:
@@ -307,7 +316,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-evidence": ("sphere-evidence-v1", _evidence),
     "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
     "sphere-many": ("sphere-many-v1", _many),
-    "sphere-audit": ("sphere-audit-v1", _audit),
+    "sphere-audit": ("sphere-audit-v2", _audit),
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
     "coverage-airfoil": ("coverage-v1", _airfoil),

@@ -12,7 +12,6 @@ from scipy.special import expit
 from mercer.kernels.stationary import SquaredExponentialARD
 
 __all__ = [
-    "AUDIT_DATA_V1",
     "LAWS_V1",
     "ConeV1",
     "arm_v1",
@@ -30,8 +29,6 @@ __all__ = [
     "wavy_classes_v1",
 ]
 
-#: Names of the data of `audit_data_v1`.
-AUDIT_DATA_V1 = ("crabs", "pima_532", "breast_cancer", "shuttle_1500")
 #: Families of `law_v1`.
 LAWS_V1 = ("smooth", "linear", "noise", "step")
 

@@ -16,9 +16,10 @@ the others are the same adjusted by its thresholds for each class, and the rows 
 hindsight: nobody who audits a table knows which it is.
 
 Target: in no cell more than .02 below the best rival. The learned share of wrong labels, the mean
-of P(label is wrong) over the rows, stands beside the true one. Long: use ``--cache``; seeds are
-measured in rounds, and with ``MERCER_BENCH_SECONDS`` no fit is begun after so much CPU time: the
-record is of the seeds that all cells have.
+of P(label is wrong) over the rows, stands beside the true one. Long: use ``--cache``; with
+``--seconds`` no fit is begun after so much CPU time: the record is of the seeds that all cells
+have. How noise is chosen by evidence was mended after the first look at seed 0 with 5 % and 30 %,
+and all cells were measured after that: seed 0 is not untouched, the others are.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ from reproduce.papers.matrices import named_arrays
 SEED = 0
 NEEDS_DATA = True
 NEEDS_PACKAGES = ("cleanlab",)
-HAS_NO_RECORD_YET = True
 
 DATA = ("pima_200", "crabs", "breast_cancer_200", "rings_200")
 #: P(flipped | class 0), P(flipped | class 1).
@@ -87,9 +87,9 @@ def rows_of(families: tuple[str, ...]) -> Rows:
 
 def summary(rows: Rows) -> dict[str, object]:
     """Means over the seeds that all cells have; ours against the best rival, cell by cell."""
-    n_cells = len(DATA) * len(FLIPS)
-    of_ours = [row["seed"] for row in rows if row["method"] == OURS[0]]
-    seeds = [seed for seed in range(N_SEEDS) if of_ours.count(seed) == n_cells]
+    n_rows = len(DATA) * len(FLIPS) * (len(OURS) + 3 * len(RIVALS))  # of a seed
+    has = [row["seed"] for row in rows]
+    seeds = [seed for seed in range(N_SEEDS) if has.count(seed) == n_rows]
     rows = [row for row in rows if row["seed"] in seeds]
     cells = [
         _mean_cell([row for row in rows if (row["data"], row["flips"]) == (name, flips)])
@@ -144,7 +144,7 @@ def _mean_cell(rows: Rows) -> dict[str, Any]:
         "average_precision": means,
         "best_rival": best,
         "below_best": round(float(gap.mean()), 4),
-        "below_best_standard_error": round(float(gap.std(ddof=1) / np.sqrt(len(gap))), 4),
+        "below_best_standard_error": _standard_error(gap),
         "true_share": round(float(np.mean([row["true_share"] for row in ours])), 4),
         "learned_share": round(float(np.mean([row["learned_share"] for row in ours])), 4),
         "by_class": sum(row["is_by_class"] for row in ours),
@@ -171,6 +171,12 @@ def audit_data(name: str, seed: int) -> tuple[Array, Labels]:
     radius = np.where(y == 0, 1.0, 2.0) + 0.35 * rng.standard_normal(200)
     angle = 2.0 * np.pi * rng.random(200)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
+
+
+def _standard_error(values: Array) -> float | None:
+    if len(values) < 2:
+        return None
+    return round(float(values.std(ddof=1) / np.sqrt(len(values))), 4)
 
 
 def flipped(y: Labels, rates: tuple[float, float], seed: int) -> tuple[Labels, NDArray[np.bool_]]:
