@@ -10,7 +10,12 @@ from mercer.errors import UsageError
 from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
-from mercer.report import basis, basis_classes, gp, gp_numbers, spectral, spectral_classes, sphere
+from mercer.report import (
+    basis,
+    gp,
+    spectral,
+    sphere,
+)
 from mercer.report.chains import (
     chains_section,
     diagnostics_section,
@@ -40,10 +45,10 @@ _METHODS: Final = {
         gp.TITLE, gp.GLOSSARY, gp.describe, lambda model, _: gp.sections(model)
     ),
     "GPRegressor": _Method(
-        gp_numbers.TITLE,
-        gp_numbers.GLOSSARY,
-        gp_numbers.describe,
-        lambda model, _: gp_numbers.sections(model),
+        gp.TITLE_OF_NUMBERS,
+        gp.GLOSSARY_OF_NUMBERS,
+        gp.describe_numbers,
+        lambda model, _: gp.number_sections(model),
     ),
     "KernelGibbsClassifier": _Method(
         sphere.TITLE, sphere.GLOSSARY, sphere.describe, sphere.sections
@@ -52,10 +57,10 @@ _METHODS: Final = {
         basis.TITLE, basis.GLOSSARY, basis.describe, lambda model, _: basis.sections(model)
     ),
     "SequentialKernelClassifier": _Method(
-        basis_classes.TITLE,
-        basis_classes.GLOSSARY,
-        basis_classes.describe,
-        lambda model, _: basis_classes.sections(model),
+        basis.TITLE_OF_CLASSES,
+        basis.GLOSSARY_OF_CLASSES,
+        basis.describe_classes,
+        lambda model, _: basis.class_sections(model),
     ),
     "BaNKRegressor": _Method(
         spectral.TITLE,
@@ -64,10 +69,10 @@ _METHODS: Final = {
         lambda model, _: spectral.sections(model),
     ),
     "BaNKClassifier": _Method(
-        spectral_classes.TITLE,
-        spectral_classes.GLOSSARY,
-        spectral_classes.describe,
-        lambda model, _: spectral_classes.sections(model),
+        spectral.TITLE_OF_CLASSES,
+        spectral.GLOSSARY_OF_CLASSES,
+        spectral.describe_classes,
+        lambda model, _: spectral.class_sections(model),
     ),
 }
 

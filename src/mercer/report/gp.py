@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,18 +10,31 @@ import numpy as np
 from mercer.kernels.names import name_of_kernel
 from mercer.posterior.table import Table
 from mercer.report.figures import laplace_distance_svg, relevance_svg
-from mercer.report.section import Figure, Section, count, from_table, percent
+from mercer.report.section import (
+    Figure,
+    Section,
+    count,
+    curve_figures,
+    from_table,
+    noise_words,
+    percent,
+)
 
 __all__ = [
     "AVERAGED",
     "GLOSSARY",
+    "GLOSSARY_OF_NUMBERS",
     "HOLDS_ROWS",
     "TITLE",
+    "TITLE_OF_NUMBERS",
     "describe",
+    "describe_numbers",
     "kernel_words",
+    "number_sections",
     "relevance_sections",
     "sections",
 ]
+
 
 TITLE: Final = "Gaussian process classifier"
 GLOSSARY: Final = (
@@ -163,3 +177,33 @@ def _table(
         (names[i], median[i], low[i], high[i], median[i] ** -0.5, 100 * is_top[i]) for i in order
     )
     return Table(columns, rows)
+
+
+# The part of a report that is about Gaussian process regression.
+
+TITLE_OF_NUMBERS: Final = "Gaussian process regression"
+GLOSSARY_OF_NUMBERS: Final = (
+    f"{GLOSSARY} log_noise_variance: logarithm of the noise's variance; the target is standardised."
+)
+
+
+def describe_numbers(estimator: Any) -> tuple[str, ...]:
+    """Say in plain words what the model is, and what its file holds."""
+    return (
+        "The model is a smooth unknown function of the inputs, and noise around it. "
+        f"{kernel_words(estimator)}How fast the "
+        "function may change along each input, how far it may rise and fall, and how large the "
+        f"noise is, {AVERAGED.format(count(estimator.posterior_.n_total))}",
+        noise_words(estimator),
+        f"{HOLDS_ROWS} This report holds summaries; of held-out rows, where there are any, "
+        "drawings.",
+    )
+
+
+def number_sections(estimator: Any) -> tuple[Section, ...]:
+    """Return the section on the relevance of the inputs, with the curve where there is one."""
+    relevance, curves = relevance_sections(estimator), curve_figures(estimator)
+    if relevance:
+        first, *rest = relevance
+        return replace(first, figures=(*first.figures, *curves)), *rest
+    return (Section("curve", "The curve", (), figures=curves),) if curves else ()

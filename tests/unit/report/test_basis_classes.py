@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mercer.report import build_report, render
-from mercer.report.basis_classes import describe, sections
+from mercer.report.basis import class_sections as sections
+from mercer.report.basis import describe_classes as describe
 from support.class_fits import make_rows, tiny
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from mercer.gp.regressor import GPRegressor
 from mercer.report import build_report, render
-from mercer.report.gp_numbers import describe, sections
+from mercer.report.gp import describe_numbers as describe
+from mercer.report.gp import number_sections as sections
 from mercer.report.section import noise_words
 from support.fake_regression import fake_regression
 from support.process_fits import tiny

@@ -1,0 +1,104 @@
+"""How much a person must hold in mind: files, lines, imports.
+
+``python tests/architecture/test_house.py`` prints the figures of the installed package; the limits
+below are where it stands, so that it does not grow back unnoticed.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import mercer
+
+SOURCE = Path(mercer.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """Dotted name of a module of the package."""
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): ast.parse(path.read_text()) for path in FILES}
+
+
+def imports(name: str, *, at_top: bool) -> set[str]:
+    """Modules of the package that one imports, at its top or anywhere."""
+    tree = MODULES[name]
+    found = set()
+    for node in tree.body if at_top else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            named = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {node.module if not named & MODULES.keys() else "", *(named & MODULES.keys())}
+    return found & MODULES.keys() - {name}
+
+
+@cache
+def chain(name: str) -> int:
+    """How many modules the longest chain of imports below one has, itself counted."""
+    return 1 + max((chain(other) for other in imports(name, at_top=True)), default=0)
+
+
+def needed_by(statement: str) -> int:
+    """How many modules of the package a statement loads."""
+    code = f"import sys; {statement}; print(sum(n.split('.')[0] == 'mercer' for n in sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(out.stdout)
+
+
+def figures() -> dict[str, float]:
+    """What is measured."""
+    lines = sum(path.read_text().count("\n") for path in FILES)
+    statements = sum(
+        isinstance(node, (ast.Import, ast.ImportFrom))
+        for tree in MODULES.values()
+        for node in ast.walk(tree)
+    )
+    importers = {
+        name: sum(name in imports(other, at_top=False) for other in MODULES) for name in MODULES
+    }
+    folders = {
+        f"files of {folder}": len(list((SOURCE / folder).rglob("*.py")))
+        for folder in ("gp", "sphere", "basis", "spectral", "cli")
+    }
+    return {
+        "files": len(FILES),
+        "lines": lines,
+        **folders,
+        "levels of folders": max(len(path.relative_to(SOURCE).parts) - 1 for path in FILES),
+        "modules with one importer": sum(count == 1 for count in importers.values()),
+        "imports in 100 lines": round(100.0 * statements / lines, 1),
+        "longest chain of imports": max(map(chain, MODULES)),
+        "modules that a GPClassifier needs": needed_by("from mercer import GPClassifier"),
+    }
+
+
+LIMITS = {
+    "files": 200,
+    "lines": 60_000,
+    "files of gp": 14,
+    "files of sphere": 16,
+    "files of basis": 24,
+    "files of spectral": 18,
+    "files of cli": 30,
+    "levels of folders": 1,
+    "modules with one importer": 45,
+    "imports in 100 lines": 5.0,
+    "longest chain of imports": 14,
+    "modules that a GPClassifier needs": 64,
+}
+
+
+def test_the_house_does_not_grow_back() -> None:
+    found = figures()
+    assert {name: found[name] for name in LIMITS if found[name] > LIMITS[name]} == {}
+
+
+if __name__ == "__main__":
+    for name, value in figures().items():
+        sys.stdout.write(f"{name}: {value:g}\n")
