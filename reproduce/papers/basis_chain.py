@@ -94,7 +94,7 @@ def long_chains(
     for sweep in range(n_sweeps):
         move_particles(
             rng, sums, filter_.prior, log_size, filter_.levels.n_widths, particles, 1.0, 1,
-            _N_CHANGES,
+            _N_CHANGES, filter_.levels.log_prior_after(state.n_seen),
         )  # fmt: skip
         if sweep < n_sweeps // 2 or sweep % _KEEP_EVERY:
             continue

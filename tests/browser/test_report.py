@@ -225,7 +225,8 @@ def test_a_click_on_a_header_sorts_the_table(browser, html, save):
     page = browser.new_page()
     page.goto(save(html).as_uri())
     header = page.locator("#scores th", has_text="Brier score")
-    cells = page.locator("#scores tbody td:nth-child(5)")
+    column = page.locator("#scores thead th").all_inner_texts().index("Brier score") + 1
+    cells = page.locator(f"#scores tbody td:nth-child({column})")
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "ascending"
     up = [float(text) for text in cells.all_inner_texts()]
@@ -233,7 +234,7 @@ def test_a_click_on_a_header_sorts_the_table(browser, html, save):
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "descending"
     assert [float(text) for text in cells.all_inner_texts()] == up[::-1]
-    page.locator("#scores th button", has_text="model").click()
+    page.locator("#scores").get_by_role("button", name="model", exact=True).click()
     names = page.locator("#scores tbody th").all_inner_texts()
     assert names == sorted(names, key=str.lower)
     assert header.get_attribute("aria-sort") is None

@@ -242,6 +242,10 @@ def test_r6_other_rates_are_another_run(tmp_path: Path) -> None:
     assert "finished run" in sphere(tmp_path, noise_rate=rates).fit(_X, _Y).notes_[0]
 
 
+def is_resumed(model) -> bool:
+    return any("finished run" in note or "resumed" in note for note in model.notes_)
+
+
 def linear(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a @ b.T
 
@@ -256,7 +260,7 @@ def test_two_kernels_of_one_name_do_not_share_their_draws(
     """They did while a callable was known by its repr."""
     kernel = sphere(tmp_path, kernel=linear).fit(_X, _Y).get_params()["kernel"]
     monkeypatch.setattr(kernel, "__code__", quadratic.__code__)
-    assert sphere(tmp_path, kernel=linear).fit(_X, _Y).notes_ == ()
+    assert not is_resumed(sphere(tmp_path, kernel=linear).fit(_X, _Y))
     with pytest.raises(UsageError, match="a lambda"):
         sphere(tmp_path, kernel=lambda a, b: a @ b.T).fit(_X, _Y)
 
@@ -275,7 +279,7 @@ def test_what_is_done_with_the_draws_is_no_option_of_the_run(tmp_path: Path) -> 
 @each_model
 def test_r6_other_data_are_another_run(model, tmp_path: Path) -> None:
     model(tmp_path).fit(_X, _Y)
-    assert model(tmp_path).fit(_X, 1.0 - _Y).notes_ == ()
+    assert not is_resumed(model(tmp_path).fit(_X, 1.0 - _Y))
 
 
 @each_model

@@ -197,7 +197,7 @@ def test_d8_other_units_change_trajectories_no_more_than_another_seed() -> None:
     """Over six seeds; the mutant does not standardise."""
     by_unit, by_seed = distances(2.54)
     assert 1e-6 < by_unit < 1.5 * by_seed
-    by_unit, by_seed = distances(2.54, standardize=False)
+    by_unit, by_seed = distances(25.4, standardize=False)
     assert by_unit > 1.5 * by_seed
 
 

@@ -315,6 +315,9 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
     require(len(scalings) > 0 and bool((scalings > 0).all()), "scalings")
     log_prior, n_shaping = np.zeros(1), 0
     if len(scalings) > 1:
+        # A file of the first release has none: its scalings were alike.
+        log_prior, n_shaping = np.full(len(scalings), -np.log(len(scalings))), 1
+    if "log_prior_of_scalings" in arrays:
         log_prior = numbers_of(arrays, "log_prior_of_scalings", 1)
         n_shaping = int(values["n_shaping"])
     require(len(log_prior) == len(scalings) and n_shaping >= 0, "log_prior_of_scalings")
@@ -322,6 +325,8 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
     bank = learner.settings.bank(levels, learner.entropy)
     arrays["state/filters/0/rows/X"] = arrays["X"]
     template = bank.init(np.random.default_rng(0))
+    if "state/surprises/n_met" not in arrays:  # a file of the first release: none was met
+        arrays |= pack(template.surprises, "state/surprises")
     state = bank.copied(unpack(template, arrays, "state"))
     check_bank(state, template, bank.filters, learner.settings)
     scales = Scales(standardizer, target)

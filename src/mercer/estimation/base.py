@@ -65,7 +65,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         worst = self.diagnostics_.worst_warning
         if worst:
-            warnings.warn(worst, ConvergenceWarning, stacklevel=3)
+            warnings.warn(worst, ConvergenceWarning, stacklevel=4)  # `fitting`, fit, caller
 
     def _labels(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", self._names_of_columns)

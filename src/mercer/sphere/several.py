@@ -450,10 +450,13 @@ _FIRST_STEPS = 2
 
 @dataclass(frozen=True)
 class SeveralState:
-    """C classifiers: ``point`` is [f_c; g_c] for each class, (C, n + r); the confusion matrix."""
+    """C classifiers: ``point`` is [f_c; g_c] for each class, (C, n + r).
+
+    ``matrix`` (C, C) is the confusion matrix where it is learned, else empty.
+    """
 
     point: Array
-    matrix: Array | None = None
+    matrix: Array = dataclasses.field(default_factory=lambda: np.empty((0, 0)))
 
 
 @dataclass(frozen=True)
@@ -493,7 +496,7 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
     def init(self, rng: np.random.Generator) -> SeveralState:
         """Draw a start and take a few steps from it."""
         noise = self.model.noise
-        matrix = noise.matrix if isinstance(noise, Confusion) else None
+        matrix = noise.matrix if isinstance(noise, Confusion) else np.empty((0, 0))
         state = SeveralState(self.model.point(self.start(rng)), matrix)
         for _ in range(_FIRST_STEPS):
             state, _ = self.step(rng, state)
@@ -505,8 +508,10 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
         """Take ``n_cycles`` cycles of moves."""
         g = state.point[:, self.model.n_rows :]
         noise, matrix = self.model.noise, state.matrix
-        f, g, counts = self.moves.apply(rng, self.model, g, self.n_cycles, matrix)
-        if isinstance(noise, Confusion) and matrix is not None:
+        f, g, counts = self.moves.apply(
+            rng, self.model, g, self.n_cycles, matrix if matrix.size else None
+        )
+        if isinstance(noise, Confusion):
             matrix = noise.draw(rng, f.argmax(axis=0), matrix)
         n_whole, n_events, n_reflections, n_breakpoints, n_trials = (int(k) for k in counts)
         info = SeveralInfo(
@@ -523,7 +528,7 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
         """Return what the recorder makes of the classifiers, and the confusion matrix."""
         n = self.model.n_rows
         recorded = self.recorder(state.point[:, n:], state.point[:, :n])
-        return recorded if state.matrix is None else {**recorded, "confusion": state.matrix}
+        return {**recorded, "confusion": state.matrix} if state.matrix.size else recorded
 
 
 # Warm-up of the sampler of several classes: length of a trajectory, directions of line moves.

@@ -56,10 +56,10 @@ def test_a_column_that_leaves_ten_scales_is_pointed_out_once() -> None:
 
 
 BAD_ROWS = {
-    "NaN": (np.nan, "ash", "NaN: row 2, column 'x1'"),
-    "infinity": (-np.inf, "ash", "infinity: row 2, column 'x1'"),
-    "large": (-1e200, "ash", "row 2: an input is too large"),
-    "unknown": (0.0, "oak", "row 2: 'oak' is none of the classes"),
+    "NaN": (np.nan, "ash", r"NaN: row 1 .*column 'x1'"),
+    "infinity": (-np.inf, "ash", r"infinity: row 1 .*column 'x1'"),
+    "large": (-1e200, "ash", "row 1 .*: an input is too large"),
+    "unknown": (0.0, "oak", "row 1 .*: 'oak' is none of the classes"),
 }
 
 
@@ -90,7 +90,7 @@ def test_rows_too_large_for_the_scales_just_learned_are_held_back_no_more() -> N
     model = little().partial_fit(X[:9], y[:9])
     before = bits(model)
     X[11] = 1e60
-    with pytest.raises(ValueError, match="row 3: an input is too large"):
+    with pytest.raises(ValueError, match=r"row 2 .*: an input is too large"):
         model.partial_fit(X[9:], y[9:])
     assert bits(model) == before
     model.partial_fit(X[9:11], y[9:11])
