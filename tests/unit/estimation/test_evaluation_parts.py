@@ -52,7 +52,7 @@ def spoil(name: str, values: np.ndarray):
         lambda fields, arrays: fields.update(kind="ranking"),
         lambda fields, arrays: fields.pop("how"),
         lambda fields, arrays: fields["entries"].clear(),
-        lambda fields, arrays: fields["entries"][0].pop("gap_error"),
+        lambda fields, arrays: fields["entries"][0].pop("scores"),
         lambda fields, arrays: fields["entries"][1].update(log_score_gap_error=-1.0),
         lambda fields, arrays: fields["entries"][1].update(gap_error=float("inf")),
         lambda fields, arrays: fields["entries"][0]["scores"].update(other=1.0),
@@ -72,6 +72,14 @@ def test_f8_parts_that_do_not_fit_are_refused(change) -> None:
     change(values, arrays)
     with pytest.raises((KeyError, TypeError, ValueError)):
         evaluation_from(values, arrays)
+
+
+def test_the_first_files_hold_no_errors_of_gaps() -> None:
+    values, arrays = evaluation_parts(fake_regression())
+    for entry in values["entries"]:
+        entry.pop("gap_error"), entry.pop("log_score_gap_error")
+    read = evaluation_from(values, arrays)
+    assert [entry.gap_error for entry in read.entries] == [None] * len(read.entries)
 
 
 def test_a_variance_that_is_not_known_is_no_fault() -> None:
