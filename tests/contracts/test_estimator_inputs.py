@@ -181,23 +181,27 @@ def test_d8_powers_of_two_change_no_bit(model, scale: float, expected: np.ndarra
     np.testing.assert_array_equal(fitted.predict_proba(scale * _Z), expected)
 
 
-def distances(unit: float, standardize: object = "auto") -> tuple[float, float]:
-    """How far apart fits of `BaNKClassifier` are: in two units, and with two seeds."""
+def distances(unit: float, asked: float) -> tuple[float, float]:
+    """How far apart fits of `BaNKClassifier` are: in two units, and with two seeds.
 
-    def probabilities(scale: float, seed: int) -> np.ndarray:
-        own = spectral_class_fits.tiny(n_draws=30, random_state=seed, standardize=standardize)
-        return own.fit(scale * _X, _Y).predict_proba(scale * _Z)[:, 1]
+    Rows to predict are in the unit ``asked``.
+    """
 
-    here, there = (np.array([probabilities(u, seed) for seed in range(6)]) for u in (1.0, unit))
+    def probabilities(scale: float, new_scale: float, seed: int) -> np.ndarray:
+        own = spectral_class_fits.tiny(n_draws=30, random_state=seed)
+        return own.fit(scale * _X, _Y).predict_proba(new_scale * _Z)[:, 1]
+
+    here = np.array([probabilities(1.0, 1.0, seed) for seed in range(6)])
+    there = np.array([probabilities(unit, asked, seed) for seed in range(6)])
     by_seed = here[:, None] - here[None]
     return float(np.sqrt(np.mean((there - here) ** 2))), float(np.sqrt(np.mean(by_seed**2) * 1.2))
 
 
 def test_d8_other_units_change_trajectories_no_more_than_another_seed() -> None:
-    """Over six seeds; the mutant does not standardise."""
-    by_unit, by_seed = distances(2.54)
+    """Over six seeds; the mutant asks in a unit that is not that of the training rows."""
+    by_unit, by_seed = distances(2.54, 2.54)
     assert 1e-6 < by_unit < 1.5 * by_seed
-    by_unit, by_seed = distances(25.4, standardize=False)
+    by_unit, by_seed = distances(25.4, 1.0)
     assert by_unit > 1.5 * by_seed
 
 
