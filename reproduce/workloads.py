@@ -81,7 +81,7 @@ def audit_data_v1(name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Inputs as they are, and labels 0 or 1; all but breast cancer need ``MERCER_DATA``.
 
     crabs: five measurements, sex; pima_532: the complete rows of Pima (Ripley's training and test
-    sets); shuttle_1500: random rows, class 1 against the rest.
+    sets).
     """
     from sklearn.datasets import load_breast_cancer
 
@@ -92,12 +92,8 @@ def audit_data_v1(name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     if name == "pima_532":
         parts = [named_arrays("pima_tr"), named_arrays("pima_te")]
         return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-    if name == "breast_cancer":
-        X, y = load_breast_cancer(return_X_y=True)
-        return X, y.astype(np.int64)
-    X, y = named_arrays("shuttle")
-    rows = np.random.default_rng(0).choice(len(y), 1500, replace=False)
-    return X[rows], (y[rows] == 1).astype(np.int64)
+    X, y = load_breast_cancer(return_X_y=True)
+    return X, y.astype(np.int64)
 
 
 def flipped_moons_v1(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "RowsError",
     "StorageError",
     "UsageError",
+    "warn_user",
 ]
 
 
@@ -94,3 +97,16 @@ class ConvergenceWarning(MercerWarning):
     >>> import warnings, mercer
     >>> warnings.simplefilter("error", mercer.ConvergenceWarning)  # doctest: +SKIP
     """
+
+
+def warn_user(message: str, category: type[MercerWarning]) -> None:
+    """Warn at the line outside mercer that led here, however deep this is called."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and _is_inside(str(frame.f_globals.get("__name__", ""))):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(module: str) -> bool:
+    """Whether a module is mercer's, or what wraps a decorated ``fit``."""
+    return module.partition(".")[0] in ("mercer", "contextlib")

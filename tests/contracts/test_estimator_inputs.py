@@ -211,8 +211,9 @@ def test_d8_offset(steady, expected_of_steady: np.ndarray) -> None:
 
 
 def test_d9_constant_column(model, expected: np.ndarray) -> None:
-    with pytest.warns(MercerWarning, match="'x1'"):
+    with pytest.warns(MercerWarning, match="'x1'") as warned:
         fitted = model().fit(np.insert(_X, 1, 5.0, axis=1), _Y)
+    assert {each.filename for each in warned} == {__file__}  # points at who called fit
     p = fitted.predict_proba(np.insert(_Z, 1, 5.0, axis=1))
     other = fitted.predict_proba(np.insert(_Z, 1, -70.0, axis=1))
     np.testing.assert_array_equal(p, other)  # what was constant in training says nothing

@@ -1,4 +1,7 @@
-"""What the baselines on random features share: ``fit`` and ``predict`` by ridge regression."""
+"""Regressors and classifiers on random features: what RKS, MKL and RFO share.
+
+What the baselines on random features share: ``fit`` and ``predict`` by ridge regression.
+"""
 
 from __future__ import annotations
 

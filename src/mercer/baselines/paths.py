@@ -1,4 +1,6 @@
-"""Losses of linear functions of features, with their gradients.
+"""Ridge and logistic regression along a path of penalties, and choosing one by cross-validation.
+
+Losses of linear functions of features, with their gradients.
 
 Each takes functions f (n, q) and targets t (n, q) and returns the loss, summed over rows, and its
 derivatives with respect to f.

@@ -1,4 +1,7 @@
-"""Predictive laws for regressors that give a number only: a normal as wide as their residuals."""
+"""What mercer's models are compared with, by task; regressors get a predictive law.
+
+Predictive laws for regressors that give a number only: a normal as wide as their residuals.
+"""
 
 from __future__ import annotations
 

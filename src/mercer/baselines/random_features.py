@@ -1,4 +1,6 @@
-"""Banks of random frequencies, and the spectral densities that they are drawn from.
+"""Random features of the baselines: inputs, scales of targets, frequencies drawn.
+
+Banks of random frequencies, and the spectral densities that they are drawn from.
 
 A kernel of differences t = x - x', for a unit length scale, and how its frequencies are drawn:
 

@@ -1,4 +1,7 @@
-"""`RKSRegressor`: random kitchen sinks."""
+"""`RKSRegressor` and `RKSClassifier`: random kitchen sinks.
+
+`RKSRegressor`: random kitchen sinks.
+"""
 
 from __future__ import annotations
 

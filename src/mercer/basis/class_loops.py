@@ -1,5 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops over one particle and its Polya-Gamma variables.
+"""Compiled loops of classes: Polya-Gamma variables, weights, candidates, moves.
+
+Compiled loops over one particle and its Polya-Gamma variables.
 
 Given omega_s ~ PG(1, f_s) the likelihood is that of a regression: coefficients N(A^-1 b, A^-1) with
 A = K' diag(omega) K + R, b = K'(y - 1/2), log evidence |U'^-1 b|^2 / 2 - log|U| + log|R| / 2,

@@ -1,4 +1,7 @@
-"""What a user sees of the populations: draws with weights, and what they say about themselves."""
+"""What the learned classes answer: draws, probabilities, predict-then-learn.
+
+What a user sees of the populations: draws with weights, and what they say about themselves.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled kernels of distances at several length scales."""
+"""Compiled loops over all particles: distances, the weights of a row, the printed step.
+
+Compiled kernels of distances at several length scales.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""What the estimators that learn row by row share, whatever their targets."""
+"""What learned rows answer: the methods that both estimators share, and those of numbers.
+
+What the estimators that learn row by row share, whatever their targets.
+"""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from mercer.basis.results import (
     typical_particle,
 )
 from mercer.basis.settings import known_runs, name_not_finite
-from mercer.errors import DataError, MercerWarning
+from mercer.errors import DataError, MercerWarning, warn_user
 from mercer.estimation.base import KernelEstimator, NumberAnswers
 from mercer.estimation.run import check_count
 from mercer.posterior.diagnostics import Diagnostics
@@ -134,11 +136,10 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
         """Warn, once each, of columns that have left the scales learned from the first rows."""
         new = self._learner.leaving(X, y)
         if new:
-            warnings.warn(
+            warn_user(
                 f"{', '.join(new)}: more than ten scales from where the stream began; the scales "
                 "stay as they are",
                 MercerWarning,
-                stacklevel=3,
             )
 
 

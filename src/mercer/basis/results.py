@@ -1,4 +1,7 @@
-"""What a user sees of a population: draws with weights, and what they say about themselves."""
+"""What a user sees of a population: weighted draws and diagnostics; its mean on few kernels.
+
+What a user sees of a population: draws with weights, and what they say about themselves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the estimator's arguments mean: from scales and rows to filters."""
+"""From an estimator's arguments to filters: rows, scales, settings, checks.
+
+What the estimator's arguments mean: from scales and rows to filters.
+"""
 
 from __future__ import annotations
 

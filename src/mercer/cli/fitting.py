@@ -1,4 +1,7 @@
-"""The work of `mercer fit`: score on held-out rows, then fit what is saved."""
+"""The work of `mercer fit`: settings, a plan of the run, scores on held-out rows, the fit.
+
+The work of `mercer fit`: score on held-out rows, then fit what is saved.
+"""
 
 from __future__ import annotations
 

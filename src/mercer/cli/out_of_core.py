@@ -1,4 +1,7 @@
-"""Scores of rows that are predicted block by block, as long as their target can be read."""
+"""`mercer predict` on rows larger than memory: predictions and scores block by block.
+
+Scores of rows that are predicted block by block, as long as their target can be read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a model that learns row by row says of a row, as fields of an answer: numbers."""
+"""What a stream says of a row: answers, their running scores, the report, the output.
+
+What a model that learns row by row says of a row, as fields of an answer: numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a stream needs beside its model to go on: the past of a series, rows without target."""
+"""What a stream keeps: its state beside the model, and when it is saved.
+
+What a stream needs beside its model to go on: the past of a series, rows without target.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a model that learns row by row says of a row, as fields of an answer: classes."""
+"""The model of a stream that learns row by row: numbers, classes, and the undecided beginning.
+
+What a model that learns row by row says of a row, as fields of an answer: classes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rows that wait for their target, by name; the oldest is forgotten when there are too many."""
+"""What a stream does with its rows: plain rows, a series with lags, the choice of a model.
+
+Rows that wait for their target, by name; the oldest is forgotten when there are too many.
+"""
 
 from __future__ import annotations
 

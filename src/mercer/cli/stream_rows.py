@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM while rows come: the row in hand is finished, and no wait goes on."""
+"""Rows as they come: lines of CSV or JSON from a file or a pipe, until a signal ends them.
+
+Ctrl-C and SIGTERM while rows come: the row in hand is finished, and no wait goes on.
+"""
 
 from __future__ import annotations
 

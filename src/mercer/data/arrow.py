@@ -1,4 +1,7 @@
-"""Reading Parquet and Arrow (Feather) files, by pyarrow, which is optional."""
+"""Parquet and Arrow (Feather) files by pyarrow, which is optional: as tables, and by blocks.
+
+Reading Parquet and Arrow (Feather) files, by pyarrow, which is optional.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.data.row_names import RowNames
-from mercer.errors import ConvergenceWarning
+from mercer.errors import ConvergenceWarning, warn_user
 from mercer.estimation.model_file import write_model
 from mercer.estimation.run import CommonArguments
 from mercer.posterior.predictive import Predictive, check_level
@@ -65,7 +64,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         worst = self.diagnostics_.worst_warning
         if worst:
-            warnings.warn(worst, ConvergenceWarning, stacklevel=4)  # `fitting`, fit, caller
+            warn_user(worst, ConvergenceWarning)
 
     def _labels(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", self._names_of_columns)

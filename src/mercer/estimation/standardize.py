@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import yeojohnson, yeojohnson_normmax
 
-from mercer.errors import DataError, MercerWarning
+from mercer.errors import DataError, MercerWarning, warn_user
 
 __all__ = ["METHODS", "Standardizer", "TargetScale", "fit_standardizer", "identity", "scale_target"]
 
@@ -249,7 +248,7 @@ def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...]) -> No
     else:
         listed = ", ".join(repr(names[j]) for j in np.flatnonzero(is_constant)[:5])
         message = f"constant columns say nothing and are ignored: {listed}"
-    warnings.warn(message, MercerWarning, stacklevel=4)
+    warn_user(message, MercerWarning)
 
 
 # Centre and scale of a regressor's targets, learned on the training rows.
@@ -281,9 +280,7 @@ def scale_target(y: Array) -> TargetScale:
         If the targets are too large to compute with.
     """
     if np.ptp(y) == 0.0:
-        warnings.warn(
-            "the target is constant, and so is the prediction", MercerWarning, stacklevel=4
-        )
+        warn_user("the target is constant, and so is the prediction", MercerWarning)
         return TargetScale(float(y[0]), 1.0)
     largest = float(np.abs(y).max())
     centre = float((y / largest).mean()) * largest

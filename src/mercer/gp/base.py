@@ -1,4 +1,7 @@
-"""What the estimators of GP models share: the arguments of their sampler, what draws say."""
+"""What the estimators of GP models share: arguments, what draws say, parts of model files.
+
+What the estimators of GP models share: the arguments of their sampler, what draws say.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
-from mercer.gp import softmax as several
+from mercer.gp import softmax
 from mercer.gp.base import check_draws
 from mercer.gp.compilation import compile_loops
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
@@ -142,7 +142,7 @@ class ClassTask:
         if self.is_binary:
             return _Binary(LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef))
         codes = self.codes.astype(np.int64)
-        return _Several(several.SoftmaxDraws(self.X, codes, self.kernel, theta, a, mean_coef))
+        return _Several(softmax.SoftmaxDraws(self.X, codes, self.kernel, theta, a, mean_coef))
 
     def laplace_distance(self, draws: Draws, X: Array) -> PredictiveDistance:
         """Hold exact draws against Laplace's probabilities at standardised rows X (m, d)."""
@@ -180,10 +180,10 @@ class _Binary:
 
 @dataclass(frozen=True)
 class _Several:
-    draws: several.SoftmaxDraws
+    draws: softmax.SoftmaxDraws
 
     def probabilities(self, X: Array) -> Array:
-        return several.mean_class_probabilities(self.draws, X)
+        return softmax.mean_class_probabilities(self.draws, X)
 
     def latent(self, X: Array) -> tuple[Array, Array]:
-        return several.latent_moments(self.draws, X)
+        return softmax.latent_moments(self.draws, X)

@@ -1,4 +1,6 @@
-"""A straight line through Laplace's errors: what makes the second stage accept more often.
+"""The exact posterior of a GP classifier by delayed acceptance: sampler, warm-up, predictions.
+
+A straight line through Laplace's errors: what makes the second stage accept more often.
 
 The error of Laplace's log evidence changes with the hyperparameters, mostly with the signal
 variance, and where it is steep a chain on Laplace's posterior proposes what the exact one refuses.

@@ -1,4 +1,7 @@
-"""From a posterior of hyperparameters and settings to its draws."""
+"""From a posterior of hyperparameters to its draws: maximum, HMC, NUTS, Metropolis.
+
+From a posterior of hyperparameters and settings to its draws.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.gp.compilation import compile_softmax_loops as compile_loops
+from mercer.gp.compilation import compile_softmax_loops
 from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, make_exact_sampler
 from mercer.gp.gaussian import RegressionPosterior, RegressionRecorder
 from mercer.gp.hyperparameters import (
@@ -410,7 +413,7 @@ def fit_several(
     is_shared: bool,
 ) -> FittedGP:
     """Draw hyperparameters for standardised inputs (n, d) and classes (n,), 0 to C - 1."""
-    compile_loops(lambda line: tell(line, options.progress))
+    compile_softmax_loops(lambda line: tell(line, options.progress))
     n, d = X.shape
     kernel = settings.make_kernel()
     model = SoftmaxPosterior(

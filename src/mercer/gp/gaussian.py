@@ -1,4 +1,6 @@
-"""The exact evidence of targets under a Gaussian process with Gaussian noise, and its adjoint.
+"""GP regression: exact evidence under Gaussian noise, its hyperposterior, predictions.
+
+The exact evidence of targets under a Gaussian process with Gaussian noise, and its adjoint.
 
 **Target.** y ~ N(0, C), C = K + v 11' + s2 I = L L', where v is the prior variance of an intercept
 that is integrated out:

@@ -1,4 +1,6 @@
-"""The nugget that is part of the exact model, and the factor of the Gram matrix that it allows.
+"""The exact evidence of a GP classifier by importance sampling from Gaussians near the mode.
+
+The nugget that is part of the exact model, and the factor of the Gram matrix that it allows.
 
 Latent values have the prior N(0, K + j I) with j = 1e-8 times the mean of diag K: white noise of a
 ten-thousandth of the function's standard deviation, which no label can show. The rounding of the

@@ -1,5 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops of the Laplace approximation: arrays and scalars in and out.
+"""Compiled loops of Laplace's approximation, two classes and several.
+
+Compiled loops of the Laplace approximation: arrays and scalars in and out.
 
 ``U`` is the transpose of LAPACK's Fortran-ordered lower factor: the same memory, read row by row.
 Twins in NumPy: ``tests/twins``.

@@ -1,4 +1,7 @@
-"""Log parameters of the kernels of several classes by name: one flat vector of each."""
+"""GP classification of several classes: Laplace's approximation, hyperposterior, predictions.
+
+Log parameters of the kernels of several classes by name: one flat vector of each.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,7 @@ from mercer.gp.loops import (
     softmax_chord_steps as chord_steps,
 )
 from mercer.kernels.base import Kernel
-from mercer.likelihoods.logistic import class_probabilities, one_hot
-from mercer.likelihoods.logistic import softmax_log_likelihood as log_likelihood
+from mercer.likelihoods.logistic import class_probabilities, one_hot, softmax_log_likelihood
 from mercer.numerics.cholesky import (
     Workspace,
     factorise,
@@ -249,7 +251,7 @@ def fit_softmax(K: Array, Y: Array, scratch: tuple[Array, Array] | None = None) 
         raise NumericalError(_NO_MODE)
     s2 = _slope(factors, proba, products)
     log_det = factors.log_det - float(np.sum(s2 * (f - factor_f)))
-    log_evidence = log_likelihood(Y, f) - 0.5 * float(np.sum(a * f)) - log_det
+    log_evidence = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f)) - log_det
     q = s2 - factors.solve(_multiply(K, s2))
     return SoftmaxFit(log_evidence, a, q, f, _adjoint(len(K), factors, products, a, q))
 

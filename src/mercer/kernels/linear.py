@@ -1,4 +1,7 @@
-"""The linear covariance, which has as many features as there are inputs."""
+"""Kernels with finitely many features: constant, linear, polynomial.
+
+The linear covariance, which has as many features as there are inputs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Squared exponential covariance with one weight per input (automatic relevance determination)."""
+"""Stationary kernels: squared exponential, Matern, rational quadratic, periodic, mixtures.
+
+Squared exponential covariance with one weight per input (automatic relevance determination).
+"""
 
 from __future__ import annotations
 

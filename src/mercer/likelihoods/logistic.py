@@ -1,4 +1,7 @@
-"""The logistic likelihood of a binary target: p(y = 1 | f) = 1/(1 + e^-f)."""
+"""The logistic likelihood of two classes, and the softmax of several.
+
+The logistic likelihood of a binary target: p(y = 1 | f) = 1/(1 + e^-f).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Quantiles of many laws at once, by a safeguarded Newton iteration."""
+"""Mixtures of normals and of Student's t: densities and quantiles of many at once.
+
+Quantiles of many laws at once, by a safeguarded Newton iteration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The scalars inside a `Draws`: what trace and rank plots show, one panel each."""
+"""Plots of draws: traces, ranks, particles.
+
+The scalars inside a `Draws`: what trace and rank plots show, one panel each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Predictions along one input: the mean, the interval of new observations, the data."""
+"""Plots of functions: prediction curves, kernel centres, decision boundaries, repeated runs.
+
+Predictions along one input: the mean, the interval of new observations, the data.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Error-coverage curve: how the error falls as the least certain rows are left undecided."""
+"""Plots of held-out rows: calibration, coverage, residuals, scores as rows come.
+
+Error-coverage curve: how the error falls as the least certain rows are left undecided.
+"""
 
 from __future__ import annotations
 

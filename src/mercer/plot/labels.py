@@ -1,4 +1,7 @@
-"""Evidence curve: how well each noise rate explains the labels."""
+"""Plots of labels: evidence of noise rates, suspicious labels, errors of Laplace's approximation.
+
+Evidence curve: how well each noise rate explains the labels.
+"""
 
 from __future__ import annotations
 

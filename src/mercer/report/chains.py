@@ -1,4 +1,7 @@
-"""Whether the chains agree: trace and rank plots, and the diagnostics in plain words."""
+"""The fit of a report: what was fitted, whether chains or particles agree, diagnostics.
+
+Whether the chains agree: trace and rank plots, and the diagnostics in plain words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Checkpoints of a run: one folder per digest of data and options, one file per chain.
+"""States as named arrays, and checkpoints of a run: a folder a run, a file a chain.
+
+Checkpoints of a run: one folder per digest of data and options, one file per chain.
 
 The run file holds the identity of the run and the entropy that was drawn, so that a run with
 ``random_state=None`` resumes too. Files are written whole or not at all, and hold no code.

@@ -1,4 +1,6 @@
-"""Hybrid (Hamiltonian) Monte Carlo with a fixed or a jittered number of leapfrog steps.
+"""Hybrid (Hamiltonian) Monte Carlo: masses, the leapfrog, plain and split trajectories.
+
+Hybrid (Hamiltonian) Monte Carlo with a fixed or a jittered number of leapfrog steps.
 
 **Target.** Any differentiable log density on R^p (`mercer.sampling.sampler`).
 

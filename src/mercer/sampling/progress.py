@@ -1,4 +1,7 @@
-"""A progress bar on the terminal or in a notebook, drawn from the board by a thread."""
+"""How far chains are: the board that processes write to, and the bar drawn from it.
+
+A progress bar on the terminal or in a notebook, drawn from the board by a thread.
+"""
 
 from __future__ import annotations
 

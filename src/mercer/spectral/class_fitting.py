@@ -1,4 +1,7 @@
-"""What is fitted to classes and how; priors of logits, for standardised inputs."""
+"""BaNK for classes from arguments to results: settings, chains, all rows, predictions.
+
+What is fitted to classes and how; priors of logits, for standardised inputs.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from mercer.spectral.class_model import (
     weighted_products,
 )
 from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
-from mercer.spectral.compilation import compile_class_loops as compile_loops
+from mercer.spectral.compilation import compile_class_loops
 from mercer.spectral.fitting import (
     CUT_START,
     FIRST_STEP,
@@ -183,7 +186,7 @@ _MONITORED = ("log_likelihood", "n_components", "kernel", "function")
 
 def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions) -> FittedSpectral:
     """Draw frequencies and coefficients given standardised rows."""
-    compile_loops(lambda line: tell(line, options.progress))
+    compile_class_loops(lambda line: tell(line, options.progress))
     common = settings.spectral
     with threadpool_limits(limits=1, user_api="blas"):
         rng = stream(options.entropy, "rows")

@@ -1,4 +1,7 @@
-"""What the samplers of classes share: how a chain starts and travels, what a draw keeps."""
+"""Samplers of BaNK for classes: Polya-Gamma sweeps, and the paper's joint proposals.
+
+What the samplers of classes share: how a chain starts and travels, what a draw keeps.
+"""
 
 from __future__ import annotations
 

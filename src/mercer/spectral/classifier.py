@@ -1,4 +1,7 @@
-"""What drawn functions answer: the prediction methods of the classifier."""
+"""`BaNKClassifier`: the scikit-learn estimator for classes.
+
+What drawn functions answer: the prediction methods of the classifier.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,7 @@ from mercer.spectral.class_fitting import (
     fit_class_result,
 )
 from mercer.spectral.prediction import KernelAnswers, Spectrum
-from mercer.spectral.saved import class_parts_of as parts_of
-from mercer.spectral.saved import restore_classes as restore
+from mercer.spectral.saved import class_parts_of, restore_classes
 from mercer.spectral.settings import check_arguments, settings_of
 
 __all__ = ["BaNKClassifier", "FunctionClassifier"]
@@ -350,13 +352,13 @@ class BaNKClassifier(FunctionClassifier):
         return self
 
     def _to_parts(self) -> ModelParts:
-        return parts_of(self)
+        return class_parts_of(self)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> BaNKClassifier:
         model = cls(**parts.params)
         model._check_arguments()
-        model._put(restore(parts, model))
+        model._put(restore_classes(parts, model))
         return model
 
     def _check_arguments(self) -> CommonArguments:

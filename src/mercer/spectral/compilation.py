@@ -1,4 +1,7 @@
-"""Compiling the loop over assignments before it is needed."""
+"""Compiling the loops of BaNK, before the user waits for them unawares.
+
+Compiling the loop over assignments before it is needed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
 from mercer.numerics.compilation import compile_first
-from mercer.spectral import loops as compiled
+from mercer.spectral import loops
 from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.loops import move_jointly, pull_of_phases
 from mercer.spectral.mixture import Mixture
@@ -53,11 +56,11 @@ def compile_now() -> None:
     m = 26  # one halving by BLAS, the rest by the compiled loop
     gram, among, across = np.eye(2 * m + 2), np.eye(2 * m), np.zeros((2 * m, 2 * m + 2))
     joint, linear = np.empty((4 * m + 1, 4 * m + 1), order="F"), np.empty((1, 4 * m + 1), order="F")
-    compiled.assemble(gram, among, across, 1.0, 1, joint, linear)
+    loops.assemble(gram, among, across, 1.0, 1, joint, linear)
     decisions = decide(joint, np.zeros(m), 1.0, 1.0)
     decide_together((joint, joint), np.zeros(m))
-    compiled.select(gram, among, across, decisions.is_accepted)
-    compiled.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)
+    loops.select(gram, among, across, decisions.is_accepted)
+    loops.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)
 
 
 # Compiling the loops of the classifier, before the user waits for them unawares.

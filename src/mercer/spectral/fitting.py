@@ -1,4 +1,7 @@
-"""From standardised rows and settings to the draws of BaNK."""
+"""BaNK from standardised rows to results: chains, coefficients from all rows, training.
+
+From standardised rows and settings to the draws of BaNK.
+"""
 
 from __future__ import annotations
 

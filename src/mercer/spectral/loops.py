@@ -1,5 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The compiled loop over assignments: arrays and scalars in and out. Twin: ``tests/twins``."""
+"""Compiled loops of BaNK: assignments, the accept loop, joint moves of classes.
+
+The compiled loop over assignments: arrays and scalars in and out. Twin: ``tests/twins``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The state of the mixture."""
+"""The Dirichlet-process mixture of frequencies: partition, seating, components, spectrum.
+
+The state of the mixture.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from scipy.special import digamma, gammaln, logsumexp
 from scipy.stats import norm
 
 from mercer.errors import UsageError
-from mercer.spectral import loops as compiled
+from mercer.spectral import loops
 from mercer.spectral.base_measure import (
     Array,
     BaseMeasure,
@@ -204,7 +207,7 @@ def reseat(
         if counts.all():
             counts = np.append(counts, np.zeros(_SPARE, dtype=np.int64))
             tables = np.concatenate([tables, np.empty((*tables.shape[:2], _SPARE))], axis=2)
-        opened = compiled.seat(first, uniforms, tables, log_new, assignment, signs, counts)
+        opened = loops.seat(first, uniforms, tables, log_new, assignment, signs, counts)
         first = opened + 1
         if first < len(W):
             only = signs[opened] * W[opened : opened + 1]

@@ -1,4 +1,6 @@
-"""Bayesian linear regression on Fourier features, noise and coefficients integrated out.
+"""BaNK's regression on Fourier features: evidence, ridge, where chains start.
+
+Bayesian linear regression on Fourier features, noise and coefficients integrated out.
 
 **Model** (section 2.2 of the paper, conjugate form). y = Phi beta + H gamma + noise, with
 

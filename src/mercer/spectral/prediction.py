@@ -1,4 +1,6 @@
-"""Predictions of BaNK: one draw after the other, all rows of a block at a time.
+"""What draws of BaNK answer: predictions, the kernel and its spectrum, the inputs.
+
+Predictions of BaNK: one draw after the other, all rows of a block at a time.
 
 Each kept draw stores the mean mu_n of its coefficients and k deviations e drawn from their
 posterior; mu_n + e and mu_n - e are draws of the coefficients, so that

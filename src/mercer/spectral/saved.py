@@ -1,4 +1,7 @@
-"""A fitted BaNK regressor as parts of a model file and back. No training row is in it."""
+"""Fitted BaNK models as parts of a file and back. No training row is in it.
+
+A fitted BaNK regressor as parts of a model file and back. No training row is in it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is fitted and how, from the arguments of the estimator; priors for standardised data."""
+"""From the arguments of BaNK to priors, proposals and the standardisation of inputs.
+
+What is fitted and how, from the arguments of the estimator; priors for standardised data.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From candidates and labels to draws of classifiers, averaged over models by evidence."""
+"""From candidates and labels to draws of classifiers: chains, probabilities of labels, results.
+
+From candidates and labels to draws of classifiers, averaged over models by evidence.
+"""
 
 from __future__ import annotations
 

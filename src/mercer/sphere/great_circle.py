@@ -1,5 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops of the great-circle step: arrays and scalars in and out. Twins: ``tests/twins``.
+"""The paper's sampler: Gibbs steps along great circles, its loops and its step.
+
+Compiled loops of the great-circle step: arrays and scalars in and out. Twins: ``tests/twins``.
 
 A point is [f; g] with f = L g, labels multiplied in: row i is wrong when f_i <= 0. Angles are
 measured from the point: its circle is cos(t) f + sin(t) v, the tangent v as long as the point.

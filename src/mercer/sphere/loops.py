@@ -1,5 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops of two classes: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
+"""Compiled loops of two classes: line moves, trajectories that reflect and refract.
+
+Compiled loops of two classes: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
 
 A point is [f; g] with f = L g, labels multiplied in: row i is wrong when f_i <= 0. Costs of errors
 are those of `mercer.likelihoods.label_noise.LabelNoise`.

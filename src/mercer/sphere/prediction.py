@@ -1,4 +1,7 @@
-"""Which rows to label next: those that say most about the classifier, and not twice the same."""
+"""What drawn classifiers say of new rows: probabilities, information, which to label next.
+
+Which rows to label next: those that say most about the classifier, and not twice the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Kernels, length scales and nuggets compared by their evidence, and averaged by it.
+"""Candidates of kernels, length scales and nuggets, compared by their evidence and averaged.
+
+Kernels, length scales and nuggets compared by their evidence, and averaged by it.
 
 Candidates are compared in rounds. Short tempered runs, the first on a subset of the rows where
 there are many, drop those that are hopeless; a long one weighs the others on all rows.

@@ -1,4 +1,7 @@
-"""The posterior of C functions, of which the largest names the class, given noisy labels."""
+"""Samplers of classifiers of several classes, in the Gaussian lift.
+
+The posterior of C functions, of which the largest names the class, given noisy labels.
+"""
 
 from __future__ import annotations
 
