@@ -27,6 +27,7 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): ast.parse(path.read_text()) for path in FILES}
 
 
+@cache
 def imports(name: str, *, at_top: bool) -> set[str]:
     """Modules of the package that one imports, at its top or anywhere."""
     tree = MODULES[name]
