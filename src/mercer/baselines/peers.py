@@ -191,8 +191,6 @@ def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
 
 
 def _process(seed: int, n_rows: int, n_smallest: int) -> Any:
-    pass
-
     return ArdProcess()
 
 
@@ -221,8 +219,6 @@ def _optimised(seed: int, n_rows: int, n_smallest: int) -> Any:
 
 
 def _with_spread(regressor: Any, seed: int) -> Any:
-    pass
-
     return ResidualSpread(regressor, seed)
 
 

@@ -83,8 +83,7 @@ def mean_function(filter_: AnyFilter, state: State, Z: Array) -> Array:
 
 # Outliers among the targets: rows that are set aside, neither learned nor forgotten by.
 #
-# **Model.** A row is an outlier with probability e. The target of one that is none has the
-# filters'
+# **Model.** A row is an outlier with probability e. The target of one that is none has the filters'
 # predictive density p(y | x, rows learned); that of an outlier has a Cauchy density q, a hundred
 # target scales wide, and says nothing of the function. The share e has a Beta(1/2, 100) law.
 #
@@ -105,12 +104,10 @@ def mean_function(filter_: AnyFilter, state: State, Z: Array) -> Array:
 #
 # **Approximation.** That a row is an outlier or not is decided once, for all particles and when it
 # comes, where the posterior would keep both cases with their weights. Without surprising rows
-# nothing
-# is decided, and what is learned is the posterior to the last bit.
+# nothing is decided, and what is learned is the posterior to the last bit.
 #
 # **Cost.** p(y) is at least what a few particles contribute; that settles nearly all rows, and
-# takes
-# one row of a design at one length scale.
+# takes one row of a design at one length scale.
 
 # Beta law of the share of outliers: one in two hundred at first, with the weight of a hundred rows.
 _PRIOR = 0.5, 100.0

@@ -252,18 +252,15 @@ def _nearest_distance(X: Array) -> float:
 # Scalings of the inputs to choose among: all alike, and some that a Gaussian process finds likely.
 #
 # **Prior.** Half of it lies on all inputs alike. The other half is spread over the logarithms of
-# the
-# inputs' factors, independent standard normals about their mean: the common factor is that of the
-# length scale, which particles carry besides.
+# the inputs' factors, independent standard normals about their mean: the common factor is that of
+# the length scale, which particles carry besides.
 #
 # **Proposals.** No scaling drawn from that prior would be near the right one. So they are drawn
-# near
-# what the first rows say: from q, the normal approximation (Laplace's) of their posterior under a
-# Gaussian process with a weight for each input. The prior probability of such a draw is its
-# density
-# under the prior over that under q, one over the number of draws (importance sampling). What the
-# choice took from the targets is thereby given back: the evidence is unbiased for the prior above,
-# whatever q is. The probabilities have mean sum 1, not sum 1.
+# near what the first rows say: from q, the normal approximation (Laplace's) of their posterior
+# under a Gaussian process with a weight for each input. The prior probability of such a draw is its
+# density under the prior over that under q, one over the number of draws (importance sampling).
+# What the choice took from the targets is thereby given back: the evidence is unbiased for the
+# prior above, whatever q is. The probabilities have mean sum 1, not sum 1.
 #
 # **By steps.** Particles begin with all scalings equally probable, and these probabilities come to
 # their place in equal steps on the log scale, one for each row that shaped q: at once, they would

@@ -29,10 +29,8 @@ from mercer.posterior.evaluation import Provenance
 from mercer.posterior.label_errors import LabelAudit, audit_labels
 
 if TYPE_CHECKING:
-    from mercer.cli.terminal import Session
-
-    pass
     from mercer.cli.fitting import Plan
+    from mercer.cli.terminal import Session
 
 __all__ = ["Audited", "Writes", "audit_fitted", "audit_json", "check_id", "command", "write_audit"]
 
@@ -195,11 +193,9 @@ def command(
     mercer audit breast_cancer --target target --fdr 0.05 --report audit.html
     """
     from mercer.cli.exits import stoppable
-    from mercer.cli.terminal import Session
-
-    pass
     from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
     from mercer.cli.outputs import check_format, check_outputs
+    from mercer.cli.terminal import Session
 
     check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
@@ -230,12 +226,10 @@ def _audit(
     *,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.terminal import list_words, noise_words, suspects_table
-
-    pass
     from mercer.cli.fitting import fit_final, refuse_unconverged
     from mercer.cli.saving import provenance_of, say_fitted
     from mercer.cli.tables import say_conflicts
+    from mercer.cli.terminal import list_words, noise_words, suspects_table
 
     conflicts = say_conflicts(plan.table)
     if conflicts:

@@ -386,14 +386,10 @@ def command(
     from joblib import cpu_count
 
     from mercer.cli.exits import StoppedError, stoppable
-
-    pass
-    from mercer.cli.terminal import Session
-
-    pass
     from mercer.cli.fitting import describe_table
     from mercer.cli.saving import fit_step, typed_words
     from mercer.cli.tables import N_FOLDS, SMALL, cross_validation, read_training
+    from mercer.cli.terminal import Session
     from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
 
     session = Session(is_json)

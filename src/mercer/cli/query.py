@@ -118,12 +118,9 @@ def command(
     mercer fit labelled.csv --target diabetic --model sphere --out model.mercer
     mercer query model.mercer unlabelled.csv -n 10 --id patient --out queries.csv
     """
-    from mercer.cli.outputs import check_outputs
+    from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
     from mercer.cli.prediction import read_for
     from mercer.cli.terminal import Session, rows_table
-
-    pass
-    from mercer.cli.outputs import check_format, for_spreadsheet, records, write_rows
     from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})

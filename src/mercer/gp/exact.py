@@ -114,10 +114,8 @@ def fit_slope(theta: Array, errors: Array) -> Array:
 # The exact posterior of the hyperparameters by delayed acceptance.
 #
 # **Target.** p(theta | y), proportional to the exact evidence Z(theta) times the prior, of which
-# only
-# unbiased estimates Zhat can be had (`mercer.gp.importance`); jointly with the random numbers
-# of
-# the estimate, so that the hyperparameters alone have exactly this law (pseudo-marginal).
+# only unbiased estimates Zhat can be had (`mercer.gp.importance`); jointly with the random numbers
+# of the estimate, so that the hyperparameters alone have exactly this law (pseudo-marginal).
 #
 # **One step** (Christen & Fox 2005; Andrieu & Roberts 2009)
 #
@@ -134,8 +132,7 @@ def fit_slope(theta: Array, errors: Array) -> Array:
 #
 # **Symbols**: rho = log Zhat - log Z_LA -> ``log_laplace_error``.
 #
-# **Deviations.** Where step 1 ends at its start nothing is estimated. In warm-up step 3 may be
-# left
+# **Deviations.** Where step 1 ends at its start nothing is estimated. In warm-up step 3 may be left
 # out, with or without step 2: `mercer.gp.exact`.
 #
 # **Cost.** The steps on Laplace's posterior, and as much as four to eight of its gradients.
@@ -438,11 +435,9 @@ def _noted(learned: LearnedCorrection, sampler: DelayedAcceptance, state: Any) -
 #
 # **Exact.** Given theta and the latent values f of the training rows, the function at a new row is
 # normal: mean k'K^-1 f, variance k** - k'K^-1 k, the nugget in K. The logistic is averaged over
-# that
-# normal distribution, then over draws of (theta, f).
+# that normal distribution, then over draws of (theta, f).
 #
-# **Laplace's, reweighted.** A draw of the exact chain comes with its estimate Zhat(theta, u), u
-# the
+# **Laplace's, reweighted.** A draw of the exact chain comes with its estimate Zhat(theta, u), u the
 # random numbers that the estimate was made of; its law is p(theta) Zhat(theta, u) g(u) up to a
 # constant. With weights exp(-rho) = Z_LA(theta)/Zhat(theta, u) the average of h(theta) tends to
 #

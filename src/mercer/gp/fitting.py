@@ -75,8 +75,7 @@ __all__ = [
 #
 # **Target.** `mercer.gp.hyperparameters.HyperparameterTarget`.
 #
-# **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by central differences
-# of
+# **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by central differences of
 # the gradient; jittered HMC from draws of that Gaussian with the inverse Hessian as covariance of
 # the mass; in warm-up the mass is estimated anew from the draws. "nuts" and "metropolis" start and
 # are tuned likewise.

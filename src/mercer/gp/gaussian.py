@@ -117,9 +117,8 @@ def noisy_factor(
 # The posterior of a GP regressor's hyperparameters: exact evidence times a normal prior.
 
 # The variance of the noise is never below this times 1 + v0, v0 the variance of the function
-# averaged over the rows: targets without any noise, or all
-# the same, then have a proper posterior. The rounding of a factor of K + s2 I is about 1e-16 n v0,
-# at 5000 rows a thousandth of it.
+# averaged over the rows: targets without any noise, or all the same, then have a proper posterior.
+# The rounding of a factor of K + s2 I is about 1e-16 n v0, at 5000 rows a thousandth of it.
 NOISE_FLOOR = 1e-9
 
 

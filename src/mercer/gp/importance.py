@@ -79,12 +79,10 @@ def lower_factor(K: Array) -> Array:
 # variances are wider than Laplace's where the likelihood is skewed, which is what the weights of
 # importance sampling need.
 #
-# **Steps.** From Laplace's Gaussian, at most three times: with the variances fixed, Newton
-# steps for c (concave), then W anew; the result is moved back towards the start of the step while
-# the
+# **Steps.** From Laplace's Gaussian, at most three times: with the variances fixed, Newton steps
+# for c (concave), then W anew; the result is moved back towards the start of the step while the
 # bound falls. So it is never worse than the Gaussian that it starts from, and where no step
-# succeeds
-# it is that one, and says so.
+# succeeds it is that one, and says so.
 #
 # **Cost.** Two factors and an inverse for every step: O(n^3).
 

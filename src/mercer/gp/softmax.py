@@ -129,8 +129,7 @@ def class_labels(
 
 # Laplace's approximation for several classes: mode, log evidence and its adjoint.
 #
-# **Target.** Psi(f) = log p(y | f) + log p(f) over the latent values f_ci of class c at row i,
-# each
+# **Target.** Psi(f) = log p(y | f) + log p(f) over the latent values f_ci of class c at row i, each
 # class with its own process f_c ~ N(0, K_c), and p(y | f) the softmax. Its maximum is at f = K a
 # with a = Y - pi(f), Y one-hot. There, with D_c = diag(pi_c),
 #
@@ -146,15 +145,12 @@ def class_labels(
 #
 # Since the D_c sum to one and the E_c to M M', Z = M^-1 - M'. Nothing is divided by a probability.
 #
-# **Deviations.** As in `mercer.gp.laplace`: every mode is sought from f = 0 by direct
-# solves,
-# so that the evidence is a function of the Gram matrices alone.
+# **Deviations.** As in `mercer.gp.laplace`: every mode is sought from f = 0 by direct solves, so
+# that the evidence is a function of the Gram matrices alone.
 #
 # **Cost.** For each set of factors C + 1 Cholesky factors and C inverses, three to five sets (ten
-# at
-# a signal variance of e^12); then C triangular and C symmetric products: O(C n^3). Memory: two
-# stacks
-# of C matrices of order n.
+# at a signal variance of e^12); then C triangular and C symmetric products: O(C n^3). Memory: two
+# stacks of C matrices of order n.
 
 # As for two classes: the last factors are taken once f is known to the first number, and a step
 # below the second, with these, ends within rounding of the mode.

@@ -233,8 +233,7 @@ class HMC(Sampler[HMCState, HMCInfo]):
 
 # Hybrid Monte Carlo beside a standard normal law: that part of the motion is a rotation.
 #
-# **Target** p(theta) ~ exp(phi(theta) - |theta|^2 / 2): a prior that has been made standard
-# normal,
+# **Target** p(theta) ~ exp(phi(theta) - |theta|^2 / 2): a prior that has been made standard normal,
 # and whatever else there is, phi. Coordinates have masses 1 / rate^2.
 #
 # **One trajectory** [1]_, in scaled momenta p ~ N(0, I)

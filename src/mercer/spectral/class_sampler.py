@@ -293,10 +293,8 @@ class ClassAdaptation(Adaptation):
 # BaNK for classes: Polya-Gamma variables, then the sweep of the regression that they make.
 #
 # **Target** p(W, beta, ridge, Z, mu, Sigma, ... | y): one set of frequencies W_j ~ N(mu_Zj,
-# Sigma_Zj)
-# under a Dirichlet-process mixture, with coefficients beta_k, gamma_k, a ridge and a precision of
-# the
-# linear part for each of the C - 1 functions that tell classes apart
+# Sigma_Zj) under a Dirichlet-process mixture, with coefficients beta_k, gamma_k, a ridge and a
+# precision of the linear part for each of the C - 1 functions that tell classes apart
 # (`mercer.spectral.class_model`).
 #
 # **One step** (a sweep; `mercer.spectral.trajectory` says what may go before it)
@@ -410,8 +408,7 @@ class ClassSampler(ClassChain):
 #
 # **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``.
 #
-# **Deviations.** The paper prints Lap(beta_j* | W_j) in the numerator: the chain would have
-# another
+# **Deviations.** The paper prints Lap(beta_j* | W_j) in the numerator: the chain would have another
 # law. The ridge is drawn; a linear part; several classes.
 #
 # **Cost** of a step: O((C - 1) n M d). All rows must be in memory.

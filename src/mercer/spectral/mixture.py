@@ -171,8 +171,7 @@ def _above_zero(x: float) -> float:
 # have the posterior of the model.
 #
 # **Cost.** O(M K d) for the densities in NumPy, O(M K) exponentials in the compiled loop, and O(M
-# d)
-# for each new component.
+# d) for each new component.
 
 # Empty slots that are added together when a new component finds none.
 _SPARE = 8

@@ -182,10 +182,8 @@ class StepAdaptation(Adaptation):
 # The accept loop of one sweep: every frequency in its turn, from products computed once.
 #
 # **Task.** Frequency j is replaced by its proposal with probability min(1, p(y | W*) / p(y | W)),
-# all
-# others as they stand at its turn: new ones before it, old ones after it (eqs. (9), (10)). All
-# inner
-# products of current features, proposed features and targets are known.
+# all others as they stand at its turn: new ones before it, old ones after it (eqs. (9), (10)). All
+# inner products of current features, proposed features and targets are known.
 #
 # **Recursive halving.** To decide the first half, the current columns of the second half are
 # eliminated (a Schur complement); to decide the second half, the columns just chosen in the first.

@@ -44,8 +44,7 @@ __all__ = [
 
 # Prior weights of the draws of a ladder of rungs, and how sure they are.
 #
-# **Target.** Rung k is a chain on the prior times exp(-U_k(x)), U_0 = 0; x is what the costs
-# depend
+# **Target.** Rung k is a chain on the prior times exp(-U_k(x)), U_0 = 0; x is what the costs depend
 # on (the number of errors, or a cost). With N_k draws a rung and H(x) draws of value x among them
 # all, the most likely prior law of x is [1]_ (multistate Bennett acceptance ratio, MBAR)
 #
@@ -56,12 +55,10 @@ __all__ = [
 # Newton's method, and the fixed-point step f_k above wherever that does not lower the gradient.
 #
 # **Standard errors.** The sweeps are cut into blocks that hold every rung, since swaps tie the
-# rungs
-# of a sweep together. The influence of a block is its part in the first-order error of log P. The
-# long-run variance of the series of blocks is the larger of two estimates: that of an
-# autoregression
-# of order one, which is right for one time scale, and the sum of autocovariances up to where their
-# pairs turn negative [2]_, which sees a second one.
+# rungs of a sweep together. The influence of a block is its part in the first-order error of log P.
+# The long-run variance of the series of blocks is the larger of two estimates: that of an
+# autoregression of order one, which is right for one time scale, and the sum of autocovariances up
+# to where their pairs turn negative [2]_, which sees a second one.
 #
 # References
 # ----------

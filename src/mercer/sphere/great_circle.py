@@ -391,20 +391,16 @@ def walk_great_circles(
 #
 # **Deviations.** The paper prints half the *difference* of two angles for the place where errors
 # are counted (it must be half their sum), closes the list with zeta_1 (it must be zeta_1 + 2 pi),
-# and
-# does not say how the direction is drawn (independent coefficients of the expansion would give
-# another target). The arcs that contain -pi/2 and pi/2 come in two pieces here, so that none
-# wraps;
+# and does not say how the direction is drawn (independent coefficients of the expansion would give
+# another target). The arcs that contain -pi/2 and pi/2 come in two pieces here, so that none wraps;
 # angles are exact to their last digits near the point, where the arcs of a concentrated posterior
-# lie. Costs are those of any `mercer.likelihoods.label_noise.LabelNoise`. In one dimension there
-# is
+# lie. Costs are those of any `mercer.likelihoods.label_noise.LabelNoise`. In one dimension there is
 # no circle: the step draws between g and -g.
 #
 # **Cost.** O(n + r): angles are sorted by a grid of four million cells. The rounding error of f
 # against L g is multiplied at each step by |cos t - c sin t|, t the angle of the step and c the
-# cotangent of that between z and g. For r = 2 this is cos t + |sin t| > 1 in the geometric mean,
-# so f
-# must be computed anew from g every few dozen steps; above, the error stays small.
+# cotangent of that between z and g. For r = 2 this is cos t + |sin t| > 1 in the geometric mean, so
+# f must be computed anew from g every few dozen steps; above, the error stays small.
 #
 # References
 # ----------

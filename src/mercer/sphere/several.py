@@ -412,8 +412,7 @@ def first_moves(model: SeveralModel, names: tuple[str, ...] = MOVES) -> SeveralM
 #
 # **Target.** `mercer.sphere.several.SeveralModel`: g_c ~ N(0, I_r) for C classes, times the
 # likelihood of the labels, eq. (2) of Graepel & Herbrich with C classes; with it, where rates are
-# by
-# class and learned, the confusion matrix.
+# by class and learned, the confusion matrix.
 #
 # **One step**: a number of cycles. Each has the moves, all exact, without rejection or step size:
 #
@@ -440,8 +439,7 @@ def first_moves(model: SeveralModel, names: tuple[str, ...] = MOVES) -> SeveralM
 #
 # **Cost.** O(n C) an event of a trajectory. O(n) a line move: the best rivals, O(n C), are found
 # once for the lines of a class. The slice counts errors about a dozen times, O(n C) each.
-# Velocities
-# of all cycles of a step come from one matrix product.
+# Velocities of all cycles of a step come from one matrix product.
 #
 # References
 # ----------
