@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mercer.estimation.run import mercer_version
-from mercer.posterior.container import write_atomically
+from mercer.posterior.container import mercer_version, write_atomically
 from reproduce.papers.reproduction import Settings
 
 __all__ = ["kept", "parts_folder"]

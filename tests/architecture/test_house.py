@@ -80,7 +80,7 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 200,
+    "files": 198,
     "lines": 60_000,
     "files of gp": 14,
     "files of sphere": 16,
@@ -91,7 +91,7 @@ LIMITS = {
     "modules with one importer": 45,
     "imports in 100 lines": 5.0,
     "longest chain of imports": 14,
-    "modules that a GPClassifier needs": 64,
+    "modules that a GPClassifier needs": 50,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.kernels.loops import (
+from mercer.kernels.stationary import (
     exponent_from_products,
     multiply_by_cosines,
     slopes_of_cosines,

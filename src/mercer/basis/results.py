@@ -19,8 +19,7 @@ from mercer.basis.length_scales import Levels
 from mercer.basis.model import Array, Particles
 from mercer.errors import DataError
 from mercer.posterior.diagnostics import Diagnostics, diagnose
-from mercer.posterior.draws import Draws
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Draws, Table
 from mercer.random import stream
 
 __all__ = [

@@ -44,9 +44,8 @@ from mercer.errors import (
     UsageError,
 )
 from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
-from mercer.estimation.run import mercer_version
 from mercer.models import ModelEntry, able_models, check_name, choose_model
-from mercer.posterior.container import load_json, write_atomically
+from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import AnyEvaluation
 from mercer.sampling.checkpoint import digest_arrays
 

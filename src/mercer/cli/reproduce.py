@@ -78,7 +78,7 @@ def _load(name: str) -> ModuleType:
 
     import mercer
     from mercer.errors import UsageError
-    from mercer.estimation.run import mercer_version
+    from mercer.posterior.container import mercer_version
 
     homes = (Path(mercer.__file__).resolve().parents[2], Path.cwd())
     home = next((h for h in homes if (h / "reproduce" / "papers" / "names.py").is_file()), None)

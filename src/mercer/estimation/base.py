@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.data.row_names import RowNames
 from mercer.errors import ConvergenceWarning, warn_user
 from mercer.estimation.model_file import write_model
 from mercer.estimation.run import CommonArguments
-from mercer.posterior.predictive import Predictive, check_level
+
+if TYPE_CHECKING:  # a classifier needs no laws of numbers
+    from mercer.data.row_names import RowNames
+    from mercer.posterior.predictive import Predictive
 
 __all__ = ["KernelEstimator", "NumberAnswers", "encode_classes"]
 
@@ -74,6 +76,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _row_names(self, n: int) -> RowNames:
         """Return what the n rows given to ``fit`` are called: in Python, their positions in X."""
+        from mercer.data.row_names import RowNames
+
         names = self._names_of_rows
         return RowNames.positions(n) if names is None or len(names) != n else names
 
@@ -104,7 +108,7 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 # What a regressor with a law for each row answers: its prediction methods.
 
 Array = NDArray[np.float64]
-Law = TypeVar("Law", bound=Predictive)
+Law = TypeVar("Law", bound="Predictive")
 
 
 class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
@@ -160,6 +164,8 @@ class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ign
         lower, upper : ndarray of shape (m,)
             In units of the target.
         """
+        from mercer.posterior.predictive import check_level
+
         check_is_fitted(self)
         check_level(level)
         Z = self._standardized(X)

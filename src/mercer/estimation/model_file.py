@@ -11,36 +11,19 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.encoding import Encoder
 from mercer.errors import ModelFileError, UsageError
-from mercer.estimation.run import mercer_version
 from mercer.estimation.standardize import Standardizer
-from mercer.posterior.container import read_container, write_container
+from mercer.posterior.container import mercer_version, read_container, write_container
 from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.draws import Draws
-from mercer.posterior.evaluation import (
-    AnyEvaluation,
-    Evaluation,
-    HeldTargets,
-    ModelScore,
-    Provenance,
-    RegressionEvaluation,
-    RegressionModelScore,
-)
-from mercer.posterior.regression_scores import RegressionScores
+from mercer.posterior.draws import Draws, Table
 from mercer.posterior.schema import (
-    CLASS_EVALUATION,
     COMMON,
-    EVALUATION_CLASSES,
-    EVALUATION_NUMBERS,
     LARGEST,
-    NUMBER_EVALUATION,
-    PROVENANCE,
     STANDARDIZER,
     Fields,
     Maybe,
@@ -49,8 +32,10 @@ from mercer.posterior.schema import (
     Text,
     check_arrays,
 )
-from mercer.posterior.scores import Scores
-from mercer.posterior.table import Table
+
+if TYPE_CHECKING:  # what a table adds to a model is loaded where there is one
+    from mercer.data.encoding import Encoder
+    from mercer.posterior.evaluation import AnyEvaluation, Provenance
 
 __all__ = [
     "Common",
@@ -65,8 +50,6 @@ __all__ = [
     "draws_from_parts",
     "draws_to_parts",
     "encode_labels",
-    "evaluation_from",
-    "evaluation_parts",
     "is_finite",
     "json_params",
     "read_parts",
@@ -79,60 +62,7 @@ __all__ = [
 ]
 
 
-# Evaluations as parts of a model file: JSON values and arrays, and back again with checks.
-
 Arrays = dict[str, NDArray[Any]]
-
-_COLUMNS = tuple(field.name for field in fields(HeldTargets))
-
-
-def evaluation_parts(evaluation: AnyEvaluation) -> tuple[dict[str, Any], Arrays]:
-    """Split an evaluation into JSON values and arrays."""
-    values: dict[str, Any] = {"how": evaluation.how}
-    entries = {"entries": [asdict(entry) for entry in evaluation.entries]}
-    if isinstance(evaluation, RegressionEvaluation):
-        columns = {f"evaluation/{name}": getattr(evaluation.rows, name) for name in _COLUMNS}
-        return {**values, "kind": "regression", **entries}, columns
-    arrays: Arrays = {
-        "evaluation/y_index": evaluation.y_index,
-        "evaluation/proba": evaluation.proba,
-    }
-    return {**values, "classes": list(evaluation.classes), **entries}, arrays
-
-
-def evaluation_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> AnyEvaluation:
-    """Put an evaluation together again, once it is what `mercer.posterior.schema` says.
-
-    Raises
-    ------
-    ValueError
-        If something is missing or does not fit: it names the field.
-    """
-    sizes: Sizes = {}
-    if isinstance(values, dict) and values.get("kind") == "regression":
-        EVALUATION_NUMBERS.check(values, "evaluation", sizes)
-        check_arrays(arrays, NUMBER_EVALUATION, sizes)
-        rows = HeldTargets(**{name: arrays[f"evaluation/{name}"] for name in _COLUMNS})
-        if np.any(rows.lower > rows.upper):
-            raise ValueError("evaluation/lower is above evaluation/upper")
-        entries = tuple(
-            RegressionModelScore(
-                **{"gap_error": None, **each, "scores": RegressionScores(**each["scores"])}
-            )
-            for each in values["entries"]
-        )
-        return RegressionEvaluation(values["how"], rows, entries)
-    EVALUATION_CLASSES.check(values, "evaluation", sizes)
-    check_arrays(arrays, CLASS_EVALUATION, sizes)
-    return Evaluation(
-        how=values["how"],
-        classes=tuple(values["classes"]),
-        y_index=arrays["evaluation/y_index"],
-        proba=arrays["evaluation/proba"],
-        entries=tuple(
-            ModelScore(**{**each, "scores": Scores(**each["scores"])}) for each in values["entries"]
-        ),
-    )
 
 
 _FORMAT = 1
@@ -211,6 +141,8 @@ def write_model(
             "evaluation": None,
         }
         if table.evaluation is not None:
+            from mercer.posterior.evaluation import evaluation_parts
+
             fields, columns = evaluation_parts(table.evaluation)
             manifest["table"]["evaluation"] = fields
             arrays |= columns
@@ -248,6 +180,9 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
     table = manifest.get("table")
     if table is None:
         return None
+    from mercer.data.encoding import Encoder
+    from mercer.posterior.evaluation import evaluation_from, provenance_from
+
     try:
         _TABLE_FIELDS.check(table, "table", {})
         evaluation = table["evaluation"]
@@ -255,7 +190,7 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
             encoder=Encoder.from_dict(table["encoder"]),
             target=table["target"],
             evaluation=None if evaluation is None else evaluation_from(evaluation, arrays),
-            provenance=_provenance_from(table["provenance"]),
+            provenance=provenance_from(table["provenance"]),
             target_variance=table.get("target_variance"),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -338,13 +273,6 @@ def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
 def table_from_dict(fields: Mapping[str, Any]) -> Table:
     """Rebuild what `Table.to_dict` gave and `schema.Cells` describes."""
     return Table(tuple(fields["columns"]), tuple(tuple(row) for row in fields["rows"]))
-
-
-def _provenance_from(fields: Any) -> Provenance:
-    PROVENANCE.check(fields, "provenance", {})
-    lists = {"input_names": tuple(fields["input_names"]), "notes": tuple(fields["notes"])}
-    versions = tuple((name, version) for name, version in fields["versions"])
-    return Provenance(**{**fields, **lists, "versions": versions})
 
 
 # What the files of all estimators hold: classes, names of columns, standardisation, draws.

@@ -6,7 +6,6 @@ import difflib
 import dis
 import functools
 import hashlib
-import importlib.metadata
 import json
 import math
 import numbers
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
+from mercer.posterior.container import mercer_version
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import RunIdentity, digest_arrays, open_run
 from mercer.sampling.driver import RunOptions, SamplingStoppedError
@@ -36,7 +36,6 @@ __all__ = [
     "check_positive",
     "fingerprint",
     "fitting",
-    "mercer_version",
     "nearest_hint",
     "run_options",
 ]
@@ -128,11 +127,6 @@ class CommonArguments:
             raise UsageError("n_jobs must be None or a whole number other than 0; got 0")
         if not isinstance(self.checkpoint, (str, os.PathLike, type(None))):
             raise UsageError(f"checkpoint must be a path or None; got {self.checkpoint!r}")
-
-
-def mercer_version() -> str:
-    """Version of the installed package."""
-    return importlib.metadata.version("mercer")
 
 
 def run_options(

@@ -15,6 +15,7 @@ hostile: whoever interprets the manifest must take names from closed tables.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import math
 import os
@@ -29,7 +30,19 @@ from numpy.typing import NDArray
 from mercer.atomic import replacing
 from mercer.errors import MercerError, ModelFileError, StorageError, UsageError
 
-__all__ = ["json_fault", "load_json", "read_container", "write_atomically", "write_container"]
+__all__ = [
+    "json_fault",
+    "load_json",
+    "mercer_version",
+    "read_container",
+    "write_atomically",
+    "write_container",
+]
+
+
+def mercer_version() -> str:
+    """Version of the installed package, which every file says."""
+    return importlib.metadata.version("mercer")
 
 
 # JSON that may come from a stranger: finite, shallow, plain, without repeated keys.

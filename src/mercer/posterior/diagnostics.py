@@ -39,8 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from mercer.posterior.draws import Draws
-from mercer.posterior.table import Cell, Table, finite_or_none
+from mercer.posterior.draws import Cell, Draws, Table, finite_or_none
 
 __all__ = [
     "Diagnostics",

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.kernels.names import name_of_kernel
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Table
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
     Figure,

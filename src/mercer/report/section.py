@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from mercer.posterior.draws import Cell as Value
+from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import digits
-from mercer.posterior.table import Cell as Value
-from mercer.posterior.table import Table
 from mercer.report.figures import predicted_band_svg
 
 __all__ = [

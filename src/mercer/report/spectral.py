@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Table
 from mercer.report.figures import kernel_svg, spectral_density_svg
 from mercer.report.section import (
     Cell,

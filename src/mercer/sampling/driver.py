@@ -29,7 +29,13 @@ from mercer.random import generator_from_json, generator_to_json, stream
 from mercer.sampling.checkpoint import ChainFile, RunFolder, pack, unpack
 from mercer.sampling.progress import Board, ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sampling.signals import StopRequestedError, StopSignals
+from mercer.sampling.signals import (
+    StopRequestedError,
+    StopSignals,
+    is_late,
+    part_of_time,
+    stop_when_late,
+)
 
 __all__ = [
     "Chain",
@@ -48,32 +54,6 @@ __all__ = [
     "sample",
     "stop_when_late",
 ]
-
-
-# The clock. A deadline is a time of `time.monotonic`; None is no limit.
-
-
-def is_late(deadline: float | None) -> bool:
-    """Whether the deadline has passed."""
-    return deadline is not None and time.monotonic() > deadline
-
-
-def part_of_time(deadline: float | None, share: float) -> float | None:
-    """When a share of the time that is left has passed."""
-    if deadline is None:
-        return None
-    now = time.monotonic()
-    return now + share * (deadline - now)
-
-
-def stop_when_late(deadline: float | None) -> Callable[[object], None]:
-    """Return a callback for `scipy.optimize.minimize`: it ends after the step that is late."""
-
-    def callback(intermediate_result: object) -> None:
-        if is_late(deadline):
-            raise StopIteration
-
-    return callback
 
 
 # One chain: warm-up, kept draws, checkpoints, and stopping between or within steps.

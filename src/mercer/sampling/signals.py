@@ -25,7 +25,15 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:  # --help need not wait for numpy
     from mercer.sampling.progress import Board
 
-__all__ = ["StopRequestedError", "StopSignals", "check_stop", "hold_interrupts"]
+__all__ = [
+    "StopRequestedError",
+    "StopSignals",
+    "check_stop",
+    "hold_interrupts",
+    "is_late",
+    "part_of_time",
+    "stop_when_late",
+]
 
 #: What a signal does beside setting the flag: nothing; raise once a step has lasted for too long
 #: without a look at the flag; raise at the next safe place.
@@ -284,3 +292,29 @@ def _leave_late(number: int) -> None:
     with _sending:
         if _open and _open[-1]._is_pending and _open[-1]._manner != "hold":
             _leave(number)
+
+
+# The clock. A deadline is a time of `time.monotonic`; None is no limit.
+
+
+def is_late(deadline: float | None) -> bool:
+    """Whether the deadline has passed."""
+    return deadline is not None and time.monotonic() > deadline
+
+
+def part_of_time(deadline: float | None, share: float) -> float | None:
+    """When a share of the time that is left has passed."""
+    if deadline is None:
+        return None
+    now = time.monotonic()
+    return now + share * (deadline - now)
+
+
+def stop_when_late(deadline: float | None) -> Callable[[object], None]:
+    """Return a callback for `scipy.optimize.minimize`: it ends after the step that is late."""
+
+    def callback(intermediate_result: object) -> None:
+        if is_late(deadline):
+            raise StopIteration
+
+    return callback

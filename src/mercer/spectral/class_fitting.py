@@ -23,8 +23,9 @@ from mercer.estimation.standardize import Standardizer
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, is_late, sample
+from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
+from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
     ClassTuning,
     LogisticCoefficients,

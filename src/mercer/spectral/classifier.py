@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.estimation.base import KernelEstimator, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Table
 from mercer.spectral.class_fitting import (
     SAMPLERS,
     ClassDraws,

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.estimation.base import NumberAnswers
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
+from mercer.posterior.draws import Table
 from mercer.posterior.predictive import NormalMixture
-from mercer.posterior.table import Table
 from mercer.random import entropy_of
 from mercer.spectral.fitting import Result, fit_result
 from mercer.spectral.prediction import FunctionDraws, KernelAnswers, Spectrum

@@ -37,7 +37,7 @@ from scipy.special import gammaln
 from mercer.errors import NumericalError
 from mercer.features.products import fill_features
 from mercer.numerics.cholesky import factorise
-from mercer.sampling.driver import is_late, stop_when_late
+from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.loops import tridiagonal_evidence
 
 __all__ = [

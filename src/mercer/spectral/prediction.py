@@ -24,8 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
-from mercer.posterior.draws import Draws
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Draws, Table
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel
 

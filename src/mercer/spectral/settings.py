@@ -16,7 +16,7 @@ from mercer.errors import MercerWarning, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import stream
-from mercer.sampling.driver import is_late
+from mercer.sampling.signals import is_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 from mercer.spectral.mixture import ConcentrationPrior, Mixture
 from mercer.spectral.model import (

@@ -32,8 +32,8 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 
 from mercer.errors import UsageError
-from mercer.sampling.driver import is_late
 from mercer.sampling.hmc import travel
+from mercer.sampling.signals import is_late
 from mercer.spectral.base_measure import (
     BaseMeasure,
     Components,

@@ -29,7 +29,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.posterior.table import Table, finite_or_none
+from mercer.posterior.draws import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sphere.evidence import EvidenceCurve

@@ -18,8 +18,7 @@ from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.likelihoods.label_noise import Confusion, LabelNoise
 from mercer.posterior.diagnostics import Diagnostics, diagnose
-from mercer.posterior.draws import Draws
-from mercer.posterior.table import Table, finite_or_none
+from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, Sampled, part_of_time, sample
 from mercer.sampling.progress import tell

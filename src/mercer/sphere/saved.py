@@ -25,6 +25,7 @@ from mercer.features.fourier import FourierMap
 from mercer.features.nystroem import NystroemMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named, name_of_kernel
+from mercer.posterior.draws import Table, finite_or_none
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import (
     Cells,
@@ -37,7 +38,6 @@ from mercer.posterior.schema import (
     Whole,
     check_arrays,
 )
-from mercer.posterior.table import Table, finite_or_none
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import COMPARED, mean_rates
 from mercer.sphere.prediction import Cloud

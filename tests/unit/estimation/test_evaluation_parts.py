@@ -8,8 +8,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mercer.estimation.model_file import evaluation_from, evaluation_parts
-from mercer.posterior.evaluation import Evaluation, RegressionEvaluation
+from mercer.posterior.evaluation import (
+    Evaluation,
+    RegressionEvaluation,
+    evaluation_from,
+    evaluation_parts,
+)
 from support.fake_estimator import fake_evaluation
 from support.fake_regression import fake_regression
 

@@ -17,8 +17,9 @@ from sklearn.linear_model import Ridge
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator
-from mercer.estimation.run import CommonArguments, fingerprint, mercer_version, run_options
+from mercer.estimation.run import CommonArguments, fingerprint, run_options
 from mercer.kernels.names import kernel_named
+from mercer.posterior.container import mercer_version
 from mercer.random import entropy_of, stream
 
 COMMON = CommonArguments(10, 5, 2, 1, 7, None, False, None, None)

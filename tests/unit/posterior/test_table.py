@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.posterior.table import Table, finite_or_none
+from mercer.posterior.draws import Table, finite_or_none
 
 
 def test_prints_aligned_text() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.posterior.diagnostics import Diagnostics, bfmi_limit, ess_limit, warning_texts
-from mercer.posterior.draws import Draws
-from mercer.posterior.table import Cell, Table
+from mercer.posterior.draws import Cell, Draws, Table
 
 LEVEL = 1e-4
 ESS, BFMI = ess_limit(2000, LEVEL), bfmi_limit(500, LEVEL)

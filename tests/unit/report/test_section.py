@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Table
 from mercer.report.section import Cell, from_table
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Table
 from mercer.report import build_report, render
 from mercer.report.spectral import describe, sections
 from mercer.spectral.prediction import input_scales

@@ -14,7 +14,7 @@ from mercer import KernelGibbsClassifier
 from mercer.errors import ModelFileError, UsageError
 from mercer.kernels.stationary import MaternARD
 from mercer.posterior.container import read_container, write_container
-from mercer.posterior.table import Table
+from mercer.posterior.draws import Table
 from mercer.sphere import selection
 from mercer.sphere.tempering import Ladder
 
