@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import mercer
 
 SOURCE = Path(mercer.__file__).parent
-FILES = sorted(SOURCE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 HEAVY = ("torch", "dask", "matplotlib", "pandas", "polars", "pyarrow", "sklearn")
 
 
@@ -46,11 +47,16 @@ def at_top(tree: ast.Module) -> set[str]:
     return imported(ast.Module(body, []))
 
 
+@cache
+def imported_by_files() -> dict[str, set[str]]:
+    return {relative(path): imported(tree) for path, tree in TREES.items()}
+
+
 def trespassers(package: str, is_allowed) -> list[str]:
     return [
-        relative(path)
-        for path in FILES
-        if package in imported(ast.parse(path.read_text())) and not is_allowed(relative(path))
+        path
+        for path, names in imported_by_files().items()
+        if package in names and not is_allowed(path)
     ]
 
 
@@ -115,8 +121,8 @@ def test_the_door_keeper_sees_a_trespasser() -> None:
 def test_optional_packages_are_imported_inside_functions() -> None:
     found = {
         relative(path): names
-        for path in FILES
-        if (names := at_top(ast.parse(path.read_text())) & {"pandas", "polars", "pyarrow", "arviz"})
+        for path, tree in TREES.items()
+        if (names := at_top(tree) & {"pandas", "polars", "pyarrow", "arviz"})
     }
     assert found == {}
 
