@@ -1,11 +1,23 @@
-"""For all tests: Ctrl-C works in the processes that they start, however pytest was started."""
+"""For all tests: Ctrl-C works in the processes that they start; loops are compiled once."""
 
 from __future__ import annotations
 
 import signal
+
+import pytest
+
+from support.first_run import compile_all
 
 
 def pytest_configure() -> None:
     """Undo an ignored SIGINT, which a shell gives to what it starts in the background."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile every loop before the workers start, which otherwise do so at the same time."""
+    is_worker = hasattr(session.config, "workerinput")
+    if not is_worker and session.config.getoption("numprocesses", None):
+        compile_all()

@@ -7,7 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from mercer.features.products import cosines_and_sines
+from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics import compilation
+from mercer.spectral import compilation as spectral_compilation
+from mercer.spectral import loops as spectral_loops
+from mercer.sphere import compilation as sphere_compilation
 from support import loops_to_compile
 from support.first_run import run_with_cache
 
@@ -58,3 +65,65 @@ def test_without_a_folder_that_can_be_written(tmp_path: Path) -> None:
     assert done.stdout.strip() == "3.0", done.stderr
     assert done.stderr.count("no folder for compiled loops can be written") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"loops.py", "__pycache__"}
+
+
+_FIRST_RUN = """
+import hashlib, mercer, numpy as np
+X = np.random.default_rng(0).standard_normal((30, 3))
+model = mercer.{make}
+model.set_params(n_draws=3, n_warmup=2, n_chains=1, random_state=0, progress=True)
+model.fit(X, {target})
+print(hashlib.sha256(np.ascontiguousarray(model.predict{proba}(X)).tobytes()).hexdigest())
+"""
+_CLASSES = {"target": "X[:, 0] > 0.0", "proba": "_proba"}
+FIRST_RUNS = {
+    "gp": {"make": "GPClassifier()", **_CLASSES},
+    "sphere": {"make": "KernelGibbsClassifier(lengthscale=1.0, nugget=0.1)", **_CLASSES},
+    "spectral": {
+        "make": "BaNKRegressor(n_frequencies=30)",
+        "target": "np.sin(X[:, 0])",
+        "proba": "",
+    },
+    "spectral, classes": {"make": "BaNKClassifier(n_frequencies=30)", **_CLASSES},
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "gp" else pytest.param(name, marks=pytest.mark.slow) for name in FIRST_RUNS],
+)
+def test_p1_compiling_changes_no_bit_and_is_said_once(name: str, tmp_path: Path) -> None:
+    """The run that compiles gives the bits of the next one, and is the only one that says so."""
+    program = _FIRST_RUN.format(**FIRST_RUNS[name])
+    first, said = run_with_cache(program, tmp_path)
+    again, silence = run_with_cache(program, tmp_path)
+    assert first == again
+    assert "compiling the inner loops" in said
+    assert "compiling" not in silence
+
+
+def test_every_loop_of_bank_is_compiled_ahead() -> None:
+    spectral_compilation.compile_now()
+    spectral_compilation.compile_classes_now()
+    loops = [getattr(spectral_loops, name) for name in spectral_loops.__all__]
+    assert all(loop.signatures for loop in [*loops, cosines_and_sines, fill_polya_gamma])
+
+
+def test_loops_of_the_sphere_are_compiled_where_they_are_needed(monkeypatch) -> None:
+    """Those of several classes and of the great circle are not, where nobody asks for them."""
+    asked = []
+    monkeypatch.setattr(
+        sphere_compilation,
+        "compile_first",
+        lambda tell, *warm_ups: asked.extend(warm_up.__name__ for warm_up in warm_ups),
+    )
+    for arguments, functions in (
+        ((), ["compile_now"]),
+        ((3,), ["compile_now", "compile_several"]),
+        ((2, "great_circle"), ["compile_now", "compile_circle"]),
+    ):
+        asked.clear()
+        sphere_compilation.compile_loops(lambda line: None, *arguments)
+        assert asked == functions
+        for function in functions:
+            getattr(sphere_compilation, function)()
