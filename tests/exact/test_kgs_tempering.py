@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, row_rates
+from mercer.sphere import tempering
+from mercer.sphere.loops import swap_neighbours, tempered_sweeps
 from mercer.sphere.tempering import TemperedSampler, TemperedState
-from support.lift_cases import chi_square_excess, make_tempered
+from support.lift_cases import chi_square_excess, make_tempered, mutated
 from support.sphere_cases import exact_draws, noises, pattern_number, pattern_posterior
 
 L = np.array([[2.0, 0.0, 0.0], [0.8, 0.6, 0.0], [-0.3, 0.2, 0.5]])
@@ -56,31 +58,27 @@ def test_one_sweep_of_lines() -> None:
     assert largest_excess(sampler_for(CASES["learned"], "lines"), 10_000) < 1.0
 
 
-def _without_the_costs(self, rng, points, first) -> float:
+def _without_the_costs(rng, points, costs, powers, first) -> float:
     """Neighbours swap with probability exp(-difference of powers)."""
-    for k in range(first, len(points) - 1, 2):
-        if rng.random() < np.exp(self.powers[k] - self.powers[k + 1]):
-            points[[k, k + 1]] = points[[k + 1, k]]
-    return 1.0
+    return swap_neighbours(rng, points, -np.arange(len(costs), dtype=float), powers, first)
 
 
-def _other_way_round(self, rng, points, first) -> float:
-    costs = self.model.noise.cost(points[:, :3] <= 0.0)
-    for k in range(first, len(points) - 1, 2):
-        if rng.random() < np.exp((self.powers[k + 1] - self.powers[k]) * (costs[k] - costs[k + 1])):
-            points[[k, k + 1]] = points[[k + 1, k]]
-    return 1.0
+def _other_way_round(rng, points, costs, powers, first) -> float:
+    return swap_neighbours(rng, points, -costs, powers, first)
 
 
 @pytest.mark.parametrize("swap", [_without_the_costs, _other_way_round])
 def test_one_sweep_sees_other_swaps(swap, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TemperedSampler, "_swap", swap)
+    sweeps = mutated(tempering.tempered_sweeps, swap_neighbours=swap)
+    monkeypatch.setattr(tempering, "tempered_sweeps", sweeps)
     assert largest_excess(sampler_for(CASES["fixed"], "hmc"), 8000) > 2.0
 
 
-def test_one_sweep_sees_another_power(monkeypatch: pytest.MonkeyPatch) -> None:
-    tempered = LabelNoise.tempered
-    sampler = sampler_for(CASES["fixed"], "hmc")
-    _ = sampler.noises
-    monkeypatch.setattr(LabelNoise, "tempered", lambda self, power: tempered(self, power**2))
-    assert largest_excess(sampler, 5000) > 2.0
+def _squared(rng, table, points, powers, *rest) -> None:
+    tempered_sweeps(rng, table, points, powers**2, *rest)
+
+
+@pytest.mark.parametrize("name", ["hmc", "lines"])
+def test_one_sweep_sees_another_power(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempering, "tempered_sweeps", _squared)
+    assert largest_excess(sampler_for(CASES["fixed"], name), 5000) > 2.0

@@ -59,8 +59,7 @@ def make_tempered(
 ) -> TemperedSampler:
     """A ladder of the same moves on every rung; rate 0.1 if no noise is given."""
     model = SphereModel(L, noise or fixed_rate(0.1, len(L)))
-    moves = (first_moves(names, model),) * len(powers)
-    return TemperedSampler(model, powers, moves, make_start(model), record)
+    return TemperedSampler(model, powers, first_moves(names, model), make_start(model), record)
 
 
 # --- trajectories --------------------------------------------------------------------------------
@@ -115,8 +114,9 @@ def _in_the_order_of_rows(ratios, signs, largest):
 
 
 def flying(**replacements) -> types.FunctionType:
-    """`reflect_and_refract` with some of its parts replaced."""
-    return mutated(compiled.reflect_and_refract, **replacements)
+    """`reflect_and_refract` with some parts of its flight replaced."""
+    flight = mutated(compiled.fly_over_walls, **replacements)
+    return mutated(compiled.reflect_and_refract, fly_over_walls=flight)
 
 
 FLIGHTS = {

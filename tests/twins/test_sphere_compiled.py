@@ -125,6 +125,47 @@ def test_reflect_and_refract_gives_up() -> None:
     assert flight(model, g, w, 1.5, n_events - 1)[3][::2] == (n_events - 1, False)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_trajectories(kind: str) -> None:
+    """Three in one call: each from the end of the one before."""
+    n, r, rng = 12, 3, np.random.default_rng(6)
+    model, g = problem(n, r, kind, 4)
+    noise, point, durations = model.noise, model.point(g), np.array([0.9, 0.2, 1.3])
+    velocities, counts = model.extended(rng.standard_normal((3, r))), np.zeros(3, np.int64)
+    compiled.trajectories(
+        model.table, point, velocities, durations, noise.group, noise.step, noise.row_cost, 1.0,
+        10_000, counts,
+    )  # fmt: skip
+    totals = np.zeros(2, np.int64)
+    for velocity, duration in zip(velocities, durations, strict=True):
+        end, _, _, done = flight(model, g, velocity[n:], duration)
+        g, totals = end[n:], totals + done[:2]
+    np.testing.assert_allclose(point, end, atol=1e-8)
+    np.testing.assert_array_equal(counts, [*totals, 0])
+
+
+def test_trajectories_at_a_power() -> None:
+    """Of the likelihood: as with tempered costs; and one with too many events stays in place."""
+    model, g = problem(12, 3, "learned", 4)
+    velocities = model.extended(np.random.default_rng(6).standard_normal((2, 3)))
+
+    def end(noise: LabelNoise, power: float, max_events: int = 1000) -> tuple[np.ndarray, list]:
+        point, counts = model.point(g), np.zeros(3, np.int64)
+        compiled.trajectories(
+            model.table, point, velocities, np.array([0.7, 1.2]), noise.group, noise.step,
+            noise.row_cost, power, max_events, counts,
+        )  # fmt: skip
+        return point, counts.tolist()
+
+    one, counts = end(model.noise, 0.4)
+    two, same = end(model.noise.tempered(0.4), 1.0)
+    np.testing.assert_allclose(one, two, atol=1e-9)
+    assert counts == same
+    stayed, counts = end(model.noise, 1.0, 0)
+    np.testing.assert_array_equal(stayed, model.point(g))
+    assert counts == [0, 0, 2]
+
+
 def test_reflect_and_refract_rows_that_are_zero() -> None:
     """They are wrong at the start and the end, and change nothing between."""
     model, g = problem(12, 3, "fixed", 2)
@@ -140,7 +181,7 @@ def test_reflect_and_refract_rows_that_are_zero() -> None:
     np.testing.assert_array_equal(np.isfinite(point), True)
 
 
-def test_orient_fly_and_rotate() -> None:
+def test_orient_and_fly() -> None:
     rng = np.random.default_rng(3)
     f, v, row = rng.standard_normal((3, 37))
     f[4] = 0.0
@@ -158,10 +199,6 @@ def test_orient_fly_and_rotate() -> None:
     expected = c * speeds - s * oriented + 0.3 * signs * row
     np.testing.assert_allclose(new_speeds, expected, rtol=1e-9, atol=1e-14)
     assert largest == ratios.max()
-    g, w = f.copy(), v.copy()
-    compiled._rotate(g, w, row, c, s, 0.3)
-    np.testing.assert_allclose(g, c * f + s * v, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(w, c * v - s * f + 0.3 * row, rtol=1e-12, atol=1e-14)
 
 
 def test_first_at_least() -> None:
@@ -357,8 +394,8 @@ def test_find_and_sort_crossings(n: int) -> None:
 def test_cross() -> None:
     """There and back: the cost of the error that is made or undone."""
     step, errors = np.array([[1.0, 2.0, 4.0], [1e6, 1e6, 0.0]]), np.array([1, 0])
-    assert compiled._cross(0, False, 0.5, step, errors) == 2.5
+    assert compiled._cross(0, False, 0.5, step, errors, 1.0) == 2.5
     np.testing.assert_array_equal(errors, [2, 0])
-    assert compiled._cross(0, True, 0.5, step, errors) == -2.5
-    assert compiled._cross(1, False, 0.0, step, errors) == 1e6
+    assert compiled._cross(0, True, 0.5, step, errors, 0.2) == -0.5
+    assert compiled._cross(1, False, 0.0, step, errors, 0.2) == 1e6  # cannot be, at any power
     np.testing.assert_array_equal(errors, [1, 1])

@@ -156,7 +156,7 @@ def make_chains(
     start = make_start(model)
     if sampler == "tempered":
         moves = first_moves(default_moves(model.rank), model)
-        tempered = TemperedSampler(model, _POWERS, (moves,) * len(_POWERS), start, recorder)
+        tempered = TemperedSampler(model, _POWERS, moves, start, recorder)
         return Chains(tempered, None)
     names: tuple[str, ...] = (sampler,)
     if sampler == "auto":

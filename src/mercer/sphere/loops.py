@@ -15,14 +15,19 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
+from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.numerics.compilation import compiled
 
 __all__ = [
     "TINY",
     "cost_of_error",
     "count_errors",
+    "fly_over_walls",
     "line_moves",
     "reflect_and_refract",
+    "swap_neighbours",
+    "tempered_sweeps",
+    "trajectories",
     "truncated_normal",
     "window_line_move",
 ]
@@ -38,6 +43,8 @@ _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _NARROW = 0.05
 # From here on the tail of a normal is taken from its asymptotic series: relative error 15/z^6.
 _FAR = 30.0
+# Speed over distance of a row that meets no wall for the next arccot(-10), nearly half a turn.
+_FLEEING = 10.0
 # Rows looked at together for a change of sign.
 _BLOCK = 64
 
@@ -106,11 +113,18 @@ def _fly(f, v, signs, row, c, s, change, ratios):
 
 
 @compiled(nogil=True, fastmath=_FAST, error_model="numpy")
-def _rotate(g, w, row, c, s, change):
-    for i in range(g.shape[0]):
-        new = c * g[i] + s * w[i]
-        w[i] = c * w[i] - s * g[i] + change * row[i]
-        g[i] = new
+def _combine(x, y, a, b):
+    """Write a x + b y into x."""
+    for i in range(x.shape[0]):
+        x[i] = a * x[i] + b * y[i]
+
+
+@compiled(nogil=True)
+def _add_rows(x, L, weights):
+    """Add the rows of L by their weights."""
+    for j in range(L.shape[0]):
+        if weights[j] != 0.0:
+            _combine(x, L[j], 1.0, weights[j])
 
 
 @compiled(nogil=True)
@@ -142,6 +156,70 @@ def _speed_behind(speed, squared_norm, cost):
     return new_speed, (new_speed - speed) / squared_norm
 
 
+@compiled(nogil=True)
+def _tempered(cost, power):
+    """Cost under a power of the likelihood; what cannot be stays impossible."""
+    return power * cost if cost < IMPOSSIBLE else cost
+
+
+@compiled(nogil=True, error_model="numpy")
+def fly_over_walls(
+    table, f, v, group, errors, step, row_cost, power, duration, max_events, pushes, turns
+):
+    """Follow f and its velocity v along a trajectory, over walls where rows become right or wrong.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, n + r)
+        Row j is [L L_j; L_j].
+    f, v : ndarray of shape (n,)
+        Overwritten by those of the end.
+    group, errors, step, row_cost, power, duration, max_events
+        As for `reflect_and_refract`, and so is what is returned.
+    pushes, turns : ndarray of shape (n,)
+        Overwritten: what the walls add to the end of g, and of its velocity, in units of the rows
+        of L. A push D along row j, so much time before the end, adds D sin(time) and D cos(time).
+    """
+    n = f.shape[0]
+    signs, ratios = np.empty(n), np.empty(n)
+    pushes[:], turns[:] = 0.0, 0.0
+    n_events, n_reflections = 0, 0
+    c_left, s_left = math.cos(duration), math.sin(duration)  # of the time that is left
+    largest = _orient(f, v, signs, ratios)
+    while largest * s_left > c_left and s_left > 0.0:  # the next wall comes before the end
+        if n_events == max_events:
+            return n_events, n_reflections, False
+        j = _first_at_least(ratios, signs, largest)
+        s = 1.0 / math.sqrt(1.0 + largest * largest)
+        c = largest * s
+        c_left, s_left = c_left * c + s_left * s, s_left * c - c_left * s
+        n_events += 1
+        speed = c * v[j] - s * f[j]  # negative: towards the wall
+        k, sign = group[j], signs[j]
+        is_right = sign > 0.0
+        errors[k] -= not is_right
+        cost = _tempered(cost_of_error(step, k, errors) + row_cost[j], power)
+        errors[k] += not is_right
+        new_speed, change = _speed_behind(speed, table[j, j], cost if is_right else -cost)
+        pushes[j] += change * sign * s_left
+        turns[j] += change * sign * c_left
+        # Row j is set right below; till then it is one that flees its wall and is not pushed.
+        f[j], v[j], signs[j] = c - _FLEEING * s, s + _FLEEING * c, 0.0
+        largest = _fly(f, v, signs, table[j], c, s, change * sign, ratios)
+        if new_speed < 0.0:  # it passes
+            errors[k] += 1 if is_right else -1
+            sign = -sign
+        else:
+            n_reflections += 1
+        signs[j], f[j], v[j] = sign, TINY, abs(new_speed)  # away from the wall
+        ratios[j] = -v[j] / TINY
+    _fly(f, v, signs, table[0], c_left, s_left, 0.0, ratios)
+    for i in range(n):
+        f[i] *= signs[i] * (table[i, i] > 0.0)
+        v[i] *= signs[i]
+    return n_events, n_reflections, True
+
+
 @compiled(nogil=True, error_model="numpy")
 def reflect_and_refract(
     table, point, velocity, group, errors, step, row_cost, duration, max_events
@@ -160,7 +238,7 @@ def reflect_and_refract(
     step, row_cost : ndarray
         Costs of `LabelNoise`.
     duration : float
-        Time of flight; a quarter of a period is pi/2.
+        Time of flight, up to 3; a quarter of a period is pi/2.
     max_events : int
         A trajectory with more is given up.
 
@@ -172,50 +250,60 @@ def reflect_and_refract(
         Where ``is_whole`` is False the arrays are of no use and the trajectory must be rejected.
     """
     n = table.shape[0]
-    f, v, g, w = point[:n], velocity[:n], point[n:], velocity[n:]
-    signs, ratios = np.empty(n), np.empty(n)
-    left, n_events, n_reflections = duration, 0, 0
-    largest = _orient(f, v, signs, ratios)
-    while True:
-        time = math.atan2(1.0, largest)
-        if time >= left:
-            c, s = math.cos(left), math.sin(left)
-            _fly(f, v, signs, table[0], c, s, 0.0, ratios)
-            _rotate(g, w, table[0, n:], c, s, 0.0)
-            break
-        if n_events == max_events:
-            return n_events, n_reflections, False
-        j = _first_at_least(ratios, signs, largest)
-        s = 1.0 / math.sqrt(1.0 + largest * largest)
-        c = largest * s
-        left -= time
-        n_events += 1
-        speed = c * v[j] - s * f[j]  # negative: towards the wall
-        k, is_right = group[j], signs[j] > 0.0
-        errors[k] -= not is_right
-        cost = cost_of_error(step, k, errors) + row_cost[j]
-        errors[k] += not is_right
-        new_speed, change = _speed_behind(speed, table[j, j], cost if is_right else -cost)
-        passes = new_speed < 0.0
-        row, change = table[j], change * signs[j]
-        largest = max(
-            _fly(f[:j], v[:j], signs[:j], row[:j], c, s, change, ratios[:j]),
-            _fly(f[j + 1 :], v[j + 1 :], signs[j + 1 :], row[j + 1 : n], c, s, change,
-                 ratios[j + 1 :]),
+    pushes, turns = np.empty(n), np.empty(n)
+    n_events, n_reflections, is_whole = fly_over_walls(
+        table, point[:n], velocity[:n], group, errors, step, row_cost, 1.0, duration, max_events,
+        pushes, turns,
+    )  # fmt: skip
+    g, w, c, s = point[n:], velocity[n:], math.cos(duration), math.sin(duration)
+    before = g.copy()
+    _combine(g, w, c, s)
+    _combine(w, before, c, -s)
+    _add_rows(g, table[:, n:], pushes)
+    _add_rows(w, table[:, n:], turns)
+    return n_events, n_reflections, is_whole
+
+
+@compiled(nogil=True, error_model="numpy")
+def trajectories(
+    table, point, velocities, durations, group, step, row_cost, power, max_events, counts
+):
+    """Follow trajectories as `reflect_and_refract` does, each from the end of the one before.
+
+    Parameters
+    ----------
+    point : ndarray of shape (n + r,)
+        [f; g], moved in place; a trajectory that is given up leaves it where it was.
+    velocities : ndarray of shape (m, n + r)
+        [L z; z] with z ~ N(0, I), drawn ahead.
+    durations : ndarray of shape (m,)
+        Up to 3.
+    power : float
+        Of the likelihood.
+    counts : ndarray of shape (3,), int64
+        Raised by the events, the reflections and the trajectories that were given up.
+    """
+    n = table.shape[0]
+    f, g, v = point[:n], point[n:], np.empty(n)
+    before, pushes, turns, all_pushes = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
+    errors = np.empty(2 if step.ndim == 3 else step.shape[0], np.int64)
+    for k in range(velocities.shape[0]):
+        before[:], v[:] = f, velocities[k, :n]
+        count_errors(f, group, errors)
+        n_events, n_reflections, is_whole = fly_over_walls(
+            table, f, v, group, errors, step, row_cost, power, durations[k], max_events, pushes,
+            turns,
         )  # fmt: skip
-        _rotate(g, w, row[n:], c, s, change)
-        if passes:
-            errors[k] += 1 if is_right else -1
-            signs[j] = -signs[j]
+        counts[0] += n_events
+        counts[1] += n_reflections
+        if is_whole:
+            c = math.cos(durations[k])
+            _combine(g, velocities[k, n:], c, math.sin(durations[k]))
+            _combine(all_pushes, pushes, c, 1.0)
         else:
-            n_reflections += 1
-        f[j] = TINY
-        v[j] = abs(new_speed)  # away from the wall
-        ratios[j] = -v[j] / TINY
-    for i in range(n):
-        f[i] *= signs[i] * (table[i, i] > 0.0)
-        v[i] *= signs[i]
-    return n_events, n_reflections, True
+            f[:] = before
+            counts[2] += 1
+    _add_rows(g, table[:, n:], all_pushes)  # once for all of them
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -307,18 +395,20 @@ def _sort_crossings(times, rows):
 
 
 @compiled(nogil=True)
-def _cross(k, is_upward, row_cost, step, errors):
+def _cross(k, is_upward, row_cost, step, errors, power):
     """Change of cost when a row of group k crosses; ``errors`` is brought up to date."""
     if is_upward:
         errors[k] -= 1
-        return -(cost_of_error(step, k, errors) + row_cost)
-    cost = cost_of_error(step, k, errors) + row_cost
+        return -_tempered(cost_of_error(step, k, errors) + row_cost, power)
+    cost = _tempered(cost_of_error(step, k, errors) + row_cost, power)
     errors[k] += 1
     return cost
 
 
 @compiled(nogil=True, error_model="numpy")
-def window_line_move(rng, point, direction, group, errors, step, row_cost, width, times, rows):
+def window_line_move(
+    rng, point, direction, group, errors, step, row_cost, width, times, rows, power=1.0
+):
     """Move along a line by its exact conditional, restricted to a window around the point.
 
     Parameters
@@ -332,6 +422,8 @@ def window_line_move(rng, point, direction, group, errors, step, row_cost, width
         the move exact.
     times, rows : ndarray of shape (n,)
         Scratch: float64 and int64.
+    power : float
+        Of the likelihood.
 
     Returns
     -------
@@ -352,11 +444,13 @@ def window_line_move(rng, point, direction, group, errors, step, row_cost, width
     for a in range(m - 1, -1, -1):  # back from the point to the left end
         # A row with f = 0 is wrong: one that falls there was right before the point.
         if times[a] < 0.0 or (times[a] == 0.0 and h[rows[a]] < 0.0):
-            cost += _cross(group[rows[a]], h[rows[a]] < 0.0, row_cost[rows[a]], step, errors)
+            k, is_upward = group[rows[a]], h[rows[a]] < 0.0
+            cost += _cross(k, is_upward, row_cost[rows[a]], step, errors, power)
     at_left, costs, smallest = errors.copy(), np.empty(m + 1), cost
     costs[0] = cost
     for a in range(m):
-        cost += _cross(group[rows[a]], h[rows[a]] > 0.0, row_cost[rows[a]], step, errors)
+        k, is_upward = group[rows[a]], h[rows[a]] > 0.0
+        cost += _cross(k, is_upward, row_cost[rows[a]], step, errors, power)
         costs[a + 1] = cost
         smallest = min(smallest, cost)
     total, masses = 0.0, np.empty(m + 1)
@@ -375,19 +469,105 @@ def window_line_move(rng, point, direction, group, errors, step, row_cost, width
     time = mean + sd * truncated_normal(rng, (begin - mean) / sd, (end - mean) / sd)
     errors[:] = at_left
     for a in range(chosen):
-        _cross(group[rows[a]], h[rows[a]] > 0.0, row_cost[rows[a]], step, errors)
+        k, is_upward = group[rows[a]], h[rows[a]] > 0.0
+        _cross(k, is_upward, row_cost[rows[a]], step, errors, power)
     for i in range(point.shape[0]):
         point[i] += time * direction[i]
     return m
 
 
 @compiled(nogil=True)
-def line_moves(rng, point, directions, order, group, errors, step, row_cost, width):
+def line_moves(rng, point, directions, order, group, errors, step, row_cost, width, power=1.0):
     """Take `window_line_move` along the rows of ``directions`` in the given order; count signs."""
     n = group.shape[0]
     times, rows, n_crossings = np.empty(n), np.empty(n, np.int64), 0
     for k in order:
         n_crossings += window_line_move(
-            rng, point, directions[k], group, errors, step, row_cost, width, times, rows
+            rng, point, directions[k], group, errors, step, row_cost, width, times, rows, power
         )
     return n_crossings
+
+
+@compiled(nogil=True)
+def _cost(f, group, errors, total, row_cost):
+    """Cost in nats of the wrong rows, by `LabelNoise.total`."""
+    count_errors(f, group, errors)
+    cost = 0.0
+    for i in range(f.shape[0]):
+        if f[i] <= 0.0:
+            cost += row_cost[i]
+    if total.ndim == 3:
+        return cost + total[0, errors[0], errors[1]]
+    for k in range(total.shape[0]):
+        cost += total[k, errors[k]]
+    return cost
+
+
+@compiled(nogil=True, error_model="numpy")
+def swap_neighbours(rng, points, costs, powers, first):
+    """Let points of neighbouring powers, from ``first`` on, swap; return the mean probability."""
+    total, n_pairs = 0.0, 0
+    for k in range(first, points.shape[0] - 1, 2):
+        gap = (powers[k + 1] - powers[k]) * (costs[k + 1] - costs[k])
+        probability = math.exp(min(0.0, gap))
+        total += probability
+        n_pairs += 1
+        if rng.random() < probability:
+            for i in range(points.shape[1]):
+                points[k, i], points[k + 1, i] = points[k + 1, i], points[k, i]
+    return total / n_pairs if n_pairs > 0 else 1.0
+
+
+@compiled(nogil=True, error_model="numpy")
+def tempered_sweeps(
+    rng, table, points, powers, is_prior_first, velocities, durations, directions, orders, width,
+    group, step, total, row_cost, max_events, n_before, is_wrong, swaps, counts,
+):  # fmt: skip
+    """Take sweeps over chains at several powers of the likelihood, neighbours swapping after each.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, n + r)
+        As for `trajectories`.
+    points : ndarray of shape (K, n + r)
+        [f; g] at each power, ascending; moved in place.
+    powers : ndarray of shape (K,)
+    is_prior_first : bool
+        Whether the first chain, at power 0, is drawn anew from the prior.
+    velocities : ndarray of shape (S, K, max(m, 1), n + r)
+        [L z; z] with z ~ N(0, I).
+    durations : ndarray of shape (S, K, m)
+        Of the m trajectories of a chain in each of S sweeps.
+    directions, orders, width
+        Of the line moves that follow: (d, n + r), (S, K, d) and a number; d may be 0.
+    total : ndarray
+        That of `LabelNoise`.
+    n_before : int
+        Sweeps taken before: even and odd pairs swap in turn.
+    is_wrong : ndarray of shape (S, K, n), bool
+        Wrong rows after each sweep. Overwritten.
+    swaps : ndarray of shape (S,)
+        Mean probability of a swap. Overwritten.
+    """
+    n_chains, n = points.shape[0], table.shape[0]
+    costs = np.empty(n_chains)
+    errors = np.empty(2 if step.ndim == 3 else step.shape[0], np.int64)
+    for t in range(velocities.shape[0]):
+        for k in range(n_chains):
+            if k == 0 and is_prior_first:
+                points[0] = velocities[t, 0, 0]
+            else:
+                trajectories(
+                    table, points[k], velocities[t, k, : durations.shape[2]], durations[t, k],
+                    group, step, row_cost, powers[k], max_events, counts,
+                )  # fmt: skip
+                count_errors(points[k, :n], group, errors)
+                line_moves(
+                    rng, points[k], directions, orders[t, k], group, errors, step, row_cost, width,
+                    powers[k],
+                )  # fmt: skip
+            costs[k] = _cost(points[k, :n], group, errors, total, row_cost)
+        swaps[t] = swap_neighbours(rng, points, costs, powers, (n_before + t) % 2)
+        for k in range(n_chains):
+            for i in range(n):
+                is_wrong[t, k, i] = points[k, i] <= 0.0

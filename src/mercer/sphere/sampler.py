@@ -38,12 +38,14 @@ from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.adaptation import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sphere.great_circle import great_circle_move
-from mercer.sphere.loops import count_errors, line_moves, reflect_and_refract
+from mercer.sphere.great_circle import great_circle_moves
+from mercer.sphere.loops import count_errors, line_moves, trajectories
 
 __all__ = [
+    "MAX_EVENTS_A_ROW",
     "MOVES",
     "REMEDY",
+    "WINDOW",
     "LearnedSpread",
     "Moves",
     "Passed",
@@ -226,9 +228,9 @@ _LARGEST_RANK_OF_LINES = 20
 # Lengths of trajectories vary by this share.
 _JITTER = 0.2
 # Width of the window of a line move, in lengths of its direction: about the posterior's sd.
-_WINDOW = 3.0
+WINDOW = 3.0
 # A trajectory with more events than this for each row is given up.
-_MAX_EVENTS_A_ROW = 100
+MAX_EVENTS_A_ROW = 100
 
 
 def default_moves(rank: int, n_trajectories: int = 1) -> tuple[str, ...]:
@@ -299,53 +301,52 @@ class Moves:
         drawn : ndarray of shape (n_drawn, n + r)
             [L z; z] with z ~ N(0, I), independent of the point.
         """
-        passed, k = Passed(), 0
-        for name in self.names:
+        passed, k, point = Passed(), 0, point.copy()
+        for name, same in itertools.groupby(self.names):
+            count = len(list(same))
             if name == "lines":
-                point, n_crossings = self._lines(rng, noise, point)
-                passed = passed + Passed(n_crossings=n_crossings)
+                for _ in range(count):
+                    passed = passed + self._walk(rng, noise, point)
                 continue
+            own = drawn[k : k + count]
+            k += count
             if name == "hmc":
-                point, own = self._trajectory(rng, model, noise, point, drawn[k])
-                passed = passed + own
+                passed = passed + self._fly(rng, model, noise, point, own)
             else:
-                point = great_circle_move(rng, point, drawn[k], model.n_rows, noise)[0]
-            k += 1
+                point = great_circle_moves(rng, point, own, model.n_rows, noise)[0]
         if set(self.names) == {"great_circle"}:  # which keeps the length
             length = np.linalg.norm(point[model.n_rows :])
             point = point * (np.sqrt(rng.chisquare(model.rank)) / length)
         return point, passed
 
-    def _trajectory(
+    def durations(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
+        """Draw the lengths of trajectories."""
+        return self.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER, shape)
+
+    def _fly(
         self,
         rng: np.random.Generator,
         model: SphereModel,
         noise: LabelNoise,
         point: Array,
-        velocity: Array,
-    ) -> tuple[Array, Passed]:
-        end, duration = point.copy(), self.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
-        n_events, n_reflections, is_whole = reflect_and_refract(
-            model.table, end, velocity.copy(), noise.group, _errors(noise, point), noise.step,
-            noise.row_cost, duration, _MAX_EVENTS_A_ROW * model.n_rows,
+        velocities: Array,
+    ) -> Passed:
+        counts = np.zeros(3, np.int64)
+        trajectories(
+            model.table, point, velocities, self.durations(rng, len(velocities)), noise.group,
+            noise.step, noise.row_cost, 1.0, MAX_EVENTS_A_ROW * model.n_rows, counts,
         )  # fmt: skip
-        return end if is_whole else point, Passed(is_whole, n_events, n_reflections)
+        n_events, n_reflections, n_given_up = counts.tolist()
+        return Passed(n_given_up == 0, n_events, n_reflections)
 
-    def _lines(
-        self, rng: np.random.Generator, noise: LabelNoise, point: Array
-    ) -> tuple[Array, int]:
-        end, order = point.copy(), rng.permutation(len(self.directions))
+    def _walk(self, rng: np.random.Generator, noise: LabelNoise, point: Array) -> Passed:
+        order, errors = rng.permutation(len(self.directions)), np.empty(len(noise.sizes), np.int64)
+        count_errors(point[: len(noise.group)], noise.group, errors)
         n_crossings = line_moves(
-            rng, end, self.directions, order, noise.group, _errors(noise, point), noise.step,
-            noise.row_cost, _WINDOW,
+            rng, point, self.directions, order, noise.group, errors, noise.step, noise.row_cost,
+            WINDOW,
         )  # fmt: skip
-        return end, int(n_crossings)
-
-
-def _errors(noise: LabelNoise, point: Array) -> NDArray[np.int64]:
-    errors = np.empty(len(noise.sizes), np.int64)
-    count_errors(point[: len(noise.group)], noise.group, errors)
-    return errors
+        return Passed(n_crossings=int(n_crossings))
 
 
 # Velocities that one product draws ahead, at least; afterwards f = L g is computed anew.

@@ -12,7 +12,8 @@ over rungs. The last rung has the posterior; the first, where no label is certai
 **Deviations.** Not in the paper: it cures a posterior of several modes, and the errors seen at the
 rungs give the evidence at every noise level (`mercer.sphere.evidence`).
 
-**Cost.** A pass of the moves for each rung, and one product for all their velocities.
+**Cost.** A pass of the moves for each rung, and one product for all their velocities, in one
+compiled call: `mercer.sphere.loops.tempered_sweeps`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
 from mercer.sampling.driver import is_late
 from mercer.sampling.sampler import Sampler
 from mercer.sphere.evidence import ErrorLaw, error_law, log_evidence_of, place_rungs
+from mercer.sphere.loops import tempered_sweeps
 from mercer.sphere.sampler import (
+    MAX_EVENTS_A_ROW,
     QUARTER,
+    WINDOW,
     Moves,
     PriorStart,
     SphereModel,
@@ -92,22 +96,17 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
     model : SphereModel
     powers : tuple of float
         b_k, ascending from 0.
-    moves : tuple of Moves
-        One for each rung; that of the first is not used where rung 0 is the prior.
+    moves : Moves
+        Trajectories, then line moves, of every rung but one that is the prior.
     start, recorder : callable
         As for `SphereSampler`; the recorder sees the last rung.
     """
 
     model: SphereModel
     powers: tuple[float, ...]
-    moves: tuple[Moves, ...]
+    moves: Moves
     start: Callable[[np.random.Generator], Array]
     recorder: Callable[[Array, Array], Mapping[str, NDArray[np.generic]]]
-
-    @cached_property
-    def noises(self) -> tuple[LabelNoise, ...]:
-        """Costs of the rungs."""
-        return tuple(self.model.noise.tempered(power) for power in self.powers)
 
     @cached_property
     def is_prior_free(self) -> bool:
@@ -116,59 +115,81 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
 
     def init(self, rng: np.random.Generator) -> TemperedState:
         """Draw a start on the first rung; every other one begins where the last few passes led."""
-        if "hmc" in self.moves[-1].names:
+        if "hmc" in self.moves.names:
             _ = self.model.table  # made once, here
-        _ = self.noises, self.is_prior_free, self.model.noise.total
-        points = [self.model.point(self.start(rng))]
-        for noise, moves in zip(self.noises[1:], self.moves[1:], strict=True):
-            point, n_drawn = points[-1], moves.n_drawn
-            drawn = self.model.extended(
-                rng.standard_normal((_FIRST_PASSES * n_drawn, self.model.rank))
-            )
-            for k in range(_FIRST_PASSES):
-                own = drawn[k * n_drawn : (k + 1) * n_drawn]
-                point, _ = moves.apply(rng, self.model, noise, point, own)
-            points.append(point)
+        _ = self.is_prior_free, self.model.noise.total
+        point = self.model.point(self.start(rng))
+        points = [point]
+        for power in self.powers[1:]:
+            end = points[-1][np.newaxis].copy()
+            self._sweep(rng, end, np.array([power]), _FIRST_PASSES, 0, is_prior_first=False)
+            points.append(end[0])
         return TemperedState(np.stack(points), 0)
 
     def step(
         self, rng: np.random.Generator, state: TemperedState
     ) -> tuple[TemperedState, TemperedInfo]:
         """Take one sweep over the rungs, then let neighbours swap."""
-        n_rungs, n_drawn = len(self.powers), self.moves[-1].n_drawn
-        Z = rng.standard_normal((n_rungs * max(n_drawn, 1), self.model.rank))
-        drawn = self.model.extended(Z)
-        n, points, n_events = self.model.n_rows, state.points.copy(), 0
-        if state.n_steps % _REFRESH == 0:
+        state, is_wrong, acceptance_rate, n_events = self.sweeps(rng, state, 1)
+        n_errors = int(np.count_nonzero(is_wrong[-1, -1]))
+        return state, TemperedInfo(acceptance_rate, n_errors, n_events)
+
+    def sweeps(
+        self, rng: np.random.Generator, state: TemperedState, n_sweeps: int
+    ) -> tuple[TemperedState, NDArray[np.bool_], float, int]:
+        """Take several sweeps.
+
+        Returns
+        -------
+        state : TemperedState
+        is_wrong : ndarray of shape (n_sweeps, n_rungs, n)
+            Wrong rows after each of them.
+        acceptance_rate : float
+            Mean probability of a swap.
+        n_events : int
+        """
+        n, points = self.model.n_rows, state.points.copy()
+        if state.n_steps % _REFRESH < n_sweeps:
             points = np.stack([self.model.point(point[n:]) for point in points])
-        for k, (noise, moves) in enumerate(zip(self.noises, self.moves, strict=True)):  # step 1
-            own = drawn[k * max(n_drawn, 1) : (k + 1) * max(n_drawn, 1)]
-            if k == 0 and self.is_prior_free:
-                points[k] = own[0]
-                continue
-            points[k], passed = moves.apply(rng, self.model, noise, points[k], own)
-            n_events += passed.n_events
-        acceptance_rate = self._swap(rng, points, state.n_steps % 2)  # step 2
-        n_errors = int(np.count_nonzero(points[-1, :n] <= 0.0))
-        info = TemperedInfo(acceptance_rate, n_errors, int(n_events))
-        return TemperedState(points, state.n_steps + 1), info
+        is_wrong, swaps, n_events = self._sweep(
+            rng, points, np.array(self.powers), n_sweeps, state.n_steps,
+            is_prior_first=self.is_prior_free,
+        )  # fmt: skip
+        state = TemperedState(points, state.n_steps + n_sweeps)
+        return state, is_wrong, float(swaps.mean()), n_events
+
+    def _sweep(
+        self,
+        rng: np.random.Generator,
+        points: Array,
+        powers: Array,
+        n_sweeps: int,
+        n_before: int,
+        *,
+        is_prior_first: bool,
+    ) -> tuple[NDArray[np.bool_], Array, int]:
+        """Sweep over points in place: wrong rows, swaps and events."""
+        model, moves, noise, n_rungs = self.model, self.moves, self.model.noise, len(powers)
+        n, n_drawn, n_lines = model.n_rows, moves.n_drawn, len(moves.directions)
+        shape = (n_sweeps, n_rungs)
+        Z = rng.standard_normal((n_sweeps * n_rungs * max(n_drawn, 1), model.rank))
+        velocities = model.extended(Z).reshape(*shape, max(n_drawn, 1), -1)
+        orders = rng.permuted(np.broadcast_to(np.arange(n_lines), (*shape, n_lines)), axis=-1)
+        table = model.table if n_drawn else np.empty((n, n + model.rank))  # of no use without
+        is_wrong, swaps = np.empty((*shape, n), np.bool_), np.empty(n_sweeps)
+        counts = np.zeros(3, np.int64)
+        tempered_sweeps(
+            rng, table, points, powers, is_prior_first, velocities,
+            moves.durations(rng, (*shape, n_drawn)), moves.directions, orders, WINDOW, noise.group,
+            noise.step, noise.total, noise.row_cost, MAX_EVENTS_A_ROW * n, n_before, is_wrong,
+            swaps, counts,
+        )  # fmt: skip
+        return is_wrong, swaps, int(counts[0])
 
     def record(self, state: TemperedState) -> Mapping[str, NDArray[np.generic]]:
         """Return what the recorder makes of the last rung."""
         n = self.model.n_rows
         return self.recorder(state.points[-1, :n], state.points[-1, n:])
-
-    def _swap(self, rng: np.random.Generator, points: Array, first: int) -> float:
-        """Swap neighbours in place; return the mean probability of a swap."""
-        costs = self.model.noise.cost(points[:, : self.model.n_rows] <= 0.0)
-        probabilities = []
-        for k in range(first, len(points) - 1, 2):
-            gap = (self.powers[k + 1] - self.powers[k]) * (costs[k + 1] - costs[k])
-            probability = float(np.exp(min(0.0, gap)))
-            probabilities.append(probability)
-            if rng.random() < probability:
-                points[[k, k + 1]] = points[[k + 1, k]]
-        return float(np.mean(probabilities)) if probabilities else 1.0
 
 
 # One tempered run over noise levels, from the prior down to labels that are all but certain.
@@ -183,6 +204,8 @@ _TOP = math.log(9999.0)
 _PILOT = np.concatenate([[0.0], np.geomspace(0.02, _TOP, 11)])
 # Powers of the pilot of another likelihood.
 _PILOT_POWERS = np.concatenate([[0.0], np.geomspace(0.004, 1.0, 11)])
+# Rows times sweeps between two looks at the clock.
+_ROWS_A_LOOK = 2000
 # Sweeps without which a run says nothing.
 _FEWEST_SWEEPS = 10
 
@@ -278,15 +301,15 @@ def _run(
 ) -> NDArray[np.bool_]:
     """Wrong rows after every sweep, as many as time allows: shape (n_sweeps, n_rungs, n)."""
     start = PriorStart(model.rank)
-    sampler = TemperedSampler(model, tuple(powers.tolist()), (moves,) * len(powers), start, _none)
+    sampler = TemperedSampler(model, tuple(powers.tolist()), moves, start, _none)
     state = sampler.init(rng)
     is_wrong = np.empty((n_sweeps, len(powers), model.n_rows), np.bool_)
-    for sweep in range(n_sweeps):
-        if is_late(deadline):
-            return is_wrong[:sweep]
-        state, _ = sampler.step(rng, state)
-        is_wrong[sweep] = state.points[:, : model.n_rows] <= 0.0
-    return is_wrong
+    most, n_done = int(np.clip(_ROWS_A_LOOK // model.n_rows, 1, _REFRESH)), 0
+    while n_done < n_sweeps and not is_late(deadline):
+        n_more = min(most, n_sweeps - n_done)
+        state, is_wrong[n_done : n_done + n_more], _, _ = sampler.sweeps(rng, state, n_more)
+        n_done += n_more
+    return is_wrong[:n_done]
 
 
 def _none(f: Array, g: Array) -> Mapping[str, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_class_rates, row_rates
+from mercer.sphere import tempering
 from mercer.sphere.tempering import Ladder, OutOfTimeError, measure_errors, measure_noise
 from support.sphere_cases import noisy_gram, noisy_rows, pattern_posterior, signed
 
@@ -17,7 +18,7 @@ SHORT = Ladder(10, 30)
 
 
 def test_a_law_of_errors() -> None:
-    law = measure_errors(np.random.default_rng(1), L, SHORT)
+    law = measure_errors(np.random.default_rng(1), L, Ladder(10, 300))
     assert law.log_prior.shape == (26,)
     assert np.exp(law.log_prior).sum() == pytest.approx(1.0)
     assert law.is_connected
@@ -70,8 +71,9 @@ def test_evidence_of_rates_by_class() -> None:
 
 
 def test_a_run_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that ticks at every sweep: with ten of them there is a law, with fewer an error."""
+    """A clock that ticks at every look: with ten sweeps there is a law, with fewer an error."""
     ticks = itertools.count()
+    monkeypatch.setattr(tempering, "_ROWS_A_LOOK", len(L))  # a look at every sweep
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
     law = measure_errors(np.random.default_rng(1), L, Ladder(10, 160), 45.5)
     assert np.isfinite(law.log_evidence(fixed_rate(0.2, 25))[0])

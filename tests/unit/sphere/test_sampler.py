@@ -65,7 +65,7 @@ def test_record_hands_both_parts_to_the_recorder() -> None:
 
 
 def test_a_trajectory_that_is_given_up_counts_as_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "_MAX_EVENTS_A_ROW", 0)
+    monkeypatch.setattr(moves, "MAX_EVENTS_A_ROW", 0)
     sampler, rng = make_sphere(MODEL, "hmc"), np.random.default_rng(6)
     state = sampler.init(rng)
     end, info = sampler.step(rng, state)

@@ -10,7 +10,7 @@ import pytest
 
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates, learned_rate
-from mercer.sphere import selection
+from mercer.sphere import selection, tempering
 from mercer.sphere.selection import (
     Candidate,
     Compared,
@@ -129,6 +129,7 @@ def test_every_sweep_looks_at_the_clock(
 ) -> None:
     """A clock that ticks whenever it is looked at; the middle of the candidates comes first."""
     ticks = itertools.count()
+    monkeypatch.setattr(tempering, "_ROWS_A_LOOK", N)
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
     compared = compare(CANDIDATES, RING, noise_of, 7, float(n_sweeps))
     assert len(compared) == n_measured
