@@ -11,6 +11,7 @@ import click
 import pytest
 
 from mercer import ConvergenceWarning
+from support import verification_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -90,3 +91,25 @@ def test_tables_are_those_of_the_records(page: Path) -> None:
     from reproduce.tables import filled
 
     assert filled(page.read_text()) == page.read_text()
+
+
+def test_the_page_of_codes_is_that_of_the_tests() -> None:
+    """Made anew by ``python -m support.verification_page`` in the folder tests."""
+    page = verification_page.PAGE.read_text()
+    assert verification_page.filled(page) == page
+
+
+def test_every_code_is_on_the_page_of_codes() -> None:
+    on_page = set(
+        re.findall(r"^\| \*\*([A-Z]+-?\d+)\*\*", verification_page.PAGE.read_text(), re.M)
+    )
+    assert len(on_page) > 100
+    files = [*PAGES, ROOT / "CHANGELOG.md"]
+    for folder in ("src", "tests", "reproduce"):
+        files += (ROOT / folder).rglob("*.py")
+    unknown = {
+        str(path.relative_to(ROOT)): sorted(codes)
+        for path in files
+        if (codes := verification_page.codes_in(path.read_text()) - on_page)
+    }
+    assert unknown == {}

@@ -120,7 +120,7 @@ def test_groups_and_rows_with_one_rate_are_the_common_rate() -> None:
 
 
 @pytest.mark.parametrize("kind", ["common", "per row"])
-def test_rate_0_stays_in_the_cone(kind: str) -> None:
+def test_without_noise_it_stays_in_the_cone(kind: str) -> None:
     """Every row stays right over a thousand steps, with and without a common rate."""
     rng = np.random.default_rng(5)
     L, g = rng.standard_normal((N, R)), rng.standard_normal(R)
