@@ -38,7 +38,7 @@ class ModelEntry:
     Attributes
     ----------
     name : str
-        Of the method: what ``--model`` takes, and the folder.
+        Name of the method: what ``--model`` takes, and the folder.
     task : {"classification", "regression"}
     estimator : str
         Class name, as model files hold it.
@@ -193,9 +193,9 @@ def choose_model(name: str, task: str, n_classes: int, n_rows: int) -> ModelEntr
     name : str
     task : {"classification", "regression"}
     n_classes : int
-        Of the target; does not matter for regression.
+        Number of classes of the target; does not matter for regression.
     n_rows : int
-        Of the table: "auto" leaves out models that it would keep busy for hours.
+        Number of rows of the table: "auto" leaves out models that would take hours.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class SpectralEvidence:
     Z : ndarray of shape (n, d)
         Standardised rows.
     y : ndarray of shape (n,)
-        Of mean about 0 and standard deviation about 1.
+        Targets, scaled to mean about 0 and standard deviation about 1.
     """
 
     mixture: FrequencyMixture
@@ -147,7 +147,7 @@ class AlaCarteRegressor(FunctionRegressor):
     frequencies_each : sequence of int, default=(24, 96)
         Numbers of frequencies of each component that are tried.
     n_folds : int, default=3
-        Of the cross-validation, by squared error.
+        Number of cross-validation folds; the score is the squared error.
     selection_rows : int, default=1000
         Rows that the settings are chosen on, at most.
     likelihood_rows : int, default=4000
@@ -155,9 +155,9 @@ class AlaCarteRegressor(FunctionRegressor):
     max_iter : int, default=60
         Steps of L-BFGS, of each fit.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs, per column, learned on the training rows.
+        How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
-        Of draws, folds and the subsets of rows.
+        Seed of the draws, the folds and the subsets of rows.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed, half of it for cross-validation;
         ``notes_`` says so, and the result is then not the same each time.
@@ -172,16 +172,17 @@ class AlaCarteRegressor(FunctionRegressor):
     weights_ : ndarray of shape (n_components_,)
         nu_k, of the standardised target.
     noise_variance_ : float
-        Of the standardised target: ten times larger, once or more often, where all rows together
+        Noise variance of the standardised target: ten times larger, once or more often, where all
+        rows together
         make the equations singular.
     log_likelihood_ : float
         In nats, of the rows that it was climbed on.
     frequencies_ : ndarray of shape (F, d)
         Optimised; in radians per unit of the standardised inputs.
     coef_ : ndarray of shape (2 F,)
-        Of the cosine and the sine of each frequency in turn, over the root of F.
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of F.
     intercept_ : float
-        Of the standardised target.
+        Constant term, in units of the standardised target.
     n_iter_ : int
         Steps of L-BFGS of the last climb.
     notes_ : tuple of str

@@ -28,7 +28,7 @@ class Peer:
     is_brief : bool
         Whether `mercer fit` shows it too.
     most_rows : int or None
-        Of the table: with more it would take hours.
+        Largest table that is fitted: with more rows it would take hours.
     """
 
     name: str

@@ -199,7 +199,7 @@ def normal_equations(frequencies: Array, blocks: Iterable[tuple[Array, Array]]) 
     Returns
     -------
     NormalEquations
-        Of order p = 1 + 2 F: the intercept, then cosine and sine of each frequency.
+        Equations of order p = 1 + 2 F: the intercept, then cosine and sine of each frequency.
     """
     products, corner = FeatureProducts(frequencies, None, 2), np.zeros(2)
     for Z, y in blocks:
@@ -297,7 +297,7 @@ def cross_validate(
     n_folds : int
         At most n are made.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
@@ -366,7 +366,7 @@ class WeightObjective:
     blocks : callable
         () -> all rows, block by block.
     loss : callable
-        Of `mercer.baselines.paths`.
+        One of the losses in `mercer.baselines.paths`.
     n_functions : int
         q.
     penalty : float
@@ -431,7 +431,7 @@ def choose_by_log_loss(
     n_folds : int
         At most n are made.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------

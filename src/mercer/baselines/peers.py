@@ -37,7 +37,7 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     regressor : estimator
         Gives the mean; unfitted.
     seed : int, default=0
-        Of the folds.
+        Seed of the folds.
 
     Notes
     -----

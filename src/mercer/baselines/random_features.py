@@ -151,7 +151,7 @@ class ClassTargets:
     targets : ndarray of shape (n, 1) or (n, C)
         1 where a row is of the second class, or of the class of the column.
     loss : callable
-        Of `mercer.baselines.paths`.
+        One of the losses in `mercer.baselines.paths`.
     """
 
     classes: NDArray[Any]
@@ -233,7 +233,7 @@ def draw_bank(
     Z : ndarray of shape (n, d)
         Standardised rows, for the typical distances.
     kernels : sequence of str
-        Of `KERNELS`.
+        Names from `KERNELS`.
     scales : sequence of float
         Length scales, in typical distances of the kernel: Euclidean, or city-block for "laplace".
     n_frequencies : int

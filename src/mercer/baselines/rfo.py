@@ -87,7 +87,7 @@ class FrequencyObjective:
         Standardised rows.
     targets : ndarray of shape (n, q)
     loss : callable
-        Of `mercer.baselines.paths`.
+        One of the losses in `mercer.baselines.paths`.
     penalty : float
     """
 
@@ -168,7 +168,7 @@ class Found:
     n_steps : int
     functions : Functions
     minimum : Minimum
-        Of the last descent, on all rows.
+        Where the last descent, on all rows, ended.
     """
 
     errors: Array
@@ -192,7 +192,7 @@ class FrequencySearch:
         In rising order.
     is_full : bool
     steps : tuple of int
-        Of L-BFGS, in rising order.
+        Numbers of L-BFGS steps, in rising order.
     n_folds, n_selection_rows : int
     max_seconds : float or None
         Half of it at most for cross-validation.
@@ -354,19 +354,19 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     components : sequence of int, default=(1, 4)
         Numbers of components of the mixture that are tried.
     penalties : sequence of float
-        Of the squared coefficients; those that are tried. 0.01, 1 and 100 by default.
+        Penalties of the squared coefficients that are tried; by default 0.01, 1 and 100.
     steps : sequence of int, default=(5, 20, 100)
-        Of L-BFGS; numbers of them that are tried.
+        Numbers of L-BFGS steps that are tried.
     spread : {"full", "diagonal"}, default="full"
         Whether a component has a matrix M_k, as in the paper, or a scale for each input.
     n_folds : int, default=3
-        Of the cross-validation, by log loss.
+        Number of cross-validation folds; the score is the log loss.
     selection_rows : int, default=1000
         Rows that components, penalty and steps are chosen on, at most.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs, per column, learned on the training rows.
+        How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
-        Of draws, folds and the subset of rows.
+        Seed of the draws, the folds and the subset of rows.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed, half of it for cross-validation;
         ``notes_`` says so, and the result is then not the same each time.
@@ -382,7 +382,8 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     frequencies_ : ndarray of shape (F, d)
         Optimised; in radians per unit of the standardised inputs.
     coef_ : ndarray of shape (2 F, q)
-        Of the cosine and the sine of each frequency in turn, over the root of F, times nu_k^2;
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of F,
+        times nu_k^2;
         q is 1 for two classes, C for more.
     intercept_ : ndarray of shape (q,)
         Penalised like the coefficients, as printed.
@@ -456,19 +457,19 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     components : sequence of int, default=(1, 4)
         Numbers of components of the mixture that are tried.
     penalties : sequence of float
-        Of the squared coefficients; those that are tried. 0.01, 1 and 100 by default.
+        Penalties of the squared coefficients that are tried; by default 0.01, 1 and 100.
     steps : sequence of int, default=(5, 20, 100)
-        Of L-BFGS; numbers of them that are tried.
+        Numbers of L-BFGS steps that are tried.
     spread : {"full", "diagonal"}, default="full"
         Whether a component has a matrix M_k, as in the paper, or a scale for each input.
     n_folds : int, default=3
-        Of the cross-validation, by squared error.
+        Number of cross-validation folds; the score is the squared error.
     selection_rows : int, default=1000
         Rows that components, penalty and steps are chosen on, at most.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs, per column, learned on the training rows.
+        How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
-        Of draws, folds and the subset of rows.
+        Seed of the draws, the folds and the subset of rows.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed, half of it for cross-validation;
         ``notes_`` says so, and the result is then not the same each time.
@@ -482,10 +483,11 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     frequencies_ : ndarray of shape (F, d)
         Optimised; in radians per unit of the standardised inputs.
     coef_ : ndarray of shape (2 F, q)
-        Of the cosine and the sine of each frequency in turn, over the root of F, times nu_k^2;
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of F,
+        times nu_k^2;
         q is 1.
     intercept_ : ndarray of shape (q,)
-        Of the standardised target; penalised like the coefficients.
+        Constant term, in units of the standardised target; penalised like the coefficients.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     n_features_in_, feature_names_in_

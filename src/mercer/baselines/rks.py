@@ -40,13 +40,13 @@ class RKSRegressor(RandomFeatureRegressor):
         Ridge penalties that are tried, with phi(x)'phi(x) = 1 and a standardised target: noise
         variance over signal variance. Twelve by default, from 1e-12 to 100.
     n_folds : int, default=5
-        Of the cross-validation.
+        Number of cross-validation folds.
     selection_rows : int, default=10000
         Rows that length scale and penalty are chosen on, at most; coefficients are from all rows.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs, per column, learned on the training rows.
+        How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
-        Of frequencies, folds and the subset of rows.
+        Seed of the frequencies, the folds and the subset of rows.
 
     Attributes
     ----------
@@ -58,9 +58,10 @@ class RKSRegressor(RandomFeatureRegressor):
     frequencies_ : ndarray of shape (n_features / 2, d)
         In radians per unit of the standardised inputs.
     coef_ : ndarray of shape (n_features,)
-        Of the cosine and the sine of each frequency in turn, over the root of their number.
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
+        number.
     intercept_ : float
-        Of the standardised target.
+        Constant term, in units of the standardised target.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -134,13 +135,13 @@ class RKSClassifier(RandomFeatureClassifier):
         Ridge penalties that are tried, with phi(x)'phi(x) = 1: one over the prior variance of the
         log odds. Six by default, from 1e-5 to 1.
     n_folds : int, default=5
-        Of the cross-validation, by log loss.
+        Number of cross-validation folds; the score is the log loss.
     selection_rows : int, default=2000
         Rows that length scale and penalty are chosen on, at most; coefficients are from all rows.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs, per column, learned on the training rows.
+        How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
-        Of frequencies, folds and the subset of rows.
+        Seed of the frequencies, the folds and the subset of rows.
 
     Attributes
     ----------
@@ -153,7 +154,8 @@ class RKSClassifier(RandomFeatureClassifier):
     frequencies_ : ndarray of shape (n_features / 2, d)
         In radians per unit of the standardised inputs.
     coef_ : ndarray of shape (n_features, q)
-        Of the cosine and the sine of each frequency in turn, over the root of their number; q is 1
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
+        number; q is 1
         for two classes, C for more.
     intercept_ : ndarray of shape (q,)
         Not penalised.

@@ -46,9 +46,9 @@ class ClassPrior(NamedTuple):
     Attributes
     ----------
     scale_shape, scale_rate : float
-        Of the inverse gamma prior of the variance of a centre's coefficient.
+        Shape and rate of the inverse gamma prior of the variance of a centre's coefficient.
     mean_precision : float
-        Of the coefficients of the mean.
+        Prior precision of the coefficients of the mean.
     n_mean : int
         Columns of the mean.
     """
@@ -181,9 +181,9 @@ class ClassState:
     n_seen : int
         Rows learned.
     log_evidence : float
-        Of the rows held, in nats: unbiased on the scale of the evidence itself.
+        Log evidence of the rows held, in nats: unbiased on the scale of the evidence itself.
     evidence_variance : float
-        Of its logarithm, to first order, from the resamplings so far.
+        Variance of the log evidence, to first order, from the resamplings so far.
     n_ancestors : int
         Distinct ancestors of the particles after the last fifty rows.
     """
@@ -271,7 +271,7 @@ class ClassFilter:
     reservoir : Reservoir
     schedule : ClassSchedule
     scheme : str
-        Of resampling.
+        Resampling scheme.
     """
 
     n_particles: int
@@ -456,7 +456,7 @@ class StickState:
 
     @property
     def states(self) -> tuple[ClassState, ...]:
-        """Of the filters, in order."""
+        """States of the filters, in order."""
         return tuple(self.filters.values())
 
     @property
@@ -472,7 +472,7 @@ class ClassOutlook:
     Attributes
     ----------
     proba : ndarray of shape (C,)
-        Of the classes; none is 0.
+        Probability of each class; none is 0.
     log_density : float
         Log probability of the row's class, in nats; NaN if it has none.
     n_centres : float

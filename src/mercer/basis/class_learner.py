@@ -84,7 +84,7 @@ class ClassSettings:
         n_rows : int
             Rows of a table that are all to be held; 0 for a stream.
         entropy : int
-            Of the reservoirs' random streams.
+            Seed of the reservoirs' random streams.
         """
         levels = Levels(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
         keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)

@@ -48,7 +48,7 @@ def check_sticks(state: StickState, template: StickState, sticks: StickBreaking)
     state : StickState
         From the file, with the types and dimensions of the template.
     template : StickState
-        Of the same filters, before the first row.
+        State of the same filters before the first row.
     sticks : StickBreaking
 
     Raises

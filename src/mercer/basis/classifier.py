@@ -56,14 +56,14 @@ class SequentialKernelClassifier(StreamClassifier):
         Inputs that may be centres: the first so many, of which later ones take the place at
         random, without a look at the labels. None: 128.
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
-        Of the number of centres. The first spreads wide: accurate with more centres.
+        Prior of the number of centres. The first spreads wide: accurate with more centres.
     linear_part : bool, default=True
         Whether the mean is linear in the inputs beside a constant.
     n_buffered : int, default=1024
         The most rows of a stream that are held: the posterior is that given these.
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs.
+        How each input is scaled; learned from the first rows.
     scale_rows : int, default=200
         With ``partial_fit``: rows from which scales and length scales are learned. They are held
         back, then learned in order; sooner if somebody predicts.
@@ -86,16 +86,17 @@ class SequentialKernelClassifier(StreamClassifier):
         Particles: "n_centres", "coef_std", "lengthscale"; one a function where C > 2.
     diagnostics_ : Diagnostics
     centres_ : ndarray of shape (k, d)
-        Of the particle with the highest target, in units of the inputs.
+        Kernel centres of the particle with the highest posterior density, in units of the inputs.
     n_centres_ : float
         Posterior mean, of all functions together.
     log_predictive_ : ndarray
-        Of the rows of the last call: log probability of the class, predicted before it was learned.
+        Log probability of the class of each row of the last call, predicted before the row was
+        learned.
     mean_log_predictive_ : float
-        Of all rows learned.
+        Mean of the log predictive densities of all rows learned.
     n_rows_seen_ : int
     log_evidence_, log_evidence_se_ : float
-        Of the rows held; nats.
+        Log evidence of the rows held and its standard error, in nats.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     n_features_in_, feature_names_in_

@@ -209,12 +209,12 @@ class BankState:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """Of the filters, in order."""
+        """States of the filters, in order."""
         return tuple(self.filters.values())
 
     @property
     def log_weights(self) -> Array:
-        """Of the filters (F,), normalised."""
+        """Log weights of the filters (F,), normalised."""
         return np.asarray(self.scores - np.logaddexp.reduce(self.scores))
 
     @property
@@ -235,7 +235,7 @@ class Outlook:
     ----------
     seen : tuple of Seen
     log_weights : ndarray of shape (F,)
-        Of the filters, before the row.
+        Log weights of the filters before the row.
     target : float
     outliers : Contamination or None
         Their law and share, where rows that are outliers are set aside.
@@ -248,7 +248,7 @@ class Outlook:
 
     @property
     def log_density(self) -> float:
-        """Of the target, in nats."""
+        """Log predictive density of the target, in nats."""
         each = [seen.log_density for seen in self.seen]
         log_density = np.logaddexp.reduce(self.log_weights + each)
         if self.outliers is not None:

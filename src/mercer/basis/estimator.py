@@ -66,7 +66,7 @@ class SequentialKernelRegressor(StreamRegressor):
         Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
         rows or so. Several are run side by side, and weighted by how well they predicted.
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
-        Of the number of centres. The first spreads wide: accurate with more centres.
+        Prior of the number of centres. The first spreads wide: accurate with more centres.
     variances : {"integrated", "sampled"}, default="integrated"
         "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
     linear_part : bool, default=False
@@ -83,7 +83,7 @@ class SequentialKernelRegressor(StreamRegressor):
         than not (`mercer.basis.ensemble`); of many such rows in short time, which are a change, two
         are lost and the others learned. "auto": yes, but not where variances are sampled.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of the inputs.
+        How each input is scaled; learned from the first rows.
     scale_rows : int, default=200
         With ``partial_fit``: rows from which scales and length scales are learned. They are held
         back, then learned in order; sooner if somebody predicts.
@@ -106,13 +106,14 @@ class SequentialKernelRegressor(StreamRegressor):
         Particles with their weights: "n_centres", "noise_std", "lengthscale", "coef_std".
     diagnostics_ : Diagnostics
     centres_ : ndarray of shape (k, d)
-        Of a particle whose number of centres is typical, in units of the inputs.
+        Kernel centres of a particle that has a typical number of them, in units of the inputs.
     n_centres_, noise_std_ : float
         Posterior means; the noise in units of the target.
     log_predictive_ : ndarray
-        Of the rows of the last call: log density of each, predicted before it was learned (nats).
+        Log density of the target of each row of the last call, predicted before the row was
+        learned (nats).
     mean_log_predictive_ : float
-        Of all rows learned.
+        Mean of the log predictive densities of all rows learned.
     n_rows_seen_ : int
     log_evidence_, log_evidence_se_ : float
         Where nothing is forgotten; nats. Of the rows that were learned.

@@ -119,9 +119,9 @@ class State:
         Rows learned.
     n_discounts : int
     log_evidence : float
-        Of the rows, in nats: unbiased on the scale of the evidence itself.
+        Log evidence of the rows, in nats: unbiased on the scale of the evidence itself.
     evidence_variance : float
-        Of the log evidence, to first order, from the times of resampling.
+        Variance of the log evidence, to first order, from the times of resampling.
     n_ancestors : int
         Distinct ancestors of the particles after the last fifty rows.
     """
@@ -218,7 +218,7 @@ def admit(state: State, levels: Levels, slot: int, x: Array, weights: Array) -> 
     x : ndarray of shape (d,)
         The input.
     weights : ndarray of shape (n,)
-        Of the rows in the buffer.
+        Weights of the rows in the buffer.
     """
     m, column = levels.n_mean, levels.n_mean + slot
     r = max(state.statistics.n_candidates, slot + 1)
@@ -293,9 +293,10 @@ class Seen(NamedTuple):
         Locations and squared scales.
     log_weights : ndarray of shape (N,)
     degrees : float
-        Of freedom of Student's t; inf where variances are sampled.
+        Degrees of freedom of Student's t; inf where variances are sampled.
     log_density : float
-        Of the target, in nats; less what scalings shaped by it took beforehand.
+        Log predictive density of the target, in nats; less what scalings shaped by it took
+        beforehand.
     n_centres : float
         Mean over particles.
     """
@@ -309,7 +310,7 @@ class Seen(NamedTuple):
 
     @property
     def weights(self) -> Array:
-        """Of the particles (N,)."""
+        """Weights of the particles (N,), with sum 1."""
         return np.asarray(np.exp(self.log_weights))
 
     def second_moment(self, centre: float) -> float:
@@ -333,7 +334,7 @@ class Filter:
     reservoir : Reservoir
     schedule : Schedule
     scheme : str
-        Of resampling.
+        Resampling scheme.
     retention : float
         Weight of a row after the next, in (0, 1]; 1 forgets nothing. Applied once a block.
     """

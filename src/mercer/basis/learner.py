@@ -91,7 +91,7 @@ class RowLearner(ABC, Generic[AnyRunning, Seen]):
         Rows from which scales are learned.
     entropy : int
     names : tuple of str
-        Of the inputs.
+        Names of the inputs.
     held_X, held_y : list
         Rows that wait for the scales, in the user's units.
     running : RunningFilters or None
@@ -99,7 +99,7 @@ class RowLearner(ABC, Generic[AnyRunning, Seen]):
     n_scored : int
         Rows that were predicted and then learned.
     sum_log_density : float
-        Of these, in the user's units.
+        Sum of the log predictive densities of these rows, in the user's units.
     told : set of str
         Columns whose leaving of ten scales has been said.
     is_whole : bool
@@ -147,7 +147,7 @@ class RowLearner(ABC, Generic[AnyRunning, Seen]):
     def learn(self, X: Array, y: Targets, see: Callable[[Seen], Any]) -> None:
         """Learn rows X (n, d), y (n,); ``see`` is given what was said of each before.
 
-        Of rows that are held back it is told when they are learned. Rows that are refused leave
+        Rows that are held back count when they are learned. Rows that are refused leave
         everything as it was.
         """
         self.check_whole()

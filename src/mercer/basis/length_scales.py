@@ -285,7 +285,7 @@ class Scalings(NamedTuple):
     Attributes
     ----------
     factors : ndarray of shape (A, d)
-        Of the inputs; the first are all ones.
+        Factors of the inputs' length scales; the first are all ones.
     log_prior : ndarray of shape (A,)
         Prior probability of each, in nats; see above for their sum.
     n_rows : int

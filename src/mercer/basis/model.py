@@ -61,11 +61,12 @@ class Prior(NamedTuple):
     Attributes
     ----------
     noise_shape, noise_rate : float
-        Of the inverse gamma prior of the noise variance.
+        Shape and rate of the inverse gamma prior of the noise variance.
     scale_shape, scale_rate : float
-        Of that of the coefficients' variance: relative to the noise's, or absolute if sampled.
+        Shape and rate of the inverse gamma prior of the coefficients' variance: relative to the
+        noise's, or absolute if sampled.
     mean_precision : float
-        Of the coefficients of the mean, in noise precisions.
+        Prior precision of the coefficients of the mean, in noise precisions.
     n_mean : int
         Columns of the mean.
     is_sampled : bool
@@ -244,7 +245,7 @@ class Schedule:
     young_fraction : float
         Share of the particles that is moved after each of those.
     n_redraws, n_changes : int
-        Of a particle that is moved: redraws of a centre; births, deaths and swaps proposed.
+        For each particle that is moved: redraws of a centre; births, deaths and swaps proposed.
     n_buffered : int
         Rows kept, for the sums of later candidates.
     """
@@ -292,7 +293,7 @@ class Reservoir:
     n_slots : int
         The most candidates.
     key : int
-        Of the random stream; what happens at a row depends on the key and its number alone.
+        Seed of the random stream; what happens at a row depends on it and the row's number alone.
     is_forgetting : bool
         Whether recent inputs are preferred.
     """

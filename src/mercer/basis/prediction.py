@@ -58,7 +58,7 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     def log_predictive_(self) -> Array:
         """Log predictive density of each row of the last call that learned, in nats.
 
-        Of a class: its log probability.
+        For a classifier, the log probability of the class.
         """
         self._ready()
         return np.array(self._last_densities)
@@ -155,7 +155,7 @@ class Prequential:
     mean, std : ndarray of shape (m,)
         In units of the target.
     lower, upper : ndarray of shape (m,) or None
-        Of the central interval, where one was asked for.
+        Ends of the central interval, where one was asked for.
     log_density : ndarray of shape (m,)
         Predictive log density of the target, in nats; NaN where there was none.
     n_centres : ndarray of shape (m,)

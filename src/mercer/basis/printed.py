@@ -60,7 +60,7 @@ class PrintedFilter:
     n_candidates : int
         The most candidates.
     scheme : str
-        Of resampling.
+        Resampling scheme.
     n_buffered : int
         Rows kept: no fewer than candidates.
     """

@@ -138,7 +138,7 @@ class SparseSummary:
     coef : ndarray of shape (k,)
         In units of the target.
     mean_coef : ndarray of shape (1,) or (1 + d,)
-        Of the constant, then of the standardised inputs; in units of the target.
+        Coefficients of the constant, then of the standardised inputs; in units of the target.
     lengthscale : float
         In standardised units.
     scaling : ndarray of shape (d,)

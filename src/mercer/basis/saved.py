@@ -141,7 +141,7 @@ def check_bank(
     state : BankState
         From the file, with the types and dimensions of the template.
     template : BankState
-        Of the same filters, before the first row.
+        State of the same filters before the first row.
     filters : tuple of Filter
     settings : FilterSettings
 

@@ -122,7 +122,7 @@ class GivenScales:
     Attributes
     ----------
     method : str or bool
-        Of `mercer.estimation.standardize`.
+        One of the methods of `mercer.estimation.standardize`.
     input_scale : ndarray of shape (d,) or () or None
         Standard deviations of the inputs, known beforehand.
     target : TargetScale or None
@@ -254,7 +254,7 @@ class FilterSettings:
         ----------
         levels : Levels
         entropy : int
-            Of the reservoirs' random streams.
+            Seed of the reservoirs' random streams.
         """
         prior = integrated if self.variances == "integrated" else sampled
         key = int(stream(entropy, "rows", 4).integers(2**63))
@@ -300,7 +300,7 @@ class FilterSettings:
         y : ndarray of shape (n,)
             Standardised targets; looked at where ``input_scalings`` is more than 1.
         entropy : int
-            Of the random stream of the scalings.
+            Seed of the random stream of the scalings.
         """
         scalings = relevance_scalings(stream(entropy, "scalings"), Z, y, self.input_scalings)
         return self.levels_of(chosen_lengthscales(self.lengthscale, Z, scalings.factors), scalings)

@@ -127,7 +127,7 @@ class Streamed:
     n_rows : int
     notes : tuple of str
     scores : Scores, RegressionScores or None
-        Of the rows whose target is known; without what needs all rows at once.
+        Scores of the rows whose target is known; without what needs all rows at once.
     """
 
     n_rows: int

@@ -96,7 +96,7 @@ def answerer_of(estimator: Any, variance: float) -> Answerer:
     ----------
     estimator : estimator
     variance : float
-        Of the training targets of a regressor; nan if it is not known.
+        Variance of the training targets of a regressor; nan if it is not known.
     """
     if task_of(estimator) is REGRESSION:
         return _Numbers(estimator, variance)

@@ -116,7 +116,7 @@ def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | N
     words : sequence of str
         As for `compare_step`.
     model : str
-        Of ``--model``.
+        What ``--model`` named.
     is_kept : bool
         Whether the model is to be saved; else a report is to be written.
     """

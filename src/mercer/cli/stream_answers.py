@@ -280,7 +280,7 @@ class Reporter:
     tell : callable
         Takes a label and words.
     source : str
-        Of the rows.
+        Where the rows come from, for messages.
     is_fatal : bool
         A row that cannot be used ends the stream.
     tally : Tally

@@ -129,7 +129,7 @@ class Undecided:
     Parameters
     ----------
     name : str
-        Of the target.
+        Name of the target.
     is_auto : bool
         Text, booleans or few distinct whole numbers are classes, as for a table. False: all are.
     make : callable
@@ -236,7 +236,7 @@ class Learner:
     warmup : int
         Rows with a target that are read before anything is predicted.
     encoder : Encoder or None
-        Of a model that was loaded: it is ready at once.
+        Encoding of a model that was loaded: it is ready at once.
     lag_names : tuple of str
         Inputs that are no columns, before all others.
     """
@@ -320,7 +320,7 @@ class Learner:
         Returns
         -------
         Encoder
-            Of all inputs.
+            Encoding of all inputs.
 
         Raises
         ------

@@ -588,7 +588,7 @@ class StreamPlan:
     warmup : int
     seed : int
     encoder : Encoder or None
-        Of a model that was loaded.
+        Encoding of a model that was loaded.
     state : StreamState or None
         Where the stream of that model ended.
     """

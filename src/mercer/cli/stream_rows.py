@@ -110,11 +110,11 @@ class Row:
     Parameters
     ----------
     number : int
-        Of the row; the first is 1.
+        Number of the row; the first is 1.
     line : int
         The line on which it stands.
     cells : tuple of str
-        Of the inputs, in the order in which they were first seen.
+        Cells of the inputs, in the order in which they were first seen.
     target : str or None
         None where it is missing.
     id : str, number or None
@@ -161,7 +161,7 @@ class Wanted:
     Parameters
     ----------
     source : str
-        Of the rows, for messages.
+        Where the rows come from, for messages.
     target : str
         Column to predict.
     id_column : str or None
@@ -293,9 +293,9 @@ class LineSource:
     Parameters
     ----------
     descriptor : int
-        Of a pipe, a file, a terminal.
+        File descriptor of a pipe, a file or a terminal.
     name : str
-        Of it, for messages.
+        What messages call it.
     wake : int, optional
         Another descriptor: `wait` ends when that can be read.
     """

@@ -199,7 +199,7 @@ def fit_code(column: Column, *, has_fill: bool, written: CellFormat | None = Non
     Parameters
     ----------
     column : Column
-        Of dates and numbers that are ``written`` in some way: what was read, as numbers.
+        A column; dates and numbers that are ``written`` in some way come as numbers.
     has_fill : bool
         Learn what takes the place of a missing value.
     written : CellFormat or None
@@ -464,7 +464,8 @@ def fit_encoder(
     dates : {"auto", "dayfirst", "monthfirst"}
         What dates begin with whose column does not say it.
     like : Encoder or None
-        Of all rows of the table, of which these are some: how its columns are written holds here.
+        Encoder of the whole table, of which these are some rows: how its columns are written holds
+        here.
 
     Returns
     -------

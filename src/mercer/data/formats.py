@@ -79,7 +79,7 @@ class CellFormat:
     convention : {"english", "european", "space", "space european"}
         What separates thousands, and the decimal sign: 1,234.5 or 1.234,5 or 1 234.5 or 1 234,5.
     order : {"", "iso", "ymd", "dmy", "mdy"}
-        Of year, month and day; ISO dates are understood in any case.
+        Order of year, month and day; ISO dates are understood in any case.
     has_zone : bool
         Whether each date has a time zone; it is then turned into UTC.
     """

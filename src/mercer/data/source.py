@@ -165,7 +165,7 @@ class RowSource(ABC):
     def select(self, names: Iterable[str]) -> Self:
         """Keep some columns, in the order given.
 
-        Of a verified source the result is verified too, which takes a pass: select first.
+        If the source is verified, so is the result, which takes a pass: select first.
 
         Raises
         ------

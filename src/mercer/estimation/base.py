@@ -138,7 +138,7 @@ class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ign
         mean : ndarray of shape (m,)
             In units of the target.
         std : ndarray of shape (m,)
-            Of a new observation, noise included; only with ``return_std``.
+            Standard deviation of a new observation, noise included; only with ``return_std``.
         """
         check_is_fitted(self)
         Z = self._standardized(X)

@@ -73,7 +73,7 @@ class Result:
     Attributes
     ----------
     name, is_baseline
-        Of the contender.
+        What the contender is called, and whether it is a baseline.
     parts : tuple of HeldOut
         What it said of the test rows of each fold; empty when there is a problem.
     seconds : float

@@ -62,7 +62,7 @@ class Standardizer:
     def units(self) -> Array:
         """Length of a standardised unit in units of each input, shape (d,); 1 if constant.
 
-        Of a warped column it is that at the column's centre.
+        For a warped column, the scale at the column's centre.
         """
         return np.where(self.scale == 0.0, 1.0, self.scale * self.after_scale)
 
@@ -142,7 +142,7 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
     X : ndarray of shape (n, d)
     method : one of `METHODS`
     names : tuple of str
-        Of the columns, for messages.
+        Names of the columns, for messages.
 
     Warns
     -----

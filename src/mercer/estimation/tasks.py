@@ -102,7 +102,7 @@ class Task(ABC):
         y : ndarray of shape (m,)
             As `encode` returns it.
         variance : float
-            Of the targets it was trained on.
+            Variance of the targets that the model was trained on.
         """
 
     @abstractmethod

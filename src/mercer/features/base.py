@@ -55,7 +55,7 @@ class FeatureMap(ABC):
         out : ndarray of shape (n, m), optional
             Float32 or float64; overwritten and returned, where given.
         dtype : {float64, float32}, default float64
-            Of the result, where ``out`` is not given.
+            Type of the result, where ``out`` is not given.
 
         Returns
         -------

@@ -146,9 +146,9 @@ class Products:
     Attributes
     ----------
     among : ndarray of shape (2 M', 2 M')
-        Of the new features with each other; symmetric.
+        Products of the new features with each other; symmetric.
     across : ndarray of shape (2 M', m)
-        Of the new features with the given columns.
+        Products of the new features with the given columns.
     """
 
     among: Array

@@ -51,8 +51,8 @@ def from_scikit_learn(kernel: Any, n_inputs: int) -> Kernel:
     DotProduct ** degree          polynomial(degree), where sigma_0^2 is fixed at n_inputs
     ============================  ================================================
 
-    Of RBF and Matern one length scale for all inputs is isotropic(..), a vector one weight per
-    input.
+    RBF and Matern with one length scale for all inputs are isotropic(..), a vector is one weight
+    per input.
 
     Parameters
     ----------

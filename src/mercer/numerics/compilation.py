@@ -40,7 +40,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     Parameters
     ----------
     **options
-        Of ``numba.njit``, such as ``nogil`` and ``error_model``.
+        Options of ``numba.njit``, such as ``nogil`` and ``error_model``.
 
     Notes
     -----

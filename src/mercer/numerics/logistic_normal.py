@@ -66,7 +66,7 @@ def expected_logistic(
     Parameters
     ----------
     mean, variance : ndarray of the same shape
-        Of the latent value; the variance is not negative.
+        Mean and variance of the latent value; the variance is not negative.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def logistic_moments(mean: Array, variance: Array) -> LogisticMoments:
     Parameters
     ----------
     mean, variance : ndarray of the same shape
-        Of the latent value; the variance is not negative.
+        Mean and variance of the latent value; the variance is not negative.
 
     Returns
     -------

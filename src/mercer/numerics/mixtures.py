@@ -225,7 +225,7 @@ def student_log_density(
     y : ndarray of shape (m,)
         Finite.
     locations, scales : ndarray of shape (m, N)
-        Of the components; scales are positive.
+        Locations and scales of the components; scales are positive.
     weights : ndarray of shape (N,)
         Positive, with sum 1.
     df : float or ndarray of shape (N,)

@@ -99,7 +99,7 @@ def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     Returns
     -------
     Figure
-        Of chains longer than 300 draws every k-th draw is shown, and the axis says so.
+        Chains longer than 300 draws show every k-th draw, and the axis says so.
 
     Raises
     ------

@@ -118,7 +118,7 @@ def centres(
     model : SequentialKernelRegressor
         Fitted.
     n_centres : int, default=10
-        Of the sum; see ``summarise``. Less where there are fewer rows.
+        Number of kernels in the sum; see ``summarise``. Less where there are fewer rows.
     columns : pair of int or str, optional
         The inputs to draw, by position or name, where there are more than two.
     ax : Axes, optional

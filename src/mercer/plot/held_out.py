@@ -428,7 +428,8 @@ def prequential(
     Parameters
     ----------
     log_density : array_like of shape (n,)
-        Of each row, predicted before it was learned, in nats: ``log_predictive_``, or that of
+        Log density of each row, predicted before it was learned, in nats: ``log_predictive_``, or
+        that of
         ``prequential``. NaN is left out.
     window : int, optional
         Rows in "lately"; a twentieth of them by default, and no fewer than 10.

@@ -129,7 +129,8 @@ class HeldTargets:
     pit : ndarray of shape (n,)
         Predictive probability of values up to y.
     variance : ndarray of shape (n,)
-        Of the targets that the row's model was trained on (divisor: their number); nan where it is
+        Variance of the targets that the row's model was trained on (divisor: their number); nan
+        where it is
         not known.
     """
 
@@ -410,7 +411,7 @@ _CHANCE: Final = {
 def error_rate_se(entry: ModelScore) -> float:
     """Return the standard error of an error rate, not 0 for a model without errors.
 
-    Of k errors in n rows: the binomial one at (k + 1) / (n + 2).
+    For k errors in n rows, the binomial standard error at (k + 1) / (n + 2).
     """
     n = entry.scores.n_rows
     rate = (entry.scores.error_rate * n + 1) / (n + 2)
@@ -423,7 +424,7 @@ def paired_gap(first: HeldOut, second: HeldOut, metric: str) -> tuple[float, flo
     Parameters
     ----------
     first, second : HeldClasses or HeldTargets
-        Of the same rows, in the same order.
+        Predictions of the same rows, in the same order.
     metric : str
 
     Returns
@@ -434,9 +435,9 @@ def paired_gap(first: HeldOut, second: HeldOut, metric: str) -> tuple[float, flo
 
     Notes
     -----
-    Of error rates only rows that one alone misses count. Of few of them their spread is too small
-    an estimate (none at all: 0), so the standard error is Bonett and Price's [1]_: one more such
-    row on either side.
+    For error rates only rows that one alone misses count. With few of them their spread is too
+    small an estimate (none at all: 0), so the standard error is Bonett and Price's [1]_: one more
+    such row on either side.
 
     References
     ----------

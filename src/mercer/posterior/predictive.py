@@ -288,14 +288,15 @@ class StudentMixture:
     scales : ndarray of shape (N,) or (m, N)
         Their scales, positive, up to 1e300. A standard deviation is sqrt(df / (df - 2)) of them.
     weights : ndarray of shape (N,)
-        Of the particles: not negative, with sum 1.
+        Weights of the particles: not negative, with sum 1.
     df : float or ndarray of shape (N,)
         Degrees of freedom, positive; inf is a normal. Up to 2 there is no standard deviation: it is
         inf.
     centre : ndarray of shape (m,), optional
         The mean that is reported, where a better one than that of the mixture is known.
     outliers : Contamination, optional
-        Of targets: they count in the log density, and in nothing else. Mean, spread, intervals and
+        How often targets are outliers: this counts in the log density, and in nothing else. Mean,
+        spread, intervals and
         draws are those of a target that is no outlier.
 
     Raises

@@ -97,7 +97,7 @@ def score_regression(
     pit : ndarray of shape (n,)
         Predictive probability of values up to the target.
     variance : ndarray of shape (n,)
-        Of the targets that the row's model was trained on; nan where it is not known.
+        Variance of the targets that the row's model was trained on; nan where it is not known.
 
     Returns
     -------
@@ -212,7 +212,7 @@ class PitHistogram:
     edges : ndarray of shape (k + 1,)
         From 0 to 1.
     share : ndarray of shape (k,)
-        Of the rows, in each bin.
+        Share of the rows in each bin.
     lower, upper : float
         Where the share of a bin lies with probability 0.9 at least if the laws are right.
     """

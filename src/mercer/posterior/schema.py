@@ -253,7 +253,7 @@ class Array:
     Attributes
     ----------
     axes : tuple of str or int
-        Of each axis a symbol, a number, or "1+" (any length but 0); "..." at the end: any more.
+        For each axis a symbol, a number, or "1+" (any length but 0); "..." at the end: any more.
     kind : {"float", "int", "bool"}
         64 bits; floats are finite.
     least, most : float

@@ -44,7 +44,7 @@ class Metric:
     name : str
         Field of `Scores` or `RegressionScores`.
     heading : str
-        Of a column of a table.
+        Heading of a column of a table.
     words : str
         In a sentence.
     brief : str
@@ -58,7 +58,8 @@ class Metric:
         Whether it is that of all rows together, without a standard error over folds: of a few
         rows it is mostly chance.
     error_decimals : int or None
-        Of its standard error in tables; None where its size depends on the units of the target.
+        Decimals of its standard error in tables; None where its size depends on the units of the
+        target.
     """
 
     name: str

@@ -339,7 +339,7 @@ def run_to_end(sampler: Sampler[Any, Any], options: RunOptions) -> End:
     sampler : Sampler
         Its ``record`` is not used.
     options : RunOptions
-        Of one chain without warm-up; ``n_draws`` is the number of steps.
+        Options of one chain without warm-up; ``n_draws`` is the number of steps.
 
     Raises
     ------

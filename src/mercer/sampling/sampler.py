@@ -29,7 +29,7 @@ class Point:
     log_density : float
         Up to a constant, in nats; -inf where the target has no mass.
     gradient : ndarray of shape (p,)
-        Of the log density.
+        Gradient of the log density.
     extra : mapping of names to arrays
         By-products of the evaluation that are recorded with a draw.
     """

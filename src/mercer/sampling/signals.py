@@ -71,7 +71,7 @@ class StopSignals:
     numbers : tuple of int
         The signals; none: only the board stops.
     is_program : bool
-        Of a process that is mercer's own: the second signal ends it at once, and so does the first
+        The process is mercer's own: the second signal ends it at once, and so does the first
         where no safe place is found.
     """
 

@@ -284,7 +284,7 @@ class ClassDraws:
         return bool(self.mean.shape[2] > 2 * self.frequencies.shape[1])
 
     def probabilities(self, X: Array) -> Array:
-        """Of the classes in the order of the sticks, at rows X (m, d): shape (m, K + 1)."""
+        """Class probabilities, in the order of the sticks, for rows X (m, d): (m, K + 1)."""
         n_draws, n_sticks = self.mean.shape[:2]
         total = np.zeros((n_sticks + 1, len(X)))
         for i in range(n_draws):
@@ -387,7 +387,7 @@ def complete_classes(
     n_jobs : int or None
         Processes; each reads the rows for its draws.
     deadline : float, optional
-        Of `time.monotonic`; looked at before each pass. Draws that are not done by then are left
+        A time of `time.monotonic`, looked at before each pass. Draws not done by then are left
         out.
 
     Returns
@@ -529,7 +529,7 @@ class ClassResult:
     n_rows : int
         Training rows.
     start_scales : ndarray of shape (d,)
-        Of the frequencies, where chains started.
+        Scales of the frequencies where chains started.
     draws : Draws
     diagnostics : Diagnostics
     notes : tuple of str

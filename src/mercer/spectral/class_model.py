@@ -132,9 +132,9 @@ class LogisticModel:
     n_linear : int
         p: columns of H, an intercept and the inputs, or none.
     ridge_prior : GammaPrior or None
-        Of the precision of the features' coefficients; None keeps it as it is.
+        Prior of the precision of the features' coefficients; None keeps it as it is.
     linear_prior : GammaPrior
-        Of the precision of the inputs' coefficients.
+        Prior of the precision of the inputs' coefficients.
     intercept_precision : float
         The default is a standard deviation of 10 logits: shares of classes are left to the data.
     """
@@ -222,7 +222,7 @@ class ClassState:
     ----------
     frequencies : ndarray of shape (M, d)
     mean : ndarray of shape (K, 2 M + p)
-        Of the coefficients given frequencies and the last omega.
+        Mean of the coefficients given frequencies and the last omega.
     deviations : ndarray of shape (K, k, 2 M + p)
         Draws around that mean; the first one is the chain's.
     ridge, linear_precision : ndarray of shape (K,)
@@ -278,9 +278,9 @@ class StickProducts:
     Attributes
     ----------
     gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        Of [Phi, H, z], weighted.
+        Weighted Gram matrix of [Phi, H, z].
     among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
-        Of the proposed features, with each other and with those columns, weighted.
+        Weighted products of the proposed features, with each other and with those columns.
     """
 
     gram: Array
@@ -312,7 +312,7 @@ def weighted_products(
         May be empty.
     frequencies : ndarray of shape (M, d)
     coef : ndarray of shape (K, 2 M + p)
-        Of the functions that the weights depend on.
+        Coefficients of the functions that the weights depend on.
     weigh : callable
         Called for each stick in turn on some rows at a time, in order.
     """

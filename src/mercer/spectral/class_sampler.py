@@ -64,7 +64,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TrajectoryInfo(SpectralInfo):
-    """Of a sweep that a trajectory went before: how probable its end was, and its step."""
+    """What a sweep after a trajectory says: how probable the trajectory's end was, and its step."""
 
     trajectory_acceptance: float
     trajectory_step: float
@@ -125,7 +125,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         -------
         state : ClassState
         acceptance_rate : float or None
-            Of the trajectory.
+            Acceptance probability of the trajectory.
         """
         if self.ascent is not None and not state.coef.any():
             state = self._climb(rng, self.ascent, state)

@@ -81,7 +81,7 @@ class FunctionClassifier(ClassifierMixin, KernelAnswers, KernelEstimator):  # ty
         Returns
         -------
         ndarray of shape (m,) or (m, C)
-            Of two classes, the log odds of ``classes_[1]``.
+            For two classes, the log odds of ``classes_[1]``.
         """
         check_is_fitted(self)
         log_proba = np.log(self.predict_proba(X))
@@ -96,8 +96,8 @@ class FunctionClassifier(ClassifierMixin, KernelAnswers, KernelEstimator):  # ty
         Returns
         -------
         mean, variance : ndarray of shape (m,) or (m, C - 1)
-            Of two classes, of the log odds of ``classes_[1]``; of several, of the log odds of each
-            of ``class_order_`` but the last against all that come after it.
+            Moments of the log odds of ``classes_[1]`` for two classes; for several, of the log
+            odds of each of ``class_order_`` but the last against all that come after it.
         """
         check_is_fitted(self)
         Z = self._standardized(X)
@@ -127,9 +127,10 @@ class BaNKClassifier(FunctionClassifier):
     Parameters
     ----------
     n_frequencies : int or "auto", default="auto"
-        Of the Fourier features, two features each. "auto": 160 below 5000 rows, 384 from there.
+        Number of Fourier frequencies, two features each. "auto": 160 below 5000 rows, 384 from
+        there.
     concentration : float or "learn", default=2.0
-        Of the Dirichlet process: the larger, the more components.
+        Concentration of the Dirichlet process: the larger, the more components.
     sampler : {"polya-gamma", "joint"}, default="polya-gamma"
         "polya-gamma": frequencies are accepted with all coefficients integrated out, which costs
         16 n M^2 operations a sweep; "joint": each moves together with its own coefficients, as in
@@ -140,7 +141,8 @@ class BaNKClassifier(FunctionClassifier):
         fewer than 1500 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from
         there. With hundreds of inputs 20 steps take longer than a sweep.
     proposals : {"pcn", "prior"}, default="pcn"
-        Of frequencies. "pcn": a step from where they are, tuned in warm-up; "prior": anew from
+        How frequencies are proposed. "pcn": a step from where they are, tuned in warm-up;
+        "prior": anew from
         their component, as in the paper.
     base_measure : {"diagonal", "full"}, default="diagonal"
         Covariances of the components; full ones are for up to about 30 inputs.
@@ -198,7 +200,7 @@ class BaNKClassifier(FunctionClassifier):
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     components_ : Table
-        Of the draw with the highest likelihood: share, frequencies and spreads of each component,
+        The draw with the highest likelihood: share, frequencies and spreads of each component,
         in radians per unit of each input.
     n_frequencies_ : int
         Frequencies that were used.

@@ -72,11 +72,13 @@ class BaNKRegressor(FunctionRegressor):
     Parameters
     ----------
     n_frequencies : int or "auto", default="auto"
-        Of the Fourier features, two features each. "auto": 160 below 5000 rows, 384 from there.
+        Number of Fourier frequencies, two features each. "auto": 160 below 5000 rows, 384 from
+        there.
     concentration : float or "learn", default=2.0
-        Of the Dirichlet process: the larger, the more components.
+        Concentration of the Dirichlet process: the larger, the more components.
     proposals : {"pcn", "prior"}, default="pcn"
-        Of frequencies. "pcn": a step from where they are, tuned in warm-up; "prior": anew from
+        How frequencies are proposed. "pcn": a step from where they are, tuned in warm-up;
+        "prior": anew from
         their component, as in the paper.
     base_measure : {"diagonal", "full"}, default="diagonal"
         Covariances of the components; full ones are for up to about 30 inputs.
@@ -131,7 +133,7 @@ class BaNKRegressor(FunctionRegressor):
     noise_std_ : float
         Posterior mean of the standard deviation of the noise, in units of the target.
     components_ : Table
-        Of the draw with the highest evidence: share, frequencies and spreads of each component, in
+        The draw with the highest evidence: share, frequencies and spreads of each component, in
         radians per unit of each input.
     n_frequencies_ : int
         Frequencies that were used.

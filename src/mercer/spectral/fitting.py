@@ -212,7 +212,7 @@ def complete(
     n_jobs : int or None
         Processes; each reads the rows for its share of the draws.
     deadline : float, optional
-        Of `time.monotonic`; looked at before each block of rows.
+        A time of `time.monotonic`, looked at before each block of rows.
 
     Returns
     -------
@@ -355,7 +355,7 @@ class Result:
     n_rows : int
         Training rows.
     start_scales : ndarray of shape (d,)
-        Of the frequencies, where chains started.
+        Scales of the frequencies where chains started.
     draws : Draws
     diagnostics : Diagnostics
     notes : tuple of str

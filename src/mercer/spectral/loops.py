@@ -39,7 +39,8 @@ def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
     uniforms : ndarray of shape (M,)
         One for each frequency.
     log_densities : ndarray of shape (S, M, C)
-        Of W, and for S = 2 of -W, under the component in each of C slots. An empty slot, with a
+        Log densities of W, and for S = 2 of -W, under the component in each of C slots. An empty
+        slot, with a
         count of 0, is not looked at.
     log_new : ndarray of shape (M,)
         Log of concentration times density in a new component.
@@ -105,9 +106,9 @@ def assemble(gram, among, across, ridge, n_linear, joint, linear):
     Parameters
     ----------
     gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        Of [current features, linear columns, targets].
+        Gram matrix of [current features, linear columns, targets].
     among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
-        Of the proposed features, with each other and with those columns.
+        Products of the proposed features, with each other and with those columns.
     ridge : float
         Precision of the coefficients, added to the diagonal of current and proposed ones.
     n_linear : int

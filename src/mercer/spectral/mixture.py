@@ -54,7 +54,7 @@ class MixtureState:
     components : DiagonalComponents or FullComponents
         K of them.
     scale : ndarray
-        Of the base measure: shape (d,) for a diagonal one, (1,) for a full one.
+        Scale of the base measure: shape (d,) for a diagonal one, (1,) for a full one.
     concentration : float
     """
 
@@ -232,7 +232,7 @@ class ComponentTable:
     weights : ndarray of shape (K,)
         Share of the frequencies, m_k / M.
     means, stds : ndarray of shape (K, d)
-        Of each input, in units of a frequency.
+        Mean and standard deviation for each input, in units of a frequency.
     """
 
     weights: Array

@@ -132,9 +132,9 @@ class RegressionModel:
     noise_shape, noise_rate : float
         a_0 and b_0 of the noise variance, in squared units of the standardised target.
     ridge_prior : GammaPrior or None
-        Of the precision of the features' coefficients; None keeps it as it is.
+        Prior of the precision of the features' coefficients; None keeps it as it is.
     linear_prior : GammaPrior
-        Of the precision of the inputs' coefficients.
+        Prior of the precision of the inputs' coefficients.
     """
 
     n_rows: int

@@ -215,9 +215,9 @@ def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisio
     Parameters
     ----------
     gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        Of [current features, linear columns, targets].
+        Gram matrix of [current features, linear columns, targets].
     among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
-        Of the proposed features, with each other and with those columns.
+        Products of the proposed features, with each other and with those columns.
     ridge : float
     linear_precisions : ndarray of shape (p,)
         Prior precisions of the coefficients of the linear columns.

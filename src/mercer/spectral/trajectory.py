@@ -92,7 +92,7 @@ class Coordinates(ABC):
     n_components : int
         K.
     kappa0 : float
-        Of the base measure.
+        Prior precision of a component's mean, in units of the component's own precision.
     variances : ndarray of shape (M, d) or (1, d)
         About those of the frequencies, which may not depend on anything that moves.
     """
