@@ -154,9 +154,8 @@ def _selected(rows: Array, sizes: LargeSizes) -> tuple[Any, float]:
     """Length scale and penalty that do best on a fifth of the rows, learned on the others."""
     from sklearn.kernel_approximation import RBFSampler
 
-    from mercer.baselines.base import FACTORS, PENALTIES
+    from mercer.baselines.base import FACTORS, PENALTIES, typical_distance
     from mercer.baselines.paths import ridge_path
-    from mercer.baselines.random_features import typical_distance
 
     n = 4 * len(rows) // 5
     check, distance = (

@@ -132,7 +132,7 @@ def test_a_fit_that_has_not_converged_warns_once(estimator, monkeypatch) -> None
 @pytest.mark.parametrize("estimator", SEVEN, ids=lambda each: type(each).__name__)
 def test_a_fit_with_nothing_to_say_is_silent(estimator, monkeypatch) -> None:
     monkeypatch.setattr("mercer.posterior.diagnostics.warning_texts", lambda *_: ())
-    monkeypatch.setattr("mercer.basis.results._FEWEST_ANCESTORS", 0.0)
+    monkeypatch.setattr("mercer.basis.prediction._FEWEST_ANCESTORS", 0.0)
     assert fit_and_catch(estimator) == []
 
 

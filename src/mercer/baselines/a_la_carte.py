@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold
 
-from mercer.baselines.base import FunctionRegressor, equations_of, solve_allowed
+from mercer.baselines.base import (
+    FrequencyMixture,
+    FunctionRegressor,
+    draw_mixture,
+    equations_of,
+    solve_allowed,
+    some_rows,
+    typical_distance,
+)
 from mercer.baselines.paths import (
     Deadline,
     Minimum,
@@ -18,12 +26,6 @@ from mercer.baselines.paths import (
     fitted_values,
     minimise,
     normal_equations,
-)
-from mercer.baselines.random_features import (
-    FrequencyMixture,
-    draw_mixture,
-    some_rows,
-    typical_distance,
 )
 from mercer.baselines.rfo import checked_counts
 from mercer.estimation.run import check_count, check_positive
@@ -46,7 +48,7 @@ __all__ = ["AlaCarteRegressor", "SpectralEvidence"]
 #     d log p / d log s2 = (|r|^2 / s2 - n + 2F - s2 tr A^-1) / 2
 #
 # The vector of parameters holds log nu (K,), log s2, then those of the frequencies
-# (`mercer.baselines.random_features`). One evaluation costs O(n F^2).
+# (`mercer.baselines.base`). One evaluation costs O(n F^2).
 
 Array = NDArray[np.float64]
 

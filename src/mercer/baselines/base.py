@@ -1,20 +1,40 @@
-"""Regressors and classifiers on random features: what RKS, MKL and RFO share.
+"""Regressors and classifiers on random Fourier features: what RKS, MKL and RFO share.
 
-What the baselines on random features share: ``fit`` and ``predict`` by ridge regression.
+A kernel of differences t = x - x', for a unit length scale, and how its frequencies are drawn:
+
+    "rbf"       exp(-|t|^2 / 2)            omega_l ~ N(0, 1)
+    "laplace"   prod_l exp(-|t_l|)         omega_l ~ Cauchy, density 1 / (pi (1 + omega^2))
+    "cauchy"    prod_l 1 / (1 + t_l^2)     omega_l ~ Laplace, density exp(-|omega|) / 2
+
+The last two are products over inputs. A length scale s takes t / s for t, and omega / s for omega.
+
+Concatenating the features of several kernels with equal weights, eq. (17) of [1]_, is the feature
+map of their pooled frequencies, so that a bank is one matrix of frequencies. With F of them
+
+    phi(x) = F^(-1/2) [cos(omega_1'x), sin(omega_1'x), cos(omega_2'x), ..]
+
+References
+----------
+.. [1] J. B. Oliva et al., Bayesian nonparametric kernel-learning, AISTATS (2016).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
+from scipy.spatial.distance import pdist
+from scipy.special import expit
+from scipy.special import softmax as softmax_of
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.baselines.paths import (
+    Loss,
     NormalEquations,
     Selection,
     blocks_of,
@@ -22,38 +42,338 @@ from mercer.baselines.paths import (
     cross_validate,
     fit_weights,
     fitted_values,
+    logistic,
     normal_equations,
     ridge,
-)
-from mercer.baselines.random_features import (
-    Bank,
-    ClassTargets,
-    InputEstimator,
-    TargetScale,
-    probabilities,
-    some_rows,
+    softmax,
 )
 from mercer.errors import NumericalError, UsageError
-from mercer.estimation.run import check_positive
-from mercer.estimation.standardize import Standardizer
+from mercer.estimation.base import encode_classes
+from mercer.estimation.run import check_choice, check_count, check_positive
+from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
 
 __all__ = [
     "CLASS_FACTORS",
     "CLASS_PENALTIES",
     "FACTORS",
+    "KERNELS",
     "PENALTIES",
+    "Bank",
+    "ClassTargets",
+    "FrequencyMixture",
     "FunctionClassifier",
     "FunctionRegressor",
+    "InputEstimator",
     "RandomFeatureClassifier",
     "RandomFeatureRegressor",
+    "TargetScale",
     "checked_grid",
+    "draw_bank",
+    "draw_mixture",
     "equations_of",
+    "probabilities",
     "solve_allowed",
+    "some_rows",
+    "typical_distance",
 ]
 
 
+# What the baselines share: forgetting earlier fits, names of columns, standardised inputs.
+
 Array = NDArray[np.float64]
+
+
+class InputEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the baselines on Fourier features."""
+
+    n_features: int
+    n_folds: int
+    selection_rows: int
+    standardize: str | bool
+    standardizer_: Standardizer
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that one that fails leaves no mixture behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _checked(self) -> tuple[int, int]:
+        """Check the arguments that all have; return folds, and rows that settings are chosen on."""
+        check_count("n_features", self.n_features, 2)
+        if self.n_features % 2:
+            raise UsageError(f"n_features must be even: a cosine and a sine; got {self.n_features}")
+        return self._checked_selection()
+
+    def _checked_selection(self) -> tuple[int, int]:
+        check_choice("standardize", self.standardize, METHODS)
+        selection_rows = check_count("selection_rows", self.selection_rows, 2)
+        return check_count("n_folds", self.n_folds, 2), selection_rows
+
+    def _learn_inputs(self, X: Array) -> None:
+        self.standardizer_ = fit_standardizer(X, self.standardize, self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return tuple(f"x{j}" for j in range(self.n_features_in_))
+        return tuple(str(name) for name in names)
+
+    def _new_rows(self, X: ArrayLike) -> Array:
+        """Check rows that are to be predicted."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+
+def some_rows(rng: np.random.Generator, n: int, n_kept: int) -> NDArray[np.int64]:
+    """All rows, or a random subset of them in their order."""
+    return np.arange(n) if n <= n_kept else np.sort(rng.choice(n, n_kept, replace=False))
+
+
+# Mean and spread of the numbers that a baseline predicts, for targets of any size.
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """y = largest (mean + std u), with u of mean 0 and standard deviation 1."""
+
+    largest: float
+    mean: float
+    std: float
+
+    @classmethod
+    def of(cls, y: Array) -> TargetScale:
+        """Learn the scale; that of a constant target is 0, so that its prediction is exact."""
+        largest = float(np.abs(y).max()) or 1.0
+        u = y / largest
+        if np.ptp(u) == 0.0:
+            return cls(largest, float(u[0]), 0.0)
+        return cls(largest, float(u.mean()), float(u.std()))
+
+    def standardise(self, y: Array) -> Array:
+        """From the user's units to u."""
+        return np.asarray((y / self.largest - self.mean) / (self.std or 1.0))
+
+    def restore(self, u: Array) -> Array:
+        """Back to the user's units, kept finite."""
+        with np.errstate(over="ignore"):
+            y = self.largest * (self.mean + self.std * u)
+        return np.nan_to_num(y)
+
+
+# Classes as targets of functions, and functions as probabilities.
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTargets:
+    """Two classes are told apart by one function, C classes by C of them.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (C,)
+        Sorted.
+    targets : ndarray of shape (n, 1) or (n, C)
+        1 where a row is of the second class, or of the class of the column.
+    loss : callable
+        One of the losses in `mercer.baselines.paths`.
+    """
+
+    classes: NDArray[Any]
+    targets: Array
+    loss: Loss
+
+    @classmethod
+    def of(cls, y: NDArray[Any]) -> ClassTargets:
+        """Encode labels."""
+        classes, index = encode_classes(y)
+        if len(classes) == 2:
+            return cls(classes, index[:, np.newaxis].astype(np.float64), logistic)
+        return cls(classes, np.eye(len(classes))[index], softmax)
+
+
+def probabilities(f: Array) -> Array:
+    """Turn functions (m, q) into probabilities of the classes (m, C)."""
+    if f.shape[1] == 1:
+        second = expit(f)
+        return np.hstack([1.0 - second, second])
+    return np.asarray(softmax_of(f, axis=1))
+
+
+Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
+
+# Pairs of so many rows at most give the typical distance.
+_DISTANCE_ROWS = 1000
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return rng.standard_normal(shape)
+
+
+def _cauchy(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return rng.standard_cauchy(shape)
+
+
+def _double_exponential(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return rng.laplace(size=shape)
+
+
+# Name of a kernel: draws of its frequencies, and the distance that its length scale is measured in.
+KERNELS: Final[dict[str, tuple[Draw, str]]] = {
+    "rbf": (_normal, "euclidean"),
+    "laplace": (_cauchy, "cityblock"),
+    "cauchy": (_double_exponential, "euclidean"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Frequencies whose common length scale is still to be chosen.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (F, d)
+        At length scale factor 1, in radians per unit of the standardised inputs.
+    """
+
+    frequencies: Array
+
+    def scaled(self, factor: float) -> Array:
+        """Return the frequencies with all length scales multiplied by ``factor``."""
+        return self.frequencies / factor
+
+
+def draw_bank(
+    rng: np.random.Generator,
+    Z: Array,
+    kernels: Sequence[str],
+    scales: Sequence[float],
+    n_frequencies: int,
+) -> Bank:
+    """Draw frequencies of every kernel at every scale, in equal shares.
+
+    Parameters
+    ----------
+    rng : Generator
+    Z : ndarray of shape (n, d)
+        Standardised rows, for the typical distances.
+    kernels : sequence of str
+        Names from `KERNELS`.
+    scales : sequence of float
+        Length scales, in typical distances of the kernel: Euclidean, or city-block for "laplace".
+    n_frequencies : int
+        F: at least one for each kernel and scale; what is left over goes to the first ones.
+
+    Returns
+    -------
+    Bank
+    """
+    members = [(kernel, scale) for kernel in kernels for scale in scales]
+    share, n_left = divmod(n_frequencies, len(members))
+    distance = {kernel: typical_distance(rng, Z, KERNELS[kernel][1]) for kernel in kernels}
+    parts = []
+    for k, (kernel, scale) in enumerate(members):
+        draw, _ = KERNELS[kernel]
+        n = share + (k < n_left)
+        parts.append(draw(rng, (n, Z.shape[1])) / (scale * distance[kernel]))
+    return Bank(np.vstack(parts))
+
+
+def typical_distance(rng: np.random.Generator, Z: Array, metric: str) -> float:
+    """Median distance of two rows that differ, among 1000 rows at most; 1 if all are equal."""
+    if len(Z) > _DISTANCE_ROWS:
+        Z = Z[rng.choice(len(Z), _DISTANCE_ROWS, replace=False)]
+    distances = pdist(Z, metric)
+    distances = distances[distances > 0.0]
+    return float(np.median(distances)) if distances.size else 1.0
+
+
+# Frequencies of a mixture of normals, as a function of its parameters, and gradients back to them.
+#
+# With unit draws w_kj ~ N(0, I) that are made once and kept, component k has the frequencies
+#
+#     omega_kj = M_k w_kj + mu_k
+#
+# with a matrix M_k of any kind, or diag(exp(s_k)) for a diagonal one. The vector of parameters
+# holds all M_k (or s_k), row by row, then all mu_k.
+
+# Length scales of the components at the start, in typical distances, from the first to the last.
+_WIDEST, _NARROWEST = 2.0, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyMixture:
+    """Unit draws, and how parameters move them.
+
+    Attributes
+    ----------
+    draws : ndarray of shape (K, D, d)
+    is_full : bool
+        Whether M_k is a full matrix.
+    """
+
+    draws: Array
+    is_full: bool
+
+    @property
+    def n_components(self) -> int:
+        """K."""
+        return len(self.draws)
+
+    @property
+    def n_frequencies(self) -> int:
+        """F = K D."""
+        return int(np.prod(self.draws.shape[:2]))
+
+    def start(self, distance: float) -> Array:
+        """Return parameters of components around 0, their length scales apart.
+
+        Parameters
+        ----------
+        distance : float
+            Typical distance of two rows; length scales are half of it to twice as much.
+        """
+        K, _, d = self.draws.shape
+        lengths = distance * np.geomspace(_WIDEST, _NARROWEST, K) if K > 1 else np.array([distance])
+        if self.is_full:
+            spreads = (np.eye(d) / lengths[:, np.newaxis, np.newaxis]).ravel()
+        else:
+            spreads = np.repeat(-np.log(lengths), d)
+        return np.append(spreads, np.zeros(K * d))
+
+    def frequencies(self, theta: Array) -> Array:
+        """Return omega, of shape (F, d), component after component."""
+        K, _, d = self.draws.shape
+        spreads, shifts = self._parts(theta)
+        if self.is_full:
+            moved = self.draws @ spreads.transpose(0, 2, 1)
+        else:
+            moved = self.draws * np.exp(spreads)[:, np.newaxis]
+        return np.ascontiguousarray((moved + shifts.reshape(K, 1, d)).reshape(-1, d))
+
+    def pull_back(self, theta: Array, gradient: Array) -> Array:
+        """Return the gradient with respect to theta, given that with respect to omega (F, d)."""
+        by_component = gradient.reshape(self.draws.shape)
+        spreads, _ = self._parts(theta)
+        if self.is_full:
+            of_spreads = by_component.transpose(0, 2, 1) @ self.draws
+        else:
+            of_spreads = (by_component * self.draws).sum(axis=1) * np.exp(spreads)
+        return np.append(of_spreads.ravel(), by_component.sum(axis=1).ravel())
+
+    def _parts(self, theta: Array) -> tuple[Array, Array]:
+        """Return M (K, d, d) or s (K, d), and mu (K, d)."""
+        K, _, d = self.draws.shape
+        n_shifts = K * d
+        shape = (K, d, d) if self.is_full else (K, d)
+        return theta[:-n_shifts].reshape(shape), theta[-n_shifts:].reshape(K, d)
+
+
+def draw_mixture(
+    rng: np.random.Generator, n_components: int, n_each: int, d: int, is_full: bool
+) -> FrequencyMixture:
+    """Draw the unit draws of so many components, with so many frequencies each."""
+    return FrequencyMixture(rng.standard_normal((n_components, n_each, d)), is_full)
+
 
 #: Length scales in median distances; the largest ones are all but linear.
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -92,9 +412,24 @@ class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
 class RandomFeatureRegressor(FunctionRegressor, ABC):
     """Ridge regression on random Fourier features; a subclass says which frequencies are drawn."""
 
-    length_factors: Sequence[float]
-    penalties: Sequence[float]
-    random_state: object
+    def __init__(
+        self,
+        *,
+        n_features: int = 768,
+        length_factors: Sequence[float] = FACTORS,
+        penalties: Sequence[float] = PENALTIES,
+        n_folds: int = 5,
+        selection_rows: int = 10_000,
+        standardize: str | bool = "auto",
+        random_state: object = None,
+    ) -> None:
+        self.n_features = n_features
+        self.length_factors = length_factors
+        self.penalties = penalties
+        self.n_folds = n_folds
+        self.selection_rows = selection_rows
+        self.standardize = standardize
+        self.random_state = random_state
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator, Z: Array) -> Bank:
@@ -217,9 +552,24 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
 class RandomFeatureClassifier(FunctionClassifier):
     """Logistic regression on random Fourier features; a subclass says which are drawn."""
 
-    length_factors: Sequence[float]
-    penalties: Sequence[float]
-    random_state: object
+    def __init__(
+        self,
+        *,
+        n_features: int = 768,
+        length_factors: Sequence[float] = CLASS_FACTORS,
+        penalties: Sequence[float] = CLASS_PENALTIES,
+        n_folds: int = 5,
+        selection_rows: int = 2000,
+        standardize: str | bool = "auto",
+        random_state: object = None,
+    ) -> None:
+        self.n_features = n_features
+        self.length_factors = length_factors
+        self.penalties = penalties
+        self.n_folds = n_folds
+        self.selection_rows = selection_rows
+        self.standardize = standardize
+        self.random_state = random_state
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator, Z: Array) -> Bank:

@@ -14,12 +14,14 @@ from mercer.baselines.base import (
     CLASS_FACTORS,
     CLASS_PENALTIES,
     FACTORS,
+    KERNELS,
     PENALTIES,
+    Bank,
     RandomFeatureClassifier,
     RandomFeatureRegressor,
     checked_grid,
+    draw_bank,
 )
-from mercer.baselines.random_features import KERNELS, Bank, draw_bank
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
 
@@ -115,15 +117,17 @@ class MKLRegressor(RandomFeatureRegressor):
         standardize: str | bool = "auto",
         random_state: object = None,
     ) -> None:
-        self.n_features = n_features
+        super().__init__(
+            n_features=n_features,
+            length_factors=length_factors,
+            penalties=penalties,
+            n_folds=n_folds,
+            selection_rows=selection_rows,
+            standardize=standardize,
+            random_state=random_state,
+        )
         self.kernels = kernels
         self.scales = scales
-        self.length_factors = length_factors
-        self.penalties = penalties
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
 
     def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
         return draw_checked_bank(rng, Z, self.kernels, self.scales, self.n_features)
@@ -244,15 +248,17 @@ class MKLClassifier(RandomFeatureClassifier):
         standardize: str | bool = "auto",
         random_state: object = None,
     ) -> None:
-        self.n_features = n_features
+        super().__init__(
+            n_features=n_features,
+            length_factors=length_factors,
+            penalties=penalties,
+            n_folds=n_folds,
+            selection_rows=selection_rows,
+            standardize=standardize,
+            random_state=random_state,
+        )
         self.kernels = kernels
         self.scales = scales
-        self.length_factors = length_factors
-        self.penalties = penalties
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
 
     def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
         return draw_checked_bank(rng, Z, self.kernels, self.scales, self.n_features)

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold
 
-from mercer.baselines.base import FunctionClassifier, FunctionRegressor, checked_grid
+from mercer.baselines.base import (
+    FrequencyMixture,
+    FunctionClassifier,
+    FunctionRegressor,
+    InputEstimator,
+    checked_grid,
+    draw_mixture,
+    some_rows,
+    typical_distance,
+)
 from mercer.baselines.paths import (
     Deadline,
     Loss,
@@ -19,13 +28,6 @@ from mercer.baselines.paths import (
     fitted_values,
     minimise,
     squared,
-)
-from mercer.baselines.random_features import (
-    FrequencyMixture,
-    InputEstimator,
-    draw_mixture,
-    some_rows,
-    typical_distance,
 )
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
@@ -50,7 +52,7 @@ __all__ = [
 #     f(x) = b_0 + F^(-1/2) sum_k nu_k^2 sum_j (b_kj^cos cos(omega_kj'x) + b_kj^sin
 #     sin(omega_kj'x))
 #
-# over b_0, b, nu and the parameters of the frequencies (`mercer.baselines.random_features`). The
+# over b_0, b, nu and the parameters of the frequencies (`mercer.baselines.base`). The
 # paper has no F^(-1/2), which nu takes up, and the logistic loss; others are put in its place
 # here, with several functions f where there are several classes. One evaluation costs O(n F (d +
 # q)).

@@ -5,20 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.baselines.base import (
-    CLASS_FACTORS,
-    CLASS_PENALTIES,
-    FACTORS,
-    PENALTIES,
-    RandomFeatureClassifier,
-    RandomFeatureRegressor,
-)
-from mercer.baselines.random_features import Bank, draw_bank
+from mercer.baselines.base import Bank, RandomFeatureClassifier, RandomFeatureRegressor, draw_bank
 
 __all__ = ["RKSClassifier", "RKSRegressor"]
 
@@ -91,25 +81,6 @@ class RKSRegressor(RandomFeatureRegressor):
     >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.0)) < 0.01)
     True
     """
-
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        length_factors: Sequence[float] = FACTORS,
-        penalties: Sequence[float] = PENALTIES,
-        n_folds: int = 5,
-        selection_rows: int = 10_000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-    ) -> None:
-        self.n_features = n_features
-        self.length_factors = length_factors
-        self.penalties = penalties
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
 
     def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
         return draw_bank(rng, Z, ("rbf",), (1.0,), self.n_features // 2)
@@ -190,25 +161,6 @@ class RKSClassifier(RandomFeatureClassifier):
     >>> bool(model.score(X, y) > 0.9)
     True
     """
-
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        length_factors: Sequence[float] = CLASS_FACTORS,
-        penalties: Sequence[float] = CLASS_PENALTIES,
-        n_folds: int = 5,
-        selection_rows: int = 2000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-    ) -> None:
-        self.n_features = n_features
-        self.length_factors = length_factors
-        self.penalties = penalties
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
 
     def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
         return draw_bank(rng, Z, ("rbf",), (1.0,), self.n_features // 2)

@@ -13,8 +13,14 @@ import numpy as np
 
 from mercer.basis.learner import Learner, fit_learner
 from mercer.basis.model import Array
-from mercer.basis.prediction import RIVER_MISSING, Prequential, StreamRegressor, predict_then_learn
-from mercer.basis.results import SparseSummary, summarise
+from mercer.basis.prediction import (
+    RIVER_MISSING,
+    Prequential,
+    SparseSummary,
+    StreamRegressor,
+    predict_then_learn,
+    summarise,
+)
 from mercer.basis.saved import parts_of, restore
 from mercer.basis.settings import (
     MOST_CANDIDATES,

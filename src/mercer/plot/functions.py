@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.basis.results import SparseSummary
+from mercer.basis.prediction import SparseSummary
 from mercer.errors import UsageError
 from mercer.plot.kernel import position
 from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes, plain

@@ -10,8 +10,8 @@ from scipy.stats import multivariate_normal
 
 from mercer.baselines import paths as losses
 from mercer.baselines.a_la_carte import SpectralEvidence
+from mercer.baselines.base import FrequencyMixture, draw_mixture
 from mercer.baselines.paths import WeightObjective
-from mercer.baselines.random_features import FrequencyMixture, draw_mixture
 from mercer.baselines.rfo import FrequencyObjective
 from mercer.errors import NumericalError
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.baselines import random_features
-from mercer.baselines.random_features import KERNELS, Bank, draw_bank, typical_distance
+from mercer.baselines import base as random_features
+from mercer.baselines.base import KERNELS, Bank, draw_bank, typical_distance
 from mercer.features.products import fill_features
 from support.statistics import largest_z, z_limit
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
+from mercer.baselines.base import Bank
 from mercer.baselines.paths import NormalEquations, cross_validate
-from mercer.baselines.random_features import Bank
 from mercer.errors import NumericalError
 
 RNG = np.random.default_rng(21)

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mercer.basis.results import diagnose_population, log_evidence_error, population_draws
+from mercer.basis.prediction import diagnose_population, log_evidence_error, population_draws
 from support.basis_batches import make_batches
 
 

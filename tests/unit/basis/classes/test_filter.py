@@ -11,8 +11,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from mercer.basis.class_filter import ClassFilter, ClassSchedule, ClassState, default_prior
-from mercer.basis.class_prediction import log_targets
-from mercer.basis.classifier import SequentialKernelClassifier
+from mercer.basis.classifier import SequentialKernelClassifier, log_targets
 from mercer.basis.length_scales import Levels
 from mercer.basis.model import Reservoir, SetPrior
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
-from mercer.basis.class_prediction import class_draws, log_targets
-from mercer.basis.results import evidence_variance, judge_ancestry
+from mercer.basis.classifier import class_draws, log_targets
+from mercer.basis.prediction import evidence_variance, judge_ancestry
 from support.class_fits import make_rows, tiny
 
 
