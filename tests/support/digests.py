@@ -31,6 +31,7 @@ SPECTRAL = {**QUICK, "n_frequencies": 12}
 _CHANGING = re.compile(
     r"/tmp/[^\s\"'<]*|\d+(\.\d+)?(e-?\d+)? ?(ms|s|min|h|CPU seconds|seconds)\b"
     r"|\d{4}-\d\d-\d\d[T ]?[\d:.Z+]*"
+    r"|data-sort=\"[^\"]*\"|(?m: +\d+\.\d\d$)"  # seconds of the table of scores
 )
 
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from mercer.atomic import locked
 from mercer.cli.exits import StoppedError
 from mercer.cli.options import debug_option, out_path
+from mercer.cli.outputs import check_outputs
 from mercer.cli.stream_answers import Numbers, Output, Reporter, Tally
-from mercer.cli.stream_keeping import Keeper, Stream
+from mercer.cli.stream_keeping import Keeper, read_interval
 from mercer.cli.stream_learner import Learner
-from mercer.cli.stream_plan import Answer, RowStream, SeriesStream, StreamOptions, StreamPlan
+from mercer.cli.stream_plan import (
+    Answer,
+    RowStream,
+    SeriesStream,
+    StreamOptions,
+    StreamPlan,
+    plan_stream,
+)
 from mercer.cli.stream_rows import (
     STANDARD_INPUT,
     Line,
@@ -34,7 +45,7 @@ from mercer.cli.stream_rows import (
     find_parser,
     opened,
 )
-from mercer.cli.terminal import digits3, plain_table
+from mercer.cli.terminal import Session, digits3, plain_table
 from mercer.data.files import printable
 from mercer.errors import DataError, MercerWarning
 
@@ -47,14 +58,7 @@ _WINDOW = 3.0  # seconds over which rows are counted for their rate
 
 
 class Facts:
-    """Numbers by name, as they are now.
-
-    Parameters
-    ----------
-    learner : Learner
-    clock : callable
-        Returns seconds.
-    """
+    """Numbers by name, as they are now; the clock returns seconds."""
 
     def __init__(self, learner: Learner, clock: Callable[[], float] = time.monotonic) -> None:
         self._learner = learner
@@ -107,13 +111,7 @@ def closing_words(tally: Tally) -> str:
 
 @contextmanager
 def warnings_at_once(tell: Callable[[str, str], None]) -> Iterator[None]:
-    """Say each warning of the package once; leave out those of others.
-
-    Parameters
-    ----------
-    tell : callable
-        Takes a label and words.
-    """
+    """Say each warning of the package once, by label and words; leave out those of others."""
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object) -> None:
@@ -134,16 +132,7 @@ _EVERY = 0.25  # seconds between two pictures
 
 
 class LivePanel:
-    """Draw numbers by name, at most four times a second.
-
-    Parameters
-    ----------
-    console : Console
-    is_shown : bool
-        False: nothing is drawn.
-    clock : callable
-        Returns seconds.
-    """
+    """Draw numbers by name, at most four times a second; nothing unless it ``is_shown``."""
 
     def __init__(
         self, console: Console, *, is_shown: bool, clock: Callable[[], float] = time.monotonic
@@ -205,17 +194,10 @@ def run_stream(
     tell: Callable[[str, str], None],
     panel: LivePanel,
 ) -> None:
-    """Answer all rows.
+    """Answer all rows of a file, or of standard input where there is no path.
 
-    Parameters
-    ----------
-    options : StreamOptions
-    plan : StreamPlan
-    path : Path or None
-        None: standard input.
-    tell : callable
-        Takes a label and words.
-    panel : LivePanel
+    Whatever is raised once there is a model, that is saved before, with all rows that it has
+    learned.
 
     Raises
     ------
@@ -225,9 +207,6 @@ def run_stream(
         After SIGINT or SIGTERM, once the model is saved.
     BrokenPipeError
         Nobody reads the answers any more.
-
-    Whatever is raised once there is a model, that is saved before, with all rows that it has
-    learned.
     """
     with Stopping() as stopping, opened(path) as descriptor, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
@@ -288,12 +267,12 @@ def _begin(
         reporter.note(
             f"nothing is predicted until {plan.warmup} rows with a target were read (--warmup)"
         )
-    stream: Stream
+    stream: RowStream | SeriesStream
     if plan.n_lags and isinstance(plan.answers, Numbers):
         stream = SeriesStream(learner, plan.answers, plan.n_lags, plan.horizon, plan.state)
     else:
         stream = RowStream(learner, plan.state)
-    keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream)
+    keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream.state)
     output, facts = Output(stopping), Facts(learner)
     return _Loop(lines, parser, stream, output, keeper, panel, facts, stopping), first
 
@@ -304,7 +283,7 @@ class _Loop:
 
     lines: LineSource
     parser: Parser
-    stream: Stream
+    stream: RowStream | SeriesStream
     output: Output
     keeper: Keeper
     panel: LivePanel
@@ -478,26 +457,7 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
 )
 @click.option("--quiet", is_flag=True, help="Say nothing on standard error but what ends it.")
 @debug_option
-def command(
-    path: Path | None,
-    target: str | None,
-    task: str,
-    model: str,
-    load: Path | None,
-    save: Path | None,
-    save_every: str,
-    lags: int | None,
-    horizon: int | None,
-    warmup: int,
-    level: float | None,
-    id_column: str | None,
-    drop: tuple[str, ...],
-    settings: tuple[str, ...],
-    seed: int,
-    on_bad_row: str,
-    form: str,
-    quiet: bool,
-) -> None:
+def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **given: Any) -> None:
     """Predict rows as they come, and learn each once it is predicted.
 
     Rows come from standard input or from the file INPUT: CSV with a header, or a JSON object a
@@ -513,41 +473,12 @@ def command(
     mercer stream --target level --lags 24 --horizon 3 levels.csv
     mercer stream --target species flowers.csv
     """
-    import sys
-    from contextlib import nullcontext
-
-    from mercer.atomic import locked
-
-    pass
-    from mercer.cli.stream_keeping import read_interval
-    from mercer.cli.stream_plan import StreamOptions, plan_stream
-    from mercer.cli.terminal import Session
-
-    pass
-    pass
-    from mercer.cli.outputs import check_outputs
-
-    check_outputs({"--save": save}, {"INPUT": path, "--load": load})
+    save: Path | None = given["save"]
+    check_outputs({"--save": save}, {"INPUT": path, "--load": given["load"]})
     session = Session()
     is_shown = session.err.is_terminal and not sys.stdout.isatty() and not quiet
-    options = StreamOptions(
-        target=target,
-        task=task,
-        model=model,
-        load=load,
-        save=save,
-        save_every=read_interval(save_every),
-        lags=lags,
-        horizon=horizon,
-        warmup=warmup,
-        id_column=id_column,
-        drop=drop,
-        settings=settings,
-        seed=seed,
-        level=level,
-        is_strict=on_bad_row == "fail",
-        form=form,
-    )
+    every = read_interval(save_every)
+    options = StreamOptions(**given, save_every=every, is_strict=on_bad_row == "fail")
 
     def tell(label: str, words: str) -> None:
         if not quiet:

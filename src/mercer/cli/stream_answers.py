@@ -1,7 +1,4 @@
-"""What a stream says of a row: answers, their running scores, the report, the output.
-
-What a model that learns row by row says of a row, as fields of an answer: numbers.
-"""
+"""What a stream says of rows: numbers or classes, running scores, reports, the output."""
 
 from __future__ import annotations
 
@@ -13,34 +10,64 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.stream_cells import read_number
-from mercer.cli.stream_rows import Row, Stopping, StreamStoppedError
-from mercer.data.files import place
+from mercer.cli.stream_rows import Example, Row, Stopping, StreamStoppedError, listed
+from mercer.data.files import place, printable, quoted
+from mercer.data.frame import Column, Frame, Origin, column_of_texts, parse_number
+from mercer.data.target import LARGEST, MAX_CLASSES, Target, Task, read_target
 from mercer.errors import DataError, StorageError
 from mercer.posterior.predictive import Predictive, check_level
 
 __all__ = [
+    "BOOLEANS",
     "Answers",
     "Fields",
     "Foretold",
+    "Labels",
     "Numbers",
     "Output",
     "Reporter",
     "Said",
     "Tally",
+    "Undecided",
     "named",
+    "read_number",
 ]
 
 
 Array = NDArray[np.float64]
 Fields = dict[str, Any]
+
+
+#: What cells of true and false are.
+BOOLEANS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+
+def read_number(cell: str, *, has_decimal_comma: bool) -> float:
+    """Read a number that can be computed with.
+
+    Raises
+    ------
+    ValueError
+        Saying why it is none.
+    """
+    text = cell.strip()
+    if has_decimal_comma and "." not in text:
+        text = text.replace(",", ".")
+    value = parse_number(text)
+    if value is None or math.isnan(value):
+        raise ValueError(f"{quoted(cell.strip())} is not a number")
+    if math.isinf(value):
+        raise ValueError("infinite, or too large for a float64")
+    if abs(value) > LARGEST:
+        raise ValueError(f"{value:g} is too large to compute with")
+    return value
 
 
 @dataclass(frozen=True)
@@ -65,64 +92,11 @@ class Said:
     is_right: bool | None = None
 
 
-class Foretold(Protocol):
-    """What was said of a row whose target comes later."""
-
-    @property
-    def fields(self) -> Fields:
-        """The prediction."""
-        ...
-
-    def scored(self, y: Any) -> Said:
-        """Score it, now that the target is there."""
-        ...
-
-
-class Answers(Protocol):
-    """A model as a stream asks it; targets are of its task, and None where they are missing."""
-
-    model: Any
-
-    @property
-    def unknown(self) -> Fields:
-        """The fields of a prediction, of a row that cannot be predicted yet."""
-        ...
-
-    def target(self, cell: str, *, has_decimal_comma: bool) -> Any:
-        """Read a target; a ValueError says why it is none."""
-        ...
-
-    def shown(self, target: Any) -> Any:
-        """Return a target as JSON has it."""
-        ...
-
-    def ahead(self, X: Array, y: Sequence[Any]) -> list[Said]:
-        """Predict each row, then learn it where its target is there, one after the other."""
-        ...
-
-    def learn(self, X: Array, y: Sequence[Any]) -> None:
-        """Learn rows, one after the other."""
-        ...
-
-    def settle(self, n_features: int) -> None:
-        """Fix what the model learns from its first rows: scales."""
-        ...
-
-
 class Numbers:
     """Mean and standard deviation of a new observation, and the ends of its interval.
 
-    Parameters
-    ----------
-    model : regressor
-        With ``partial_fit``, ``prequential`` and ``predictive``.
-    level : float or None
-        Probability inside the interval; None: there is none.
-
-    Raises
-    ------
-    UsageError
-        The level is not between 0 and 1.
+    The model is a regressor with ``partial_fit``, ``prequential`` and ``predictive``; ``level`` is
+    the probability inside the interval, None for no interval.
     """
 
     def __init__(self, model: Any, level: float | None) -> None:
@@ -166,7 +140,7 @@ class Numbers:
         """Learn rows, one after the other."""
         self.model.partial_fit(X, np.asarray(y, dtype=np.float64))
 
-    def foretell(self, x: Array) -> _ForetoldNumber:
+    def foretell(self, x: Array) -> Foretold:
         """Predict the row x, of shape (1, d), whose target comes later."""
         law = self.model.predictive(x)
         fields: Fields = {"prediction": float(law.mean[0]), "std": float(law.std[0])}
@@ -174,7 +148,7 @@ class Numbers:
             lower, upper = law.interval(self.level)
             fields |= {"lower": float(lower[0]), "upper": float(upper[0])}
         fields["n_centres"] = float(self.model.n_centres_)
-        return _ForetoldNumber(fields, law)
+        return Foretold(fields, law)
 
     def settle(self, n_features: int) -> None:
         """Ask for a prediction: rows that the model holds back are learned before.
@@ -185,11 +159,14 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class _ForetoldNumber:
+class Foretold:
+    """What was said of a row whose target comes later."""
+
     fields: Fields
     law: Predictive
 
     def scored(self, y: float) -> Said:
+        """Score it, now that the target is there."""
         score = float(self.law.log_density(np.array([y]))[0])
         return Said(self.fields, score, _is_inside(self.fields, y))
 
@@ -198,6 +175,188 @@ def _is_inside(fields: Fields, y: float | None) -> bool | None:
     if y is None or "lower" not in fields:
         return None
     return bool(fields["lower"] <= y <= fields["upper"])
+
+
+class Labels:
+    """The most probable class, and the probability of each.
+
+    The model is a classifier with ``partial_fit``, ``prequential`` and ``predict_proba``; the
+    classes, sorted, are text, booleans or whole numbers.
+    """
+
+    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+        self.model = model
+        self._classes = classes
+        self._values = classes.tolist()
+        self._place = {value: k for k, value in enumerate(self._values)}
+        self._names = [str(v).lower() if isinstance(v, bool) else str(v) for v in self._values]
+
+    @property
+    def unknown(self) -> Fields:
+        """No class at all."""
+        return {"prediction": None, "proba": None}
+
+    def target(self, cell: str, *, has_decimal_comma: bool) -> Any:
+        """Read a class; a ValueError says why it is none."""
+        label: Any = cell.strip()
+        kind = self._classes.dtype.kind
+        if kind == "b":
+            label = BOOLEANS.get(label.lower())
+        elif kind in "iuf":
+            label = read_number(cell, has_decimal_comma=has_decimal_comma)
+        if label not in self._place:
+            raise ValueError(
+                f"{quoted(cell.strip())} is none of the classes that the model was begun with: "
+                f"{listed(self._names)}"
+            )
+        return self._values[self._place[label]]
+
+    def shown(self, target: Any) -> Any:
+        """Return a target as JSON has it."""
+        return target
+
+    def ahead(self, X: Array, y: Sequence[Any]) -> list[Said]:
+        """Predict each row, then learn it where its class is there, one after the other."""
+        targets = np.empty(len(y), dtype=object)
+        targets[:] = y
+        rows = self.model.prequential(X, targets, classes=self._classes)
+        said = []
+        for k, value in enumerate(y):
+            fields = self._fields(rows.proba[k])
+            fields["n_centres"] = float(rows.n_centres[k])
+            if value is None:
+                said.append(Said(fields))
+            else:
+                is_right = bool(fields["prediction"] == value)
+                said.append(Said(fields, float(rows.log_density[k]), is_right=is_right))
+        return said
+
+    def learn(self, X: Array, y: Sequence[Any]) -> None:
+        """Learn rows, one after the other."""
+        self.model.partial_fit(X, np.array(y, dtype=self._classes.dtype), classes=self._classes)
+
+    def settle(self, n_features: int) -> None:
+        """Ask for a prediction: rows that the model holds back are learned before."""
+        self.model.predict_proba(np.zeros((1, n_features)))
+
+    def _fields(self, proba: Array) -> Fields:
+        return {
+            "prediction": self._values[int(np.argmax(proba))],
+            "proba": dict(zip(self._names, proba.tolist(), strict=True)),
+        }
+
+
+Answers: TypeAlias = Numbers | Labels
+
+
+# Targets of the first rows, until these say whether they are numbers or classes.
+
+#: Makes the answers for a target that was read.
+Make = Callable[[Target], Answers]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A target as it stands there; ``problem`` says why it is no number."""
+
+    text: str
+    number: float = 0.0
+    problem: str = ""
+
+
+class Undecided:
+    """Read targets that may be numbers or classes.
+
+    Parameters
+    ----------
+    name : str
+        Name of the target.
+    is_auto : bool
+        Text, booleans or few distinct whole numbers are classes, as for a table. False: all are.
+    make : callable
+        Makes the answers for the task.
+    """
+
+    model: Any = None
+
+    def __init__(self, name: str, *, is_auto: bool, make: Make) -> None:
+        self._name = name
+        self._is_auto = is_auto
+        self._make = make
+
+    @property
+    def unknown(self) -> Fields:
+        """Nothing is known."""
+        return {"prediction": None}
+
+    def target(self, cell: str, *, has_decimal_comma: bool) -> _Cell:
+        """Keep a target as it stands there."""
+        text = cell.strip()
+        try:
+            return _Cell(text, read_number(cell, has_decimal_comma=has_decimal_comma))
+        except ValueError as error:
+            return _Cell(text, problem=str(error))
+
+    def shown(self, target: _Cell) -> Any:
+        """Return a target as JSON has it: a number if it is one."""
+        if target.problem:
+            return target.text
+        return int(target.number) if target.number.is_integer() else target.number
+
+    def decide(
+        self, examples: Sequence[Example], reporter: Reporter
+    ) -> tuple[Answers, list[Example]]:
+        """Decide by the first rows; a row is reported whose target is then of the wrong kind.
+
+        Parameters
+        ----------
+        examples : sequence of Example
+            With targets from `target`.
+        reporter : Reporter
+
+        Returns
+        -------
+        answers : Answers
+        examples : list of Example
+            The others, with targets as these answers take them.
+
+        Raises
+        ------
+        DataError
+            They are dates, or of one class only.
+        """
+        cells = [example.target for example in examples]
+        is_text = self._is_text(cells)
+        kept = [k for k, cell in enumerate(cells) if is_text or not cell.problem]
+        if is_text:
+            column = column_of_texts(self._name, [cell.text for cell in cells], is_text=False)
+        else:
+            column = Column(self._name, np.array([cells[k].number for k in kept]), "number")
+        rows = np.array(kept, dtype=np.int64)
+        frame = Frame((column,), reporter.source, Origin.of_file(reporter.source, rows))
+        task: Task = "auto" if self._is_auto else "classification"
+        target = read_target(frame, self._name, task, allow_one_class=True)
+        if target.task == "classification" and len(set(target.values.tolist())) == 1:
+            raise DataError(
+                f"{printable(reporter.source)}: target {quoted(self._name)} has one class only, "
+                f"{quoted(target.values[0])}, in the first {len(kept)} rows; wait for others with "
+                "a longer --warmup, or use --task regression"
+            )
+        for k, cell in enumerate(cells):
+            if cell.problem and not is_text:
+                reporter.bad(examples[k].row, f"the target: {cell.problem}")
+        values = target.values.tolist()
+        decided = [replace(examples[k], target=v) for k, v in zip(kept, values, strict=True)]
+        return self._make(target), decided
+
+    def _is_text(self, cells: Sequence[_Cell]) -> bool:
+        """Whether all are text; else a few that are no numbers are mistakes."""
+        n_texts = sum(bool(cell.problem) for cell in cells)
+        if n_texts == 0 or not self._is_auto:
+            return n_texts > 0
+        is_whole = all(cell.number.is_integer() for cell in cells)
+        is_few = len({cell.text for cell in cells}) <= MAX_CLASSES
+        return 2 * n_texts >= len(cells) or (is_whole and is_few)
 
 
 # Counts and running scores of a stream.
@@ -273,18 +432,9 @@ class Tally:
 
 
 class Reporter:
-    """Say what happens to rows.
+    """Say what happens to rows, and count those that cannot be used.
 
-    Parameters
-    ----------
-    tell : callable
-        Takes a label and words.
-    source : str
-        Where the rows come from, for messages.
-    is_fatal : bool
-        A row that cannot be used ends the stream.
-    tally : Tally
-        Counts these rows.
+    ``tell`` takes a label and words; where ``is_fatal``, a row that cannot be used ends the stream.
     """
 
     def __init__(

@@ -9,28 +9,28 @@ import datetime
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.saving import versions
-from mercer.cli.stream_learner import Learner
-from mercer.cli.stream_rows import Row
 from mercer.data.files import quoted
 from mercer.data.frame import parse_number
 from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
 from mercer.posterior.evaluation import Provenance
 
+if TYPE_CHECKING:
+    from mercer.cli.stream_learner import Learner
+
 __all__ = [
     "Interval",
     "Keeper",
-    "Stream",
     "StreamState",
     "read_interval",
     "read_state",
@@ -175,47 +175,16 @@ def read_interval(text: str) -> Interval:
     return Interval(seconds=seconds)
 
 
-class Stream(Protocol):
-    """Rows that stand for themselves, or a series."""
-
-    def take(self, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-        """Answer rows."""
-        ...
-
-    def finish(self) -> None:
-        """Learn what was held back."""
-        ...
-
-    def state(self) -> StreamState:
-        """Return what a later stream needs beside the model."""
-        ...
-
-
 @dataclass
 class Keeper:
-    """Write the model when it is time.
-
-    Parameters
-    ----------
-    path : Path or None
-        Where to; None: nowhere.
-    every : Interval
-        Between two files.
-    target : str
-        Column that is predicted.
-    seed : int
-    learner : Learner
-    stream : Stream
-    clock : callable
-        Returns seconds.
-    """
+    """Write the model to a path (None: nowhere) when it is time."""
 
     path: Path | None
     every: Interval
     target: str
     seed: int
     learner: Learner
-    stream: Stream
+    state: Callable[[], StreamState]  # of the stream, beside the model
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -266,7 +235,7 @@ class Keeper:
             versions=versions(),
         )
         table = TableModel(encoder, self.target, None, provenance)
-        write_stream_model(self.path, model, table, self.stream.state())
+        write_stream_model(self.path, model, table, self.state())
         self._n_written = self.learner.tally.n_rows
         self._last = self.clock()
         return True

@@ -1,221 +1,195 @@
-"""The model of a stream that learns row by row: numbers, classes, and the undecided beginning.
+"""The model of a stream: how cells of single rows become numbers, and rows held back until then.
 
-What a model that learns row by row says of a row, as fields of an answer: classes.
+A cell that cannot be used spoils its row, no other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.stream_answers import Answers, Fields, Reporter, Said, Tally
-from mercer.cli.stream_cells import (
+from mercer.cli.stream_answers import (
     BOOLEANS,
-    Coder,
-    Problems,
-    encoding_notes,
-    learn_encoder,
+    Answers,
+    Reporter,
+    Said,
+    Tally,
+    Undecided,
     read_number,
-    refuse_text,
 )
-from mercer.cli.stream_rows import Example, Parser, Row, listed
-from mercer.data.encoding import ColumnCode, Encoder
+from mercer.cli.stream_rows import Example, Parser, Row, present
+from mercer.data.encoding import ColumnCode, Encoder, fit_encoder
 from mercer.data.files import printable, quoted
-from mercer.data.frame import Column, Frame, Origin, column_of_texts
-from mercer.data.target import MAX_CLASSES, Target, Task, read_target
+from mercer.data.frame import Column, Frame, Origin, column_of_texts, parse_numbers
+from mercer.data.target import LARGEST
 from mercer.errors import DataError, RowsError
 
-__all__ = ["Labels", "Learner", "Undecided"]
+__all__ = ["Coder", "Learner", "encoding_notes", "learn_encoder", "refuse_text"]
 
 
 Array = NDArray[np.float64]
+Problems = dict[int, str]  # position of a row -> why it cannot be used
 
 
-class Labels:
-    """The most probable class, and the probability of each.
+class Coder:
+    """Encode rows as `Encoder.transform` encodes tables; a cell that is wrong spoils its row only.
 
-    Parameters
-    ----------
-    model : classifier
-        With ``partial_fit``, ``prequential`` and ``predict_proba``.
-    classes : ndarray of shape (C,)
-        Sorted: text, booleans or whole numbers.
+    ``names`` says what the cells of a row are; ``tell`` is told, once a column, of text that was
+    not there when the encoding was learned.
     """
 
-    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
-        self.model = model
-        self._classes = classes
-        self._values = classes.tolist()
-        self._place = {value: k for k, value in enumerate(self._values)}
-        self._names = [str(v).lower() if isinstance(v, bool) else str(v) for v in self._values]
+    def __init__(
+        self,
+        codes: Sequence[ColumnCode],
+        names: Sequence[str],
+        *,
+        has_decimal_comma: bool,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._codes = [(code, list(names).index(code.name)) for code in codes]
+        self._has_decimal_comma = has_decimal_comma
+        self._tell = tell
+        self._with_unseen: set[str] = set()
 
-    @property
-    def unknown(self) -> Fields:
-        """No class at all."""
-        return {"prediction": None, "proba": None}
+    def encode(self, rows: Sequence[Row]) -> tuple[Array, Problems]:
+        """Encode rows that have cells; one that cannot be used is zero, and has a problem."""
+        problems: Problems = {}
+        blocks = [np.empty((len(rows), 0))]
+        for code, place in self._codes:
+            values, own = self._values(code, [row.cells[place] for row in rows])
+            block = code.encode(values)
+            block[list(own)] = 0.0
+            blocks.append(block)
+            for position, words in own.items():
+                problems.setdefault(position, f"column {quoted(code.name)}: {words}")
+        return np.hstack(blocks), problems
 
-    def target(self, cell: str, *, has_decimal_comma: bool) -> Any:
-        """Read a class; a ValueError says why it is none."""
-        label: Any = cell.strip()
-        kind = self._classes.dtype.kind
-        if kind == "b":
-            label = BOOLEANS.get(label.lower())
-        elif kind in "iuf":
-            label = read_number(cell, has_decimal_comma=has_decimal_comma)
-        if label not in self._place:
-            raise ValueError(
-                f"{quoted(cell.strip())} is none of the classes that the model was begun with: "
-                f"{listed(self._names)}"
+    def _values(self, code: ColumnCode, cells: list[str]) -> tuple[NDArray[Any], Problems]:
+        """Read the cells of a column, and say what is wrong with some of them."""
+        if code.kind == "number" and code.written is None and not self._has_decimal_comma:
+            numbers = parse_numbers(cells, False)
+            if numbers is not None and (np.abs(numbers) <= LARGEST).all():  # nor is one NaN
+                return numbers, {}
+        is_text = code.kind in ("levels", "frequency")
+        values: NDArray[Any] = np.full(len(cells), "" if is_text else code.origin, dtype=object)
+        problems: Problems = {}
+        for position, cell in enumerate(cells):
+            try:
+                values[position] = self._read(code, present(cell))
+            except ValueError as error:
+                problems[position] = str(error)
+        return values if is_text else values.astype(np.float64), problems
+
+    def _read(self, code: ColumnCode, text: str | None) -> float | str:
+        """Read one cell, None if it is missing; a ValueError says what is wrong with it."""
+        if text is None:
+            if code.fill is None:
+                raise ValueError("missing value")
+            return code.fill
+        if code.written is not None:
+            value = code.written.read(text)
+            if abs(value) > LARGEST:
+                raise ValueError(f"{value:g} is too large to compute with")
+            return value
+        if code.kind == "number":
+            return read_number(text, has_decimal_comma=self._has_decimal_comma)
+        if code.kind == "boolean":
+            if text.lower() not in BOOLEANS:
+                raise ValueError(f"{quoted(text)} is neither true nor false (1 or 0)")
+            return BOOLEANS[text.lower()]
+        if text not in code.levels:
+            self._note_unseen(code, text)
+        return text
+
+    def _note_unseen(self, code: ColumnCode, text: str) -> None:
+        if code.name not in self._with_unseen:
+            self._with_unseen.add(code.name)
+            self._tell(
+                f"column {quoted(code.name)}: {quoted(text)} was not there when its encoding was "
+                "learned; it and others like it are encoded as none of the levels"
             )
-        return self._values[self._place[label]]
-
-    def shown(self, target: Any) -> Any:
-        """Return a target as JSON has it."""
-        return target
-
-    def ahead(self, X: Array, y: Sequence[Any]) -> list[Said]:
-        """Predict each row, then learn it where its class is there, one after the other."""
-        targets = np.empty(len(y), dtype=object)
-        targets[:] = y
-        rows = self.model.prequential(X, targets, classes=self._classes)
-        said = []
-        for k, value in enumerate(y):
-            fields = self._fields(rows.proba[k])
-            fields["n_centres"] = float(rows.n_centres[k])
-            if value is None:
-                said.append(Said(fields))
-            else:
-                is_right = bool(fields["prediction"] == value)
-                said.append(Said(fields, float(rows.log_density[k]), is_right=is_right))
-        return said
-
-    def learn(self, X: Array, y: Sequence[Any]) -> None:
-        """Learn rows, one after the other."""
-        self.model.partial_fit(X, np.array(y, dtype=self._classes.dtype), classes=self._classes)
-
-    def settle(self, n_features: int) -> None:
-        """Ask for a prediction: rows that the model holds back are learned before."""
-        self.model.predict_proba(np.zeros((1, n_features)))
-
-    def _fields(self, proba: Array) -> Fields:
-        return {
-            "prediction": self._values[int(np.argmax(proba))],
-            "proba": dict(zip(self._names, proba.tolist(), strict=True)),
-        }
 
 
-# Targets of the first rows, until these say whether they are numbers or classes.
+# Learning from the first rows of a stream how cells become numbers.
 
-#: Makes the answers for a target that was read.
-Make = Callable[[Target], Answers]
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """A target as it stands there; ``problem`` says why it is no number."""
-
-    text: str
-    number: float = 0.0
-    problem: str = ""
+_MANY = 10  # rows that each have a text of their own, so that the column may name them
 
 
-class Undecided:
-    """Read targets that may be numbers or classes.
+def learn_encoder(
+    names: Sequence[str], rows: Sequence[Row], *, source: str, has_decimal_comma: bool
+) -> tuple[Encoder, Problems]:
+    """Learn from the first rows, whose cells are the named columns, how these become numbers.
 
-    Parameters
-    ----------
-    name : str
-        Name of the target.
-    is_auto : bool
-        Text, booleans or few distinct whole numbers are classes, as for a table. False: all are.
-    make : callable
-        Makes the answers for the task.
+    A column that holds more numbers than other texts is one of numbers; the rows of these texts
+    have problems.
+
+    Raises
+    ------
+    DataError
+        No row can be used, or a column cannot be encoded.
     """
-
-    model: Any = None
-
-    def __init__(self, name: str, *, is_auto: bool, make: Make) -> None:
-        self._name = name
-        self._is_auto = is_auto
-        self._make = make
-
-    @property
-    def unknown(self) -> Fields:
-        """Nothing is known."""
-        return {"prediction": None}
-
-    def target(self, cell: str, *, has_decimal_comma: bool) -> _Cell:
-        """Keep a target as it stands there."""
-        text = cell.strip()
-        try:
-            return _Cell(text, read_number(cell, has_decimal_comma=has_decimal_comma))
-        except ValueError as error:
-            return _Cell(text, problem=str(error))
-
-    def shown(self, target: _Cell) -> Any:
-        """Return a target as JSON has it: a number if it is one."""
-        if target.problem:
-            return target.text
-        return int(target.number) if target.number.is_integer() else target.number
-
-    def decide(
-        self, examples: Sequence[Example], reporter: Reporter
-    ) -> tuple[Answers, list[Example]]:
-        """Decide by the first rows; a row is reported whose target is then of the wrong kind.
-
-        Parameters
-        ----------
-        examples : sequence of Example
-            With targets from `target`.
-        reporter : Reporter
-
-        Returns
-        -------
-        answers : Answers
-        examples : list of Example
-            The others, with targets as these answers take them.
-
-        Raises
-        ------
-        DataError
-            They are dates, or of one class only.
-        """
-        cells = [example.target for example in examples]
-        is_text = self._is_text(cells)
-        kept = [k for k, cell in enumerate(cells) if is_text or not cell.problem]
-        if is_text:
-            column = column_of_texts(self._name, [cell.text for cell in cells], is_text=False)
+    numbers: dict[str, Array] = {}
+    problems: Problems = {}
+    for place, name in enumerate(names):
+        cells = [row.cells[place] for row in rows]
+        values, strays = np.zeros(len(cells)), {}
+        for position, cell in enumerate(cells):
+            try:
+                values[position] = read_number(cell, has_decimal_comma=has_decimal_comma)
+            except ValueError as error:
+                strays[position] = str(error)
+        if 2 * len(strays) < len(rows):
+            numbers[name] = values
+            for position, words in strays.items():
+                problems.setdefault(position, f"column {quoted(name)}: {words}")
+    kept = np.array([k for k in range(len(rows)) if k not in problems], dtype=np.int64)
+    if not len(kept):
+        raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
+    columns = []
+    for place, name in enumerate(names):
+        if name in numbers:
+            columns.append(Column(name, numbers[name][kept], "number"))
         else:
-            column = Column(self._name, np.array([cells[k].number for k in kept]), "number")
-        rows = np.array(kept, dtype=np.int64)
-        frame = Frame((column,), reporter.source, Origin.of_file(reporter.source, rows))
-        task: Task = "auto" if self._is_auto else "classification"
-        target = read_target(frame, self._name, task, allow_one_class=True)
-        if target.task == "classification" and len(set(target.values.tolist())) == 1:
-            raise DataError(
-                f"{printable(reporter.source)}: target {quoted(self._name)} has one class only, "
-                f"{quoted(target.values[0])}, in the first {len(kept)} rows; wait for others with "
-                "a longer --warmup, or use --task regression"
-            )
-        for k, cell in enumerate(cells):
-            if cell.problem and not is_text:
-                reporter.bad(examples[k].row, f"the target: {cell.problem}")
-        values = target.values.tolist()
-        decided = [replace(examples[k], target=v) for k, v in zip(kept, values, strict=True)]
-        return self._make(target), decided
+            texts = [present(rows[k].cells[place]) for k in kept]
+            columns.append(column_of_texts(name, texts, is_text=False))
+    origin = Origin(
+        (source,),
+        np.zeros(len(kept), dtype=np.int32),
+        np.array([rows[k].number for k in kept], dtype=np.int64),
+        np.array([rows[k].line for k in kept], dtype=np.int64),
+    )
+    return fit_encoder(Frame(tuple(columns), source, origin)), problems
 
-    def _is_text(self, cells: Sequence[_Cell]) -> bool:
-        """Whether all are text; else a few that are no numbers are mistakes."""
-        n_texts = sum(bool(cell.problem) for cell in cells)
-        if n_texts == 0 or not self._is_auto:
-            return n_texts > 0
-        is_whole = all(cell.number.is_integer() for cell in cells)
-        is_few = len({cell.text for cell in cells}) <= MAX_CLASSES
-        return 2 * n_texts >= len(cells) or (is_whole and is_few)
+
+def encoding_notes(encoder: Encoder, n_rows: int) -> list[str]:
+    """Say of columns of text what may surprise, when the encoding was learned from ``n_rows``."""
+    notes = list(encoder.notes)
+    notes += [
+        f"column {quoted(code.name)}: another text in each of the first {n_rows} rows; if it names "
+        "the rows, use --id"
+        for code in encoder.codes
+        if code.kind == "levels" and len(code.levels) == n_rows >= _MANY
+    ]
+    return notes
+
+
+def refuse_text(encoder: Encoder, source: str) -> None:
+    """Refuse columns of text, if their levels would be those of a single row.
+
+    Raises
+    ------
+    DataError
+        Naming the first.
+    """
+    for code in encoder.codes:
+        if code.kind in ("levels", "frequency", "date") or code.written is not None:
+            raise DataError(
+                f"{printable(source)}: column {quoted(code.name)} holds text, which is read as "
+                "the first rows have it; use --warmup above 0, or --drop it"
+            )
 
 
 # The model of a stream with its first rows: held back until the encoding can be learned.
@@ -225,20 +199,10 @@ _SLICE = 100  # rows learned in one call
 
 
 class Learner:
-    """Learn rows, from the first ones also how their cells become numbers.
+    """Learn rows, from the first ``warmup`` also how their cells become numbers.
 
-    Parameters
-    ----------
-    answers : Answers or Undecided
-    parser : Parser
-    reporter : Reporter
-    tally : Tally
-    warmup : int
-        Rows with a target that are read before anything is predicted.
-    encoder : Encoder or None
-        Encoding of a model that was loaded: it is ready at once.
-    lag_names : tuple of str
-        Inputs that are no columns, before all others.
+    With the encoder of a model that was loaded it is ready at once. ``lag_names`` are inputs that
+    are no columns, before all others.
     """
 
     def __init__(
@@ -310,17 +274,7 @@ class Learner:
                 self._decided.settle(len(encoder.feature_names))
 
     def begin(self, seen: Sequence[Row] = ()) -> Encoder:
-        """Learn the encoding, then the rows that were held back.
-
-        Parameters
-        ----------
-        seen : sequence of Row
-            The encoding is learned from these, if no row is held.
-
-        Returns
-        -------
-        Encoder
-            Encoding of all inputs.
+        """Learn the encoding, from the rows that are held back or those seen; then learn these.
 
         Raises
         ------

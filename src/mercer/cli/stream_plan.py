@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from mercer import models
 from mercer.cli.fitting import always, make_estimator, parse_settings
 from mercer.cli.prediction import encoder_of
-from mercer.cli.stream_answers import Answers, Foretold, Numbers, Said, named
+from mercer.cli.stream_answers import Answers, Foretold, Labels, Numbers, Said, Undecided, named
 from mercer.cli.stream_keeping import Interval, StreamState, read_state
-from mercer.cli.stream_learner import Labels, Learner, Undecided
+from mercer.cli.stream_learner import Learner
 from mercer.cli.stream_rows import Example, Row, present
 from mercer.data.encoding import Encoder
 from mercer.data.files import nearest, printable, quoted
@@ -89,14 +89,7 @@ _Waiting = tuple[Row, Array, Any]  # with its inputs and its target
 
 
 class RowStream:
-    """Answer rows in their order; rows whose target comes later are remembered by their names.
-
-    Parameters
-    ----------
-    learner : Learner
-    state : StreamState, optional
-        From a file.
-    """
+    """Answer rows in their order; rows whose target comes later are remembered by their names."""
 
     def __init__(self, learner: Learner, state: StreamState | None = None) -> None:
         self._learner = learner
@@ -290,16 +283,6 @@ class SeriesStream:
     A row is met in three steps: what was foretold of it is scored; it is learned, with the inputs
     that were known ``horizon`` rows ago; the row so many rows ahead is foretold. A value that is
     missing breaks the series: rows that would need it are neither learned nor predicted.
-
-    Parameters
-    ----------
-    learner : Learner
-    numbers : Numbers
-        Those of the learner.
-    n_lags : int
-    horizon : int
-    state : StreamState, optional
-        From a file.
     """
 
     def __init__(
@@ -576,21 +559,9 @@ def _check_settings(options: StreamOptions, task: str) -> None:
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """A model and how rows are given to it.
+    """A model and how rows are given to it: a series where ``n_lags`` is not 0.
 
-    Parameters
-    ----------
-    answers : Numbers, Labels or Undecided
-    target : str
-    n_lags : int
-        0: the rows are no series.
-    horizon : int
-    warmup : int
-    seed : int
-    encoder : Encoder or None
-        Encoding of a model that was loaded.
-    state : StreamState or None
-        Where the stream of that model ended.
+    Of a model that was loaded there is its encoder, and where its stream ended.
     """
 
     answers: Answers | Undecided

@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
 
 from mercer.data.arrow import is_arrow
-from mercer.data.csv_reader import DELIMITERS
+from mercer.data.csv_reader import DELIMITERS, check_header
 from mercer.data.encoding import no_column
-from mercer.data.files import check_path, nearest, printable, quoted, reading
-from mercer.data.frame import INDEX_COLUMNS, MISSING, parse_number, refuse_twins
+from mercer.data.files import check_path, printable, quoted, reading
+from mercer.data.frame import INDEX_COLUMNS, MISSING, Column, Frame
 from mercer.data.tables import refuse_foreign
 from mercer.errors import DataError, StorageError, UsageError
 from mercer.sampling.progress import Board
@@ -43,7 +45,6 @@ __all__ = [
     "Stopping",
     "StreamStoppedError",
     "Wanted",
-    "check_names",
     "choose_inputs",
     "find_parser",
     "listed",
@@ -107,22 +108,9 @@ Id = str | int | float | bool | None
 class Row:
     """One row, as it was read.
 
-    Parameters
-    ----------
-    number : int
-        Number of the row; the first is 1.
-    line : int
-        The line on which it stands.
-    cells : tuple of str
-        Cells of the inputs, in the order in which they were first seen.
-    target : str or None
-        None where it is missing.
-    id : str, number or None
-        What the row is called.
-    is_late : bool
-        It brings nothing but the target of an earlier row.
-    problem : str
-        Why it cannot be used; empty where it can.
+    The first ``number`` is 1; cells are those of the inputs; the target is None where it is
+    missing. A row that ``is_late`` brings nothing but the target of an earlier row; ``problem``
+    says why a row cannot be used.
     """
 
     number: int
@@ -143,35 +131,13 @@ class Example:
     lags: tuple[float, ...] = ()
 
 
-class Parser(Protocol):
-    """What turns lines into rows."""
-
-    inputs: tuple[str, ...]
-    has_decimal_comma: bool
-
-    def rows(self, lines: Any) -> list[Row]:
-        """Read rows."""
-        ...
-
-
 @dataclass(frozen=True)
 class Wanted:
     """What the command line says of columns.
 
-    Parameters
-    ----------
-    source : str
-        Where the rows come from, for messages.
-    target : str
-        Column to predict.
-    id_column : str or None
-        Column that names the rows.
-    drop : tuple of str
-        Columns to leave out; each may be several, separated by commas.
-    needed : tuple of str or None
-        The inputs of a model that was loaded; None: all other columns.
-    is_series : bool
-        The past of the target is an input, so that there need be no other.
+    ``drop`` may hold several names separated by commas; ``needed`` are the inputs of a model that
+    was loaded, None all other columns. In a series the past of the target is an input, so that
+    there need be no other.
     """
 
     source: str
@@ -188,71 +154,32 @@ class Wanted:
             raise UsageError(f"--drop {quoted(self.target)} is the target")
 
 
-def check_names(names: Sequence[str], source: str) -> None:
-    """Refuse a header that is none.
-
-    Raises
-    ------
-    DataError
-        A name is empty or there twice, or all are numbers.
-    """
-    where = f"{printable(source)}, line 1"
-    is_numbers = all(parse_number(name) is not None for name in names)
-    if is_numbers and not all(name.isdecimal() for name in names):
-        raise DataError(
-            f"{where}: holds numbers ({quoted(names[0])}, ...); write a header line with the names "
-            "of the columns above it"
-        )
-    for position, name in enumerate(names, start=1):
-        if not name:
-            raise DataError(f"{where}: column {position} has no name; name it in the header")
-    refuse_twins(source, names)
-
-
 def choose_inputs(
     names: Sequence[str], wanted: Wanted, *, has_target: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Choose the columns that the model learns from.
-
-    Parameters
-    ----------
-    names : sequence of str
-        All columns.
-    wanted : Wanted
-    has_target : bool
-        The target must be among them.
-
-    Returns
-    -------
-    inputs, ignored : tuple of str
+    """Choose, of all columns, those that the model learns from; and say which are ignored.
 
     Raises
     ------
     DataError
-        A column is missing (the nearest is named), or no input is left.
+        A column is missing (the nearest is named; the target may be, unless ``has_target``), or
+        no input is left.
     """
-    named = [wanted.target] if has_target else []
-    named += [] if wanted.id_column is None else [wanted.id_column]
-    dropped: list[str] = []
-    for entry in wanted.drop:
-        parts = [entry] if entry in names else [part.strip() for part in entry.split(",")]
-        dropped += [part for part in parts if part]
-    for name in (*named, *dropped):
-        if name not in names:
-            raise DataError(
-                f"{printable(wanted.source)}: there is no column {quoted(name)}"
-                f"{nearest(name, names) or '; the columns are ' + listed(names)}"
-            )
+    columns = tuple(Column(name, np.empty(0), "number") for name in names)
+    header = Frame.from_columns(columns, wanted.source)
+    special = [wanted.target] if has_target else []
+    special += [] if wanted.id_column is None else [wanted.id_column]
+    for name in special:
+        header.column(name)
+    dropped = header.named(wanted.drop)
     if wanted.target in dropped:
         raise UsageError(f"--drop {quoted(wanted.target)} is the target")
-    special = {wanted.target, wanted.id_column, *dropped}
-    others = tuple(name for name in names if name not in special)
+    others = tuple(n for n in names if n not in {wanted.target, wanted.id_column, *dropped})
     if wanted.needed is not None:
         for name in wanted.needed:
             if name not in others:
                 raise no_column(wanted.source, name, others)
-        ignored = tuple(name for name in others if name not in wanted.needed)
-        return wanted.needed, ignored
+        return wanted.needed, tuple(name for name in others if name not in wanted.needed)
     if not others and not wanted.is_series:
         raise DataError(
             f"{printable(wanted.source)}: there is no column left to learn from, found 0 "
@@ -288,16 +215,9 @@ class Line(NamedTuple):
 
 
 class LineSource:
-    """Cut what a file descriptor gives into lines.
+    """Cut what a descriptor (of a pipe, a file, a terminal) gives into lines.
 
-    Parameters
-    ----------
-    descriptor : int
-        File descriptor of a pipe, a file or a terminal.
-    name : str
-        What messages call it.
-    wake : int, optional
-        Another descriptor: `wait` ends when that can be read.
+    `wait` ends too when the descriptor ``wake`` can be read.
     """
 
     def __init__(self, descriptor: int, name: str, wake: int | None = None) -> None:
@@ -409,10 +329,8 @@ class CsvRows:
         if header.problem:
             raise DataError(f"{printable(wanted.source)}: {header.problem}; is it CSV?")
         self._delimiter = max(DELIMITERS, key=lambda mark: len(_cells(header.text, mark) or ()))
-        names = [name.strip() for name in _cells(header.text, self._delimiter) or ("",)]
-        if len(names) > 1 and not names[0]:
-            names[0] = INDEX_COLUMNS[0]
-        check_names(names, wanted.source)
+        cells = _cells(header.text, self._delimiter) or ("",)
+        names = check_header(wanted.source, header.number, cells)
         is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
         self.index: str | None = None
         if is_index and wanted.id_column is None and names[0] != wanted.target:
@@ -591,6 +509,9 @@ def _name(value: Any) -> Any:
     return value
 
 
+Parser: TypeAlias = CsvRows | JsonRows
+
+
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
 
 STANDARD_INPUT = "standard input"
@@ -628,22 +549,9 @@ def find_parser(
     tell: Callable[[str], None],
     stopping: Stopping,
 ) -> tuple[Parser, list[Line]]:
-    """Wait for the first line, and let it decide how lines are read.
+    """Wait for the first line, and let it decide how lines are read, and what was read with it.
 
-    Parameters
-    ----------
-    source : LineSource
-    wanted : Wanted
-    form : {"auto", "csv", "jsonl"}
-        "auto": a line that begins with a brace is JSON.
-    tell : callable
-    stopping : Stopping
-
-    Returns
-    -------
-    parser : CsvRows or JsonRows
-    lines : list of Line
-        Lines of rows that were read meanwhile.
+    ``form`` is "auto", "csv" or "jsonl"; "auto": a line that begins with a brace is JSON.
 
     Raises
     ------

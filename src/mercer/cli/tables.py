@@ -150,14 +150,9 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
 
 def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
     """Name the columns that are not inputs: target, names of rows, groups, dropped ones."""
-    dropped: list[str] = []
-    for entry in options.drop:
-        is_name = entry in frame.names
-        names = [entry] if is_name else [part.strip() for part in entry.split(",")]
-        dropped += [frame.column(name).name for name in names if name]
-    for name in dropped:
-        if name == options.target:
-            raise UsageError(f"--drop {quoted(name)} is the target")
+    dropped = frame.named(options.drop)
+    if options.target in dropped:
+        raise UsageError(f"--drop {quoted(options.target)} is the target")
     special = [options.target, *dropped]
     special += [frame.column(name).name for name in options.as_text]
     if options.target in options.as_text:

@@ -8,7 +8,7 @@ import gzip
 import io
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -21,7 +21,7 @@ from mercer.data.files import check_size, place, printable, quoted, reading
 from mercer.data.frame import INDEX_COLUMNS, Column, ColumnBuilder, Frame, Origin, parse_number
 from mercer.errors import DataError
 
-__all__ = ["CsvBlock", "read_blocks", "read_csv"]
+__all__ = ["CsvBlock", "check_header", "read_blocks", "read_csv"]
 
 #: Longest line, and longest text after unpacking, in characters.
 MAX_LINE = 2**24
@@ -138,7 +138,7 @@ def read_blocks(path: Path, *, is_bounded: bool = True) -> Iterator[CsvBlock]:
     with reading(path), _open(path) as stream:
         records = _records(path, _lines(path, stream, MAX_TEXT if is_bounded else math.inf))
         line, header, delimiter = next(records, (1, [], ","))
-        names = tuple(_check_header(path, line, header))
+        names = tuple(check_header(str(path), line, header))
         n_rows = 0
         while True:
             lines: list[int] = []
@@ -245,13 +245,18 @@ def _n_cells(header: str, delimiter: str) -> int:
         return 0
 
 
-def _check_header(path: Path, line: int, header: list[str]) -> list[str]:
+def check_header(source: str, line: int, header: Sequence[str]) -> list[str]:
     """Strip the names of the columns and refuse a header that is none.
 
     A first column without a name holds the names of rows, as pandas writes them, and is called as
     pandas calls it.
+
+    Raises
+    ------
+    DataError
+        There is no header, a name is empty, or all are numbers.
     """
-    file = printable(str(path))
+    file = printable(source)
     names = [name.strip() for name in header]
     if not names:
         raise DataError(

@@ -163,6 +163,20 @@ class Frame:
             f"{nearest(name, self.names) or '; the columns are ' + self._some_names()}"
         )
 
+    def named(self, entries: Iterable[str]) -> list[str]:
+        """Find columns by entries that are a name, or several separated by commas.
+
+        Raises
+        ------
+        DataError
+            One of them is not there; the nearest is named.
+        """
+        found: list[str] = []
+        for entry in entries:
+            parts = [entry] if entry in self.names else [p.strip() for p in entry.split(",")]
+            found += [self.column(part).name for part in parts if part]
+        return found
+
     def without(self, names: Iterable[str]) -> Frame:
         """Leave out the named columns.
 

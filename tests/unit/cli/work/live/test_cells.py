@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.cli.stream_cells import Coder, encoding_notes, learn_encoder, read_number, refuse_text
+from mercer.cli.stream_answers import read_number
+from mercer.cli.stream_learner import Coder, encoding_notes, learn_encoder, refuse_text
 from mercer.cli.stream_rows import CsvRows, Line, Row, Wanted
 from mercer.data.encoding import ColumnCode, fit_encoder
 from mercer.data.frame import Frame, column_of_texts

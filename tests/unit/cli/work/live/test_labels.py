@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.cli.stream_learner import Labels
+from mercer.cli.stream_answers import Labels
 from support.class_fits import bits, little, make_rows
 
 TEXTS = np.array(["ash", "birch"], dtype=object)

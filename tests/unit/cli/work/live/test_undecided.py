@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from mercer.cli.stream_answers import Reporter, Tally
-from mercer.cli.stream_learner import Undecided
+from mercer.cli.stream_answers import Reporter, Tally, Undecided
 from mercer.cli.stream_rows import Example, Row
 from mercer.errors import DataError
 
