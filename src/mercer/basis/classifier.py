@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, log_expit
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.basis.class_filter import (
@@ -40,7 +39,7 @@ from mercer.basis.prediction import (
 )
 from mercer.basis.settings import checked_common, checked_given, checked_lengthscale, known_runs
 from mercer.errors import RowsError
-from mercer.estimation.base import encode_classes
+from mercer.estimation.base import LabelAnswers, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
 from mercer.posterior.diagnostics import Diagnostics
@@ -148,7 +147,7 @@ class ClassPrequential:
     n_centres: Array
 
 
-class StreamClassifier(ClassifierMixin, StreamEstimator[ClassRunning]):  # type: ignore[misc]
+class StreamClassifier(LabelAnswers, StreamEstimator[ClassRunning]):
     """Base of `SequentialKernelClassifier`: all that needs the learned rows only."""
 
     classes_: NDArray[Any]
@@ -172,12 +171,6 @@ class StreamClassifier(ClassifierMixin, StreamEstimator[ClassRunning]):  # type:
         Z = running.standardizer.transform(checked)
         blocks = range(0, max(len(Z), 1), _ROWS_AT_ONCE)
         return np.concatenate([running.proba(Z[a : a + _ROWS_AT_ONCE]) for a in blocks])
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable class of each row of X, shape (m,), in the type of the labels."""
-        check_is_fitted(self)
-        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return labels
 
     @property
     def posterior_(self) -> Draws:

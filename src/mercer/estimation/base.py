@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,12 +21,14 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
     from mercer.posterior.predictive import Predictive
 
-__all__ = ["KernelEstimator", "NumberAnswers", "encode_classes"]
+__all__ = ["KernelEstimator", "LabelAnswers", "NumberAnswers", "encode_classes"]
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; a subclass adds its arguments, ``fit`` and the parts of its file."""
 
+    # Rows whose laws or features are in memory at a time.
+    _rows_at_once: ClassVar[int] = 1024
     # Names for the columns of a matrix without any, set by whoever made it from a table.
     _names_of_columns: tuple[str, ...] | None = None
     # Arguments that only say what is done with the draws: another value is no other run.
@@ -81,6 +83,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         names = self._names_of_rows
         return RowNames.positions(n) if names is None or len(names) != n else names
 
+    def _blocks(self, Z: NDArray[np.float64]) -> Iterator[slice]:
+        for begin in range(0, len(Z), self._rows_at_once):
+            yield slice(begin, begin + self._rows_at_once)
+
     def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows and standardise them as the training rows were."""
         checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
@@ -105,6 +111,22 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, index.astype(np.int64)
 
 
+class LabelAnswers(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+    """Base of classifiers: a subclass gives probabilities, and the label follows."""
+
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities of the classes, in the order of ``classes_``, shape (m, C)."""
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable class of each row of X, shape (m,), in the type of the labels."""
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return labels
+
+
 # What a regressor with a law for each row answers: its prediction methods.
 
 Array = NDArray[np.float64]
@@ -113,9 +135,6 @@ Law = TypeVar("Law", bound="Predictive")
 
 class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
     """Base of regressors: a subclass gives the law of standardised rows, and the rest follows."""
-
-    # Rows whose laws are in memory at a time.
-    _rows_at_once: ClassVar[int] = 1024
 
     @abstractmethod
     def _law(self, Z: Array) -> Law:
@@ -183,7 +202,3 @@ class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ign
         """
         check_is_fitted(self)
         return self._law(self._standardized(X))
-
-    def _blocks(self, Z: Array) -> Iterator[slice]:
-        for begin in range(0, len(Z), self._rows_at_once):
-            yield slice(begin, begin + self._rows_at_once)

@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer.errors import DataError
 from mercer.estimation.run import CommonArguments, run_options
-from mercer.estimation.standardize import Standardizer
-from mercer.posterior.diagnostics import Diagnostics, diagnose
+from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
@@ -40,14 +39,13 @@ from mercer.spectral.compilation import compile_class_loops
 from mercer.spectral.fitting import (
     CUT_START,
     FIRST_STEP,
-    LATE,
     N_DEVIATIONS,
-    ROWS_OF_SCALES,
     ROWS_OF_START,
     TIME_OF_START,
-    TIME_OF_WARPS,
     FittedSpectral,
+    SpectralResult,
     check_rows,
+    learn_spectrum,
     make_probe,
     spread,
 )
@@ -55,7 +53,7 @@ from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import GammaPrior, Scales, design
 from mercer.spectral.rows import MemoryRows, RowsWithout, TrainingRows, check_table, some_positions
 from mercer.spectral.sampler import Start
-from mercer.spectral.settings import SpectralSettings, choose_standardizer
+from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.trajectory import Ascent, prepare_ascent
 
 __all__ = [
@@ -515,56 +513,16 @@ def _words(
 
 
 @dataclass(frozen=True, eq=False)
-class ClassResult:
-    """A fit.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (C,)
-        Labels, sorted.
-    order : ndarray of shape (C,), int
-        Positions among them in the order in which they are told apart.
-    feature_labels : tuple of str
-    standardizer : Standardizer
-    n_rows : int
-        Training rows.
-    start_scales : ndarray of shape (d,)
-        Scales of the frequencies where chains started.
-    draws : Draws
-    diagnostics : Diagnostics
-    notes : tuple of str
-    mixture : Mixture
-        The prior of the frequencies.
-    functions : ClassDraws
-        What predictions come from: those draws, or a few of them with coefficients from all rows.
-    """
+class ClassResult(SpectralResult[ClassDraws]):
+    """A fit of classes: their labels, sorted, and the order in which they are told apart."""
 
     classes: NDArray[Any]
     order: NDArray[np.int64]
-    feature_labels: tuple[str, ...]
-    standardizer: Standardizer
-    n_rows: int
-    start_scales: NDArray[np.float64]
-    draws: Draws
-    diagnostics: Diagnostics
-    notes: tuple[str, ...]
-    mixture: Mixture
-    functions: ClassDraws
 
-    def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes of the estimator by name."""
+    def _own_attributes(self) -> dict[str, Any]:
         return {
             "classes_": self.classes,
             "class_order_": self.classes[self.order],
-            "feature_labels_": self.feature_labels,
-            "standardizer_": self.standardizer,
-            "n_training_rows_": self.n_rows,
-            "start_scales_": self.start_scales,
-            "posterior_": self.draws,
-            "diagnostics_": self.diagnostics,
-            "notes_": self.notes,
-            "n_frequencies_": int(self.draws.variables["frequencies"].shape[2]),
-            "_functions": self.functions,
             "_order": self.order,
         }
 
@@ -581,63 +539,26 @@ def fit_class_result(
 ) -> ClassResult:
     """Fit a classifier whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
-    names = model._labels()
     values, counts = table.labels(MOST_CLASSES)
     if len(values) < 2:
         raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
     codes = class_codes(values, counts)
     settings = model._class_settings(table.n_rows, len(values))
     options = run_options(common, model, table.digest(), started)
-    limit = model.kernel_rows or ROWS_OF_SCALES
-    subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
-    X_some, y_some = table.take(subset)
-    y_some = codes.transform(y_some)
-    standardizer, notes = choose_standardizer(
-        X_some,
-        y_some,
-        model.standardize,
-        names,
+    _, shared = learn_spectrum(
+        model,
+        table,
         settings,
-        options.entropy,
-        _ROWS_OF_WARP,
-        options.deadline_before_chains(TIME_OF_WARPS),
+        options,
+        common.n_jobs,
+        has_linear_part=settings.spectral.linear_part,
+        learn_target=lambda _: codes,
+        sample_rows=fit_classes,
+        functions_of=class_draws,
+        complete_draws=complete_classes,
+        rows_of_warp=_ROWS_OF_WARP,
     )
-    linear = settings.spectral.linear_part
-    is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
-    rows: TrainingRows
-    if is_partial or table.n_rows == len(subset):
-        rows = MemoryRows(standardizer.transform(X_some), y_some, linear)
-    else:
-        rows = table.rows(standardizer, codes, linear)
-    fitted = fit_classes(rows, settings, options)
-    functions, said = class_draws(fitted.draws), ""
-    if is_partial:
-        said = LATE.format(len(subset), table.n_rows)
-        completed = complete_classes(
-            table.rows(standardizer, codes, linear),
-            subset,
-            fitted.draws,
-            settings,
-            full_draws=model.full_draws,
-            entropy=options.entropy,
-            n_jobs=common.n_jobs,
-            deadline=options.deadline,
-        )
-        if completed is not None:
-            functions, said = completed
-    return ClassResult(
-        classes=_classes(model, values),
-        order=codes.order,
-        feature_labels=names,
-        standardizer=standardizer,
-        n_rows=table.n_rows,
-        start_scales=fitted.start.scales,
-        draws=fitted.draws,
-        diagnostics=fitted.diagnostics,
-        notes=(*notes, *fitted.notes, *([said] if said else [])),
-        mixture=settings.mixture(fitted.start),
-        functions=functions,
-    )
+    return ClassResult(**shared, classes=_classes(model, values), order=codes.order)
 
 
 def _classes(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:

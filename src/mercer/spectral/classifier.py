@@ -6,29 +6,25 @@ What drawn functions answer: the prediction methods of the classifier.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimation.base import KernelEstimator, encode_classes
+from mercer.estimation.base import LabelAnswers, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
-from mercer.posterior.draws import Table
 from mercer.spectral.class_fitting import (
     SAMPLERS,
     ClassDraws,
-    ClassResult,
     ClassSettings,
     default_leapfrog,
     fit_class_result,
 )
-from mercer.spectral.prediction import KernelAnswers, Spectrum
-from mercer.spectral.saved import class_parts_of, restore_classes
+from mercer.spectral.prediction import KernelAnswers
+from mercer.spectral.saved import parts_of, restore_classes
 from mercer.spectral.settings import check_arguments, settings_of
 
 __all__ = ["BaNKClassifier", "FunctionClassifier"]
@@ -40,13 +36,12 @@ Array = NDArray[np.float64]
 _SMALLEST_PROBA = 1e-12
 
 
-class FunctionClassifier(ClassifierMixin, KernelAnswers, KernelEstimator):  # type: ignore[misc]
+class FunctionClassifier(KernelAnswers, LabelAnswers):
     """Base of `BaNKClassifier`: all that needs the drawn functions and spectra only."""
 
-    # Rows whose features are in memory at a time.
-    _rows_at_once: ClassVar[int] = 1024
     classes_: NDArray[Any]
     _functions: ClassDraws
+    _score_of_draws = "log_likelihood"  # what the best draw has most of
     _order: NDArray[np.int64]
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -68,12 +63,6 @@ class FunctionClassifier(ClassifierMixin, KernelAnswers, KernelEstimator):  # ty
         proba[:, self._order] = np.maximum(found, _SMALLEST_PROBA)
         proba /= proba.sum(axis=1, keepdims=True)
         return np.asarray(np.minimum(proba, 1.0 - _SMALLEST_PROBA))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable class of each row of X, shape (m,), in the type of the labels."""
-        check_is_fitted(self)
-        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return labels
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Logarithms of the probabilities.
@@ -106,10 +95,6 @@ class FunctionClassifier(ClassifierMixin, KernelAnswers, KernelEstimator):  # ty
         if mean.shape[1] == 1:
             return mean[:, 0], variance[:, 0]
         return mean, variance
-
-    def _blocks(self, Z: Array) -> Iterator[slice]:
-        for begin in range(0, len(Z), self._rows_at_once):
-            yield slice(begin, begin + self._rows_at_once)
 
 
 # `BaNKClassifier`: the scikit-learn estimator for classes.
@@ -354,7 +339,7 @@ class BaNKClassifier(FunctionClassifier):
         return self
 
     def _to_parts(self) -> ModelParts:
-        return class_parts_of(self)
+        return parts_of(self, arrays={"class_order": self._order})
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> BaNKClassifier:
@@ -383,11 +368,3 @@ class BaNKClassifier(FunctionClassifier):
             n_leapfrog = default_leapfrog(min(n_rows, self.kernel_rows or n_rows))
         common = settings_of(self, n_rows)
         return ClassSettings(common, n_classes, self.sampler, int(n_leapfrog))
-
-    def _put(self, result: ClassResult) -> None:
-        """Set the fitted attributes."""
-        for name, value in result.attributes().items():
-            setattr(self, name, value)
-        units = self.standardizer_.units
-        self._spectrum = Spectrum(self.posterior_, result.mixture, units, "log_likelihood")
-        self.components_: Table = self._spectrum.components(self.feature_labels_)

@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.estimation.base import NumberAnswers
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
-from mercer.posterior.draws import Table
 from mercer.posterior.predictive import NormalMixture
 from mercer.random import entropy_of
-from mercer.spectral.fitting import Result, fit_result
-from mercer.spectral.prediction import FunctionDraws, KernelAnswers, Spectrum
+from mercer.spectral.fitting import fit_result
+from mercer.spectral.prediction import FunctionDraws, KernelAnswers
 from mercer.spectral.saved import parts_of, restore
 from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
@@ -273,7 +272,8 @@ class BaNKRegressor(FunctionRegressor):
         return self
 
     def _to_parts(self) -> ModelParts:
-        return parts_of(self)
+        own = {"target_centre": self.target_centre_, "target_scale": self.target_scale_}
+        return parts_of(self, own)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> BaNKRegressor:
@@ -295,10 +295,3 @@ class BaNKRegressor(FunctionRegressor):
     def _settings(self, n_rows: int) -> SpectralSettings:
         """Return what is fitted to so many rows."""
         return settings_of(self, n_rows)
-
-    def _put(self, result: Result) -> None:
-        """Set the fitted attributes."""
-        for name, value in result.attributes().items():
-            setattr(self, name, value)
-        self._spectrum = Spectrum(self.posterior_, result.mixture, self.standardizer_.units)
-        self.components_: Table = self._spectrum.components(self.feature_labels_)

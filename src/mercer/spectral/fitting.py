@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -31,29 +33,31 @@ from mercer.spectral.rows import (
     GramSum,
     MemoryRows,
     RowsWithout,
+    Table,
+    TargetTransform,
     TrainingRows,
     check_table,
     some_positions,
 )
 from mercer.spectral.sampler import ProposalTuning, SpectralSampler, StepAdaptation
-from mercer.spectral.settings import SpectralSettings, choose_standardizer
+from mercer.spectral.settings import ROWS_OF_WARP, SpectralSettings, choose_standardizer
 
 __all__ = [
     "CUT_START",
     "FIRST_STEP",
-    "LATE",
     "N_DEVIATIONS",
-    "ROWS_OF_SCALES",
     "ROWS_OF_START",
     "TIME_OF_START",
     "TIME_OF_WARPS",
     "FittedSpectral",
     "Result",
+    "SpectralResult",
     "check_rows",
     "complete",
     "few_rows",
     "fit_result",
     "fit_spectral",
+    "learn_spectrum",
     "make_probe",
     "make_sampler",
     "spread",
@@ -342,64 +346,75 @@ def _words(
 # What a fit of BaNK leaves behind: what the estimator shows and what its file holds.
 
 
+Functions = TypeVar("Functions")
+
+
 @dataclass(frozen=True, eq=False)
-class Result:
-    """A fit.
+class SpectralResult(ABC, Generic[Functions]):
+    """A fit of numbers or classes.
 
     Attributes
     ----------
-    feature_labels : tuple of str
-    standardizer : Standardizer
-    target_centre, target_scale : float
-        Mean and standard deviation of the training targets, in their units.
     n_rows : int
         Training rows.
     start_scales : ndarray of shape (d,)
         Scales of the frequencies where chains started.
-    draws : Draws
-    diagnostics : Diagnostics
-    notes : tuple of str
     mixture : Mixture
         The prior of the frequencies.
-    functions : FunctionDraws
+    functions : FunctionDraws or ClassDraws
         What predictions come from: those draws, or a few of them with coefficients from all rows.
     """
 
     feature_labels: tuple[str, ...]
     standardizer: Standardizer
-    target_centre: float
-    target_scale: float
     n_rows: int
     start_scales: NDArray[np.float64]
     draws: Draws
     diagnostics: Diagnostics
     notes: tuple[str, ...]
     mixture: Mixture
-    functions: FunctionDraws
+    functions: Functions
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes of the estimator by name."""
         return {
             "feature_labels_": self.feature_labels,
             "standardizer_": self.standardizer,
-            "target_centre_": self.target_centre,
-            "target_scale_": self.target_scale,
             "n_training_rows_": self.n_rows,
             "start_scales_": self.start_scales,
             "posterior_": self.draws,
             "diagnostics_": self.diagnostics,
             "notes_": self.notes,
             "n_frequencies_": int(self.draws.variables["frequencies"].shape[2]),
-            "noise_std_": float(self.functions.noise_std.mean()) * self.target_scale,
             "_functions": self.functions,
+            **self._own_attributes(),
+        }
+
+    @abstractmethod
+    def _own_attributes(self) -> dict[str, Any]:
+        """Those that numbers or classes alone have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result(SpectralResult[FunctionDraws]):
+    """A fit of numbers, with mean and standard deviation of the training targets."""
+
+    target_centre: float
+    target_scale: float
+
+    def _own_attributes(self) -> dict[str, Any]:
+        return {
+            "target_centre_": self.target_centre,
+            "target_scale_": self.target_scale,
+            "noise_std_": float(self.functions.noise_std.mean()) * self.target_scale,
         }
 
 
 # From the arguments of `fit` to a result: check, standardise, sample, complete.
 
 # Rows from which the standardisation is learned, where all rows are on a disk and more than these.
-ROWS_OF_SCALES = 200_000
-LATE = (
+_ROWS_OF_SCALES = 200_000
+_LATE = (
     "out of time before the pass over all rows was done (max_seconds): all was learned from {} "
     "of {} rows"
 )
@@ -408,13 +423,54 @@ LATE = (
 def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
     """Fit an estimator whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
-    names = model._labels()
     settings = model._settings(table.n_rows)
     options = run_options(common, model, table.digest(), started)
-    limit = model.kernel_rows or ROWS_OF_SCALES
+    target, shared = learn_spectrum(
+        model,
+        table,
+        settings,
+        options,
+        common.n_jobs,
+        has_linear_part=settings.linear_part,
+        learn_target=scale_target,
+        sample_rows=fit_spectral,
+        functions_of=function_draws,
+        complete_draws=complete,
+    )
+    return Result(**shared, target_centre=target.centre, target_scale=target.scale)
+
+
+Target = TypeVar("Target", bound=TargetTransform)
+
+
+def learn_spectrum(
+    model: Any,
+    table: Table,
+    settings: Any,
+    options: RunOptions,
+    n_jobs: int | None,
+    *,
+    has_linear_part: bool,
+    learn_target: Callable[[Array], Target],
+    sample_rows: Callable[[TrainingRows, Any, RunOptions], FittedSpectral],
+    functions_of: Callable[[Draws], Any],
+    complete_draws: Callable[..., tuple[Any, str] | None],
+    rows_of_warp: int = ROWS_OF_WARP,
+) -> tuple[Target, dict[str, Any]]:
+    """Standardise, sample and, where only some rows gave the spectrum, complete from all of them.
+
+    Returns
+    -------
+    target : TargetTransform
+        What was learned of the targets.
+    shared : dict
+        The fields of `SpectralResult`.
+    """
+    names = model._labels()
+    limit = model.kernel_rows or _ROWS_OF_SCALES
     subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
     X_some, y_some = table.take(subset)
-    target = scale_target(y_some)
+    target = learn_target(y_some)
     y_some = target.transform(y_some)
     standardizer, notes = choose_standardizer(
         X_some,
@@ -423,41 +479,39 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         names,
         settings,
         options.entropy,
-        deadline=options.deadline_before_chains(TIME_OF_WARPS),
+        rows_of_warp,
+        options.deadline_before_chains(TIME_OF_WARPS),
     )
     is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
     rows: TrainingRows
     if is_partial or table.n_rows == len(subset):
-        rows = MemoryRows(standardizer.transform(X_some), y_some, settings.linear_part)
+        rows = MemoryRows(standardizer.transform(X_some), y_some, has_linear_part)
     else:
-        rows = table.rows(standardizer, target, settings.linear_part)
-    fitted = fit_spectral(rows, settings, options)
-    functions, said = function_draws(fitted.draws), ""
+        rows = table.rows(standardizer, target, has_linear_part)
+    fitted = sample_rows(rows, settings, options)
+    functions, said = functions_of(fitted.draws), ""
     if is_partial:
-        said = LATE.format(len(subset), table.n_rows)
-        everything = table.rows(standardizer, target, settings.linear_part)
-        completed = complete(
-            everything,
+        said = _LATE.format(len(subset), table.n_rows)
+        completed = complete_draws(
+            table.rows(standardizer, target, has_linear_part),
             subset,
             fitted.draws,
             settings,
             full_draws=model.full_draws,
             entropy=options.entropy,
-            n_jobs=common.n_jobs,
+            n_jobs=n_jobs,
             deadline=options.deadline,
         )
         if completed is not None:
             functions, said = completed
-    return Result(
-        feature_labels=names,
-        standardizer=standardizer,
-        target_centre=target.centre,
-        target_scale=target.scale,
-        n_rows=table.n_rows,
-        start_scales=fitted.start.scales,
-        draws=fitted.draws,
-        diagnostics=fitted.diagnostics,
-        notes=(*notes, *fitted.notes, *([said] if said else [])),
-        mixture=settings.mixture(fitted.start),
-        functions=functions,
-    )
+    return target, {
+        "feature_labels": names,
+        "standardizer": standardizer,
+        "n_rows": table.n_rows,
+        "start_scales": fitted.start.scales,
+        "draws": fitted.draws,
+        "diagnostics": fitted.diagnostics,
+        "notes": (*notes, *fitted.notes, *([said] if said else [])),
+        "mixture": settings.mixture(fitted.start),
+        "functions": functions,
+    }

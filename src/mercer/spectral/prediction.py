@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -271,6 +271,16 @@ class KernelAnswers:
 
     n_features_in_: int
     _spectrum: Spectrum
+    _score_of_draws: ClassVar[str] = "log_evidence"
+
+    def _put(self: Any, result: Any) -> None:
+        """Set the fitted attributes."""
+        for name, value in result.attributes().items():
+            setattr(self, name, value)
+        self._spectrum = Spectrum(
+            self.posterior_, result.mixture, self.standardizer_.units, self._score_of_draws
+        )
+        self.components_ = self._spectrum.components(self.feature_labels_)
 
     def kernel(self, lags: ArrayLike) -> Band:
         """Kernel that was learned, as a function of the difference of two inputs.

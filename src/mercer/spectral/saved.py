@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimation.model_file import (
+    Common,
     ModelParts,
     common_parts,
     is_finite,
@@ -31,7 +32,6 @@ __all__ = [
     "check_numbers",
     "check_scales",
     "check_spectra",
-    "class_parts_of",
     "parts_of",
     "restore",
     "restore_classes",
@@ -87,19 +87,48 @@ _DRAWS = (
 )
 
 
-def parts_of(model: Any) -> ModelParts:
-    """Split a fitted regressor into parts."""
-    values, arrays = common_parts(model)
-    values |= {
-        "target_centre": model.target_centre_,
-        "target_scale": model.target_scale_,
-        "n_training_rows": model.n_training_rows_,
-    }
-    arrays["start_scales"] = model.start_scales_
+def parts_of(
+    model: Any, values: dict[str, Any] | None = None, arrays: dict[str, NDArray[Any]] | None = None
+) -> ModelParts:
+    """Split a fitted model into parts, with the values and arrays that are its own."""
+    common, columns = common_parts(model)
+    common |= {**(values or {}), "n_training_rows": model.n_training_rows_}
+    columns |= {"start_scales": model.start_scales_, **(arrays or {})}
     if len(model._functions.mean) < model.posterior_.n_total:
         # Coefficients from all rows, of a few draws; else they are those of the draws.
-        arrays |= {f"functions/{name}": each for name, each in vars(model._functions).items()}
-    return ModelParts(json_params(model.get_params()), values, arrays)
+        columns |= {f"functions/{name}": each for name, each in vars(model._functions).items()}
+    return ModelParts(json_params(model.get_params()), common, columns)
+
+
+def _shared(
+    parts: ModelParts, common: Common, scales: NDArray[np.float64], settings: Any, functions: Any
+) -> dict[str, Any]:
+    """Fields of `SpectralResult`."""
+    return {
+        "feature_labels": common.feature_labels,
+        "standardizer": common.standardizer,
+        "n_rows": parts.fields["n_training_rows"],
+        "start_scales": scales,
+        "draws": common.draws,
+        "diagnostics": common.diagnostics,
+        "notes": common.notes,
+        "mixture": settings.mixture(Scales(scales, 1.0)),
+        "functions": functions,
+    }
+
+
+def _stored(parts: ModelParts, own: Any) -> Any:
+    """Coefficients from all rows where the file has them, checked against those of the draws."""
+    names = [f.name for f in fields(own)]
+    if f"functions/{names[0]}" not in parts.arrays:
+        return None
+    stored = type(own)(**{name: parts.arrays[f"functions/{name}"] for name in names})
+    n = len(stored.mean)
+    for name in names:
+        mine, theirs = getattr(stored, name), getattr(own, name)
+        is_right = mine.dtype == np.float64 and mine.ndim == theirs.ndim and len(mine) == n > 0
+        require(is_right and is_finite(mine), f"functions/{name}")
+    return stored
 
 
 def restore(parts: ModelParts, model: Any) -> Result:
@@ -114,40 +143,24 @@ def restore(parts: ModelParts, model: Any) -> Result:
     d = len(common.feature_labels)
     scales = check_scales(parts, d)
     TARGET.check(values, "fields", {})
-    n_rows = values["n_training_rows"]
-    centre, scale = values["target_centre"], values["target_scale"]
-    settings = model._settings(n_rows)
+    settings = model._settings(values["n_training_rows"])
     n_scales = d if settings.base_measure == "diagonal" else 1
     _check_draws(common.draws, d, d + 1 if settings.linear_part else 0, n_scales)
     common.put_into(model)
-    return Result(
-        feature_labels=common.feature_labels,
-        standardizer=common.standardizer,
-        target_centre=centre,
-        target_scale=scale,
-        n_rows=n_rows,
-        start_scales=scales,
-        draws=common.draws,
-        diagnostics=common.diagnostics,
-        notes=common.notes,
-        mixture=settings.mixture(Scales(scales, 1.0)),
-        functions=_functions(parts, common.draws),
-    )
+    functions = _functions(parts, common.draws)
+    shared = _shared(parts, common, scales, settings, functions)
+    centre, scale = values["target_centre"], values["target_scale"]
+    return Result(**shared, target_centre=centre, target_scale=scale)
 
 
 def _functions(parts: ModelParts, draws: Draws) -> FunctionDraws:
     own = function_draws(draws)
-    names = [f.name for f in fields(FunctionDraws)]
-    if f"functions/{names[0]}" not in parts.arrays:
+    stored: FunctionDraws | None = _stored(parts, own)
+    if stored is None:
         return own
-    stored = FunctionDraws(**{name: parts.arrays[f"functions/{name}"] for name in names})
-    n = len(stored.mean)
-    for name in names:
-        mine, theirs = getattr(stored, name), getattr(own, name)
-        is_right = mine.dtype == np.float64 and mine.ndim == theirs.ndim and len(mine) == n > 0
-        ends = () if mine.ndim == 1 else (mine.shape[-1],)
-        require(is_right and is_finite(mine), f"functions/{name}")
-        require(ends == (() if theirs.ndim == 1 else (theirs.shape[-1],)), f"functions/{name}")
+    for f in fields(FunctionDraws):
+        mine, theirs = getattr(stored, f.name), getattr(own, f.name)
+        require(mine.shape[1:][-1:] == theirs.shape[1:][-1:], f"functions/{f.name}")
     require(stored.frequencies.shape[1] == own.frequencies.shape[1], "functions/frequencies")
     require(stored.deviations.shape[1] > 0, "functions/deviations")
     require(bool((stored.noise_std > 0.0).all()), "functions/noise_std")
@@ -181,18 +194,6 @@ _CLASS_DRAWS = (
 _LARGEST_COEF = 1e100
 
 
-def class_parts_of(model: Any) -> ModelParts:
-    """Split a fitted classifier into parts."""
-    values, arrays = common_parts(model)
-    values["n_training_rows"] = model.n_training_rows_
-    arrays["start_scales"] = model.start_scales_
-    arrays["class_order"] = model._order
-    if len(model._functions.mean) < model.posterior_.n_total:
-        # Coefficients from all rows, of a few draws; else they are those of the draws.
-        arrays |= {f"functions/{name}": each for name, each in vars(model._functions).items()}
-    return ModelParts(json_params(model.get_params()), values, arrays)
-
-
 def restore_classes(parts: ModelParts, model: Any) -> ClassResult:
     """Put the parts together again, and give ``model`` what scikit-learn's checks had set.
 
@@ -208,27 +209,16 @@ def restore_classes(parts: ModelParts, model: Any) -> ClassResult:
     is_order = order.dtype == np.int64 and order.shape == (C,)
     require(is_order and np.array_equal(np.sort(order), np.arange(C)), "class_order")
     scales = check_scales(parts, d)
-    n_rows = parts.fields["n_training_rows"]
-    settings = model._class_settings(n_rows, C)
+    settings = model._class_settings(parts.fields["n_training_rows"], C)
     n_scales = d if settings.spectral.base_measure == "diagonal" else 1
     check_numbers(common.draws, _CLASS_DRAWS)
     m = check_spectra(common.draws, d, n_scales)
     n_coef = 2 * m + (d + 1 if settings.spectral.linear_part else 0)
     _check_coefficients(common.draws, C - 1, n_coef)
     common.put_into(model)
-    return ClassResult(
-        classes=common.classes,
-        order=order,
-        feature_labels=common.feature_labels,
-        standardizer=common.standardizer,
-        n_rows=n_rows,
-        start_scales=scales,
-        draws=common.draws,
-        diagnostics=common.diagnostics,
-        notes=common.notes,
-        mixture=settings.mixture(Scales(scales, 1.0)),
-        functions=_class_functions(parts, common.draws),
-    )
+    functions = _class_functions(parts, common.draws)
+    shared = _shared(parts, common, scales, settings, functions)
+    return ClassResult(**shared, classes=common.classes, order=order)
 
 
 def _check_coefficients(draws: Draws, n_sticks: int, n_coef: int) -> None:
@@ -245,16 +235,12 @@ def _check_coefficients(draws: Draws, n_sticks: int, n_coef: int) -> None:
 
 def _class_functions(parts: ModelParts, draws: Draws) -> ClassDraws:
     own = class_draws(draws)
-    names = [f.name for f in fields(ClassDraws)]
-    if f"functions/{names[0]}" not in parts.arrays:
+    stored: ClassDraws | None = _stored(parts, own)
+    if stored is None:
         return own
-    stored = ClassDraws(**{name: parts.arrays[f"functions/{name}"] for name in names})
-    n = len(stored.mean)
-    for name in names:
-        mine, theirs = getattr(stored, name), getattr(own, name)
-        is_right = mine.dtype == np.float64 and mine.ndim == theirs.ndim and len(mine) == n > 0
-        is_right = is_right and is_finite(mine) and bool((np.abs(mine) <= _LARGEST_COEF).all())
-        is_right = is_right and mine.shape[1] == theirs.shape[1]
-        require(is_right and mine.shape[-1] == theirs.shape[-1], f"functions/{name}")
+    for f in fields(ClassDraws):
+        mine, theirs = getattr(stored, f.name), getattr(own, f.name)
+        is_right = bool((np.abs(mine) <= _LARGEST_COEF).all()) and mine.shape[1] == theirs.shape[1]
+        require(is_right and mine.shape[-1] == theirs.shape[-1], f"functions/{f.name}")
     require(stored.deviations.shape[2] > 0, "functions/deviations")
     return stored

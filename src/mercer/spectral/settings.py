@@ -31,6 +31,7 @@ from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
 
 __all__ = [
+    "ROWS_OF_WARP",
     "SpectralSettings",
     "check_arguments",
     "choose_standardizer",
@@ -188,7 +189,7 @@ def settings_of(model: Any, n_rows: int) -> SpectralSettings:
 # with a few steps up the evidence on some rows (`mercer.spectral.model`), and the highest evidence
 # of the targets is taken.
 
-_ROWS = 2000
+ROWS_OF_WARP = 2000
 _FEWEST_ROWS = 20  # below, no skewness is worth the name
 # Of the inverse hyperbolic sine, in interquartile ranges. Thresholds may lie close together where
 # most values are: the sharper ones are for that. Few rows do not show it: the evidence, of classes
@@ -212,7 +213,7 @@ def choose_standardizer(
     names: tuple[str, ...],
     settings: _Climber,
     entropy: int,
-    most_rows: int = _ROWS,
+    most_rows: int = ROWS_OF_WARP,
     deadline: float | None = None,
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
