@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.names import kernel_named
-from mercer.likelihoods.label_noise import fixed_rate
+from mercer.likelihoods.label_noise import fixed_rate, learned_class_rates, learned_confusion
 from mercer.numerics.compilation import compile_first
-from mercer.sphere.sampler import SphereModel, first_moves
+from mercer.sphere.sampler import PriorStart, SphereModel, first_moves
 from mercer.sphere.several import SeveralModel, SeveralSampler, make_several_start
+from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
+from mercer.sphere.tempering import TemperedSampler
 
 __all__ = ["compile_circle", "compile_loops", "compile_now", "compile_several"]
 
@@ -42,12 +44,14 @@ def compile_circle() -> None:
 
 
 def compile_several() -> None:
-    """Take a step of several classes on a tiny problem."""
+    """Take a step of several classes on a tiny problem, at one rate and at a matrix of rates."""
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((6, 2)), np.array([0, 1, 2, 0, 1, 2])
-    model = SeveralModel(X, labels, fixed_rate(0.2, 6, 3))
-    start = make_several_start(model)
-    SeveralSampler(model, first_several_moves(model), start, _keep_nothing).init(rng)
+    for noise in (fixed_rate(0.2, 6, 3), learned_confusion((1.0, 1.0), labels, 3)):
+        model = SeveralModel(X, labels, noise)
+        moves = first_several_moves(model, default_several_moves(model))
+        start = make_several_start(model)
+        SeveralSampler(model, moves, start, _keep_nothing).init(rng)
 
 
 def _keep_nothing(
@@ -57,8 +61,14 @@ def _keep_nothing(
 
 
 def _pass(names: tuple[str, ...]) -> None:
-    rng = np.random.default_rng(0)
-    model = SphereModel(rng.standard_normal((6, 2)), fixed_rate(0.2, 6))
-    drawn = model.extended(rng.standard_normal((1, 2)))
-    point = model.point(rng.standard_normal(2))
-    first_moves(names, model).apply(rng, model, model.noise, point, drawn)
+    """At one known rate, and at two that are learned: their costs are arrays of another shape."""
+    rng, labels = np.random.default_rng(0), np.array([0, 1, 0, 1, 0, 1])
+    L = rng.standard_normal((6, 2))
+    for noise in (fixed_rate(0.2, 6), learned_class_rates((1.0, 1.0), labels)):
+        model = SphereModel(L, noise)
+        drawn = model.extended(rng.standard_normal((len(names), 2)))
+        moves, point = first_moves(names, model), model.point(rng.standard_normal(2))
+        moves.apply(rng, model, model.noise, point, drawn)
+        if "hmc" in names:
+            start = PriorStart(model.rank)
+            TemperedSampler(model, (0.0, 1.0), moves, start, _keep_nothing).init(rng)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator, encode_classes
@@ -359,6 +360,8 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
 
 _BLOCK_ROWS = 16384
+# Decompositions of fewer rows are no faster on several threads, which spin meanwhile.
+_ONE_THREAD = 1000
 
 
 class KernelGibbsClassifier(CloudClassifier):
@@ -586,7 +589,8 @@ class KernelGibbsClassifier(CloudClassifier):
         costs = noise.costs(labels, self.classes_)
         options = run_options(common, self, digest_arrays(Xs, labels), started)
         check_sampler(self.sampler, costs)
-        candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
+        with threadpool_limits(limits=1 if len(Xs) < _ONE_THREAD else None, user_api="blas"):
+            candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison() if is_compared else None
         by_class: LabelNoise | None = None

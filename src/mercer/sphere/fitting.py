@@ -81,6 +81,10 @@ Array = NDArray[np.float64]
 
 # More rows of finite features than this are screened; there is no table of all of them.
 LARGEST_WHOLE = 5000
+# Rows times trajectories of one draw.
+_ROWS_A_DRAW = 8000
+# Each of several models warms up for its share of the steps, but for so many at least.
+_FEWEST_WARMUP = 50
 # Trajectories of a step of the screened sampler.
 _SCREENED_TRAJECTORIES = 16
 # Rows that the linear start of a screened chain is fitted to.
@@ -160,7 +164,7 @@ def make_chains(
         return Chains(tempered, None)
     names: tuple[str, ...] = (sampler,)
     if sampler == "auto":
-        names = default_moves(model.rank, _n_trajectories(model.n_rows))
+        names = default_moves(model.rank, _n_trajectories(model))
     chain = SphereSampler(model, first_moves(names, model), start, recorder)
     return Chains(chain, SphereAdaptation(n_warmup))
 
@@ -185,9 +189,15 @@ class _Recorder:
         }
 
 
-def _n_trajectories(n: int) -> int:
-    """Trajectories of one draw: so many that a draw takes some milliseconds at most."""
-    return int(np.clip(12_000 // n, 2, 16))
+def _n_trajectories(model: SphereModel) -> int:
+    """Trajectories of one draw.
+
+    One makes a nearly independent draw where no row may be wrong; the number of wrong rows, with
+    the rate that is learned from it, moves more slowly. A draw takes some milliseconds at most.
+    """
+    if model.noise.must_be_right.all():
+        return 1
+    return int(np.clip(_ROWS_A_DRAW // model.n_rows, 2, 8))
 
 
 def _lengths(L: NDArray[np.floating[Any]]) -> Array:
@@ -350,6 +360,10 @@ def _second_class(L: NDArray[np.float32], g: Array) -> Array:
 _MONITORED_ROWS = 20
 # Where there are too many rows for a ladder on all of them, models are compared on so many.
 _COMPARED_ROWS = 2000
+_ONE_RATE = (
+    f"one noise rate for all rows: above {LARGEST_WHOLE} a rate for each class is not learned: "
+    "a fit of some of the rows tells whether they differ"
+)
 # Share of the time allowed that the comparison of models may take.
 _COMPARING = 0.5
 
@@ -418,6 +432,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         own = replace(
             options,
             n_draws=count,
+            n_warmup=_part_of_warmup(options.n_warmup, count / options.n_draws),
             first_chain=len(runs) * options.n_chains,
             deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
@@ -444,16 +459,18 @@ class _Choice:
 
 def _choose(problem: Problem, options: RunOptions) -> _Choice:
     candidates, noise = problem.candidates, problem.noise
-    if problem.noise_of is None:
-        return _Choice((), list(candidates), np.ones(1), noise, ())
     n, rows = len(problem.labels), None
+    is_one_rate = isinstance(noise, LabelNoise) and noise.prior is not None
+    common = (_ONE_RATE,) if is_one_rate and n > LARGEST_WHOLE else ()
+    if problem.noise_of is None:
+        return _Choice((), list(candidates), np.ones(1), noise, common)
     if n > LARGEST_WHOLE:
         rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
     compared = compare(
         candidates, problem.labels, problem.noise_of, options.entropy,
         options.deadline_before_chains(_COMPARING), rows, problem.by_class,
     )  # fmt: skip
-    notes = _say_what_time_cut(compared, len(candidates))
+    notes = (*_say_what_time_cut(compared, len(candidates)), *common)
     if not compared:
         return _Choice((), [candidates[len(candidates) // 2]], np.ones(1), noise, notes)
     by_class, evidence = problem.by_class, evidence_of_noise(compared)
@@ -492,6 +509,11 @@ def _allot(weights: Array, n_draws: int) -> list[int]:
     counts = np.maximum(np.round(weights * n_draws).astype(int), 1)
     counts[0] = max(counts[0] + n_draws - counts.sum(), 1)
     return [int(count) for count in counts]
+
+
+def _part_of_warmup(n_warmup: int, share: float) -> int:
+    """Steps that tune the chains of a model with that share of the draws."""
+    return max(math.ceil(share * n_warmup), min(n_warmup, _FEWEST_WARMUP))
 
 
 def _sample(

@@ -3,12 +3,13 @@
 Kernels, length scales and nuggets compared by their evidence, and averaged by it.
 
 Candidates are compared in rounds. Short tempered runs, the first on a subset of the rows where
-there are many, drop those that are hopeless; a long one weighs the others on all rows.
+there are many, drop those that are hopeless; the runs of the others are prolonged, on all rows.
 The weights are posterior probabilities under equal prior ones.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,7 +40,14 @@ from mercer.sphere.space import (
     median_distance,
     precomputed,
 )
-from mercer.sphere.tempering import Ladder, OutOfTimeError, measure_errors, measure_noise
+from mercer.sphere.tempering import (
+    Climb,
+    Ladder,
+    OutOfTimeError,
+    climb_errors,
+    measure_noise,
+    prolong,
+)
 
 __all__ = [
     "PRECOMPUTED",
@@ -62,7 +70,7 @@ _HOPELESS = 4.0
 # On a subset of the rows differences are smaller and less to be trusted.
 _HOPELESS_ON_SUBSET = 12.0
 _SUBSET_ROWS = 400
-# Rounds before the last one, each on what the one before has left.
+# Rounds before the last one, each on what the one before has left: its runs are prolonged.
 _SHORT, _MEDIUM = Ladder(n_pilot=10, n_sweeps=30), Ladder(n_pilot=12, n_sweeps=60)
 # The last round: fewer sweeps where they are dear.
 _LONG = ((600, Ladder(20, 150)), (10**9, Ladder(16, 60)))
@@ -140,44 +148,110 @@ def compare(
         no time for that.
     """
     everything = np.arange(len(labels)) if among is None else among
+    measuring = _Measuring(labels, noise_of, entropy, deadline, by_class, len(everything))
     compared: dict[int, Compared] = {}
+    runs: dict[int, tuple[Climb, ...]] = {}
     alive = sorted(range(len(candidates)), key=lambda k: abs(k - len(candidates) // 2))
     rounds = _rounds(entropy, everything) if len(candidates) > 1 else []
-    for number, (rows, ladder) in enumerate(rounds):
+    last = next(ladder for size, ladder in _LONG if len(everything) <= size)
+    for number, (rows, ladder) in enumerate([*rounds, (everything, last)]):
+        is_whole, is_last = len(rows) == len(everything), number == len(rounds)
         measured: dict[int, Compared] = {}
         for k in alive:
-            rng = stream(entropy, "evidence", 3 * k + number)
-            one = _measure(rng, candidates[k], labels, rows, noise_of, ladder, deadline)
-            if one is not None and by_class is not None:
-                rng = stream(entropy, "by class", 3 * k + number)
-                found = _measure_by_class(
-                    rng, candidates[k], labels, rows, by_class, ladder, deadline
-                )
-                one = replace(one, by_class=found)
-            if one is not None:
-                measured[k] = one
+            before = runs.get(k) if is_whole else None
+            found = measuring.run(candidates[k], k, rows, ladder, before)
+            if found is None:
+                continue
+            if is_whole:
+                runs[k] = found
+            measured[k] = measuring.evidence(candidates[k], k, rows, found, ladder, is_last=is_last)
+        compared |= measured
         if not measured:
             break
-        compared |= measured
-        limit = _HOPELESS if len(rows) == len(everything) else _HOPELESS_ON_SUBSET
-        alive = _not_hopeless(measured, limit)
-    ladder = next(ladder for size, ladder in _LONG if len(everything) <= size)
-    for k in alive:
-        rng = stream(entropy, "evidence", 3 * k + 2)
-        one = _measure(rng, candidates[k], labels, everything, noise_of, ladder, deadline)
-        if one is None:
-            break
-        compared[k] = replace(one, is_final=True)
-        if by_class is not None:
-            rng = stream(entropy, "by class", 3 * k + 2)
-            found = _measure_by_class(
-                rng, candidates[k], labels, everything, by_class, ladder, deadline
-            )
-            compared[k] = replace(compared[k], by_class=found)
+        alive = _not_hopeless(measured, _HOPELESS if is_whole else _HOPELESS_ON_SUBSET)
     finals = [
         one if one.is_final else replace(one, law=None, by_class=None) for one in compared.values()
     ]
     return tuple(sorted(finals, key=_standing))
+
+
+@dataclass(frozen=True)
+class _Measuring:
+    """What evidence is measured of; the arguments of `compare`."""
+
+    labels: NDArray[np.int64]
+    noise_of: Callable[[int], LabelNoise]
+    entropy: int
+    deadline: float | None
+    by_class: LabelNoise | None
+    n_rows: int  # of all that it is about
+
+    def run(
+        self,
+        candidate: Candidate,
+        number: int,
+        rows: NDArray[np.int64],
+        ladder: Ladder,
+        before: tuple[Climb, ...] | None,
+    ) -> tuple[Climb, ...] | None:
+        """Run a candidate on some rows, or go on with a run; None if there is no time for it.
+
+        One run for two classes; of more, one for each class against the others.
+        """
+        if is_late(self.deadline):
+            return None
+        try:
+            if before is not None:
+                return tuple(prolong(one, ladder.n_sweeps, self.deadline) for one in before)
+            rng = stream(self.entropy, "evidence", 2 * number + (len(rows) < self.n_rows))
+            L, n_classes = self._rows(candidate, rows), int(self.labels.max()) + 1
+            return tuple(
+                climb_errors(
+                    rng, signed_rows(L, (self.labels[rows] == c) * 1), ladder, self.deadline
+                )
+                for c in ([1] if n_classes == 2 else range(n_classes))
+            )
+        except OutOfTimeError:
+            return None
+
+    def evidence(
+        self,
+        candidate: Candidate,
+        number: int,
+        rows: NDArray[np.int64],
+        runs: tuple[Climb, ...],
+        ladder: Ladder,
+        *,
+        is_last: bool,
+    ) -> Compared:
+        """What runs say of a candidate.
+
+        Rates by class are weighed by the draws of one rate, and in the last round by a run of
+        their own.
+        """
+        laws, noise = [one.law() for one in runs], self.noise_of(len(rows))
+        each = np.array([law.log_evidence(noise) for law in laws])
+        value, error = float(each[:, 0].sum()), float(np.linalg.norm(each[:, 1]))
+        if len(laws) > 1:
+            return Compared(candidate, value, error, len(rows), is_last, None)
+        found: tuple[float, float] | None = None
+        if self.by_class is not None:
+            two = self.by_class
+            if len(rows) < len(self.labels):
+                assert two.prior is not None
+                two = learned_class_rates(two.prior, self.labels[rows])
+            if not is_last:
+                found = runs[0].log_evidence(two)
+            else:
+                rng = stream(self.entropy, "by class", number)
+                L = signed_rows(self._rows(candidate, rows), self.labels[rows])
+                with contextlib.suppress(OutOfTimeError):
+                    found = measure_noise(rng, L, two, ladder, self.deadline)
+        return Compared(candidate, value, error, len(rows), is_last, laws[0], found)
+
+    def _rows(self, candidate: Candidate, rows: NDArray[np.int64]) -> Array:
+        space = candidate.space
+        return space.design().L if len(rows) == len(self.labels) else space.some_rows(rows)
 
 
 def evidence_of_noise(compared: Sequence[Compared]) -> tuple[float, float] | None:
@@ -232,58 +306,6 @@ def _rounds(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[n
         return [(everything, _SHORT), (everything, _MEDIUM)]
     chosen = stream(entropy, "rows", 1).choice(everything, _SUBSET_ROWS, replace=False)
     return [(np.sort(chosen), _MEDIUM), (everything, _SHORT)]
-
-
-def _measure(
-    rng: np.random.Generator,
-    candidate: Candidate,
-    labels: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    noise_of: Callable[[int], LabelNoise],
-    ladder: Ladder,
-    deadline: float | None,
-) -> Compared | None:
-    """Measure a candidate on some rows; None if there is no time for it."""
-    if is_late(deadline):
-        return None
-    space = candidate.space
-    L = space.design().L if len(rows) == len(labels) else space.some_rows(rows)
-    noise = noise_of(len(rows))
-    n_classes = int(labels.max()) + 1
-    try:
-        if n_classes == 2:
-            law = measure_errors(rng, signed_rows(L, labels[rows]), ladder, deadline)
-            value, error = law.log_evidence(noise)
-            return Compared(candidate, value, error, len(rows), False, law)
-        each = np.empty((n_classes, 2))
-        for c in range(n_classes):  # each class against the others
-            binary = (labels[rows] == c).astype(np.int64)
-            law = measure_errors(rng, signed_rows(L, binary), ladder, deadline)
-            each[c] = law.log_evidence(noise)
-    except OutOfTimeError:
-        return None
-    value, error = float(each[:, 0].sum()), float(np.linalg.norm(each[:, 1]))
-    return Compared(candidate, value, error, len(rows), False, None)
-
-
-def _measure_by_class(
-    rng: np.random.Generator,
-    candidate: Candidate,
-    labels: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    noise: LabelNoise,
-    ladder: Ladder,
-    deadline: float | None,
-) -> tuple[float, float] | None:
-    space = candidate.space
-    L = space.design().L if len(rows) == len(labels) else space.some_rows(rows)
-    if len(rows) < len(labels):
-        assert noise.prior is not None
-        noise = learned_class_rates(noise.prior, labels[rows])
-    try:
-        return measure_noise(rng, signed_rows(L, labels[rows]), noise, ladder, deadline)
-    except OutOfTimeError:
-        return None
 
 
 def _standing(one: Compared) -> tuple[bool, float]:

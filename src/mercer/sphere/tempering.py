@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,13 +44,16 @@ from mercer.sphere.sampler import (
 )
 
 __all__ = [
+    "Climb",
     "Ladder",
     "OutOfTimeError",
     "TemperedInfo",
     "TemperedSampler",
     "TemperedState",
+    "climb_errors",
     "measure_errors",
     "measure_noise",
+    "prolong",
 ]
 
 
@@ -222,6 +225,56 @@ class Ladder:
     n_sweeps: int = 150
 
 
+@dataclass(frozen=True)
+class Climb:
+    """A tempered run, which can be prolonged.
+
+    Attributes
+    ----------
+    sampler : TemperedSampler
+    rng : Generator
+        As the last sweep left it.
+    state : TemperedState
+        After the last sweep.
+    seen : ndarray of shape (n_sweeps, n_rungs, n), bool
+        Wrong rows after every sweep, those that the run needs to settle included.
+    n_settling : int
+        Sweeps that are left out.
+    """
+
+    sampler: TemperedSampler
+    rng: np.random.Generator
+    state: TemperedState
+    seen: NDArray[np.bool_]
+    n_settling: int = 0
+
+    @property
+    def is_wrong(self) -> NDArray[np.bool_]:
+        """Wrong rows after the sweeps that count."""
+        return self.seen[self.n_settling :]
+
+    def law(self) -> ErrorLaw:
+        """Prior law of the number of errors: where rungs are at known common rates."""
+        errors = np.count_nonzero(self.is_wrong, axis=2)
+        costs = float(self.sampler.model.noise.step[0, 0]) * np.array(self.sampler.powers)
+        return error_law(errors, costs[:, np.newaxis] * np.arange(self.seen.shape[2] + 1))
+
+    def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
+        """Log evidence of noise of any kind by reweighting all draws, and its standard error."""
+        own = self.sampler.model.noise.cost(self.is_wrong)
+        rungs = own[:, :, np.newaxis] * np.array(self.sampler.powers)
+        value, error = log_evidence_of(noise.cost(self.is_wrong), rungs)
+        return value + noise.log_no_errors, error
+
+
+def climb_errors(
+    rng: np.random.Generator, L: Array, ladder: Ladder, deadline: float | None = None
+) -> Climb:
+    """Start a run from the prior down to labels that are all but certain: see `measure_errors`."""
+    noise = fixed_rate(1.0 / (1.0 + math.exp(_TOP)), len(L))
+    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, ladder, deadline)
+
+
 def measure_errors(
     rng: np.random.Generator,
     L: Array,
@@ -244,10 +297,7 @@ def measure_errors(
     OutOfTimeError
         If those are too few.
     """
-    noise = fixed_rate(1.0 / (1.0 + math.exp(_TOP)), len(L))
-    is_wrong, costs = _climb(rng, SphereModel(L, noise), _PILOT / _TOP, ladder, deadline)
-    errors = np.count_nonzero(is_wrong, axis=2)
-    return error_law(errors, (_TOP * costs)[:, np.newaxis] * np.arange(len(L) + 1))
+    return climb_errors(rng, L, ladder or Ladder(), deadline).law()
 
 
 def measure_noise(
@@ -258,58 +308,63 @@ def measure_noise(
     deadline: float | None = None,
 ) -> tuple[float, float]:
     """Log evidence of noise of any kind, in nats, and its standard error; as `measure_errors`."""
-    is_wrong, powers = _climb(rng, SphereModel(L, noise), _PILOT_POWERS, ladder, deadline)
-    cost = noise.cost(is_wrong)
-    value, error = log_evidence_of(cost, cost[:, :, np.newaxis] * powers)
-    return value + noise.log_no_errors, error
+    model = SphereModel(L, noise)
+    return _climb(rng, model, _PILOT_POWERS, ladder or Ladder(), deadline).log_evidence(noise)
 
 
 def _climb(
     rng: np.random.Generator,
     model: SphereModel,
     pilot: Array,
-    ladder: Ladder | None,
+    ladder: Ladder,
     deadline: float | None,
-) -> tuple[NDArray[np.bool_], Array]:
-    """Wrong rows of every draw, (n_sweeps, n_rungs, n), and the powers of the rungs."""
-    ladder = ladder or Ladder()
+) -> Climb:
+    """Place rungs by a short run at the powers of the pilot, then sweep over them."""
     moves = first_moves(default_moves(model.rank), model)
     moves = Moves(moves.names, max(moves.duration, _shortest(model)), moves.directions)
-    seen = _run(rng, model, pilot, moves, ladder.n_pilot, deadline)
-    if len(seen) < ladder.n_pilot:
+    first = _swept(_started(rng, model, pilot, moves), ladder.n_pilot, deadline)
+    if len(first.seen) < ladder.n_pilot:
         raise OutOfTimeError("no time for a pilot run")
-    costs = model.noise.cost(seen[ladder.n_pilot // 3 :])
-    powers = place_rungs(pilot, costs)
-    n_burn = max(ladder.n_sweeps // 8, 5)
-    seen = _run(rng, model, powers, moves, n_burn + ladder.n_sweeps, deadline)
-    if len(seen) < n_burn + _FEWEST_SWEEPS:
+    powers = place_rungs(pilot, model.noise.cost(first.seen[ladder.n_pilot // 3 :]))
+    return prolong(_started(rng, model, powers, moves), ladder.n_sweeps, deadline)
+
+
+def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb:
+    """Sweep on until so many sweeps count: an eighth as many more, at least 5, to settle.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the sweeps that there was time for are too few.
+    """
+    n_settling = max(n_sweeps // 8, 5)
+    climb = _swept(climb, n_settling + n_sweeps, deadline)
+    if len(climb.seen) < n_settling + _FEWEST_SWEEPS:
         raise OutOfTimeError("no time for a run over noise levels")
-    return seen[n_burn:], powers
+    return replace(climb, n_settling=n_settling)
 
 
 def _shortest(model: SphereModel) -> float:
     return QUARTER if model.n_rows <= 20 * model.rank else 0.0
 
 
-def _run(
-    rng: np.random.Generator,
-    model: SphereModel,
-    powers: Array,
-    moves: Moves,
-    n_sweeps: int,
-    deadline: float | None,
-) -> NDArray[np.bool_]:
-    """Wrong rows after every sweep, as many as time allows: shape (n_sweeps, n_rungs, n)."""
+def _started(rng: np.random.Generator, model: SphereModel, powers: Array, moves: Moves) -> Climb:
     start = PriorStart(model.rank)
     sampler = TemperedSampler(model, tuple(powers.tolist()), moves, start, _none)
-    state = sampler.init(rng)
-    is_wrong = np.empty((n_sweeps, len(powers), model.n_rows), np.bool_)
-    most, n_done = int(np.clip(_ROWS_A_LOOK // model.n_rows, 1, _REFRESH)), 0
-    while n_done < n_sweeps and not is_late(deadline):
-        n_more = min(most, n_sweeps - n_done)
-        state, is_wrong[n_done : n_done + n_more], _, _ = sampler.sweeps(rng, state, n_more)
-        n_done += n_more
-    return is_wrong[:n_done]
+    nothing = np.empty((0, len(powers), model.n_rows), np.bool_)
+    return Climb(sampler, rng, sampler.init(rng), nothing)
+
+
+def _swept(climb: Climb, n_sweeps: int, deadline: float | None) -> Climb:
+    """With as many sweeps in all, or as many as time allows."""
+    sampler, state, seen = climb.sampler, climb.state, [climb.seen]
+    most = int(np.clip(_ROWS_A_LOOK // sampler.model.n_rows, 1, _REFRESH))
+    n_left = n_sweeps - len(climb.seen)
+    while n_left > 0 and not is_late(deadline):
+        state, is_wrong, _, _ = sampler.sweeps(climb.rng, state, min(most, n_left))
+        seen.append(is_wrong)
+        n_left -= len(is_wrong)
+    return replace(climb, state=state, seen=np.concatenate(seen))
 
 
 def _none(f: Array, g: Array) -> Mapping[str, Array]:

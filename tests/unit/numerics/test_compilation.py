@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from mercer.numerics import compilation
 from mercer.spectral import compilation as spectral_compilation
 from mercer.spectral import loops as spectral_loops
 from mercer.sphere import compilation as sphere_compilation
+from mercer.sphere import loops as sphere_loops
+from mercer.sphere import several_loops
 from support import loops_to_compile
 from support.first_run import run_with_cache
 
@@ -127,3 +130,19 @@ def test_loops_of_the_sphere_are_compiled_where_they_are_needed(monkeypatch) -> 
         assert asked == functions
         for function in functions:
             getattr(sphere_compilation, function)()
+
+
+@pytest.mark.parametrize(
+    ("loop", "warm_up"),
+    [
+        (sphere_loops.trajectories, sphere_compilation.compile_now),
+        (sphere_loops.tempered_sweeps, sphere_compilation.compile_now),
+        (several_loops.cycles, sphere_compilation.compile_several),
+    ],
+    ids=["trajectories", "tempered_sweeps", "cycles"],
+)
+def test_loops_of_the_sphere_are_compiled_for_rates_by_class_too(loop, warm_up) -> None:
+    """Costs of learned rates of two classes, or of a matrix of rates, have an axis more."""
+    warm_up()
+    position = list(inspect.signature(loop.py_func).parameters).index("step")
+    assert {signature[position].ndim for signature in loop.signatures} >= {2, 3}

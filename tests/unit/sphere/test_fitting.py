@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from mercer.kernels.names import kernel_named
-from mercer.likelihoods.label_noise import fixed_rate, learned_class_rates, learned_rate, row_rates
+from mercer.likelihoods.label_noise import (
+    LabelNoise,
+    fixed_rate,
+    learned_class_rates,
+    learned_rate,
+    row_rates,
+)
 from mercer.sampling.driver import RunOptions
 from mercer.sphere import fitting, selection
 from mercer.sphere.fitting import Problem, fit_sphere
+from mercer.sphere.sampler import SphereModel
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import KernelSpace, fit_covariance
 from mercer.sphere.tempering import Ladder
@@ -54,6 +63,41 @@ def test_draws_hold_what_predictions_need() -> None:
     expected = noise.log_no_errors - noise.cost(variables["is_wrong"])
     np.testing.assert_allclose(variables["log_likelihood"], expected)
     assert ((variables["noise_rate"] > 0.0) & (variables["noise_rate"] < 0.5)).all()
+
+
+@pytest.mark.parametrize("candidates", [(rbf(0.1),), (rbf(0.1), rbf(0.4))], ids=len)
+def test_many_rows_have_one_rate_and_the_notes_say_so(
+    candidates: tuple[Candidate, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One candidate is not compared then, and several are on some of the rows."""
+    said = "one noise rate for all rows: above 5000"
+    one = problem(candidates=candidates)
+    assert not any(said in note for note in fitting._choose(one, OPTIONS).notes)
+    monkeypatch.setattr(fitting, "LARGEST_WHOLE", 20)
+    monkeypatch.setattr(fitting, "_COMPARED_ROWS", 15)
+    many = dataclasses.replace(one, noise_of=None if len(candidates) == 1 else one.noise_of)
+    assert sum(said in note for note in fitting._choose(many, OPTIONS).notes) == 1
+    known = dataclasses.replace(many, noise=fixed_rate(0.1, 30))
+    assert not any(said in note for note in fitting._choose(known, OPTIONS).notes)
+
+
+def test_trajectories_of_a_draw() -> None:
+    """One where every label is right; where some may be wrong more, and fewer for many rows."""
+
+    def count(n: int, noise: LabelNoise) -> int:
+        return fitting._n_trajectories(SphereModel(np.zeros((n, 2)), noise))
+
+    assert count(50, fixed_rate(0.0, 50)) == 1
+    assert count(50, fixed_rate(0.1, 50)) == count(50, learned_rate((1.0, 1.0), 50)) == 8
+    assert count(2000, fixed_rate(0.1, 2000)) == 4
+    assert count(5000, fixed_rate(0.1, 5000)) == 2
+
+
+def test_models_warm_up_for_their_share() -> None:
+    assert fitting._part_of_warmup(150, 1.0) == 150
+    assert fitting._part_of_warmup(150, 0.7) == 105
+    assert fitting._part_of_warmup(150, 0.1) == 50
+    assert fitting._part_of_warmup(20, 0.1) == 20
 
 
 def test_coefficients_give_the_values_that_were_drawn() -> None:

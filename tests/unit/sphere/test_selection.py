@@ -11,6 +11,7 @@ import pytest
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates, learned_rate
 from mercer.sphere import selection, tempering
+from mercer.sphere.sampler import signed_rows
 from mercer.sphere.selection import (
     Candidate,
     Compared,
@@ -22,7 +23,7 @@ from mercer.sphere.selection import (
     under_rates_by_class,
 )
 from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
-from mercer.sphere.tempering import Ladder
+from mercer.sphere.tempering import Ladder, climb_errors, measure_noise
 
 RNG = np.random.default_rng(1)
 N = 60
@@ -64,23 +65,55 @@ def test_the_better_model_comes_first() -> None:
     np.testing.assert_array_equal(shares(compared), [1.0, 0.0, 0.0])
 
 
+def spy(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, bool]]:
+    """Rows and sweeps of each run, and whether it goes on with one."""
+    seen: list[tuple[int, int, bool]] = []
+    climb, on = selection.climb_errors, selection.prolong
+
+    def climbing(rng, L, ladder, deadline):
+        seen.append((len(L), ladder.n_sweeps, False))
+        return climb(rng, L, ladder, deadline)
+
+    def going_on(run, n_sweeps, deadline):
+        seen.append((run.seen.shape[2], n_sweeps, True))
+        return on(run, n_sweeps, deadline)
+
+    monkeypatch.setattr(selection, "climb_errors", climbing)
+    monkeypatch.setattr(selection, "prolong", going_on)
+    return seen
+
+
 def test_one_candidate_has_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    ladders = []
-    measure = selection.measure_errors
-    monkeypatch.setattr(
-        selection,
-        "measure_errors",
-        lambda rng, L, ladder, end: ladders.append(ladder) or measure(rng, L, ladder, end),
-    )
+    seen = spy(monkeypatch)
     (one,) = compare([LINEAR], RING, noise_of, 7)
-    assert ladders == [Ladder(10, 40)]
+    assert seen == [(N, 40, False)]
     assert one.is_final
 
 
+def test_runs_are_prolonged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the candidates that are left; nothing is measured twice."""
+    seen = spy(monkeypatch)
+    compare([rbf(0.02), rbf(1.5)], RING, noise_of, 7)
+    first = [(N, 20, False), (N, 20, False)]
+    assert seen == [*first, (N, 24, True), (N, 40, True)]
+
+
 def test_the_seed_decides_and_candidates_do_not_disturb_each_other() -> None:
-    first = compare([rbf(1.5)], RING, noise_of, 7)[0].log_evidence
+    first = compare([rbf(1.5), rbf(0.02)], RING, noise_of, 7)[0].log_evidence
     assert compare([rbf(1.5), LINEAR], RING, noise_of, 7)[0].log_evidence == first
     assert compare([rbf(1.5)], RING, noise_of, 8)[0].log_evidence != first
+
+
+def test_rates_by_class_are_weighed_by_the_draws_of_one() -> None:
+    """Reweighted within four standard errors of a run of its own, where draws overlap."""
+    rows = signed_rows(rbf(1.5).space.design().L, RING)
+    two = learned_class_rates((1.0, 1.0), RING)
+    run = climb_errors(np.random.default_rng(1), rows, Ladder(20, 400))
+    value, error = run.log_evidence(two)
+    own, own_error = measure_noise(np.random.default_rng(2), rows, two, Ladder(20, 400))
+    assert error < 1.0
+    assert abs(value - own) < 4.0 * np.hypot(error, own_error)
+    assert abs(value - run.law().log_evidence(noise_of(N))[0]) > 0.1
 
 
 def test_several_classes_are_ranked_by_each_against_the_others() -> None:
@@ -105,15 +138,10 @@ def test_among_some_rows() -> None:
 
 def test_many_rows_begin_with_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "_SUBSET_ROWS", 20)
-    sizes = []
-    measure = selection.measure_errors
-    monkeypatch.setattr(
-        selection,
-        "measure_errors",
-        lambda rng, L, ladder, end: sizes.append(len(L)) or measure(rng, L, ladder, end),
-    )
+    seen = spy(monkeypatch)
     compare([rbf(1.5), rbf(1.4)], RING, noise_of, 7)
-    assert sizes == [20, 20, N, N, N, N]
+    assert seen[:4] == [(20, 24, False), (20, 24, False), (N, 20, False), (N, 20, False)]
+    assert seen[4:] == [(N, 40, True), (N, 40, True)]
 
 
 CANDIDATES = [rbf(1.5), rbf(1.4), rbf(1.6)]
