@@ -23,6 +23,7 @@ _PURPOSES = (
     "coefficients",
     "by class",
     "scalings",
+    "importance",
 )
 
 

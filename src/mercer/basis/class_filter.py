@@ -21,7 +21,8 @@ from mercer.basis.class_loops import admit, fill_latent, move_particles, retire,
 from mercer.basis.length_scales import Levels
 from mercer.basis.loops import draw_scale
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
-from mercer.sampling.resampling import effective_sample_size, resample
+from mercer.posterior.diagnostics import effective_sample_size
+from mercer.sampling.resampling import resample
 
 __all__ = [
     "ClassFilter",

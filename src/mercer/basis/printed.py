@@ -36,7 +36,8 @@ from mercer.basis.filter import Filter, Seen, State, admit, with_room
 from mercer.basis.length_scales import Levels
 from mercer.basis.model import Array, Prior, Reservoir, Schedule, SetPrior, add_rows, taken
 from mercer.basis.population_loops import printed_step
-from mercer.sampling.resampling import effective_sample_size, resample
+from mercer.posterior.diagnostics import effective_sample_size
+from mercer.sampling.resampling import resample
 
 __all__ = ["AnyFilter", "PrintedFilter"]
 

@@ -267,6 +267,9 @@ def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
         n_divergent=fields["n_divergent"],
         bfmi=tuple(fields["bfmi"]),
         warnings=tuple(fields["warnings"]),
+        k_hat=fields.get("k_hat"),
+        effective_size=fields.get("effective_size"),
+        n_evaluations=fields.get("n_evaluations"),
     )
 
 

@@ -41,11 +41,19 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel, name_of_kernel
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
-from mercer.posterior.schema import TARGET, check_arrays, draws_of
+from mercer.posterior.schema import TARGET, ListOf, Number, check_arrays, draws_of
 from mercer.posterior.schema import Array as Rule
 from mercer.random import stream
 
-__all__ = ["GPEstimator", "check_draws", "parts_of", "restore", "restore_rows", "stratified_rows"]
+__all__ = [
+    "GPEstimator",
+    "check_draws",
+    "parts_of",
+    "restore",
+    "restore_evidence",
+    "restore_rows",
+    "stratified_rows",
+]
 
 
 # A fitted GP as parts of a model file, and what is checked of those that come back.
@@ -62,6 +70,8 @@ _ROWS = {
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
     """Split a fitted estimator, with its standardised rows and targets, into parts."""
     values, arrays = common_parts(model)
+    if model._evidence is not None:
+        values["log_evidence"] = list(model._evidence)
     params = json_params(model.get_params())
     params |= {"kernel": name_of_kernel(model.kernel_), "prior": plain_prior(model.prior)}
     return ModelParts(params, values, arrays | {"X": X, "y": y})
@@ -75,6 +85,15 @@ def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
     require(len(X) > 0, "X")
     check_constant(common.standardizer, X)
     return common, X, y
+
+
+def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
+    """Return log evidence and standard error that a file holds, as they were fitted."""
+    given = parts.fields.get("log_evidence")
+    if given is None:
+        return None
+    ListOf(Number(), size="two").check(given, "log_evidence", {"two": 2})
+    return float(given[0]), float(given[1])
 
 
 def check_draws(
@@ -125,6 +144,7 @@ def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, Ta
     return common, X, y, TargetScale(centre, scale), intercept
 
 
+_INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
 MOST_ROWS = 5000
 _MOST_SAMPLED = 2000  # "auto": beyond it, chains take hours
 
@@ -143,7 +163,7 @@ class GPEstimator(KernelEstimator):
 
     def _check_sampler(self) -> CommonArguments:
         """Check the arguments that all GP estimators have."""
-        check_choice("inference", self.inference, ("hmc", "nuts", "map", "metropolis"))
+        check_choice("inference", self.inference, _INFERENCES)
         check_prior(self.prior)
         self._limit_of_rows()
         check_choice("standardize", self.standardize, METHODS)
@@ -198,9 +218,17 @@ class GPEstimator(KernelEstimator):
         return GPSettings(self.inference, prior, self.n_leapfrog, self.step_size, kernel)
 
     def _set_posterior(
-        self, X: NDArray[np.float64], draws: Draws, diagnostics: Diagnostics, notes: tuple[str, ...]
+        self,
+        X: NDArray[np.float64],
+        draws: Draws,
+        diagnostics: Diagnostics,
+        notes: tuple[str, ...],
+        evidence: tuple[float, float] | None,
     ) -> None:
         """Set what is learned of the hyperparameters on standardised rows X (n, d)."""
+        self._evidence = evidence
+        if evidence is not None:
+            self.log_evidence_, self.log_evidence_se_ = evidence
         self._X = X
         self.posterior_ = draws
         self.diagnostics_ = diagnostics

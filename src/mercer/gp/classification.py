@@ -15,7 +15,12 @@ from mercer.gp.base import check_draws
 from mercer.gp.compilation import compile_loops
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
 from mercer.gp.fitting import FittedGP, GPSettings, fit_exactly, fit_gp, fit_several
-from mercer.gp.hyperparameters import shapes_of_parameters, stacked_parameters
+from mercer.gp.hyperparameters import (
+    class_shapes,
+    class_thetas,
+    shapes_of_parameters,
+    stacked_parameters,
+)
 from mercer.gp.laplace import (
     FunctionMoments,
     LatentDraws,
@@ -24,9 +29,9 @@ from mercer.gp.laplace import (
 from mercer.gp.laplace import (
     mean_success_probability as success_probability,
 )
-from mercer.gp.softmax import class_shapes, class_thetas
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import one_hot
+from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -123,6 +128,8 @@ class ClassTask:
         require(bool(np.isin(self.codes, np.arange(n_classes)).all()), "targets")
         parameters, coef = self.shapes(), self.shape_of_coef()
         shapes = {**parameters, "log_density": (), "dual_coef": coef, "dual_correction": coef}
+        if draws.is_weighted:  # computed where it is needed
+            del shapes["dual_correction"]
         if self.is_exact:
             n_rows = draws.variables["latent"].shape[2:]
             shapes |= {"exact_coef": coef, "exact_latent": n_rows, "log_laplace_error": ()}
@@ -134,15 +141,19 @@ class ClassTask:
 
     def answers(self, draws: Draws, *, is_corrected: bool) -> ClassAnswers:
         """Return what the draws say of new rows; at the mode unless corrected."""
-        a = draws.flat("dual_coef")
-        mean_coef = a + draws.flat("dual_correction") if is_corrected else a
+        a, weights = draws.flat("dual_coef"), flat_weights(draws)
+        mean_coef = a if not is_corrected else None
+        if is_corrected and "dual_correction" in draws.variables:
+            mean_coef = a + draws.flat("dual_correction")
         theta = self.thetas(draws)
         if self.is_exact:
             return _Binary(ExactDraws(self.X, self.kernel, theta, draws.flat("exact_coef")))
         if self.is_binary:
-            return _Binary(LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef))
-        codes = self.codes.astype(np.int64)
-        return _Several(softmax.SoftmaxDraws(self.X, codes, self.kernel, theta, a, mean_coef))
+            return _Binary(
+                LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef, weights)
+            )
+        codes, kernel = self.codes.astype(np.int64), self.kernel
+        return _Several(softmax.SoftmaxDraws(self.X, codes, kernel, theta, a, mean_coef, weights))
 
     def laplace_distance(self, draws: Draws, X: Array) -> PredictiveDistance:
         """Hold exact draws against Laplace's probabilities at standardised rows X (m, d)."""

@@ -17,7 +17,7 @@ from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
-from mercer.gp.base import GPEstimator, parts_of, restore_rows
+from mercer.gp.base import GPEstimator, parts_of, restore_evidence, restore_rows
 from mercer.gp.classification import ClassTask
 from mercer.gp.exact import PredictiveDistance
 from mercer.gp.hyperparameters import PriorChoice
@@ -252,7 +252,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         rows, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         task = replace(task, X=Xs[rows], codes=codes[rows])
         fitted = task.fit(settings, options, self.feature_labels_)
-        self._set_fitted(task, fitted.draws, fitted.diagnostics, (*notes, *fitted.notes))
+        notes = (*notes, *fitted.notes)
+        self._set_fitted(task, fitted.draws, fitted.diagnostics, notes, fitted.evidence)
         self._warn_of_convergence()
         return self
 
@@ -340,7 +341,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         common.put_into(model)
         task = model._task(X, codes)
         task.check(common.draws)
-        model._set_fitted(task, common.draws, common.diagnostics, common.notes)
+        evidence = restore_evidence(parts)
+        model._set_fitted(task, common.draws, common.diagnostics, common.notes, evidence)
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -375,7 +377,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         draws: Draws,
         diagnostics: Diagnostics,
         notes: tuple[str, ...],
+        evidence: tuple[float, float] | None,
     ) -> None:
         self._task_ = task
-        self._set_posterior(task.X, draws, diagnostics, notes)
+        self._set_posterior(task.X, draws, diagnostics, notes, evidence)
         self._answers = task.answers(draws, is_corrected=self.predictive_mean == "corrected")

@@ -24,10 +24,10 @@ from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior
 from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import Workspace, solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
+from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.adaptation import HamiltonianAdaptation, LearnedTuning
 from mercer.sampling.hmc import HMC, HamiltonianTuning, HMCInfo, HMCState
 from mercer.sampling.nuts import NUTS, NUTSInfo, NUTSState
-from mercer.sampling.resampling import effective_sample_size
 from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
 
 __all__ = [
@@ -470,6 +470,7 @@ class ExactDraws:
     kernel: Kernel
     theta: Array
     coef: Array
+    weights: None = None
 
     def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield (rows, mean, variance) of f at rows of X (m, d), for every draw and block.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from mercer.gp.hyperparameters import (
     NO_EVIDENCE,
     HyperparameterTarget,
     PriorChoice,
+    class_labels,
+    class_parameters,
     kernel_prior,
     noise_prior,
     paper_start,
@@ -29,7 +31,7 @@ from mercer.gp.hyperparameters import (
     prior_start,
 )
 from mercer.gp.laplace import HyperparameterPosterior, Recorder
-from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder, class_labels, class_parameters
+from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.numerics.logistic_normal import NormalPrior
@@ -47,6 +49,14 @@ from mercer.sampling.driver import (
     stop_when_late,
 )
 from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance, unit_mass
+from mercer.sampling.importance import (
+    ImportanceSample,
+    Rounds,
+    first_proposal,
+    importance_sample,
+    tempered_positions,
+    thinned,
+)
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.progress import tell
@@ -86,7 +96,24 @@ __all__ = [
 # **Cost.** About 15 gradients for each search of a maximum, two a parameter for the Hessian.
 
 Array = NDArray[np.float64]
-Record = Callable[[Point], Mapping[str, Array]]
+
+
+class Record(Protocol):
+    """What a draw keeps."""
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows whose latent values are monitored."""
+        ...
+
+    def __call__(self, point: Point) -> Mapping[str, Array]:
+        """Return all that a draw keeps."""
+        ...
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (N, p) into named log parameters, arrays (N, ...)."""
+        ...
+
 
 _FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
 # Share of the time allowed that the search and the Hessian may take.
@@ -99,13 +126,14 @@ class Maximum:
     """The maximum of the posterior and the Gaussian that its curvature gives.
 
     ``covariance`` is None where none was asked for, or no time was left for it; ``notes`` say what
-    time cut short.
+    time cut short. ``slopes`` are the derivatives of the latent values there, (p, ...).
     """
 
     point: Point
     covariance: Array | None
     is_converged: bool
     notes: tuple[str, ...] = ()
+    slopes: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +153,16 @@ class _FixedStart:
     def __call__(self, rng: np.random.Generator) -> Array:
         """Return the position; nothing is drawn."""
         return self.position
+
+
+@dataclass(frozen=True)
+class _WeightedStart:
+    positions: Array
+    weights: Array
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Draw one of the positions."""
+        return np.asarray(self.positions[rng.choice(len(self.weights), p=self.weights)])
 
 
 def find_maximum(
@@ -155,10 +193,12 @@ def find_maximum(
         if not is_whole and is_late(deadline)
         else ()
     )
-    covariance = _covariance(model, point, deadline) if with_covariance else None
-    if with_covariance and covariance is None:
-        notes = (*notes, _NO_CURVATURE)
-    return Maximum(point, covariance, is_converged, notes)
+    if not with_covariance:
+        return Maximum(point, None, is_converged, notes)
+    curved = _curvature(model, point, deadline)
+    if curved is None:
+        return Maximum(point, None, is_converged, (*notes, _NO_CURVATURE))
+    return Maximum(point, curved[0], is_converged, notes, curved[1])
 
 
 _NO_CURVATURE = (
@@ -199,25 +239,28 @@ def _search(
     return points.get(result.x.tobytes()) or model.evaluate(result.x), bool(result.success)
 
 
-def _covariance(model: HyperparameterTarget, point: Point, deadline: float | None) -> Array | None:
+def _curvature(
+    model: HyperparameterTarget, point: Point, deadline: float | None
+) -> tuple[Array, Array] | None:
     """Inverse of the negative Hessian at the maximum, no wider than the prior in any direction.
 
-    None once it is late.
+    And the derivatives of the latent values. None once it is late.
     """
     p = len(point.position)
-    hessian = np.empty((p, p))
+    hessian, slopes = np.empty((p, p)), np.empty((p, *point.extra["f"].shape))
     for k, shift in enumerate(_HESSIAN_STEP * np.eye(p)):
         if is_late(deadline):
             return None
-        above = model.evaluate(point.position + shift).gradient
-        below = model.evaluate(point.position - shift).gradient
-        hessian[k] = (below - above) / (2.0 * _HESSIAN_STEP)
+        above = model.evaluate(point.position + shift)
+        below = model.evaluate(point.position - shift)
+        hessian[k] = (below.gradient - above.gradient) / (2.0 * _HESSIAN_STEP)
+        slopes[k] = (above.extra["f"] - below.extra["f"]) / (2.0 * _HESSIAN_STEP)
     # In units of the prior's standard deviations the posterior is at least as narrow as the prior.
     std = model.prior.std
     scaled = 0.5 * (hessian + hessian.T) * np.outer(std, std)
     eigenvalues, vectors = np.linalg.eigh(scaled)
     inverse = (vectors / np.maximum(eigenvalues, 1.0)) @ vectors.T
-    return np.asarray(inverse * np.outer(std, std))
+    return np.asarray(inverse * np.outer(std, std)), slopes
 
 
 def make_sampler(
@@ -289,11 +332,21 @@ class GPSettings:
 
 @dataclass(frozen=True)
 class FittedGP:
-    """What a fit leaves behind."""
+    """What a fit leaves behind.
+
+    Attributes
+    ----------
+    draws : Draws
+    diagnostics : Diagnostics
+    notes : tuple of str
+    evidence : pair of float, optional
+        Log evidence, hyperparameters integrated out, and its standard error; nats.
+    """
 
     draws: Draws
     diagnostics: Diagnostics
     notes: tuple[str, ...]
+    evidence: tuple[float, float] | None = None
 
 
 def kernel_labels(kernel: Kernel, names: tuple[str, ...], *further: str) -> Labels:
@@ -328,7 +381,8 @@ def fit_posterior(
     SamplingStoppedError
         After Ctrl-C or SIGTERM, once checkpoints are written.
     """
-    finished = load_finished(options, labels=labels)
+    is_importance = settings.inference == "importance"
+    finished = None if is_importance else load_finished(options, labels=labels)
     if finished is not None:
         return _diagnosed(finished)
     if settings.n_leapfrog is not None and settings.step_size is not None:
@@ -342,6 +396,8 @@ def fit_posterior(
         maximum = find_maximum(model, with_covariance=not is_map, deadline=deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
+    if is_importance:
+        return _fit_by_importance(model, maximum, recorder, options, labels)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
     if refine is not None:
@@ -350,6 +406,111 @@ def fit_posterior(
     else:
         sampled = sample(tuned, options, adaptation=adaptation, labels=labels)
     return _diagnosed(sampled, maximum.notes)
+
+
+# Importance sampling over the hyperparameters, and the chains that take over where it fails.
+
+# Effective draws that are wanted: a mean is then known to a fourteenth of the posterior's standard
+# deviation, and a probability, which is far better known than that from any one draw, to .004.
+_WANTED = 200.0
+_ROUND = 100  # evaluations, and at least four a parameter
+_MOST_ROUNDS = 24
+_FEWEST = 0.25  # of the wanted effective draws
+
+
+def _fit_by_importance(
+    model: HyperparameterTarget,
+    maximum: Maximum,
+    recorder: Record,
+    options: RunOptions,
+    labels: Labels,
+) -> FittedGP:
+    """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
+    n_parameters, most = len(maximum.point.position), options.n_draws * options.n_chains
+    wanted = min(_WANTED, float(most))
+    size = max(round(_ROUND * wanted / _WANTED), 4 * n_parameters)
+    covariance = maximum.covariance
+    if covariance is None:
+        covariance = np.diag(model.prior.std**2)
+    found = importance_sample(
+        model.values(maximum.point, maximum.slopes, recorder.rows),
+        first_proposal(maximum.point.position, covariance),
+        Rounds(wanted, size, _MOST_ROUNDS),
+        options,
+    )
+    if found is None:
+        return _chains_instead(model, maximum, recorder, options, labels, None)
+    is_sound = found.is_trusted and found.ess >= _FEWEST * wanted
+    if not is_sound and not found.is_late:
+        return _chains_instead(model, maximum, recorder, options, labels, found)
+    kept, log_weights = thinned(
+        stream(options.entropy, "importance", _THINNING), found.log_weights, most
+    )
+    variables = {
+        **recorder.parameters(found.positions[kept]),
+        "log_density": found.log_density[kept],
+        **{name: values[kept] for name, values in found.recorded.items()},
+    }
+    draws = Draws(
+        {name: values[np.newaxis] for name, values in variables.items()},
+        {},
+        labels.labels,
+        labels.monitored,
+        log_weights[np.newaxis],
+    )
+    notes = [*maximum.notes]
+    if found.is_resumed and options.run is not None:
+        notes.append(f"resumed from {options.run.path}")
+    if found.is_late:
+        notes.append(
+            f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
+            f"{found.ess:.0f} draws of {wanted:.0f} wanted"
+        )
+    told = (found.k_hat, found.ess, len(found.log_weights))
+    diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
+    return FittedGP(draws, diagnostics, tuple(notes), _evidence(model, found))
+
+
+_THINNING = 2**31  # of the streams for importance sampling: no round has this number
+_SHORT_WARMUP = 60  # steps, where the covariance is known
+
+
+def _chains_instead(
+    model: HyperparameterTarget,
+    maximum: Maximum,
+    recorder: Record,
+    options: RunOptions,
+    labels: Labels,
+    found: ImportanceSample | None,
+) -> FittedGP:
+    """Run chains of HMC from the weighted positions, whose covariance is their mass."""
+    said = "importance sampling found no mass around the maximum: drawn by chains (HMC)"
+    sampler = make_sampler("hmc", model, maximum, recorder)
+    n_warmup = options.n_warmup
+    if found is not None:
+        said = (
+            f"importance sampling was not to be trusted ({len(found.log_weights)} evaluations "
+            f"worth {found.ess:.0f} draws, Pareto k-hat {found.k_hat:.2f}): drawn by chains (HMC)"
+        )
+        positions, W = tempered_positions(found)
+        n_parameters = positions.shape[1]
+        if maximum.covariance is not None and 1.0 / np.square(W).sum() > 2.0 * n_parameters:
+            shifted = positions - W @ positions
+            std = np.sqrt(W @ np.square(shifted) / np.diag(maximum.covariance))
+            mass = mass_from_covariance(maximum.covariance * np.outer(std, std))
+            tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
+            sampler = HMC(model, _WeightedStart(positions, W), recorder, tuning)
+            n_warmup = min(n_warmup, _SHORT_WARMUP)
+    options = replace(options, n_warmup=n_warmup)
+    adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
+    sampled = sample(sampler, options, adaptation=adaptation, labels=labels)
+    fitted = _diagnosed(sampled, (*maximum.notes, said))
+    return fitted if found is None else replace(fitted, evidence=_evidence(model, found))
+
+
+def _evidence(model: HyperparameterTarget, found: ImportanceSample) -> tuple[float, float]:
+    """Log evidence with its standard error: the log density lacks the constant of the prior."""
+    return found.log_evidence + model.prior.log_constant, found.log_evidence_se
 
 
 def _diagnosed(sampled: Sampled, notes: tuple[str, ...] = ()) -> FittedGP:
@@ -393,6 +554,18 @@ class _Recorder:
     """What a draw keeps: log parameters by name instead of theta."""
 
     recorder: SoftmaxRecorder
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        return self.recorder.rows
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        model = self.recorder.model
+        split = [
+            class_parameters(model.kernel, model.X.shape[1], model.split(position))
+            for position in positions
+        ]
+        return {name: np.stack([each[name] for each in split]) for name in split[0]}
 
     def __call__(self, point: Point) -> Mapping[str, Array]:
         model = self.recorder.model

@@ -32,6 +32,7 @@ from mercer.gp.hyperparameters import (
 from mercer.gp.loops import evidence_adjoint
 from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import (
+    FactorMemory,
     Workspace,
     factorise,
     invert_factored,
@@ -39,6 +40,7 @@ from mercer.numerics.cholesky import (
     solve_lower,
 )
 from mercer.numerics.logistic_normal import NormalPrior
+from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.sampler import Point
 
@@ -48,6 +50,7 @@ __all__ = [
     "FunctionDraws",
     "RegressionPosterior",
     "RegressionRecorder",
+    "RegressionValues",
     "fit_exact",
     "function_draws",
     "noisy_factor",
@@ -92,11 +95,15 @@ def fit_exact(
     n = len(y)
     L = noisy_factor(K, noise_variance, scratch, intercept_variance)
     a = solve_factored(L, y)
-    log_det_half = np.log(L.diagonal()).sum()
-    log_evidence = -0.5 * (y @ a) - log_det_half - 0.5 * n * math.log(2.0 * math.pi)
+    log_evidence = _log_evidence(L, y, a)
     adjoint = invert_factored(L).T
     evidence_adjoint(adjoint, np.ones(n), a, np.zeros(n))
-    return ExactFit(float(log_evidence), a, adjoint)
+    return ExactFit(log_evidence, a, adjoint)
+
+
+def _log_evidence(L: Array, y: Array, a: Array) -> float:
+    log_det_half = np.log(L.diagonal()).sum()
+    return float(-0.5 * (y @ a) - log_det_half - 0.5 * len(y) * math.log(2.0 * math.pi))
 
 
 def noisy_factor(
@@ -193,6 +200,15 @@ class RegressionPosterior:
             extra=self._extra(fit.dual_coef, noise, fit.log_evidence),
         )
 
+    def values(
+        self,
+        point: Point,
+        slopes: Array | None,
+        rows: NDArray[np.int64],
+    ) -> RegressionValues:
+        """Return what evaluates the log density alone."""
+        return RegressionValues(self, rows)
+
     def split(self, theta: Array) -> tuple[Array, float]:
         """Return the kernel's log parameters and the log variance of the noise."""
         if self.log_noise_variance is None:
@@ -208,6 +224,46 @@ class RegressionPosterior:
 
 
 @dataclass(frozen=True)
+class RegressionValues:
+    """The log density of `RegressionPosterior` without its gradient: one Cholesky factor.
+
+    Attributes
+    ----------
+    model : RegressionPosterior
+    rows : ndarray of shape (k,), int
+        The rows where the mean of the function is recorded.
+    """
+
+    model: RegressionPosterior
+    rows: NDArray[np.int64]
+
+    def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
+        """Return the log density, and what a draw records beside its parameters."""
+        model, y, n = self.model, self.model.y, len(self.model.y)
+        if is_within_range(theta):
+            kernel_theta, log_noise = model.split(theta)
+            signal = model.kernel.diagonal(kernel_theta, model.X).mean()
+            noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
+            K = model.kernel.gram(kernel_theta, model.X, out=model.workspace.take("gram", n))
+            try:
+                L = noisy_factor(
+                    K, noise, model.workspace.take("factor", n), model.intercept_variance
+                )
+                a = solve_factored(L, y)
+                log_evidence = _log_evidence(L, y, a)
+                return log_evidence + model.prior.log_density(theta), self._recorded(
+                    a, noise, log_evidence
+                )
+            except NumericalError:
+                pass
+        return -np.inf, self._recorded(np.zeros(n), 0.0, 0.0)
+
+    def _recorded(self, a: Array, noise: float, log_evidence: float) -> dict[str, Array]:
+        latent = (self.model.y - noise * a)[self.rows]
+        return {"log_evidence": np.asarray(log_evidence), "latent": latent, "dual_coef": a}
+
+
+@dataclass(frozen=True)
 class RegressionRecorder:
     """Name the parts of an evaluated point that a draw keeps.
 
@@ -220,6 +276,15 @@ class RegressionRecorder:
 
     model: RegressionPosterior
     rows: NDArray[np.int64]
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (N, p) into named log parameters."""
+        model = self.model
+        n_kernel = model.kernel.n_parameters(model.X.shape[1])
+        known = model.log_noise_variance
+        noise = positions[:, -1] if known is None else np.full(len(positions), known)
+        named = named_parameters(model.kernel, model.X.shape[1], positions[:, :n_kernel])
+        return {**named, "log_noise_variance": noise}
 
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters, log density and evidence, function and dual coefficients."""
@@ -264,6 +329,10 @@ class FunctionDraws:
     dual_coef : ndarray of shape (S, n)
     intercept_variance : float
         Prior variance of the intercept, which is part of the function; 0: there is none.
+    weights : ndarray of shape (S,) or None
+        Of the draws, sum 1; None where all count alike.
+    memory : FactorMemory
+        Where factors are kept from one prediction to the next.
     """
 
     X: Array
@@ -272,32 +341,40 @@ class FunctionDraws:
     noise_variance: Array
     dual_coef: Array
     intercept_variance: float = 0.0
+    weights: Array | None = None
+    memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
 
     @cached_property
     def of_spread(self) -> NDArray[np.int64]:
-        """Positions of the draws that the spread is averaged over."""
+        """Positions of the draws that the spread is averaged over: all that have weights."""
         n_total = len(self.theta)
+        if self.weights is not None:
+            return np.arange(n_total)
         return np.unique(np.linspace(0, n_total - 1, min(n_total, _SPREAD_DRAWS)).astype(np.int64))
 
     def expected(self, X: Array) -> Array:
         """Posterior mean of the function at rows X (m, d), shape (m,)."""
         total = np.zeros(len(X))
+        weights = np.ones(len(self.theta)) if self.weights is None else self.weights
         with threadpool_limits(limits=1, user_api="blas"):
-            for theta, a in zip(self.theta, self.dual_coef, strict=True):
+            for theta, a, weight in zip(self.theta, self.dual_coef, weights, strict=True):
                 for rows in _blocks(len(X)):
-                    total[rows] += self._cross(theta, X[rows]) @ a
-        return total / len(self.theta)
+                    total[rows] += weight * (self._cross(theta, X[rows]) @ a)
+        return np.asarray(total / weights.sum())
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function at rows X (m, d), both (m, C), for C draws."""
-        n, chosen = len(self.X), self.of_spread
+        chosen = self.of_spread
         means, variances = np.empty((len(chosen), len(X))), np.empty((len(chosen), len(X)))
         scratch = Workspace()
         with threadpool_limits(limits=1, user_api="blas"):
             for c, i in enumerate(chosen):
                 theta = self.theta[i]
-                K = self.kernel.gram(theta, self.X, out=scratch.take("gram", n))
-                L = self._factor(i, K, scratch)
+                (L,) = self.memory.get(
+                    int(i),
+                    len(chosen),
+                    lambda i=i: (self._own_factor(i, scratch),),  # type: ignore[misc]
+                )
                 for rows in _blocks(len(X)):
                     cross = self._cross(theta, X[rows])
                     V = solve_lower(L, cross.T)
@@ -315,7 +392,12 @@ class FunctionDraws:
         factor, L22 L22' is the covariance of the new ones given the old. Cost O((n + m)^3) for
         each draw of the hyperparameters that is met.
         """
-        chosen = rng.integers(len(self.theta), size=n_draws)
+        n_total = len(self.theta)
+        chosen = (
+            rng.integers(n_total, size=n_draws)
+            if self.weights is None
+            else rng.choice(n_total, size=n_draws, p=self.weights)
+        )
         noise = rng.standard_normal((n_draws, len(X)))
         n, together, scratch = len(self.X), np.vstack([self.X, X]), Workspace()
         drawn = np.empty((n_draws, len(X)))
@@ -335,6 +417,10 @@ class FunctionDraws:
         cross += self.intercept_variance
         return cross
 
+    def _own_factor(self, i: int, scratch: Workspace) -> Array:
+        K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
+        return self._factor(i, K, scratch)
+
     def _factor(self, i: int, K: Array, scratch: Workspace) -> Array:
         room = scratch.take("factor", len(K))
         return noisy_factor(K, self.noise_variance[i], room, self.intercept_variance)
@@ -348,7 +434,8 @@ def function_draws(
     theta = stacked_parameters(kernel, values)
     signal = np.array([kernel.diagonal(each, X).mean() for each in theta])
     noise = whole_noise_variance(signal, values["log_noise_variance"])
-    return FunctionDraws(X, kernel, theta, noise, draws.flat("dual_coef"), intercept_variance)
+    coef = draws.flat("dual_coef")
+    return FunctionDraws(X, kernel, theta, noise, coef, intercept_variance, flat_weights(draws))
 
 
 def _blocks(n: int) -> list[slice]:

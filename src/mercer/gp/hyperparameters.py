@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,10 @@ __all__ = [
     "HyperparameterTarget",
     "PriorChoice",
     "check_prior",
+    "class_labels",
+    "class_parameters",
+    "class_shapes",
+    "class_thetas",
     "each_parameter",
     "input_weights",
     "is_within_range",
@@ -63,6 +67,61 @@ def stacked_parameters(kernel: Kernel, values: Mapping[str, Array]) -> Array:
         for parameter in kernel.parameters()
     ]
     return np.concatenate(parts, axis=-1)
+
+
+def class_parameters(kernel: Kernel, n_inputs: int, theta: Array) -> dict[str, Array]:
+    """Split theta (C, p) of one draw: a number a class has shape (C,), one per input (C d,).
+
+    A shared kernel, theta of shape (1, p), has the names and shapes that it has for two classes.
+    """
+    if len(theta) == 1:
+        return named_parameters(kernel, n_inputs, theta[0])
+    return {
+        name: values.reshape(-1)
+        for name, values in named_parameters(kernel, n_inputs, theta).items()
+    }
+
+
+def class_thetas(
+    kernel: Kernel, n_classes: int, values: Mapping[str, Array], *, is_shared: bool
+) -> Array:
+    """Put theta (S, C or 1, p) of S draws together again: the inverse for arrays (S, ..)."""
+    if is_shared:
+        return stacked_parameters(kernel, values)[:, np.newaxis]
+    split = {}
+    for parameter in kernel.parameters():
+        array = values[parameter.name]
+        shape = (len(array), n_classes, -1) if parameter.per_input else (len(array), n_classes)
+        split[parameter.name] = array.reshape(shape)
+    return stacked_parameters(kernel, split)
+
+
+def class_shapes(
+    kernel: Kernel, n_inputs: int, n_classes: int, *, is_shared: bool
+) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each parameter of one draw."""
+    return {
+        parameter.name: () if is_shared and not parameter.per_input else (size,)
+        for parameter in kernel.parameters()
+        for size in [(n_inputs if parameter.per_input else 1) * (1 if is_shared else n_classes)]
+    }
+
+
+def class_labels(
+    kernel: Kernel, names: tuple[str, ...], classes: tuple[str, ...], *, is_shared: bool
+) -> dict[str, tuple[str, ...]]:
+    """Name the entries of each parameter: "setosa" or "setosa: petal_length"."""
+    labels = {}
+    for parameter in kernel.parameters():
+        if is_shared and parameter.per_input:
+            labels[parameter.name] = names
+        elif not is_shared:
+            labels[parameter.name] = (
+                tuple(f"{label}: {name}" for label in classes for name in names)
+                if parameter.per_input
+                else classes
+            )
+    return labels
 
 
 def input_weights(kernel: Kernel) -> str | None:
@@ -242,6 +301,17 @@ class HyperparameterTarget(Protocol):
 
     def evaluate(self, theta: Array) -> Point:
         """Evaluate log density, gradient and what a draw records at theta of shape (p,)."""
+        ...
+
+    def values(
+        self, point: Point, slopes: Array | None, rows: NDArray[np.int64]
+    ) -> Callable[[Array], tuple[float, Mapping[str, Array]]]:
+        """Return what evaluates the log density alone, in the region around a point.
+
+        ``slopes``, (p, ...), are the derivatives of the latent values there, where they are known.
+        Beside the log density it returns what a draw records: the latent values at ``rows``, dual
+        coefficients. It can be pickled.
+        """
         ...
 
 

@@ -22,7 +22,7 @@ from mercer.gp.loops import weighted_identity_plus
 from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import Workspace, factorise, invert_factored, solve_factored
 from mercer.numerics.logistic_normal import logistic_moments
-from mercer.sampling.resampling import effective_sample_size
+from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.sampler import Point
 
 __all__ = [

@@ -32,9 +32,11 @@ from mercer.gp.loops import chord_steps, evidence_adjoint, weighted_identity_plu
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import log_likelihood, success_probability
 from mercer.numerics.cholesky import (
+    FactorMemory,
     Workspace,
     factorise,
     invert_factored,
+    solve_factored,
     solve_lower,
     symmetric_product,
 )
@@ -45,14 +47,18 @@ __all__ = [
     "FunctionMoments",
     "HyperparameterPosterior",
     "LaplaceFit",
+    "LaplaceValues",
     "LatentDraws",
     "Recorder",
+    "correction_at_mode",
     "curvature_factor",
     "damped_correction",
     "fit_laplace",
+    "laplace_evidence",
     "latent_moments",
     "mean_success_probability",
     "posterior_variance",
+    "weighted_moments",
 ]
 
 
@@ -61,7 +67,9 @@ Array = NDArray[np.float64]
 # The last factor is taken once f is known to this; its own first step then leaves an error of the
 # order of the square, and B^-1 differs from that at the mode by no more than this.
 _LAST_FACTOR = 1e-8
+_NEAR = 2e-4  # in logits, in place of the first where only the evidence is wanted
 _POLISHED = 1e-7  # a step below this, with that factor, ends within rounding of the mode
+_FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
 _MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 
 
@@ -123,6 +131,68 @@ def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
     return LaplaceFit(float(log_evidence), a, q, f, gain, adjoint)
 
 
+def laplace_evidence(
+    K: Array, y: Array, near: tuple[Array, Array], scratch: Array
+) -> tuple[float, Array, Array]:
+    """Compute log evidence (to about 1e-4 nats), dual coefficients and mode, without a gradient.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    y : ndarray of shape (n,)
+    near : pair of ndarray of shape (n,)
+        Latent values near the mode, and the ``gain`` of `LaplaceFit` at a mode like it.
+    scratch : ndarray of shape (n, n)
+        Overwritten.
+
+    Raises
+    ------
+    NumericalError
+        If no mode is found: K holds numbers too large for double precision.
+
+    Notes
+    -----
+    Two factors are nearly always enough: one to come near the mode, one to go to it. The second is
+    that of the determinant, too; its change over the last 2e-4 of the way is a first-order term.
+    """
+    if not np.isfinite(K[0, 0]):
+        raise NumericalError("the Gram matrix is not finite")
+    start, gain = near
+    try:
+        a, f, L, root_weights = _find_mode(K, y, scratch.T, start, _NEAR)
+    except NumericalError:  # the start was no good
+        a, f, L, root_weights = _find_mode(K, y, scratch.T)
+    factor_f = f.copy()
+    chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 6, 0)
+    s2 = -0.5 * gain * (1.0 - 2.0 * success_probability(f))
+    log_det = np.log(L.diagonal()).sum() - s2 @ (f - factor_f)
+    return float(-0.5 * (a @ f) + log_likelihood(y, f) - log_det), a, f
+
+
+def correction_at_mode(
+    K: Array, a: Array, y: Array, factor: tuple[Array, Array], scratch: Array
+) -> Array:
+    """Return the coefficients that take the mode towards the mean: see `damped_correction`.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n,)
+        Dual coefficients of the mode.
+    factor : pair of ndarray
+        L and W^.5 of `curvature_factor`; they are not changed.
+    scratch : ndarray of shape (n, n)
+        Fortran-ordered, overwritten.
+    """
+    L, root_weights = factor
+    scratch[:] = L
+    inverse = invert_factored(scratch)
+    gain = 1.0 - inverse.diagonal()
+    s2 = -0.5 * gain * (1.0 - 2.0 * (y - a))
+    q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
+    variance = posterior_variance(y, a, gain, K.diagonal())
+    return damped_correction(y, K @ a, variance, a, q, K @ q)
+
+
 def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:
     """Factor L of B at the mode whose dual coefficients are ``a``, and W^.5: for predictions.
 
@@ -133,19 +203,32 @@ def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Arra
     return _factor(K, root_weights, scratch.T), root_weights
 
 
-def _find_mode(K: Array, y: Array, B: Array) -> tuple[Array, Array, Array, Array]:
-    """Eqs. (5) to (7): (a, f, L, W^.5), L factorised within 1e-8 of the mode, in place of B."""
+def _find_mode(
+    K: Array, y: Array, B: Array, start: Array | None = None, tolerance: float = _LAST_FACTOR
+) -> tuple[Array, Array, Array, Array]:
+    """Eqs. (5) to (7): (a, f, L, W^.5), L factorised within 1e-8 of the mode, in place of B.
+
+    From f = 0, or from Newton's step at ``start``, latent values that need not be K a for any a.
+    ``tolerance`` takes the place of 1e-8.
+    """
     n = len(y)
     a, f = np.zeros(n), np.zeros(n)
     root_weights = np.full(n, 0.5)
-    for _ in range(_MAX_FACTORS):
+    if start is not None:
+        proba = success_probability(start)
+        root_weights = np.sqrt(proba * (1.0 - proba))
+    for k in range(_MAX_FACTORS):
         L = _factor(K, root_weights, B)
-        error, _ = chord_steps(K, L.T, root_weights, y, a, f, _LAST_FACTOR, _MAX_STEPS, _MEMORY)
+        if start is not None and k == 0:
+            b = root_weights**2 * start + y - proba
+            a = b - root_weights * solve_factored(L, root_weights * (K @ b))
+            f = K @ a
+        error, _ = chord_steps(K, L.T, root_weights, y, a, f, tolerance, _MAX_STEPS, _MEMORY)
         if not np.isfinite(error):
             break
         proba = success_probability(f)
         root_weights = np.sqrt(proba * (1.0 - proba))
-        if error < _LAST_FACTOR * max(1.0, np.abs(f).max()):
+        if error < tolerance * (max(1.0, np.abs(f).max()) if start is None else 1.0):
             return a, f, _factor(K, root_weights, B), root_weights
     raise NumericalError("no mode found: the latent values are too large for double precision")
 
@@ -259,6 +342,48 @@ class HyperparameterPosterior:
             },
         )
 
+    def values(self, point: Point, slopes: Array | None, rows: NDArray[np.int64]) -> LaplaceValues:
+        """Return what evaluates the log density alone, in the region around ``point``."""
+        return LaplaceValues(self, point, slopes, rows)
+
+
+@dataclass(frozen=True)
+class LaplaceValues:
+    """The log density of `HyperparameterPosterior` without its gradient, at a third of the cost.
+
+    Attributes
+    ----------
+    model : HyperparameterPosterior
+    point : Point
+        Modes are sought from the one here,
+    slopes : ndarray of shape (p, n) or None
+        and from how it changes with the hyperparameters.
+    rows : ndarray of shape (k,), int
+        The rows whose latent values are recorded.
+    """
+
+    model: HyperparameterPosterior
+    point: Point
+    slopes: Array | None
+    rows: NDArray[np.int64]
+
+    def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
+        """Return the log density, and the latent values and dual coefficients of a draw."""
+        model, n, f = self.model, len(self.model.y), self.point.extra["f"]
+        if self.slopes is not None:
+            f = np.clip(f + (theta - self.point.position) @ self.slopes, -_FARTHEST, _FARTHEST)
+        if is_within_range(theta):
+            try:
+                K = model.kernel.gram(theta, model.X, out=model.workspace.take("gram", n))
+                scratch = model.workspace.take("factor", n)
+                near = (f, self.point.extra["gain"])
+                log_evidence, a, f = laplace_evidence(K, model.y, near, scratch)
+                recorded = {"latent": f[self.rows], "dual_coef": a}
+                return log_evidence + model.prior.log_density(theta), recorded
+            except NumericalError:
+                pass
+        return -np.inf, {"latent": np.zeros(len(self.rows)), "dual_coef": np.zeros(n)}
+
 
 def _outside(theta: Array, n: int) -> Point:
     return no_density(theta, {name: np.zeros(n) for name in ("a", "q", "f", "gain", "K_q")})
@@ -277,6 +402,10 @@ class Recorder:
 
     model: HyperparameterPosterior
     rows: NDArray[np.int64]
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (N, p) into named log parameters."""
+        return named_parameters(self.model.kernel, self.model.X.shape[1], positions)
 
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters, log density, latent values and dual coefficients."""
@@ -303,6 +432,11 @@ _BLOCK = 512  # rows predicted at a time
 class FunctionMoments(Protocol):
     """Draws that say how f is distributed at new rows: `LatentDraws`, or draws of f itself."""
 
+    @property
+    def weights(self) -> Array | None:
+        """Of the draws, shape (S,), any sum; None where all count alike."""
+        ...
+
     def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield (rows, mean, variance) of f at rows of X, for every draw and block of rows."""
         ...
@@ -323,8 +457,13 @@ class LatentDraws:
         Log parameters of the kernel, one row a draw.
     dual_coef : ndarray of shape (n_total, n)
         y - pi at the mode.
-    mean_coef : ndarray of shape (n_total, n)
-        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction.
+    mean_coef : ndarray of shape (n_total, n) or None
+        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
+        correction is computed when it is needed, from the factor and at three times its cost.
+    weights : ndarray of shape (n_total,) or None
+        Of the draws, any sum.
+    memory : FactorMemory
+        Where factors are kept from one prediction to the next.
     """
 
     X: Array
@@ -332,7 +471,9 @@ class LatentDraws:
     kernel: Kernel
     theta: Array
     dual_coef: Array
-    mean_coef: Array
+    mean_coef: Array | None
+    weights: Array | None = None
+    memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
 
     def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield (rows, mean, variance) of f at rows of X, for every draw and block.
@@ -347,11 +488,13 @@ class LatentDraws:
             yield from self._moments(X)
 
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        n = len(self.y)
         scratch = Workspace()
-        for theta, a, mean_coef in zip(self.theta, self.dual_coef, self.mean_coef, strict=True):
-            K = self.kernel.gram(theta, self.X, out=scratch.take("gram", n))
-            L, root_weights = curvature_factor(K, a, self.y, scratch.take("factor", n))
+        for i, theta in enumerate(self.theta):
+            L, root_weights, mean_coef = self.memory.get(
+                i,
+                len(self.theta),
+                lambda i=i: self._solve(i, scratch),  # type: ignore[misc]
+            )
             for begin in range(0, len(X), _BLOCK):
                 rows = slice(begin, begin + _BLOCK)
                 cross = self.kernel.cross_gram(theta, X[rows], self.X)
@@ -360,13 +503,23 @@ class LatentDraws:
                 variance = self.kernel.diagonal(theta, X[rows]) - explained
                 yield rows, cross @ mean_coef, np.maximum(variance, 0.0)
 
+    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array]:
+        """Factor of B, W^.5 and the coefficients of the mean, of one draw."""
+        n, a = len(self.y), self.dual_coef[i]
+        K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", n))
+        factor = curvature_factor(K, a, self.y, scratch.take("factor", n))
+        if self.mean_coef is not None:
+            return (*factor, self.mean_coef[i])
+        room = scratch.take("inverse", n).T
+        return (*factor, a + correction_at_mode(K, a, self.y, factor, room))
+
 
 def mean_success_probability(draws: FunctionMoments, X: Array) -> Array:
     """Probability of target 1, averaged over the latent value and over draws (eq. 9)."""
     count, total = np.zeros(len(X)), np.zeros(len(X))
-    for rows, mean, variance in draws.moments(X):
-        count[rows] += 1.0
-        total[rows] += expected_logistic(mean, variance)
+    for weight, rows, mean, variance in weighted_moments(draws, X):
+        count[rows] += weight
+        total[rows] += weight * expected_logistic(mean, variance)
     return total / count
 
 
@@ -374,10 +527,21 @@ def latent_moments(draws: FunctionMoments, X: Array) -> tuple[Array, Array]:
     """Posterior mean and variance of f: mean of variances plus variance of means."""
     count = np.zeros(len(X))
     mean, spread, variance = np.zeros(len(X)), np.zeros(len(X)), np.zeros(len(X))
-    for rows, m, v in draws.moments(X):
-        count[rows] += 1.0
+    for weight, rows, m, v in weighted_moments(draws, X):
+        count[rows] += weight
         step = m - mean[rows]
-        mean[rows] += step / count[rows]
-        spread[rows] += step * (m - mean[rows])
-        variance[rows] += v
+        mean[rows] += step * weight / count[rows]
+        spread[rows] += weight * step * (m - mean[rows])
+        variance[rows] += weight * v
     return mean, (variance + spread) / count
+
+
+def weighted_moments(
+    draws: FunctionMoments, X: Array
+) -> Iterator[tuple[float, slice, Array, Array]]:
+    """Yield (weight of the draw, rows, mean, variance) of f at rows of X, by draw and block."""
+    draw = -1
+    for rows, mean, variance in draws.moments(X):
+        draw += rows.start == 0
+        weight = 1.0 if draws.weights is None else float(draws.weights[draw])
+        yield weight, rows, mean, variance

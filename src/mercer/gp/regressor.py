@@ -16,7 +16,7 @@ from mercer.estimation.base import NumberAnswers
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, check_positive, fitting, run_options
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
-from mercer.gp.base import GPEstimator, parts_of, restore
+from mercer.gp.base import GPEstimator, parts_of, restore, restore_evidence
 from mercer.gp.fitting import (
     RegressionSettings,
     fit_regression,
@@ -25,7 +25,7 @@ from mercer.gp.gaussian import FunctionDraws, function_draws
 from mercer.gp.hyperparameters import LARGEST_LOG, PriorChoice
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
-from mercer.posterior.predictive import NormalMixture
+from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import digest_arrays
 
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
 
 
-class ProcessRegressor(NumberAnswers[NormalMixture]):
+class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
     """Base of `GPRegressor`: all that needs the draws only."""
 
     # More than elsewhere: each block costs a factorisation a draw.
@@ -67,7 +67,10 @@ class ProcessRegressor(NumberAnswers[NormalMixture]):
         mean, variance = self._expected(Z), np.empty(len(Z))
         for rows in self._blocks(Z):
             locations, variances = self._functions.moments(Z[rows])
-            variance[rows] = variances.mean(axis=1) + locations.var(axis=1)
+            weights = self._functions.weights
+            centres = np.average(locations, axis=1, weights=weights)
+            squares = variances + np.square(locations - centres[:, np.newaxis])
+            variance[rows] = np.average(squares, axis=1, weights=weights)
         return mean, variance * self.target_scale_**2
 
     def sample_y(
@@ -107,12 +110,15 @@ class ProcessRegressor(NumberAnswers[NormalMixture]):
         drawn = self._functions.sample(rng, Z, n_draws)
         return drawn * self.target_scale_ + self.target_centre_
 
-    def _law(self, Z: Array) -> NormalMixture:
+    def _law(self, Z: Array) -> NormalMixture | StudentMixture:
         means, variances = self._functions.moments(Z)
         noise = self._functions.noise_variance[self._functions.of_spread]
         scale, centre = self.target_scale_, self.target_centre_
         spreads = np.sqrt(variances + noise) * scale
-        return NormalMixture(means * scale + centre, spreads, self._expected(Z))
+        weights = self._functions.weights
+        if weights is None:
+            return NormalMixture(means * scale + centre, spreads, self._expected(Z))
+        return StudentMixture(means * scale + centre, spreads, weights, np.inf, self._expected(Z))
 
     def _expected(self, Z: Array) -> Array:
         return self._functions.expected(Z) * self.target_scale_ + self.target_centre_
@@ -336,7 +342,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)
         notes = (*notes, *fitted.notes)
         intercept = settings.intercept_variance
-        self._set_fitted(Xs, ys, target, intercept, fitted.draws, fitted.diagnostics, notes)
+        evidence = fitted.evidence
+        if evidence is not None:  # of targets in the user's units
+            evidence = (evidence[0] - len(ys) * math.log(target.scale), evidence[1])
+        self._set_fitted(
+            Xs, ys, target, intercept, fitted.draws, fitted.diagnostics, notes, evidence
+        )
         self._warn_of_convergence()
         return self
 
@@ -354,7 +365,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         model._set_kernel(len(parts.fields["labels_of_inputs"]))
         common, X, y, target, intercept = restore(parts, model.kernel_)
         common.put_into(model)
-        model._set_fitted(X, y, target, intercept, common.draws, common.diagnostics, common.notes)
+        posterior = (common.draws, common.diagnostics, common.notes, restore_evidence(parts))
+        model._set_fitted(X, y, target, intercept, *posterior)
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -383,12 +395,15 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         draws: Draws,
         diagnostics: Diagnostics,
         notes: tuple[str, ...],
+        evidence: tuple[float, float] | None,
     ) -> None:
         self._y = y
         self.target_centre_, self.target_scale_ = target.centre, target.scale
-        self._set_posterior(X, draws, diagnostics, notes)
+        self._set_posterior(X, draws, diagnostics, notes, evidence)
         self._functions = function_draws(draws, X, self.kernel_, intercept_variance)
-        self.noise_std_ = float(np.sqrt(self._functions.noise_variance).mean()) * target.scale
+        noise_stds = np.sqrt(self._functions.noise_variance)
+        noise_std = float(np.average(noise_stds, weights=self._functions.weights))
+        self.noise_std_ = noise_std * target.scale
         best = int(np.argmax(draws.flat("log_density")))
         log_evidence = float(draws.flat("log_evidence")[best])
         self.log_marginal_likelihood_ = log_evidence - len(y) * math.log(target.scale)

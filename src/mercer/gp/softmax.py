@@ -1,7 +1,4 @@
-"""GP classification of several classes: Laplace's approximation, hyperposterior, predictions.
-
-Log parameters of the kernels of several classes by name: one flat vector of each.
-"""
+"""GP classification of several classes: Laplace's approximation, hyperposterior, predictions."""
 
 from __future__ import annotations
 
@@ -20,10 +17,8 @@ from threadpoolctl import threadpool_limits
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import (
     is_within_range,
-    named_parameters,
     no_density,
     paper_start,
-    stacked_parameters,
 )
 from mercer.gp.loops import (
     add_products,
@@ -38,6 +33,7 @@ from mercer.gp.loops import (
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import class_probabilities, one_hot, softmax_log_likelihood
 from mercer.numerics.cholesky import (
+    FactorMemory,
     Workspace,
     factorise,
     invert_factored,
@@ -54,10 +50,8 @@ __all__ = [
     "SoftmaxFit",
     "SoftmaxPosterior",
     "SoftmaxRecorder",
-    "class_labels",
-    "class_parameters",
-    "class_shapes",
-    "class_thetas",
+    "SoftmaxValues",
+    "correction_at",
     "curvature",
     "damped_correction",
     "expected_softmax",
@@ -66,65 +60,11 @@ __all__ = [
     "latent_moments",
     "mean_class_probabilities",
     "softmax_average",
+    "softmax_evidence",
 ]
 
 
 Array = NDArray[np.float64]
-
-
-def class_parameters(kernel: Kernel, n_inputs: int, theta: Array) -> dict[str, Array]:
-    """Split theta (C, p) of one draw: a number a class has shape (C,), one per input (C d,).
-
-    A shared kernel, theta of shape (1, p), has the names and shapes that it has for two classes.
-    """
-    if len(theta) == 1:
-        return named_parameters(kernel, n_inputs, theta[0])
-    return {
-        name: values.reshape(-1)
-        for name, values in named_parameters(kernel, n_inputs, theta).items()
-    }
-
-
-def class_thetas(
-    kernel: Kernel, n_classes: int, values: Mapping[str, Array], *, is_shared: bool
-) -> Array:
-    """Put theta (S, C or 1, p) of S draws together again: the inverse for arrays (S, ..)."""
-    if is_shared:
-        return stacked_parameters(kernel, values)[:, np.newaxis]
-    split = {}
-    for parameter in kernel.parameters():
-        array = values[parameter.name]
-        shape = (len(array), n_classes, -1) if parameter.per_input else (len(array), n_classes)
-        split[parameter.name] = array.reshape(shape)
-    return stacked_parameters(kernel, split)
-
-
-def class_shapes(
-    kernel: Kernel, n_inputs: int, n_classes: int, *, is_shared: bool
-) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each parameter of one draw."""
-    return {
-        parameter.name: () if is_shared and not parameter.per_input else (size,)
-        for parameter in kernel.parameters()
-        for size in [(n_inputs if parameter.per_input else 1) * (1 if is_shared else n_classes)]
-    }
-
-
-def class_labels(
-    kernel: Kernel, names: tuple[str, ...], classes: tuple[str, ...], *, is_shared: bool
-) -> dict[str, tuple[str, ...]]:
-    """Name the entries of each parameter: "setosa" or "setosa: petal_length"."""
-    labels = {}
-    for parameter in kernel.parameters():
-        if is_shared and parameter.per_input:
-            labels[parameter.name] = names
-        elif not is_shared:
-            labels[parameter.name] = (
-                tuple(f"{label}: {name}" for label in classes for name in names)
-                if parameter.per_input
-                else classes
-            )
-    return labels
 
 
 # Laplace's approximation for several classes: mode, log evidence and its adjoint.
@@ -155,6 +95,8 @@ def class_labels(
 # As for two classes: the last factors are taken once f is known to the first number, and a step
 # below the second, with these, ends within rounding of the mode.
 _LAST_FACTORS, _POLISHED = 1e-8, 1e-7
+_NEAR = 1e-4  # in place of the first, in logits, where only the evidence is wanted
+_FARTHEST = 30.0  # logits of a start
 _MAX_STEPS, _MEMORY, _MAX_SETS = 16, 5, 40
 _STATIONARY = 1e-6  # the largest |Y - pi - a| of a mode, in units of the latent values
 _NO_MODE = "no mode found: the latent values are too large for double precision"
@@ -252,6 +194,30 @@ def fit_softmax(K: Array, Y: Array, scratch: tuple[Array, Array] | None = None) 
     return SoftmaxFit(log_evidence, a, q, f, _adjoint(len(K), factors, products, a, q))
 
 
+def softmax_evidence(
+    K: Array, Y: Array, start: Array, scratch: Array
+) -> tuple[float, Array, Array]:
+    """Compute log evidence, dual coefficients and mode only; ``start`` is near the mode, (C, n).
+
+    Raises
+    ------
+    NumericalError
+        If no mode is found: signal variances beyond about e^18.
+    """
+    if not np.isfinite(K[:, 0, 0]).all():
+        raise NumericalError("a Gram matrix is not finite")
+    Y = np.ascontiguousarray(Y)
+    try:
+        a, f, factors = _find_mode(K, Y, scratch, start, _NEAR)
+    except NumericalError:  # the start was no good
+        a, f, factors = _find_mode(K, Y, scratch)
+    chord_steps(K, *_parts(factors), Y, a, f, _POLISHED, 3, 0)
+    if not np.abs(Y - class_probabilities(f) - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
+        raise NumericalError(_NO_MODE)
+    log_joint = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f))
+    return log_joint - factors.log_det, a, f
+
+
 def curvature(K: Array, proba: Array, scratch: Array) -> Curvature:
     """Factorise at probabilities ``proba`` (C, n); ``scratch`` (C, n, n) becomes the inverses."""
     roots = np.sqrt(proba)
@@ -277,16 +243,31 @@ def _invert_class(K: Array, roots: Array, out: Array) -> float:
     return log_det
 
 
-def _find_mode(K: Array, Y: Array, scratch: Array) -> tuple[Array, Array, Curvature]:
-    """(a, f, factors), these taken within 1e-8 of the mode, in place of ``scratch``."""
+def _find_mode(
+    K: Array,
+    Y: Array,
+    scratch: Array,
+    start: Array | None = None,
+    tolerance: float = _LAST_FACTORS,
+) -> tuple[Array, Array, Curvature]:
+    """(a, f, factors), these taken within 1e-8 of the mode, in place of ``scratch``.
+
+    From f = 0, or from Newton's step at ``start``, latent values that need not be K a for any a.
+    ``tolerance`` takes the place of 1e-8.
+    """
     a, f = np.zeros_like(Y), np.zeros_like(Y)
-    factors = curvature(K, class_probabilities(f), scratch)
+    proba = class_probabilities(f if start is None else start)
+    factors = curvature(K, proba, scratch)
+    if start is not None:
+        b = proba * (start - np.sum(proba * start, axis=0)) + Y - proba
+        a = b - factors.solve(_multiply(K, b))
+        f = _multiply(K, a)
     for _ in range(_MAX_SETS):
-        error, _ = chord_steps(K, *_parts(factors), Y, a, f, _LAST_FACTORS, _MAX_STEPS, _MEMORY)
+        error, _ = chord_steps(K, *_parts(factors), Y, a, f, tolerance, _MAX_STEPS, _MEMORY)
         if not np.isfinite(error):
             break
         factors = curvature(K, class_probabilities(f), scratch)
-        if error < _LAST_FACTORS * max(1.0, np.abs(f).max()):
+        if error < tolerance * (max(1.0, np.abs(f).max()) if start is None else 1.0):
             return a, f, factors
     raise NumericalError(_NO_MODE)
 
@@ -476,6 +457,12 @@ def damped_correction(
     return float(brentq(slope, 0.0, 1.0, xtol=_PRECISION)) * q
 
 
+def correction_at(K: Array, Y: Array, f: Array, a: Array, q: Array, factors: Curvature) -> Array:
+    """Return `damped_correction` of a mode f = K a from the factors there."""
+    covariance = latent_covariance(factors, K, np.diagonal(K, axis1=1, axis2=2))
+    return damped_correction(Y, f, covariance, a, q, _multiply(K, q))
+
+
 # The posterior of the hyperparameters for several classes: Laplace's evidence times a prior.
 
 
@@ -569,9 +556,53 @@ class SoftmaxPosterior:
             self.kernel.gram(own, self.X, out=out)
         return K
 
+    def values(self, point: Point, slopes: Array | None, rows: NDArray[np.int64]) -> SoftmaxValues:
+        """Return what evaluates the log density alone, in the region around ``point``."""
+        return SoftmaxValues(self, point, slopes, rows)
+
     def _outside(self, theta: Array) -> Point:
         shape = (self.n_classes, len(self.y))
         return no_density(theta, {name: np.zeros(shape) for name in ("a", "q", "f")})
+
+
+@dataclass(frozen=True)
+class SoftmaxValues:
+    """The log density of `SoftmaxPosterior` without its gradient.
+
+    Attributes
+    ----------
+    model : SoftmaxPosterior
+    point : Point
+        Modes are sought from the one here,
+    slopes : ndarray of shape (p, C, n) or None
+        and from how it changes with the hyperparameters.
+    rows : ndarray of shape (k,), int
+        The rows whose latent values are recorded.
+    """
+
+    model: SoftmaxPosterior
+    point: Point
+    slopes: Array | None
+    rows: NDArray[np.int64]
+
+    def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
+        """Return the log density, and the latent values and dual coefficients of a draw."""
+        model, f = self.model, self.point.extra["f"]
+        n_classes, n = f.shape
+        if self.slopes is not None:
+            moved = np.tensordot(theta - self.point.position, self.slopes, axes=1)
+            f = np.clip(f + moved, -_FARTHEST, _FARTHEST)
+        if is_within_range(theta):
+            scratch = model.workspace.take_stack("factors", n_classes, n)
+            try:
+                K, Y = model.grams(theta), one_hot(model.y, n_classes)
+                log_evidence, a, f = softmax_evidence(K, Y, f, scratch)
+                recorded = {"latent": f[:, self.rows], "dual_coef": a}
+                return log_evidence + model.prior.log_density(theta), recorded
+            except NumericalError:
+                pass
+        nothing = {"latent": np.zeros((n_classes, len(self.rows))), "dual_coef": np.zeros_like(f)}
+        return -np.inf, nothing
 
 
 @dataclass(frozen=True)
@@ -610,11 +641,7 @@ class SoftmaxRecorder:
         K, f, q = model.grams(point.position), extra["f"], extra["q"]
         scratch = model.workspace.take_stack("factors", model.n_classes, len(model.y))
         factors = curvature(K, class_probabilities(f), scratch)
-        covariance = latent_covariance(factors, K, np.diagonal(K, axis1=1, axis2=2))
-        K_q = np.matmul(K, q[:, :, np.newaxis])[:, :, 0]
-        return damped_correction(
-            one_hot(model.y, model.n_classes), f, covariance, extra["a"], q, K_q
-        )
+        return correction_at(K, one_hot(model.y, model.n_classes), f, extra["a"], q, factors)
 
 
 # Predictions for several classes: one draw after the other, blocks of rows within.
@@ -640,8 +667,13 @@ class SoftmaxDraws:
         Log parameters of the kernel of each class, or of the one that all share.
     dual_coef : ndarray of shape (n_total, C, n)
         Y - pi at the mode.
-    mean_coef : ndarray of shape (n_total, C, n)
-        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction.
+    mean_coef : ndarray of shape (n_total, C, n) or None
+        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
+        correction is computed when it is needed.
+    weights : ndarray of shape (n_total,) or None
+        Of the draws, any sum.
+    memory : FactorMemory
+        Where factors are kept from one prediction to the next.
     """
 
     X: Array
@@ -649,7 +681,9 @@ class SoftmaxDraws:
     kernel: Kernel
     theta: Array
     dual_coef: Array
-    mean_coef: Array
+    mean_coef: Array | None
+    weights: Array | None = None
+    memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
 
     def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield (rows, mean (m, C), covariance (m, C, C)) of f at rows of X, by draw and block.
@@ -660,14 +694,14 @@ class SoftmaxDraws:
             yield from self._moments(X)
 
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        n_classes, n = self.dual_coef.shape[1:]
-        Y, workspace, kernel = one_hot(self.y, n_classes), Workspace(), self.kernel
-        for theta, a, mean_coef in zip(self.theta, self.dual_coef, self.mean_coef, strict=True):
-            K = workspace.take_stack("grams", len(theta), n)
-            for c, own in enumerate(theta):
-                kernel.gram(own, self.X, out=K[c])
-            inverses = workspace.take_stack("inverses", n_classes, n)
-            factors = curvature(K, np.maximum(Y - a, 0.0), inverses)
+        scratch, kernel = Workspace(), self.kernel
+        for i, theta in enumerate(self.theta):
+            roots, inverses, M, mean_coef = self.memory.get(
+                i,
+                len(self.theta),
+                lambda i=i: self._solve(i, scratch),  # type: ignore[misc]
+            )
+            factors = Curvature(roots, inverses, M, np.nan)
             for begin in range(0, len(X), _BLOCK):
                 rows = slice(begin, begin + _BLOCK)
                 cross = np.stack([kernel.cross_gram(own, X[rows], self.X) for own in theta])
@@ -675,13 +709,30 @@ class SoftmaxDraws:
                 mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0].T
                 yield rows, mean, latent_covariance(factors, cross, variance)
 
+    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array, Array]:
+        """Parts of the curvature, and the coefficients of the mean, of one draw."""
+        theta, a = self.theta[i], self.dual_coef[i]
+        n_classes, n = a.shape
+        Y, K = one_hot(self.y, n_classes), scratch.take_stack("grams", len(theta), n)
+        for c, own in enumerate(theta):
+            self.kernel.gram(own, self.X, out=K[c])
+        proba = np.maximum(Y - a, 0.0)
+        factors = curvature(K, proba, scratch.take_stack("inverses", n_classes, n))
+        parts = (factors.roots, factors.inverses, factors.M)
+        if self.mean_coef is not None:
+            return (*parts, self.mean_coef[i])
+        s2 = _slope(factors, proba, scratch.take_stack("products", n_classes, n))
+        q = s2 - factors.solve(_multiply(K, s2))
+        return (*parts, a + correction_at(K, Y, _multiply(K, a), a, q, factors))
+
 
 def mean_class_probabilities(draws: SoftmaxDraws, X: Array) -> Array:
     """Probabilities of the classes (m, C), averaged over latent values and over draws."""
-    total = np.zeros((len(X), draws.dual_coef.shape[1]))
-    for rows, mean, covariance in draws.moments(X):
-        total[rows] += expected_softmax(mean, covariance)
-    return total / len(draws.theta)
+    count, total = np.zeros((len(X), 1)), np.zeros((len(X), draws.dual_coef.shape[1]))
+    for weight, rows, mean, covariance in _weighted_moments(draws, X):
+        count[rows] += weight
+        total[rows] += weight * expected_softmax(mean, covariance)
+    return total / count
 
 
 def latent_moments(draws: SoftmaxDraws, X: Array) -> tuple[Array, Array]:
@@ -689,10 +740,19 @@ def latent_moments(draws: SoftmaxDraws, X: Array) -> tuple[Array, Array]:
     shape = (len(X), draws.dual_coef.shape[1])
     count = np.zeros((len(X), 1))
     mean, spread, variance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    for rows, m, covariance in draws.moments(X):
-        count[rows] += 1.0
+    for weight, rows, m, covariance in _weighted_moments(draws, X):
+        count[rows] += weight
         step = m - mean[rows]
-        mean[rows] += step / count[rows]
-        spread[rows] += step * (m - mean[rows])
-        variance[rows] += np.diagonal(covariance, axis1=1, axis2=2)
+        mean[rows] += step * weight / count[rows]
+        spread[rows] += weight * step * (m - mean[rows])
+        variance[rows] += weight * np.diagonal(covariance, axis1=1, axis2=2)
     return mean, (variance + spread) / count
+
+
+def _weighted_moments(draws: SoftmaxDraws, X: Array) -> Iterator[tuple[float, slice, Array, Array]]:
+    """Yield (weight of the draw, rows, mean, covariance) of f at rows of X, by draw and block."""
+    draw = -1
+    for rows, mean, covariance in draws.moments(X):
+        draw += rows.start == 0
+        weight = 1.0 if draws.weights is None else float(draws.weights[draw])
+        yield weight, rows, mean, covariance

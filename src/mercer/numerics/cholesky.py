@@ -7,6 +7,7 @@ regressor's K + s2 I have a floor that is part of its model.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.linalg import blas, lapack
 from mercer.errors import NumericalError
 
 __all__ = [
+    "FactorMemory",
     "Workspace",
     "factorise",
     "invert_factored",
@@ -55,6 +57,31 @@ class Workspace:
 
     def __reduce__(self) -> Any:
         return Workspace, ()
+
+
+_MOST_KEPT = 2**28  # bytes of the arrays that one `FactorMemory` keeps
+
+
+class FactorMemory:
+    """Factors kept from one prediction to the next, if all fit; pickled and copied empty."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[NDArray[np.float64], ...]] = {}
+
+    def get(
+        self, i: int, count: int, compute: Callable[[], tuple[NDArray[np.float64], ...]]
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Return the arrays of number ``i`` of ``count``, computed where they are not kept."""
+        arrays = self._kept.get(i)
+        if arrays is None:
+            arrays = compute()
+            if count * sum(each.nbytes for each in arrays) <= _MOST_KEPT:
+                arrays = tuple(each.copy(order="K") for each in arrays)
+                self._kept[i] = arrays
+        return arrays
+
+    def __reduce__(self) -> Any:
+        return FactorMemory, ()
 
 
 # Below this size one LAPACK call inverts a triangle fastest; above, two halves and two products.

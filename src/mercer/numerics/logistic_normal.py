@@ -27,6 +27,11 @@ class NormalPrior:
         z = (theta - self.mean) / self.std
         return float(-0.5 * (z @ z))
 
+    @property
+    def log_constant(self) -> float:
+        """What is added to `log_density` for a density whose integral is one."""
+        return float(-np.log(self.std).sum() - 0.5 * len(self.std) * np.log(2.0 * np.pi))
+
     def gradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gradient of the log density, shape (p,)."""
         return (self.mean - theta) / self.std**2

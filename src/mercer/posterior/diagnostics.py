@@ -32,19 +32,21 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from mercer.errors import NumericalError
 from mercer.posterior.draws import Cell, Draws, Table, finite_or_none
 
 __all__ = [
     "Diagnostics",
     "bfmi_limit",
     "diagnose",
+    "effective_sample_size",
     "effective_size",
     "ess_limit",
     "flat_weights",
@@ -96,6 +98,32 @@ def effective_size(draws: Draws) -> float:
     log_weights = np.asarray(draws.log_weights, dtype=float)
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     return float(np.sum(weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1)))
+
+
+def effective_sample_size(log_weights: ArrayLike) -> float:
+    """Return how many equally weighted particles the weighted ones are worth.
+
+    Parameters
+    ----------
+    log_weights : array-like of shape (N,)
+        Nats, up to a constant; -inf is a weight of 0.
+
+    Returns
+    -------
+    float
+        1 / sum W^2 with W the weights divided by their sum; in [1, N].
+
+    Raises
+    ------
+    NumericalError
+        When no weight is positive, or one is not a number.
+    """
+    logs = np.asarray(log_weights, dtype=np.float64)
+    peak = logs.max(initial=-np.inf)
+    if not np.isfinite(peak):
+        raise NumericalError("log weights need a finite maximum")
+    weights = np.exp(logs - peak)
+    return float(np.clip(weights.sum() ** 2 / np.square(weights).sum(), 1.0, logs.size))
 
 
 def mean_sd(flat: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -365,6 +393,10 @@ class Diagnostics:
         One per chain; empty where the sampler reports no energy.
     warnings : tuple of str
         What is wrong, what it means and what to try; empty when all is well.
+    k_hat, effective_size, n_evaluations : optional
+        Of importance sampling: the Pareto shape of the largest weights (averages can be trusted
+        below 0.7), how many equal draws the weighted ones are worth, and from how many evaluations
+        of the posterior.
     """
 
     table: Table
@@ -372,6 +404,9 @@ class Diagnostics:
     n_divergent: int
     bfmi: tuple[float, ...]
     warnings: tuple[str, ...]
+    k_hat: float | None = None
+    effective_size: float | None = None
+    n_evaluations: int | None = None
 
     @property
     def max_rhat(self) -> float | None:
@@ -404,6 +439,12 @@ class Diagnostics:
         lines.append(f"divergences      {self.n_divergent} (after warm-up)")
         if self.bfmi:
             lines.append("BFMI             " + ", ".join(f"{value:.3g}" for value in self.bfmi))
+        if self.effective_size is not None:
+            lines[-1:] = [
+                f"evaluations      {self.n_evaluations}",
+                f"effective draws  {self.effective_size:.0f}",
+                f"Pareto k-hat     {'none' if self.k_hat is None else format(self.k_hat, '.2f')}",
+            ]
         lines += [f"warning: {text}" for text in self.warnings] or ["no warnings"]
         return "\n".join(lines)
 
@@ -424,7 +465,34 @@ class Diagnostics:
             "max_rhat": self.max_rhat,
             "min_ess": self.min_ess,
             "is_converged": self.is_converged,
+            **{name: value for name, value in self._of_weights() if value is not None},
         }
+
+    def of_importance(
+        self, k_hat: float, effective_size: float, n_evaluations: int, *, is_trusted: bool
+    ) -> Diagnostics:
+        """Return the same with what importance sampling says of itself, and warn by it."""
+        warnings = tuple(text for text in self.warnings if "weighted draws are worth" not in text)
+        if not is_trusted:
+            warnings += (
+                f"Pareto k-hat of the weights is {k_hat:.2f} and should be at most 0.7: "
+                "a few draws carry the result. Give more time (max_seconds), or take chains "
+                "(inference='hmc').",
+            )
+        return replace(
+            self,
+            warnings=warnings,
+            k_hat=finite_or_none(k_hat),
+            effective_size=effective_size,
+            n_evaluations=n_evaluations,
+        )
+
+    def _of_weights(self) -> tuple[tuple[str, float | None], ...]:
+        return (
+            ("k_hat", self.k_hat),
+            ("effective_size", self.effective_size),
+            ("n_evaluations", self.n_evaluations),
+        )
 
     def _numbers(self, column: str) -> list[float]:
         return [value for value in self.table.column(column) if isinstance(value, float)]

@@ -344,8 +344,13 @@ DIAGNOSTICS = Fields(
         "max_rhat": Anything(),  # these three follow from the others and are not read
         "min_ess": Anything(),
         "is_converged": Anything(),
+        "k_hat": Number(),
+        "effective_size": Number(0.0),
+        "n_evaluations": Whole(1),
     },
-    optional=frozenset({"max_rhat", "min_ess", "is_converged"}),
+    optional=frozenset(
+        {"max_rhat", "min_ess", "is_converged", "k_hat", "effective_size", "n_evaluations"}
+    ),
 )
 
 STANDARDIZER = {

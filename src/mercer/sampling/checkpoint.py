@@ -161,7 +161,11 @@ class RunFolder:
 
     def chain(self, index: int) -> ChainFile:
         """Return the checkpoint of one chain."""
-        return ChainFile(self.path / f"chain-{index}.mercer", f"{self.path.name}-{self.entropy}")
+        return self.file(f"chain-{index}")
+
+    def file(self, name: str) -> ChainFile:
+        """Return the checkpoint of that name."""
+        return ChainFile(self.path / f"{name}.mercer", f"{self.path.name}-{self.entropy}")
 
 
 def open_run(

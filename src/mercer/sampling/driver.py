@@ -50,6 +50,7 @@ __all__ = [
     "load_finished",
     "part_of_time",
     "run_chain",
+    "run_deaf",
     "run_to_end",
     "sample",
     "stop_when_late",
@@ -455,19 +456,26 @@ def _run_in_worker(
     run_one: Callable[..., Chain], plan: ChainPlan, board: Board, parent: int
 ) -> Chain | None:
     """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
+    try:
+        with run_deaf(parent), StopSignals(board) as signals:  # installs nothing: both are ignored
+            chain = run_one(plan, signals)
+    except StopRequestedError:  # before the first step
+        return None
+    chain.sampler = None  # holds the data, which the parent has
+    return chain
+
+
+@contextmanager
+def run_deaf(parent: int) -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM in a process that works for another, and end soon after that."""
     _follow(parent)
     numbers = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:
-        with StopSignals(board) as signals:  # installs nothing: both are ignored
-            chain = run_one(plan, signals)
-    except StopRequestedError:  # before the first step
-        return None
+        yield
     finally:
         for number, handler in zip(numbers, handlers, strict=True):
             signal.signal(number, handler)
-    chain.sampler = None  # holds the data, which the parent has
-    return chain
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NumericalError, UsageError
 
-__all__ = ["SCHEMES", "effective_sample_size", "resample"]
+__all__ = ["SCHEMES", "resample"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -62,32 +62,6 @@ def resample(rng: np.random.Generator, weights: ArrayLike, scheme: str) -> Count
     if not is_right or not abs(W.sum() - 1.0) <= _SUM_TOLERANCE:
         raise NumericalError("weights must be a row of numbers that are not negative, with sum 1")
     return np.repeat(np.arange(len(W), dtype=np.int64), SCHEMES[scheme](rng, W))
-
-
-def effective_sample_size(log_weights: ArrayLike) -> float:
-    """Return how many equally weighted particles the weighted ones are worth.
-
-    Parameters
-    ----------
-    log_weights : array-like of shape (N,)
-        Nats, up to a constant; -inf is a weight of 0.
-
-    Returns
-    -------
-    float
-        1 / sum W^2 with W the weights divided by their sum; in [1, N].
-
-    Raises
-    ------
-    NumericalError
-        When no weight is positive, or one is not a number.
-    """
-    logs = np.asarray(log_weights, dtype=np.float64)
-    peak = logs.max(initial=-np.inf)
-    if not np.isfinite(peak):
-        raise NumericalError("log weights need a finite maximum")
-    weights = np.exp(logs - peak)
-    return float(np.clip(weights.sum() ** 2 / np.square(weights).sum(), 1.0, logs.size))
 
 
 def _systematic(rng: np.random.Generator, W: Array) -> Counts:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.sampling.resampling import effective_sample_size
+from mercer.posterior.diagnostics import effective_sample_size
 from support.basis_streams import STREAMS, bits, make_stream, small
 
 X, Y = make_stream(40)

@@ -8,6 +8,10 @@ import pytest
 from mercer.errors import UsageError
 from mercer.gp.hyperparameters import (
     check_prior,
+    class_labels,
+    class_parameters,
+    class_shapes,
+    class_thetas,
     input_weights,
     kernel_prior,
     named_parameters,
@@ -17,7 +21,6 @@ from mercer.gp.hyperparameters import (
     prior_start,
     stacked_parameters,
 )
-from mercer.gp.softmax import class_labels, class_parameters, class_shapes, class_thetas
 from mercer.kernels.names import kernel_named
 
 KERNELS = [

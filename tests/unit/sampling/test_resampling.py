@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError, UsageError
+from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling import resampling
-from mercer.sampling.resampling import SCHEMES, effective_sample_size, resample
+from mercer.sampling.resampling import SCHEMES, resample
 
 
 class Constant:

@@ -1,0 +1,499 @@
+"""Adaptive multiple importance sampling of a density that can be evaluated point by point.
+
+**Target.** Any log density on R^p, of which only values are needed. **One round** [1]_
+
+1. Draw n_r positions from the proposal q_r, and evaluate the target at each.
+2. Weigh **all** positions so far by the mixture of all proposals so far,
+   w_i = p(x_i) / sum_s (n_s / N) q_s(x_i): no single round can spoil the result.
+3. Fit the centre and the scales of q_{r+1} to the weighted positions.
+
+Rounds go on until the draws are worth as many equal ones as are wanted, or up to a limit.
+
+**Proposals** are Student's t's with a centre and, along each axis, a scale below and one above it
+[2]_; sides are as probable as they are wide, so that the density is continuous. The posterior of a
+log parameter is often one-sided: an idle weight is as small as its prior lets it be. Only these 3 p
+numbers are learned; the correlations stay those of the curvature at the maximum. A covariance
+learned from a few hundred positions follows them so closely that their own weights, and with them
+the evidence, come out too small.
+
+**Cost.** All evaluations of a round are independent: any number of processes, the same bits.
+
+References
+----------
+.. [1] Cornuet, Marin, Mira & Robert (2012), Adaptive multiple importance sampling, Scandinavian
+   Journal of Statistics 39.
+.. [2] Geweke (1989), Bayesian inference in econometric models using Monte Carlo integration,
+   Econometrica 57.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+from threadpoolctl import threadpool_limits
+
+from mercer.errors import ModelFileError
+from mercer.posterior.diagnostics import effective_sample_size
+from mercer.random import stream
+from mercer.sampling.checkpoint import ChainFile
+from mercer.sampling.driver import RunOptions, SamplingStoppedError, is_late, run_deaf
+from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop
+
+__all__ = [
+    "LARGEST_SHAPE",
+    "Evaluated",
+    "ImportanceSample",
+    "Rounds",
+    "SplitT",
+    "first_proposal",
+    "fit_proposal",
+    "importance_sample",
+    "is_trusted",
+    "pareto_shape",
+    "tempered_positions",
+    "thinned",
+    "weigh",
+]
+
+Array = NDArray[np.float64]
+Evaluated = tuple[float, Mapping[str, Array]]  # log density, and what a draw records
+Target = Callable[[Array], Evaluated]
+
+
+@dataclass(frozen=True)
+class SplitT:
+    """Student's t with two scales along each axis, as wide below the centre as above or not.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (p,)
+        The mode.
+    root : ndarray of shape (p, p)
+        Symmetric and positive definite: its columns are the axes.
+    below, above : ndarray of shape (p,)
+        Scales along the axes on either side of the centre.
+    df : float
+        Degrees of freedom.
+    """
+
+    centre: Array
+    root: Array
+    below: Array
+    above: Array
+    df: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw n positions, shape (n, p)."""
+        p = len(self.centre)
+        u = np.abs(rng.standard_normal((n, p)))
+        u /= np.sqrt(rng.chisquare(self.df, n) / self.df)[:, np.newaxis]
+        is_above = rng.random((n, p)) * (self.below + self.above) < self.above
+        return self.centre + np.where(is_above, self.above * u, -self.below * u) @ self.root
+
+    def log_density(self, positions: Array) -> Array:
+        """Log density at positions (n, p), shape (n,)."""
+        p, df = len(self.centre), self.df
+        z = np.linalg.solve(self.root.T, (positions - self.centre).T).T
+        square = np.square(z / np.where(z > 0.0, self.above, self.below)).sum(axis=1)
+        log_scale = np.linalg.slogdet(self.root)[1] + np.log(0.5 * (self.below + self.above)).sum()
+        constant = gammaln(0.5 * (df + p)) - gammaln(0.5 * df) - 0.5 * p * math.log(df * math.pi)
+        return np.asarray(constant - log_scale - 0.5 * (df + p) * np.log1p(square / df))
+
+
+_FIRST_SCALE = math.sqrt(1.2)  # the first proposal is wider than the curvature says
+_NEXT_SCALE = 1.05
+_MOST_DF = 40.0  # many degrees of freedom where there are many parameters: see `_degrees`
+
+
+def _degrees(p: int) -> float:
+    """Degrees of freedom: the radius of a t spreads by 1/sqrt(2 df), of a normal by 1/sqrt(2 p)."""
+    return min(max(7.0, float(p if p < 20 else 40)), _MOST_DF)
+
+
+def first_proposal(mean: Array, covariance: Array) -> SplitT:
+    """Return the t around the maximum of a density, from its curvature."""
+    std = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
+    # The symmetric root of the correlations: its axes are as close to the parameters as can be.
+    root = (vectors * np.sqrt(np.maximum(values, 1e-8))) @ vectors.T * std
+    scale = np.full(len(mean), _FIRST_SCALE)
+    return SplitT(mean, root, scale, scale, _degrees(len(mean)))
+
+
+def fit_proposal(first: SplitT, positions: Array, log_weights: Array) -> SplitT:
+    """Fit centre and scales to weighted positions (n, p); axes stay those of the first proposal.
+
+    Weights are tempered until they are worth 3 p equal ones, or a third of all.
+    """
+    n, p = positions.shape
+    W = _tempered(log_weights, min(3.0 * p, 0.3 * n))
+    z = np.asarray(np.linalg.solve(first.root.T, (positions - first.centre).T).T, dtype=np.float64)
+    centre, below, above = _two_piece_normals(z, W)
+    shifted = first.centre + centre @ first.root
+    return SplitT(shifted, first.root, _NEXT_SCALE * below, _NEXT_SCALE * above, first.df)
+
+
+def tempered_positions(sample: ImportanceSample) -> tuple[Array, Array]:
+    """Positions that have mass, and weights of them as a proposal would be fitted to."""
+    kept = np.flatnonzero(np.isfinite(sample.log_weights))
+    positions = sample.positions[kept]
+    wanted = min(3.0 * positions.shape[1], 0.3 * len(kept))
+    return positions, _tempered(sample.log_weights[kept], wanted)
+
+
+def _tempered(log_weights: Array, wanted: float) -> Array:
+    """Normalised weights, raised to the largest power that leaves ``wanted`` effective draws."""
+    power = 1.0
+    while power > 0.01 and effective_sample_size(power * log_weights) < wanted:
+        power *= 0.8
+    return np.asarray(np.exp(power * log_weights - logsumexp(power * log_weights)))
+
+
+def _two_piece_normals(z: Array, W: Array) -> tuple[Array, Array, Array]:
+    """Maximum likelihood of a mode and of scales below and above it, for each column of z (n, p).
+
+    With S1 and S2 the weighted sums of squares on the two sides of a mode, the likelihood is
+    largest where S1^(1/3) + S2^(1/3) is least; the squared scales are S1^(2/3) and S2^(2/3) times
+    that sum [John (1982), The three-parameter two-piece normal family]. The mode is sought among
+    the positions between the deciles.
+    """
+    order = np.argsort(z, axis=0, kind="stable")
+    x, w = np.take_along_axis(z, order, axis=0), W[order]
+    share, first, second = np.cumsum(w, 0), np.cumsum(w * x, 0), np.cumsum(w * x * x, 0)
+    below = second - 2.0 * x * first + x * x * share
+    above = (second[-1] - second) - 2.0 * x * (first[-1] - first) + x * x * (share[-1] - share)
+    below, above = np.cbrt(np.maximum(below, 1e-12)), np.cbrt(np.maximum(above, 1e-12))
+    is_central = (share > 0.1) & (share < 0.9)
+    best = np.argmin(np.where(is_central, below + above, np.inf), axis=0)
+    columns = np.arange(z.shape[1])
+    a, b = below[best, columns], above[best, columns]
+    return x[best, columns], a * np.sqrt(a + b), b * np.sqrt(a + b)
+
+
+# Weights, and what they say of themselves.
+
+
+def weigh(
+    log_density: Array, positions: Array, proposals: list[SplitT], counts: list[int]
+) -> Array:
+    """Log weights of positions (N, p), of which ``counts`` came from each of the proposals."""
+    total = sum(counts)
+    parts = [
+        proposal.log_density(positions) + math.log(count / total)
+        for proposal, count in zip(proposals, counts, strict=True)
+    ]
+    return np.asarray(log_density - logsumexp(np.stack(parts), axis=0))
+
+
+def pareto_shape(log_weights: Array) -> float:
+    """Pareto k-hat of the largest weights: above 0.7 averages cannot be trusted.
+
+    Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance sampling. Infinite
+    where there are too few weights for a tail of five.
+    """
+    from arviz_stats.base import array_stats  # takes a second, for SciPy's statistics
+
+    finite = log_weights[np.isfinite(log_weights)]
+    if len(finite) < 25:
+        return math.inf
+    with np.errstate(all="ignore"):
+        shape = float(array_stats.psislw(-finite)[1])
+    return shape if math.isfinite(shape) else math.inf
+
+
+def thinned(
+    rng: np.random.Generator, log_weights: Array, most: int
+) -> tuple[NDArray[np.int64], Array]:
+    """Keep ``most`` of the weighted draws, so that no average changes in expectation.
+
+    The heaviest keep their weights; of the others some are drawn and get one weight in common
+    (Fearnhead & Clifford 2003, On-line inference for hidden Markov models via particle filters).
+
+    Returns
+    -------
+    kept : ndarray of int
+        Positions, ascending. Draws of weight below 1e-9 of all are left out in any case.
+    log_weights : ndarray
+        Theirs; the weights sum to 1.
+    """
+    W = np.exp(log_weights - logsumexp(log_weights))
+    alive = np.flatnonzero(W > 1e-9)
+    if len(alive) <= most:
+        return alive, np.log(W[alive] / W[alive].sum())
+    ordered = np.sort(W[alive])[::-1]
+    rest = ordered.sum() - np.concatenate([[0.0], np.cumsum(ordered)])
+    n_heavy = 0
+    while n_heavy < most and ordered[n_heavy] * (most - n_heavy) > rest[n_heavy]:
+        n_heavy += 1
+    heavy = alive[np.argsort(-W[alive], kind="stable")[:n_heavy]]
+    light = np.setdiff1d(alive, heavy)
+    n_light = most - n_heavy
+    ends = np.cumsum(W[light]) / W[light].sum() * n_light
+    chosen = light[np.searchsorted(ends, np.arange(n_light) + rng.random()).clip(0, len(light) - 1)]
+    kept = np.concatenate([heavy, chosen])
+    weights = np.concatenate([W[heavy], np.full(n_light, W[light].sum() / max(n_light, 1))])
+    order = np.argsort(kept, kind="stable")
+    return kept[order], np.log(weights[order] / weights.sum())
+
+
+# The rounds.
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How many evaluations are made.
+
+    Attributes
+    ----------
+    wanted : float
+        Effective draws at which rounds end.
+    size : int
+        Evaluations of a round.
+    most : int
+        Rounds, at most.
+    """
+
+    wanted: float
+    size: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceSample:
+    """Weighted positions, and what their weights say.
+
+    Attributes
+    ----------
+    positions : ndarray of shape (N, p)
+    log_density : ndarray of shape (N,)
+        -inf where the target has no mass.
+    recorded : mapping of names to ndarray of shape (N, ...)
+        What the target recorded.
+    log_weights : ndarray of shape (N,)
+    log_evidence : float
+        Log of the integral of the target, nats; ``log_evidence_se`` is its standard error.
+    ess : float
+        How many equal draws the weighted ones are worth.
+    k_hat : float
+    is_late : bool
+        Whether the clock ended it.
+    is_resumed : bool
+        Whether evaluations of an earlier run were used.
+    """
+
+    positions: Array
+    log_density: Array
+    recorded: Mapping[str, Array]
+    log_weights: Array
+    log_evidence: float
+    log_evidence_se: float
+    ess: float
+    k_hat: float
+    is_late: bool = False
+    is_resumed: bool = False
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether averages can be trusted, by k-hat.
+
+        Where draws are worth half of the evaluations or more, nearly all weights are close to the
+        largest, and a Pareto tail fitted to these says nothing.
+        """
+        return is_trusted(self.k_hat, self.ess, len(self.log_weights))
+
+
+LARGEST_SHAPE = 0.7  # of the Pareto tail; Vehtari et al. (2024)
+_NEARLY_EQUAL = 0.5  # effective size over evaluations
+
+
+def is_trusted(k_hat: float, ess: float, n_evaluations: int) -> bool:
+    """See `ImportanceSample.is_trusted`."""
+    return k_hat <= LARGEST_SHAPE or ess >= _NEARLY_EQUAL * n_evaluations
+
+
+# After so many rounds, fewer effective draws than this will not become enough.
+_HOPELESS_ROUNDS, _HOPELESS_SIZE = 8, 10.0
+_CHUNK = 25  # evaluations of one process between two looks at the clock
+
+
+def importance_sample(
+    target: Target, start: SplitT, rounds: Rounds, options: RunOptions
+) -> ImportanceSample | None:
+    """Draw weighted positions of a target; None if it has no mass where they fall.
+
+    Parameters
+    ----------
+    target : callable
+        From a position (p,) to its log density and what is recorded there; picklable.
+    start : SplitT
+        The first proposal.
+    rounds : Rounds
+    options : RunOptions
+        Entropy, processes, deadline and checkpoint; the rest is for chains.
+
+    Raises
+    ------
+    SamplingStoppedError
+        After Ctrl-C or SIGTERM, once the checkpoint is written. It is a KeyboardInterrupt.
+    """
+    run = options.run
+    file = None if run is None else run.file("importance")
+    work = _Evaluations(target, options, file)
+    proposals = [start]
+    counts: list[int] = []
+    log_weights = np.empty(0)
+    while True:
+        rng = stream(options.entropy, "importance", len(counts))
+        n_done = work.extend(proposals[-1].draw(rng, rounds.size))
+        if n_done == 0:
+            break
+        counts.append(n_done)
+        log_weights = weigh(work.log_density, work.positions, proposals[: len(counts)], counts)
+        if not np.isfinite(log_weights).any():
+            return None
+        ess = effective_sample_size(log_weights)
+        is_hopeless = len(counts) >= _HOPELESS_ROUNDS and ess < _HOPELESS_SIZE
+        if len(counts) >= rounds.most or is_hopeless or work.is_late:
+            break
+        if ess >= rounds.wanted and is_trusted(pareto_shape(log_weights), ess, len(log_weights)):
+            break
+        proposals.append(fit_proposal(start, work.positions, log_weights))
+    return None if not counts else work.result(log_weights)
+
+
+class _Evaluations:
+    """All evaluations so far: in order, those of an earlier run first."""
+
+    def __init__(self, target: Target, options: RunOptions, file: ChainFile | None) -> None:
+        self._target, self._options, self._file = target, options, file
+        self._known: list[Evaluated] = []
+        self._known_positions = np.empty((0, 0))
+        self._positions: list[Array] = []
+        self._evaluated: list[Evaluated] = []
+        self.is_late = False
+        saved = None if file is None else file.load()
+        if saved is not None and file is not None:
+            with file.remedied():
+                self._load(saved[1])
+        self._n_resumed = len(self._known)
+
+    @property
+    def positions(self) -> Array:
+        """All positions, shape (N, p)."""
+        return np.array(self._positions)
+
+    @property
+    def log_density(self) -> Array:
+        """Log density at each, shape (N,)."""
+        return np.array([log_density for log_density, _ in self._evaluated])
+
+    def extend(self, positions: Array) -> int:
+        """Evaluate the target at further positions, in order; how many before it is late."""
+        n_before, n_jobs = len(self._evaluated), effective_n_jobs(self._options.n_jobs)
+        n_wanted = n_before + len(positions)
+        known = self._known[n_before:n_wanted]
+        saved = self._known_positions[n_before:n_wanted]
+        if known and not np.array_equal(saved, positions[: len(known)]):
+            raise ModelFileError("inconsistent checkpoint: positions are not those of this run")
+        self._keep(positions[: len(known)], known)
+        with StopSignals() as signals, threadpool_limits(limits=1, user_api="blas"):
+            try:
+                while len(self._evaluated) < n_wanted:
+                    if is_late(self._options.deadline) and self._evaluated:
+                        self.is_late = True
+                        break
+                    done = len(self._evaluated) - n_before
+                    chunk = positions[done : done + _CHUNK * n_jobs]
+                    self._keep(chunk, self._evaluate(chunk, n_jobs, signals))
+                    if self._file is not None and self._file.is_due:
+                        self._save()
+            except StopRequestedError as error:
+                self._save()
+                folder = None if self._options.run is None else self._options.run.path
+                raise SamplingStoppedError(error.signal_number, folder) from error
+        self._save()
+        return len(self._evaluated) - n_before
+
+    def result(self, log_weights: Array) -> ImportanceSample:
+        """Say what the evaluations and their weights say."""
+        n = len(log_weights)
+        W = np.exp(log_weights - logsumexp(log_weights))
+        names = self._evaluated[0][1]
+        return ImportanceSample(
+            positions=self.positions,
+            log_density=self.log_density,
+            recorded={
+                name: np.stack([recorded[name] for _, recorded in self._evaluated])
+                for name in names
+            },
+            log_weights=log_weights,
+            log_evidence=float(logsumexp(log_weights) - math.log(n)),
+            log_evidence_se=float(np.std(n * W, ddof=1) / math.sqrt(n)) if n > 1 else math.inf,
+            ess=effective_sample_size(log_weights),
+            k_hat=pareto_shape(log_weights),
+            is_late=self.is_late,
+            is_resumed=self._n_resumed > 0,
+        )
+
+    def _evaluate(self, positions: Array, n_jobs: int, signals: StopSignals) -> list[Evaluated]:
+        if n_jobs == 1:
+            with signals.interruptible():
+                return _evaluate_here(self._target, positions)
+        parts = np.array_split(positions, min(n_jobs, len(positions)))
+        calls = [delayed(_evaluate_elsewhere)(self._target, each, os.getpid()) for each in parts]
+        parallel = Parallel(n_jobs=n_jobs, backend="loky")
+        found: list[list[Evaluated]] = signals.wait_for(lambda: parallel(calls))
+        return [each for part in found for each in part]
+
+    def _keep(self, positions: Array, evaluated: list[Evaluated]) -> None:
+        self._positions += list(positions)
+        self._evaluated += evaluated
+
+    def _save(self) -> None:
+        if self._file is None or len(self._evaluated) <= len(self._known):
+            return
+        arrays = {"positions": self.positions, "log_density": self.log_density}
+        for name in self._evaluated[0][1]:
+            stacked = np.stack([recorded[name] for _, recorded in self._evaluated])
+            arrays[f"draws/{name}"] = stacked
+        self._file.save({"n_done": len(self._evaluated)}, arrays)
+
+    def _load(self, arrays: Mapping[str, Array]) -> None:
+        try:
+            self._known_positions, log_density = arrays["positions"], arrays["log_density"]
+        except KeyError as error:
+            raise ModelFileError(f"inconsistent checkpoint: {error} is missing") from error
+        recorded = {
+            name.removeprefix("draws/"): values
+            for name, values in arrays.items()
+            if name.startswith("draws/")
+        }
+        if any(
+            len(each) != len(log_density) for each in (self._known_positions, *recorded.values())
+        ):
+            raise ModelFileError("inconsistent checkpoint: evaluations of different number")
+        self._known = [
+            (float(value), {name: np.asarray(each[i]) for name, each in recorded.items()})
+            for i, value in enumerate(log_density)
+        ]
+
+
+def _evaluate_here(target: Target, positions: Array) -> list[Evaluated]:
+    evaluated = []
+    for position in positions:
+        check_stop()
+        evaluated.append(target(position))
+    return evaluated
+
+
+def _evaluate_elsewhere(target: Target, positions: Array, parent: int) -> list[Evaluated]:
+    """Evaluate in another process, which leaves Ctrl-C and SIGTERM to its parent."""
+    with run_deaf(parent), threadpool_limits(limits=1, user_api="blas"):
+        return [target(position) for position in positions]

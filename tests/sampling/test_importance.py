@@ -1,0 +1,155 @@
+"""Adaptive importance sampling of known densities: proposals, weights, rounds, stops."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_t, t
+
+from mercer.sampling.checkpoint import RunIdentity, open_run
+from mercer.sampling.driver import RunOptions
+from mercer.sampling.importance import (
+    ImportanceSample,
+    Rounds,
+    SplitT,
+    first_proposal,
+    fit_proposal,
+    importance_sample,
+    pareto_shape,
+    thinned,
+)
+
+COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
+OPTIONS = RunOptions(n_draws=1, n_warmup=1, n_chains=1, thin=1, entropy=3)
+START = first_proposal(np.array([0.5, -0.5]), COVARIANCE)
+
+
+@dataclass(frozen=True)
+class Skewed:
+    """A normal with log z as its second coordinate's companion: log gamma(2) in each coordinate."""
+
+    nowhere: bool = False
+
+    def __call__(self, x: np.ndarray) -> tuple[float, Mapping[str, np.ndarray]]:
+        """Log density of independent log gamma(2) variables: their integral is 1."""
+        log_density = float(np.sum(2.0 * x - np.exp(x)))
+        return (-np.inf if self.nowhere else log_density), {"square": x * x}
+
+
+def run(options: RunOptions = OPTIONS, wanted: float = 300.0, **given: object) -> ImportanceSample:
+    target = Skewed()
+    sample = importance_sample(target, START, Rounds(wanted, 100, 12), replace(options, **given))
+    assert sample is not None
+    return sample
+
+
+def test_the_first_proposal_is_a_spherical_t_around_the_maximum() -> None:
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    known = multivariate_t(START.centre, 1.2 * COVARIANCE, df=START.df)
+    np.testing.assert_allclose(START.log_density(x), known.logpdf(x), rtol=1e-12)
+
+
+def test_split_proposals_have_integral_one_and_are_drawn_as_their_density_says() -> None:
+    split = SplitT(
+        START.centre, START.root, np.array([0.4, 2.0]), np.array([1.5, 0.7]), df=START.df
+    )
+    x = START.draw(np.random.default_rng(1), 40_000)
+    W = np.exp(split.log_density(x) - START.log_density(x))
+    # z < 5: false alarms 6e-7 each.
+    assert abs(W.mean() - 1.0) < 5.0 * W.std() / 200.0
+    drawn = split.draw(np.random.default_rng(2), 40_000)
+    for moment in (lambda v: v[:, 0], lambda v: np.tanh(v[:, 1]), lambda v: np.tanh(v[:, 0] ** 3)):
+        weighted = W * (moment(x) - moment(drawn).mean())
+        error = math.hypot(weighted.std() / 200.0, moment(drawn).std() / 200.0)
+        assert abs(weighted.mean()) < 5.0 * error
+
+
+def test_scales_below_and_above_are_found() -> None:
+    split = SplitT(START.centre, START.root, np.array([0.4, 2.0]), np.array([1.5, 0.7]), df=1000.0)
+    x = split.draw(np.random.default_rng(4), 5000)
+    found = fit_proposal(START, x, np.zeros(len(x)))
+    np.testing.assert_allclose(found.below, 1.05 * split.below, rtol=0.1)
+    np.testing.assert_allclose(found.above, 1.05 * split.above, rtol=0.1)
+
+
+def test_rounds_end_when_enough_is_known() -> None:
+    sample = run()
+    assert sample.ess >= 300.0
+    assert len(sample.log_weights) < 1000
+    assert sample.is_trusted
+    W = np.exp(sample.log_weights - logsumexp(sample.log_weights))
+    error = np.sqrt(np.square(W) @ np.square(sample.positions - W @ sample.positions))
+    # The mean of a log gamma(2) is digamma(2).
+    assert np.all(np.abs(W @ sample.positions - 0.4227843350984671) < 5.0 * error)
+    assert abs(sample.log_evidence) < 5.0 * sample.log_evidence_se
+    np.testing.assert_array_equal(sample.recorded["square"], sample.positions**2)
+
+
+def test_there_is_nothing_to_weigh_where_there_is_no_mass() -> None:
+    assert importance_sample(Skewed(nowhere=True), START, Rounds(50.0, 20, 3), OPTIONS) is None
+
+
+def test_any_number_of_processes_gives_the_same_bits() -> None:
+    alone, together = run(wanted=60.0), run(wanted=60.0, n_jobs=2)
+    np.testing.assert_array_equal(alone.positions, together.positions)
+    np.testing.assert_array_equal(alone.log_weights, together.log_weights)
+
+
+def test_time_ends_rounds_between_evaluations() -> None:
+    sample = run(wanted=1e9, deadline=time.monotonic() - 1.0)
+    assert sample.is_late
+    assert 0 < len(sample.log_weights) < 100
+    np.testing.assert_allclose(
+        sample.log_weights,
+        sample.log_density - START.log_density(sample.positions),
+        rtol=1e-12,
+    )
+
+
+def folder_of(path: Path, entropy: int = 3) -> RunOptions:
+    folder = open_run(path, RunIdentity("data", {}, "0"), entropy)
+    return replace(OPTIONS, run=folder)
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole = run()
+    stopped = run(folder_of(tmp_path), deadline=time.monotonic() - 1.0)
+    assert 0 < len(stopped.log_weights) < len(whole.log_weights)
+    resumed = run(folder_of(tmp_path))
+    assert resumed.is_resumed
+    np.testing.assert_array_equal(resumed.log_weights, whole.log_weights)
+    np.testing.assert_array_equal(resumed.recorded["square"], whole.recorded["square"])
+
+
+@pytest.mark.parametrize("df", [2.0, 4.0])
+def test_imp_3_the_shape_of_the_tail_is_found(df: float) -> None:
+    # Weights of a t against draws of a t with fewer degrees of freedom have a known tail: with
+    # p(x) ~ x^-(a + 1) and q(x) ~ x^-(b + 1) the weight w ~ x^(b - a) exceeds t with probability
+    # ~ t^(-b / (b - a)): shape 1 - a / b.
+    rng, a = np.random.default_rng(5), 1.0
+    shapes = [
+        pareto_shape(t(a).logpdf(x) - t(df).logpdf(x))
+        for x in t(df).rvs((20, 4000), random_state=rng)
+    ]
+    assert abs(np.mean(shapes) - (1.0 - a / df)) < 0.15
+
+
+def test_thinned_draws_keep_every_average_in_expectation() -> None:
+    rng = np.random.default_rng(6)
+    x, log_weights = rng.normal(size=300), 2.0 * rng.normal(size=300)
+    W = np.exp(log_weights - logsumexp(log_weights))
+    means = []
+    for _ in range(400):
+        kept, logs = thinned(rng, log_weights, 60)
+        assert len(kept) == 60
+        means.append(np.exp(logs) @ x[kept])
+    # t < 5: false alarms below 1e-6.
+    assert abs(np.mean(means) - W @ x) < 5.0 * np.std(means) / 20.0
+    assert np.std(means) < 0.1

@@ -1,0 +1,124 @@
+"""`inference="importance"`: values without gradients, weighted draws in predictions and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_classification, make_friedman1
+
+import mercer
+from mercer import GPClassifier, GPRegressor
+from mercer.gp.fitting import GPSettings as Settings
+from mercer.gp.fitting import RegressionSettings, find_maximum
+from mercer.gp.hyperparameters import HyperparameterTarget, kernel_prior
+from mercer.gp.laplace import HyperparameterPosterior
+from mercer.gp.softmax import SoftmaxPosterior
+from mercer.kernels.names import kernel_named
+from mercer.posterior.diagnostics import flat_weights
+
+KERNEL = kernel_named("rbf")
+SMALL = {"n_draws": 40, "n_chains": 1, "n_warmup": 30, "random_state": 0}
+
+
+def binary(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    X, y = make_classification(n, 3, n_informative=3, n_redundant=0, random_state=2)
+    return X, y.astype(float)
+
+
+def several() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_iris(return_X_y=True)
+    return (X[::3] - X.mean(axis=0)) / X.std(axis=0), y[::3]
+
+
+def numbers(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    return make_friedman1(n, 5, noise=1.0, random_state=1)
+
+
+def posteriors() -> dict[str, HyperparameterTarget]:
+    X, y = binary()
+    Z, codes = several()
+    R, t = numbers()
+    t = (t - t.mean()) / t.std()
+    settings = Settings("importance", "wide", None, None)
+    return {
+        "logistic": HyperparameterPosterior(X, y, KERNEL, kernel_prior(3)),
+        "softmax": SoftmaxPosterior(Z, codes, 3, KERNEL, kernel_prior(4)),
+        "gaussian": RegressionSettings(settings, None).posterior(R, t),
+    }
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax", "gaussian"])
+def test_values_are_those_of_the_evaluation_with_its_gradient(name: str) -> None:
+    model = posteriors()[name]
+    maximum = find_maximum(model, with_covariance=True)
+    rows = np.array([0, 5])
+    rng, centre = np.random.default_rng(0), maximum.point.position
+    root = np.linalg.cholesky(maximum.covariance)
+    for slopes in (maximum.slopes, None):
+        values = model.values(maximum.point, slopes, rows)
+        for scale in (0.0, 1.0, 2.0):
+            theta = centre + scale * root @ rng.standard_normal(len(centre))
+            point = model.evaluate(theta)
+            log_density, recorded = values(theta)
+            assert abs(log_density - point.log_density) < 2e-3
+            latent = point.extra["f"][..., rows]
+            np.testing.assert_allclose(recorded["latent"], latent, atol=1e-4)
+        log_density, recorded = values(centre + 100.0)
+        assert log_density == -np.inf
+        assert not recorded["dual_coef"].any()
+
+
+def fitted(kind: str, **given: object) -> GPClassifier | GPRegressor:
+    options = {**SMALL, "inference": "importance", **given}
+    if kind == "numbers":
+        return GPRegressor(**options).fit(*numbers())
+    X, y = binary() if kind == "binary" else several()
+    return GPClassifier(shared_kernel=kind == "several", **options).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["binary", "several", "numbers"])
+def test_draws_are_weighted_and_files_keep_weights_and_evidence(kind: str, tmp_path: Path) -> None:
+    model = fitted(kind)
+    assert model.posterior_.is_weighted
+    assert model.posterior_.n_total <= 40
+    assert model.diagnostics_.effective_size >= 40
+    assert not model.diagnostics_.warnings
+    model.save(tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    assert again.log_evidence_ == model.log_evidence_
+    assert again.log_evidence_se_ == model.log_evidence_se_
+    assert again.diagnostics_ == model.diagnostics_
+    np.testing.assert_array_equal(flat_weights(again.posterior_), flat_weights(model.posterior_))
+    X = model._X[:7] * model.standardizer_.scale + model.standardizer_.centre
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    for one, other in zip(again.latent(X), model.latent(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    table = model.posterior_.summary()
+    weights, theta = flat_weights(model.posterior_), model.posterior_.flat("log_signal_variance")
+    row = table.column("name").index("log_signal_variance")
+    assert table.column("mean")[row] == pytest.approx(weights @ theta)
+
+
+def test_any_number_of_processes_and_a_resumed_run_give_the_same_bits(tmp_path: Path) -> None:
+    X = binary()[0][:9]
+    alone = fitted("binary").predict_proba(X)
+    np.testing.assert_array_equal(fitted("binary", n_jobs=2).predict_proba(X), alone)
+    for _ in range(2):
+        model = fitted("binary", checkpoint=tmp_path)
+        np.testing.assert_array_equal(model.predict_proba(X), alone)
+    assert any("resumed" in note for note in model.notes_)
+
+
+def test_chains_take_over_where_weights_are_not_to_be_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mercer.sampling.importance.LARGEST_SHAPE", -np.inf)
+    monkeypatch.setattr("mercer.sampling.importance._NEARLY_EQUAL", np.inf)
+    monkeypatch.setattr("mercer.gp.fitting._MOST_ROUNDS", 3)
+    with pytest.warns(mercer.errors.ConvergenceWarning, match="too short"):
+        model = fitted("binary")
+    assert not model.posterior_.is_weighted
+    assert "not to be trusted" in model.notes_[0]
+    assert model.posterior_.n_total == 40
