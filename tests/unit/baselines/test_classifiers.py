@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mercer.baselines import MKLClassifier, RFOClassifier, RKSClassifier
-from mercer.baselines import base as classifier
 from mercer.errors import UsageError
 
 RNG = np.random.default_rng(41)
-X = RNG.standard_normal((160, 2)) * [1.0, 100.0]
+X = RNG.standard_normal((90, 2)) * [1.0, 100.0]
 F = np.sin(2.0 * X[:, 0])
-Y = np.where(F + 0.3 * RNG.standard_normal(160) > 0, "yes", "no")
+Y = np.where(F + 0.3 * RNG.standard_normal(90) > 0, "yes", "no")
 THREE = np.digitize(X[:, 0], [-0.5, 0.5])
 
 FIXED = (RKSClassifier, MKLClassifier)
+FACTORS = (0.5, 1.0)
 fixed = pytest.mark.parametrize("cls", FIXED)
 each = pytest.mark.parametrize("cls", [*FIXED, RFOClassifier])
 
 
 def small(cls, **settings):
-    own = {"components": (1, 2), "steps": (10, 40)} if cls is RFOClassifier else {}
-    tiny = {"n_features": 48, "penalties": (1e-2, 1e-1), "n_folds": 3, "random_state": 0}
+    searched = {"components": (1, 2), "steps": (5, 20)}
+    own = searched if cls is RFOClassifier else {"length_factors": FACTORS}
+    tiny = {"n_features": 24, "penalties": (1e-2, 1e-1), "n_folds": 2, "random_state": 0}
     return cls(**{**tiny, **own, **settings})
 
 
+@cache
+def fitted(cls, n_classes: int = 2):
+    return small(cls).fit(X, Y if n_classes == 2 else THREE)
+
+
 @each
-@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
-def test_probabilities_and_labels(cls, labels: np.ndarray) -> None:
-    model = small(cls).fit(X, labels)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_and_labels(cls, n_classes: int) -> None:
+    model, labels = fitted(cls, n_classes), Y if n_classes == 2 else THREE
     proba = model.predict_proba(X)
-    assert proba.shape == (160, len(np.unique(labels)))
+    assert proba.shape == (90, n_classes)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
     assert model.score(X, labels) > 0.8
@@ -40,9 +48,9 @@ def test_probabilities_and_labels(cls, labels: np.ndarray) -> None:
 
 @fixed
 def test_is_logistic_regression_at_what_was_chosen(cls) -> None:
-    model = small(cls).fit(X, Y)
+    model = fitted(cls)
     i, k = np.unravel_index(np.argmin(model.cv_errors_), model.cv_errors_.shape)
-    assert model.length_factor_ == classifier.CLASS_FACTORS[i]
+    assert model.length_factor_ == FACTORS[i]
     assert model.penalty_ == (1e-2, 1e-1)[k]
     phase = model.standardizer_.transform(X) @ model.frequencies_.T
     pairs = np.stack([np.cos(phase), np.sin(phase)], axis=2)
@@ -53,9 +61,9 @@ def test_is_logistic_regression_at_what_was_chosen(cls) -> None:
 
 @each
 def test_same_seed_same_bits(cls) -> None:
-    first, second = (small(cls, selection_rows=60).fit(X, Y) for _ in range(2))
+    first, second = (small(cls, selection_rows=40).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-    other = small(cls, selection_rows=60, random_state=1).fit(X, Y)
+    other = small(cls, selection_rows=40, random_state=1).fit(X, Y)
     assert not np.array_equal(first.predict_proba(X), other.predict_proba(X))
 
 
@@ -68,12 +76,12 @@ def test_a_class_of_one_row(cls) -> None:
 @each
 def test_one_class_is_refused(cls) -> None:
     with pytest.raises(ValueError, match="one class only"):
-        small(cls).fit(X, np.ones(160))
+        small(cls).fit(X, np.ones(90))
 
 
 def test_a_bank_of_one_kernel_is_the_single_kernel() -> None:
     bank = small(MKLClassifier, kernels=("rbf",), scales=(1.0,)).fit(X, Y)
-    single = small(RKSClassifier).fit(X, Y)
+    single = fitted(RKSClassifier)
     np.testing.assert_array_equal(bank.predict_proba(X), single.predict_proba(X))
 
 
@@ -86,7 +94,7 @@ def test_optimised_frequencies_find_the_input_that_matters() -> None:
 def test_optimisation_under_a_limit_of_time_says_so() -> None:
     model = small(RFOClassifier, max_seconds=1e-6).fit(X, Y)
     assert "max_seconds" in model.notes_[0]
-    assert small(RFOClassifier).fit(X, Y).notes_ == ()
+    assert fitted(RFOClassifier).notes_ == ()
 
 
 @pytest.mark.parametrize(
