@@ -23,6 +23,7 @@ from mercer.posterior import schema
 from mercer.posterior.container import read_container, write_container
 from mercer.report import build_report, render
 from support.field_edits import edits_of
+from support.mangled import mutate
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.mercer"))
 IDS = [path.stem for path in GOLDEN]
@@ -117,6 +118,31 @@ def test_reports_of_edited_files(path: Path, monkeypatch) -> None:
             ask(saved, has_report=saved.table is not None and saved.table.evaluation is not None)
         except Exception as error:
             pytest.fail(f"{path.name}, {name}: {type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize(
+    "n_files", [20, pytest.param(1000, marks=pytest.mark.slow)], ids=["some", "a thousand"]
+)
+@pytest.mark.parametrize("path", GOLDEN, ids=IDS)
+def test_p4_files_mutated_at_random(path: Path, n_files: int, tmp_path: Path) -> None:
+    """They are refused, or predict; and streams go on."""
+    rng, data, n_refused = np.random.default_rng(12), path.read_bytes(), 0
+    changed = tmp_path / "m.mercer"
+    for _ in range(n_files):
+        changed.write_bytes(mutate(data, rng))
+        try:
+            saved = read_model(changed)
+        except ModelFileError:
+            n_refused += 1
+            continue
+        ask(saved, has_report=False)
+        model = saved.estimator
+        if hasattr(model, "partial_fit"):
+            X = rng.normal(size=(9, model.n_features_in_))
+            y = model.classes_[np.arange(9) % 2] if hasattr(model, "classes_") else X[:, 0]
+            model.partial_fit(X, y)
+            assert np.isfinite(model.log_predictive_).all()
+    assert n_refused > 0.5 * n_files
 
 
 def test_the_sum_is_mended_and_the_command_exits_with_4(tmp_path: Path) -> None:

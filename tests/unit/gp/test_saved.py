@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import pytest
 
 import mercer
 from mercer import GPClassifier
-from mercer.errors import ModelFileError
 from mercer.posterior.container import read_container, write_container
+from support.mangled import set_array, set_field, taken
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +22,6 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings: dict[str, Any] = {"n_draws": 5, "n_warmup": 2, "n_chains": 1}
     GPClassifier(**settings, random_state=0, progress=False).fit(X, y).save(path)
     return path
-
-
-def set_array(name: str, change: Callable[[np.ndarray], Any]) -> Callable[[dict, dict], None]:
-    return lambda manifest, arrays: arrays.__setitem__(name, np.asarray(change(arrays[name])))
-
-
-def set_field(path: str, value: Any) -> Callable[[dict, dict], None]:
-    def change(manifest: dict, arrays: dict) -> None:
-        *parents, last = path.split("/")
-        for key in parents:
-            manifest = manifest[key]
-        manifest[last] = value
-
-    return change
 
 
 CHANGES = {
@@ -64,13 +49,8 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_f8_inconsistent(model_file: Path, tmp_path: Path, change: Any) -> None:
-    manifest, arrays = read_container(model_file)
-    change(manifest, arrays)
-    write_container(tmp_path / "m.mercer", manifest, arrays)
-    with pytest.raises(ModelFileError):
-        mercer.load(tmp_path / "m.mercer")
+def test_f8_inconsistent(model_file: Path, tmp_path: Path) -> None:
+    assert taken(model_file, tmp_path, CHANGES) == []
 
 
 def test_a_file_says_nothing_of_how_it_was_run(model_file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.errors import ModelFileError
-from mercer.posterior.container import read_container, write_container
+from mercer.posterior.container import read_container
+from support.mangled import set_array, set_field, taken
 from support.spectral_fits import PAPER, tiny, waves
 
 X, Y = waves(40)
@@ -79,23 +78,6 @@ def test_a_file_says_nothing_of_how_it_was_run(model, tmp_path: Path) -> None:
     assert not {"checkpoint", "n_jobs", "progress", "max_seconds"} & set(manifest["params"])
 
 
-Change = Callable[[dict, dict], None]
-
-
-def set_array(name: str, change: Callable[[np.ndarray], Any]) -> Change:
-    return lambda manifest, arrays: arrays.__setitem__(name, np.asarray(change(arrays[name])))
-
-
-def set_field(path: str, value: Any) -> Change:
-    def change(manifest: Any, arrays: dict) -> None:
-        *parents, last = path.split("/")
-        for key in parents:
-            manifest = manifest[key]
-        manifest[last] = value
-
-    return change
-
-
 CHANGES = {
     "scales cut": set_array("start_scales", lambda v: v[:-1]),
     "scales 0": set_array("start_scales", lambda v: v * 0.0),
@@ -139,14 +121,6 @@ CHANGES = {
 }
 
 
-def check_refused(path: Path, folder: Path, change: Change) -> None:
-    manifest, arrays = read_container(path)
-    change(manifest, arrays)
-    write_container(folder / "m.mercer", manifest, arrays)
-    with pytest.raises(ModelFileError):
-        mercer.load(folder / "m.mercer")
-
-
 @pytest.fixture(scope="module")
 def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "m.mercer"
@@ -161,9 +135,8 @@ def completed_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_f8_inconsistent(model_file: Path, tmp_path: Path, change: Change) -> None:
-    check_refused(model_file, tmp_path, change)
+def test_f8_inconsistent(model_file: Path, tmp_path: Path) -> None:
+    assert taken(model_file, tmp_path, CHANGES) == []
 
 
 SHAPES = {
@@ -176,9 +149,8 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
-def test_f8_shapes(model_file: Path, tmp_path: Path, change: Change) -> None:
-    check_refused(model_file, tmp_path, change)
+def test_f8_shapes(model_file: Path, tmp_path: Path) -> None:
+    assert taken(model_file, tmp_path, SHAPES) == []
 
 
 OF_FUNCTIONS = {
@@ -194,6 +166,5 @@ OF_FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("change", OF_FUNCTIONS.values(), ids=OF_FUNCTIONS)
-def test_f8_coefficients_of_all_rows(completed_file: Path, tmp_path: Path, change: Change) -> None:
-    check_refused(completed_file, tmp_path, change)
+def test_f8_coefficients_of_all_rows(completed_file: Path, tmp_path: Path) -> None:
+    assert taken(completed_file, tmp_path, OF_FUNCTIONS) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ import pytest
 
 import mercer
 from mercer import KernelGibbsClassifier
-from mercer.errors import ModelFileError, UsageError
+from mercer.errors import UsageError
 from mercer.kernels.stationary import MaternARD
-from mercer.posterior.container import read_container, write_container
+from mercer.posterior.container import read_container
 from mercer.posterior.draws import Table
 from mercer.sphere import selection
 from mercer.sphere.tempering import Ladder
+from support.mangled import set_array, set_field, taken
 
 RNG = np.random.default_rng(0)
 X, Y, Z = RNG.standard_normal((14, 2)), np.arange(14) % 2, RNG.standard_normal((5, 2))
@@ -135,23 +135,6 @@ def map_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-Change = Callable[[dict, dict], None]
-
-
-def set_array(name: str, change: Callable[[np.ndarray], Any]) -> Change:
-    return lambda manifest, arrays: arrays.__setitem__(name, np.asarray(change(arrays[name])))
-
-
-def set_field(path: str, value: Any) -> Change:
-    def change(manifest: Any, arrays: dict) -> None:
-        *parents, last = path.split("/")
-        for key in parents:
-            manifest = manifest[int(key) if key.isdigit() else key]
-        manifest[last] = value
-
-    return change
-
-
 CHANGES = {
     "rows cut": set_array("X", lambda X: X[:-1]),
     "rows empty": set_array("X", lambda X: X[:0]),
@@ -189,45 +172,27 @@ CHANGES = {
 }  # fmt: skip
 
 
-def check_refused(path: Path, folder: Path, change: Change) -> None:
-    manifest, arrays = read_container(path)
-    change(manifest, arrays)
-    write_container(folder / "m.mercer", manifest, arrays)
-    with pytest.raises(ModelFileError):
-        mercer.load(folder / "m.mercer")
+def test_f8_inconsistent(model_file: Path, tmp_path: Path) -> None:
+    assert taken(model_file, tmp_path, CHANGES) == []
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_f8_inconsistent(model_file: Path, tmp_path: Path, change: Any) -> None:
-    check_refused(model_file, tmp_path, change)
+OF_GRAM = {
+    "not square": set_array("X", lambda G: G[:, :-1]),
+    "cut": set_array("X", lambda G: G[:-1, :-1]),
+    "not symmetric": set_array("X", lambda G: G + np.tri(14)),
+    "indefinite": set_array("X", lambda G: G - 2.0 * np.eye(14)),
+}
+OF_MAP = {
+    "landmarks cut": set_array("X", lambda Z: Z[:-1]),
+    "nan": set_array("model0/root_inverse", lambda R: R * np.nan),
+    "no features": set_array("model0/root_inverse", lambda R: R[:, :0]),
+    "another kernel": set_field("fields/models/0/kernel", "linear"),
+}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        set_array("X", lambda G: G[:, :-1]),
-        set_array("X", lambda G: G[:-1, :-1]),
-        set_array("X", lambda G: G + np.tri(14)),
-        set_array("X", lambda G: G - 2.0 * np.eye(14)),
-    ],
-    ids=["not square", "cut", "not symmetric", "indefinite"],
-)
-def test_f8_gram(gram_file: Path, tmp_path: Path, change: Any) -> None:
-    check_refused(gram_file, tmp_path, change)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        set_array("X", lambda Z: Z[:-1]),
-        set_array("model0/root_inverse", lambda R: R * np.nan),
-        set_array("model0/root_inverse", lambda R: R[:, :0]),
-        set_field("fields/models/0/kernel", "linear"),
-    ],
-    ids=["landmarks cut", "nan", "no features", "another kernel"],
-)
-def test_f8_map(map_file: Path, tmp_path: Path, change: Any) -> None:
-    check_refused(map_file, tmp_path, change)
+def test_f8_gram_and_map(gram_file: Path, map_file: Path, tmp_path: Path) -> None:
+    assert taken(gram_file, tmp_path, OF_GRAM) == []
+    assert taken(map_file, tmp_path, OF_MAP) == []
 
 
 def test_a_file_says_nothing_of_how_it_was_run(model_file: Path) -> None:

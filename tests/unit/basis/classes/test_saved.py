@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.errors import ModelFileError
-from mercer.posterior.container import read_container, write_container
+from mercer.posterior.container import read_container
 from support.class_fits import bits, little, make_rows
-from support.mangled import mutate
+from support.mangled import Change, set_array, set_field, taken
 
 X, Y = make_rows(50, 3)
 CLASSES = np.unique(Y)
@@ -70,23 +69,6 @@ def test_the_file_holds_the_buffered_rows(tmp_path: Path) -> None:
         little().partial_fit(X[:n], Y[:n], CLASSES).save(tmp_path / "m.mercer")
         _, arrays = read_container(tmp_path / "m.mercer")
         assert len(arrays["X"]) == min(n, 16)
-
-
-Change = Callable[[dict, dict], None]
-
-
-def set_array(name: str, change: Callable[[np.ndarray], Any]) -> Change:
-    return lambda manifest, arrays: arrays.__setitem__(name, np.asarray(change(arrays[name])))
-
-
-def set_field(path: str, value: Any) -> Change:
-    def change(manifest: Any, arrays: dict) -> None:
-        *parents, last = path.split("/")
-        for key in parents:
-            manifest = manifest[key]
-        manifest[last] = value
-
-    return change
 
 
 def of_state(name: str, change: Callable[[np.ndarray], Any]) -> Change:
@@ -157,13 +139,8 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_f8_inconsistent(model_file: Path, tmp_path: Path, change: Change) -> None:
-    manifest, arrays = read_container(model_file)
-    change(manifest, arrays)
-    write_container(tmp_path / "m.mercer", manifest, arrays)
-    with pytest.raises(ModelFileError):
-        mercer.load(tmp_path / "m.mercer")
+def test_f8_inconsistent(model_file: Path, tmp_path: Path) -> None:
+    assert taken(model_file, tmp_path, CHANGES) == []
 
 
 OF_WAITING = {
@@ -181,34 +158,6 @@ OF_WAITING = {
 }
 
 
-@pytest.mark.parametrize("change", OF_WAITING.values(), ids=OF_WAITING)
-def test_f8_rows_held_back(tmp_path: Path, change: Change) -> None:
+def test_f8_rows_held_back(tmp_path: Path) -> None:
     little().partial_fit(X[:6], Y[:6], CLASSES).save(tmp_path / "m.mercer")
-    manifest, arrays = read_container(tmp_path / "m.mercer")
-    change(manifest, arrays)
-    write_container(tmp_path / "m.mercer", manifest, arrays)
-    with pytest.raises(ModelFileError):
-        mercer.load(tmp_path / "m.mercer")
-
-
-@pytest.mark.parametrize(
-    "n_files", [30, pytest.param(1000, marks=pytest.mark.slow)], ids=["some", "a thousand"]
-)
-def test_p4_mutated_files(n_files: int, tmp_path: Path) -> None:
-    """They are refused, or give probabilities and go on."""
-    rng = np.random.default_rng(12)
-    path = tmp_path / "m.mercer"
-    little(n_particles=5).partial_fit(X, Y, CLASSES).save(path)
-    data = path.read_bytes()
-    n_refused = 0
-    for _ in range(n_files):
-        path.write_bytes(mutate(data, rng))
-        try:
-            model = mercer.load(path)
-        except ModelFileError:
-            n_refused += 1
-            continue
-        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-        model.partial_fit(X[:20], model.classes_[np.arange(20) % len(model.classes_)])
-        assert np.isfinite(model.log_predictive_).all()
-    assert n_refused > 0.5 * n_files
+    assert taken(tmp_path / "m.mercer", tmp_path, OF_WAITING) == []

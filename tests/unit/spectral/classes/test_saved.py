@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.errors import ModelFileError
-from mercer.posterior.container import read_container, write_container
+from mercer.posterior.container import read_container
+from support.mangled import set_array, set_field, taken
 from support.spectral_class_fits import tiny, waves
 from support.spectral_fits import PAPER
 
@@ -51,23 +50,6 @@ def test_no_training_row_is_in_the_file(model, tmp_path: Path) -> None:
     _, arrays = read_container(tmp_path / "m.mercer")
     for name, values in arrays.items():
         assert len(X) not in values.shape, name
-
-
-Change = Callable[[dict, dict], None]
-
-
-def set_array(name: str, change: Callable[[np.ndarray], Any]) -> Change:
-    return lambda manifest, arrays: arrays.__setitem__(name, np.asarray(change(arrays[name])))
-
-
-def set_field(path: str, value: Any) -> Change:
-    def change(manifest: Any, arrays: dict) -> None:
-        *parents, last = path.split("/")
-        for key in parents:
-            manifest = manifest[key]
-        manifest[last] = value
-
-    return change
 
 
 CHANGES = {
@@ -113,21 +95,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "m.mercer", folder / "c.mercer"
 
 
-def check_refused(path: Path, folder: Path, change: Change) -> None:
-    manifest, arrays = read_container(path)
-    change(manifest, arrays)
-    write_container(folder / "m.mercer", manifest, arrays)
-    with pytest.raises(ModelFileError):
-        mercer.load(folder / "m.mercer")
+def test_f8_inconsistent(files: tuple[Path, Path], tmp_path: Path) -> None:
+    assert taken(files[0], tmp_path, CHANGES) == []
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_f8_inconsistent(files: tuple[Path, Path], tmp_path: Path, change: Change) -> None:
-    check_refused(files[0], tmp_path, change)
-
-
-@pytest.mark.parametrize("change", OF_FUNCTIONS.values(), ids=OF_FUNCTIONS)
-def test_f8_coefficients_of_all_rows(
-    files: tuple[Path, Path], tmp_path: Path, change: Change
-) -> None:
-    check_refused(files[1], tmp_path, change)
+def test_f8_coefficients_of_all_rows(files: tuple[Path, Path], tmp_path: Path) -> None:
+    assert taken(files[1], tmp_path, OF_FUNCTIONS) == []
