@@ -84,13 +84,13 @@ LIMITS = {
     "lines": 61_500,
     "files of gp": 14,
     "files of sphere": 16,
-    "files of basis": 24,
+    "files of basis": 20,
     "files of spectral": 18,
-    "files of cli": 30,
+    "files of cli": 26,
     "levels of folders": 1,
-    "modules with one importer": 45,
+    "modules with one importer": 42,
     "imports in 100 lines": 5.0,
-    "longest chain of imports": 14,
+    "longest chain of imports": 11,
     "modules that a GPClassifier needs": 50,
 }
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from mercer.basis import length_scales as levels_compiled
 from mercer.basis import loops as redraw
 from mercer.basis import loops as regression
-from mercer.basis import population_loops as levels_compiled
 from mercer.basis.length_scales import KINDS
 from support.basis_twins import CLOSE, assert_factor
 

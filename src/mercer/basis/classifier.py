@@ -29,7 +29,6 @@ from mercer.basis.class_learner import (
     ClassSettings,
     fit_classes,
 )
-from mercer.basis.class_saved import parts_of, restore
 from mercer.basis.model import Array
 from mercer.basis.prediction import (
     RIVER_MISSING,
@@ -559,10 +558,14 @@ class SequentialKernelClassifier(StreamClassifier):
         return RiverKernelClassifier(self, classes)
 
     def _to_parts(self) -> ModelParts:
+        from mercer.basis.class_saved import parts_of
+
         return parts_of(self)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> SequentialKernelClassifier:
+        from mercer.basis.class_saved import restore
+
         model = cls(**parts.params)
         restore(parts, model, model._check_arguments())
         return model

@@ -21,7 +21,6 @@ from mercer.basis.prediction import (
     predict_then_learn,
     summarise,
 )
-from mercer.basis.saved import parts_of, restore
 from mercer.basis.settings import (
     MOST_CANDIDATES,
     FilterSettings,
@@ -341,10 +340,14 @@ class SequentialKernelRegressor(StreamRegressor):
             yield
 
     def _to_parts(self) -> ModelParts:
+        from mercer.basis.saved import parts_of
+
         return parts_of(self)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> SequentialKernelRegressor:
+        from mercer.basis.saved import restore
+
         model = cls(**parts.params)
         common = model._check_arguments()
         restore(parts, model, common)

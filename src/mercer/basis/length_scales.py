@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from mercer.basis.model import Array
-from mercer.basis.population_loops import kernel_levels, squared_distances, sums_of_squarings
 from mercer.errors import NumericalError
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.numerics.cholesky import factorise, invert_factored
+from mercer.numerics.compilation import compiled
 
 __all__ = [
     "KINDS",
@@ -386,3 +386,99 @@ def _proposal(Z: Array, y: Array) -> tuple[Array, Array]:
     scaled = vectors[2:] / np.sqrt(np.maximum(values, _SPREAD**-2))
     half = 0.5 * Q.T @ scaled
     return centre, np.linalg.cholesky(half @ half.T)
+
+
+# Compiled loops: kernels of distances at several length scales.
+
+_FAST = {"contract", "reassoc", "nsz"}
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def squared_distances(x: Array, Z: Array, n: int, scalings: Array, distances: Array) -> None:
+    """Write the squared distances of x to the first n rows of Z for each scaling: (A, n)."""
+    for a in range(len(scalings)):
+        for c in range(n):
+            total = 0.0
+            for j in range(len(x)):
+                e = (x[j] - Z[c, j]) * scalings[a, j]
+                total += e * e
+            distances[a, c] = total
+
+
+@compiled(nogil=True, error_model="numpy")
+def _kernel_value(distance: float, lengthscale: float, kind: int) -> float:
+    """Value at a squared distance; kinds are those of `mercer.basis.length_scales.KINDS`."""
+    if kind == 0:
+        return math.exp(-0.5 * distance / (lengthscale * lengthscale))
+    r = math.sqrt(distance) / lengthscale
+    if kind == 1:
+        return math.exp(-r)
+    if kind == 2:
+        r *= math.sqrt(3.0)
+        return (1.0 + r) * math.exp(-r)
+    r *= math.sqrt(5.0)
+    return (1.0 + r + r * r / 3.0) * math.exp(-r)
+
+
+@compiled(nogil=True, error_model="numpy")
+def kernel_levels(
+    distances: Array,
+    n: int,
+    lengthscales: Array,
+    kind: int,
+    is_halving: bool,
+    first: int,
+    rows: Array,
+) -> None:
+    """Write the kernel of n squared distances for each scaling and length scale.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (A, n) or more columns
+    n : int
+    lengthscales : ndarray of shape (W,)
+        Falling.
+    kind : int
+    is_halving : bool
+        The squares of the length scales are each half of the one before: then each value of the
+        squared exponential is the square of the one before, and only the first is an exponential.
+    first : int
+        The first column of ``rows`` that is written.
+    rows : ndarray of shape (A * W, first + n) or more columns
+    """
+    n_widths = len(lengthscales)
+    for a in range(len(distances)):
+        top = a * n_widths
+        for c in range(n):
+            rows[top, first + c] = _kernel_value(distances[a, c], lengthscales[0], kind)
+        for j in range(1, n_widths):
+            if is_halving:
+                for c in range(n):
+                    value = rows[top + j - 1, first + c]
+                    rows[top + j, first + c] = value * value
+            else:
+                for c in range(n):
+                    rows[top + j, first + c] = _kernel_value(distances[a, c], lengthscales[j], kind)
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def sums_of_squarings(K: Array, features: Array, sums: Array) -> None:
+    """Add features'K, then those of K squared element by element, and so on: one pass over K.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, r)
+        Kernel at the widest length scale. Used up.
+    features : ndarray of shape (W, n)
+        What each power is multiplied with.
+    sums : ndarray of shape (W, r)
+        Changed.
+    """
+    for s in range(len(K)):
+        row = K[s]
+        for j in range(len(features)):
+            feature, out = features[j, s], sums[j]
+            for c in range(len(row)):
+                value = row[c]
+                out[c] += feature * value
+                row[c] = value * value

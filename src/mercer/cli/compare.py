@@ -387,7 +387,8 @@ def command(
 
     from mercer.cli.exits import StoppedError, stoppable
     from mercer.cli.fitting import describe_table
-    from mercer.cli.saving import fit_step, typed_words
+    from mercer.cli.outputs import typed_words
+    from mercer.cli.saving import fit_step
     from mercer.cli.tables import N_FOLDS, SMALL, cross_validation, read_training
     from mercer.cli.terminal import Session
     from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate

@@ -116,12 +116,12 @@ def _fit(
     is_strict: bool,
 ) -> None:
     from mercer.cli.fitting import fit_final, refuse_unconverged, score
+    from mercer.cli.outputs import typed_words
     from mercer.cli.saving import (
         as_json,
         compare_step,
         provenance_of,
         say_fitted,
-        typed_words,
         write_files,
     )
     from mercer.cli.terminal import evaluation_table

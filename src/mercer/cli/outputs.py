@@ -7,10 +7,14 @@ are the same file where the file system says so.
 from __future__ import annotations
 
 import csv
+import datetime
+import importlib.metadata
 import io
 import json
 import os
+import platform
 import re
+import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +24,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,13 +33,16 @@ from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
 from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
 from mercer.errors import StorageError, UsageError
 from mercer.posterior.container import write_atomically
+from mercer.posterior.evaluation import Provenance
 
 __all__ = [
     "appending_rows",
     "check_format",
     "check_outputs",
     "for_spreadsheet",
+    "make_provenance",
     "records",
+    "typed_words",
     "write_rows",
 ]
 
@@ -318,3 +326,50 @@ def _check_output(path: Path) -> None:
         raise StorageError(f"{name}: there is no folder {printable(str(folder))}; make it first")
     if not os.access(folder, os.W_OK):
         raise StorageError(f"{name}: no permission to write in {printable(str(folder))}")
+
+
+# What a model file keeps of its making.
+
+_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def typed_words() -> list[str]:
+    """Return the command line that is running, without the name of the program."""
+    return list(click.get_current_context().find_root().obj or ())
+
+
+def make_provenance(
+    source: str,
+    input_names: tuple[str, ...],
+    *,
+    target: str,
+    n_rows: int,
+    seed: int,
+    seconds: float,
+    notes: tuple[str, ...],
+) -> Provenance:
+    """Put together where a model came from, with the command, the day and the versions."""
+    return Provenance(
+        source=source,
+        target=target,
+        n_rows=n_rows,
+        n_inputs=len(input_names),
+        input_names=input_names,
+        notes=notes,
+        command=shlex.join(["mercer", *typed_words()]),
+        seed=seed,
+        seconds=seconds,
+        created=datetime.date.today().isoformat(),
+        versions=_versions(),
+    )
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions that the numbers depend on."""
+    packages = [(name, importlib.metadata.version(name)) for name in _PACKAGES]
+    return (
+        packages[0],
+        ("python", platform.python_version()),
+        *packages[1:],
+        ("platform", platform.platform(terse=True) + " " + platform.machine()),
+    )

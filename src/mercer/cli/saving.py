@@ -5,12 +5,10 @@ The end of `mercer fit`: what was fitted, in words, in files, as JSON.
 
 from __future__ import annotations
 
-import datetime
 import importlib
 import importlib.metadata
 import itertools
 import os
-import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +18,7 @@ from typing import Any
 import click
 
 from mercer.cli.fitting import Fitted, Plan
-from mercer.cli.tables import TrainingTable
+from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
 from mercer.data.named import is_named
 from mercer.estimation.model_file import TableModel, write_model
@@ -33,18 +31,13 @@ __all__ = [
     "as_pair",
     "compare_step",
     "fit_step",
-    "make_provenance",
     "provenance_of",
     "say_fitted",
-    "typed_words",
-    "versions",
     "write_files",
 ]
 
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
-
-_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba")
 
 
 # Options of a table that every command which learns from one takes, with the parameter of each.
@@ -76,11 +69,6 @@ class NextStep:
 def as_pair(step: NextStep | None) -> tuple[str, str]:
     """Return sentence and command for a report; empty where there is nothing to propose."""
     return ("", "") if step is None else (step.sentence, step.command)
-
-
-def typed_words() -> list[str]:
-    """Return the command line that is running, without the name of the program."""
-    return list(click.get_current_context().find_root().obj or ())
 
 
 def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep | None:
@@ -169,53 +157,18 @@ def _free_name(name: str) -> str:
     return next(each for each in names if not os.path.lexists(each))
 
 
-def versions() -> tuple[tuple[str, str], ...]:
-    """Return the versions that the numbers depend on."""
-    packages = [(name, importlib.metadata.version(name)) for name in _PACKAGES]
-    return (
-        packages[0],
-        ("python", platform.python_version()),
-        *packages[1:],
-        ("platform", platform.platform(terse=True) + " " + platform.machine()),
-    )
-
-
 def provenance_of(plan: Plan, fitted: Fitted, target: str) -> Provenance:
     """Say of a model that a plan was fitted to where it came from."""
     # A run that was resumed gives the same file as one that was not.
     notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
     return make_provenance(
-        plan.table,
+        plan.table.source,
+        plan.table.encoder.feature_names,
         target=target,
         n_rows=fitted.n_rows,
         seed=plan.seed,
         seconds=fitted.seconds,
         notes=(plan.table.reason, *plan.table.notes, *notes),
-    )
-
-
-def make_provenance(
-    table: TrainingTable,
-    *,
-    target: str,
-    n_rows: int,
-    seed: int,
-    seconds: float,
-    notes: tuple[str, ...],
-) -> Provenance:
-    """Put together what a model file keeps of its making."""
-    return Provenance(
-        source=table.source,
-        target=target,
-        n_rows=n_rows,
-        n_inputs=table.X.shape[1],
-        input_names=table.encoder.feature_names,
-        notes=notes,
-        command=shlex.join(["mercer", *typed_words()]),
-        seed=seed,
-        seconds=seconds,
-        created=datetime.date.today().isoformat(),
-        versions=versions(),
     )
 
 

@@ -5,8 +5,6 @@ What a stream needs beside its model to go on: the past of a series, rows withou
 
 from __future__ import annotations
 
-import datetime
-import shlex
 import threading
 import time
 from collections.abc import Callable
@@ -14,16 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.saving import versions
+from mercer.cli.outputs import make_provenance
 from mercer.data.files import quoted
 from mercer.data.frame import parse_number
 from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
-from mercer.posterior.evaluation import Provenance
 
 if TYPE_CHECKING:
     from mercer.cli.stream_learner import Learner
@@ -221,18 +217,14 @@ class Keeper:
         model, encoder = self.learner.answers.model, self.learner.encoder
         if self.path is None or encoder is None or not getattr(model, "n_rows_seen_", 0):
             return False
-        provenance = Provenance(
-            source=self.learner.reporter.source,
+        provenance = make_provenance(
+            self.learner.reporter.source,
+            encoder.feature_names,
             target=self.target,
             n_rows=int(model.n_rows_seen_),
-            n_inputs=len(encoder.feature_names),
-            input_names=encoder.feature_names,
-            notes=(*encoder.notes, "learned row by row"),
-            command=shlex.join(["mercer", *(click.get_current_context().find_root().obj or ())]),
             seed=self.seed,
             seconds=self.clock() - self._started,
-            created=datetime.date.today().isoformat(),
-            versions=versions(),
+            notes=(*encoder.notes, "learned row by row"),
         )
         table = TableModel(encoder, self.target, None, provenance)
         write_stream_model(self.path, model, table, self.state())

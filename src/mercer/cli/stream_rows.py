@@ -21,12 +21,10 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from mercer.data.arrow import is_arrow
 from mercer.data.csv_reader import DELIMITERS, check_header
 from mercer.data.encoding import no_column
 from mercer.data.files import check_path, printable, quoted, reading
 from mercer.data.frame import INDEX_COLUMNS, MISSING, Column, Frame
-from mercer.data.tables import refuse_foreign
 from mercer.errors import DataError, StorageError, UsageError
 from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
@@ -591,6 +589,9 @@ def find_parser(
 
 def _refuse_foreign(source: str, start: bytes) -> None:
     """Refuse what is no text in UTF-8, by its first bytes."""
+    from mercer.data.arrow import is_arrow
+    from mercer.data.tables import refuse_foreign
+
     refuse_foreign(Path(source), start)
     kind = ""
     if start.startswith(b"\x1f\x8b"):

@@ -11,7 +11,6 @@ import numpy as np
 
 from mercer.errors import UsageError
 from mercer.kernels.base import Array, Kernel, Parameter, shortened_rows
-from mercer.kernels.linear import Linear, Polynomial
 
 __all__ = ["MAX_LEAVES", "Composite", "Isotropic", "Product", "Sum"]
 
@@ -235,9 +234,7 @@ def _degree(kernel: Kernel) -> int:
         return sum(_degree(factor) for factor in kernel.kernels)
     if isinstance(kernel, Sum):
         return max(_degree(term) for term in kernel.kernels)
-    if isinstance(kernel, Polynomial):
-        return kernel.degree
-    return int(isinstance(kernel, Linear))
+    return kernel.growth
 
 
 # A kernel with one weight for all inputs.

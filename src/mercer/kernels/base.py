@@ -67,6 +67,11 @@ class Kernel(ABC):
         kinds = [parameter.kind for parameter in self.parameters()]
         return kinds == ["variance", "weight"]
 
+    @property
+    def growth(self) -> int:
+        """Power of a row's squared length with which its variance grows; a constant does not."""
+        return 0
+
     def n_parameters(self, n_inputs: int) -> int:
         """Length p of theta for inputs with ``n_inputs`` columns."""
         return sum(n_inputs if parameter.per_input else 1 for parameter in self.parameters())

@@ -54,6 +54,11 @@ class Linear(Kernel):
     Its rank is the number of inputs: `features` has the same products without a Gram matrix.
     """
 
+    @property
+    def growth(self) -> int:
+        """The degree of the polynomial."""
+        return 1
+
     def parameters(self) -> tuple[Parameter, ...]:
         """One variance."""
         return (VARIANCE,)
@@ -112,6 +117,11 @@ class Polynomial(Kernel):
             raise UsageError(
                 f"degree must be an integer from 1 to {_LARGEST_DEGREE}; got {self.degree!r}"
             )
+
+    @property
+    def growth(self) -> int:
+        """The degree of the polynomial."""
+        return self.degree
 
     def parameters(self) -> tuple[Parameter, ...]:
         """One variance."""

@@ -29,10 +29,9 @@ from scipy.linalg import blas, lapack
 from mercer.features.products import PairwiseSum, fill_features
 from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics.cholesky import factorise
-from mercer.spectral.mixture import MixtureState
+from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior
 from mercer.spectral.rows import TrainingRows
-from mercer.spectral.sampler import ProposalTuning
 
 __all__ = [
     "ClassCodes",

@@ -24,7 +24,6 @@ from mercer.spectral.class_fitting import (
     fit_class_result,
 )
 from mercer.spectral.prediction import KernelAnswers
-from mercer.spectral.saved import parts_of, restore_classes
 from mercer.spectral.settings import check_arguments, settings_of
 
 __all__ = ["BaNKClassifier", "FunctionClassifier"]
@@ -339,10 +338,14 @@ class BaNKClassifier(FunctionClassifier):
         return self
 
     def _to_parts(self) -> ModelParts:
+        from mercer.spectral.saved import parts_of
+
         return parts_of(self, arrays={"class_order": self._order})
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> BaNKClassifier:
+        from mercer.spectral.saved import restore_classes
+
         model = cls(**parts.params)
         model._check_arguments()
         model._put(restore_classes(parts, model))

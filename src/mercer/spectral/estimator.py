@@ -17,7 +17,6 @@ from mercer.posterior.predictive import NormalMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.prediction import FunctionDraws, KernelAnswers
-from mercer.spectral.saved import parts_of, restore
 from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
 __all__ = ["BaNKRegressor", "FunctionRegressor"]
@@ -272,11 +271,15 @@ class BaNKRegressor(FunctionRegressor):
         return self
 
     def _to_parts(self) -> ModelParts:
+        from mercer.spectral.saved import parts_of
+
         own = {"target_centre": self.target_centre_, "target_scale": self.target_scale_}
         return parts_of(self, own)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> BaNKRegressor:
+        from mercer.spectral.saved import restore
+
         model = cls(**parts.params)
         model._check_arguments()
         model._put(restore(parts, model))

@@ -30,6 +30,7 @@ __all__ = [
     "ConcentrationPrior",
     "Mixture",
     "MixtureState",
+    "ProposalTuning",
     "draw_concentration",
     "draw_partition",
     "expected_components",
@@ -448,3 +449,22 @@ class Mixture:
 
     def _base(self, state: MixtureState) -> BaseMeasure[Any]:
         return self.base.with_scale(state.scale)
+
+
+# How far a proposal of frequencies goes.
+
+
+@dataclass(frozen=True)
+class ProposalTuning:
+    """What warm-up changes.
+
+    Attributes
+    ----------
+    step : float
+        sqrt(1 - rho^2), in (0, 1].
+    level : int
+        Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
+    """
+
+    step: float
+    level: int = 0

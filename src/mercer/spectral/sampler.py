@@ -45,7 +45,7 @@ from mercer.errors import NumericalError
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
-from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
 from mercer.spectral.model import Probe, RegressionModel, coefficients, draw_ridge, ridge_density
 from mercer.spectral.rows import TrainingRows
 
@@ -86,22 +86,6 @@ Array = NDArray[np.float64]
 TARGET_ACCEPTANCE = 0.3
 _SMALLEST_STEP = 1e-6
 _FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
-
-
-@dataclass(frozen=True)
-class ProposalTuning:
-    """What warm-up changes.
-
-    Attributes
-    ----------
-    step : float
-        sqrt(1 - rho^2), in (0, 1].
-    level : int
-        Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
-    """
-
-    step: float
-    level: int = 0
 
 
 def propose(
