@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.basis.ensemble import filter_law
 from mercer.basis.filter import Filter, State
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import move_particles
 from mercer.basis.model import Prior, Reservoir, Schedule, SetPrior, sampled
 from mercer.basis.population_loops import discount
@@ -40,7 +40,7 @@ def paper_filter(
     prior: Prior | None = None,
 ) -> Filter:
     """Return the filter of the paper's model, for one input: one width, both variances sampled."""
-    levels = Levels(np.array([width / math.sqrt(2.0)]), np.ones((1, 1)), "rbf", False)
+    levels = LengthScaleGrid(np.array([width / math.sqrt(2.0)]), np.ones((1, 1)), "rbf", False)
     return Filter(
         n_particles=n_particles,
         prior=prior or sampled(levels.n_mean),

@@ -90,7 +90,7 @@ LIMITS = {
     "levels of folders": 1,
     "modules with one importer": 42,
     "imports in 100 lines": 5.0,
-    "longest chain of imports": 11,
+    "longest chain of imports": 10,
     "modules that a GPClassifier needs": 50,
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.basis.filter import Filter, State
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import (
     Particles,
     Reservoir,
@@ -52,7 +52,9 @@ def make_filter(
 ) -> Filter:
     """A filter with the package's priors; every particle is moved after every row."""
     own = (np.array(log_prior), n_shaping) if log_prior else ()
-    levels = Levels(np.array(lengthscales), np.array(scalings), "rbf", has_linear_part, *own)
+    levels = LengthScaleGrid(
+        np.array(lengthscales), np.array(scalings), "rbf", has_linear_part, *own
+    )
     prior = {"integrated": integrated, "sampled": sampled}[variances](levels.n_mean)
     return Filter(
         n_particles=n_particles,
@@ -99,7 +101,7 @@ class Design:
     centres: np.ndarray
 
 
-def plain_kernel(levels: Levels, A: np.ndarray, B: np.ndarray, level: int) -> np.ndarray:
+def plain_kernel(levels: LengthScaleGrid, A: np.ndarray, B: np.ndarray, level: int) -> np.ndarray:
     """The squared exponential at one level."""
     which, width = divmod(level, levels.n_widths)
     differences = (A[:, None] - B[None]) * levels.scalings[which]

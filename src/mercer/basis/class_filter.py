@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.posterior.diagnostics import effective_sample_size
@@ -268,7 +268,7 @@ class ClassFilter:
     n_particles : int
     prior : ClassPrior
     sets : SetPrior
-    levels : Levels
+    levels : LengthScaleGrid
     reservoir : Reservoir
     schedule : ClassSchedule
     scheme : str
@@ -278,7 +278,7 @@ class ClassFilter:
     n_particles: int
     prior: ClassPrior
     sets: SetPrior
-    levels: Levels
+    levels: LengthScaleGrid
     reservoir: Reservoir
     schedule: ClassSchedule
     scheme: str

@@ -20,7 +20,7 @@ from mercer.basis.class_filter import (
     default_prior,
 )
 from mercer.basis.learner import MOST_BYTES, Fitted, RowLearner, learn_table
-from mercer.basis.length_scales import Levels, chosen_lengthscales, n_lengthscales
+from mercer.basis.length_scales import LengthScaleGrid, chosen_lengthscales, n_lengthscales
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.basis.settings import leaving_columns
 from mercer.errors import DataError, RowsError
@@ -86,7 +86,7 @@ class ClassSettings:
         entropy : int
             Seed of the reservoirs' random streams.
         """
-        levels = Levels(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
+        levels = LengthScaleGrid(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
         keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)
         n_buffered = max(self.n_buffered, n_rows)
         return StickBreaking(

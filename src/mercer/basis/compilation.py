@@ -38,13 +38,13 @@ def compile_now() -> None:
         resampling="systematic",
         forgetting=(0.9,),
     )
-    bank = settings.bank(settings.levels_of(np.ones(1), all_alike(1)), 0)
+    ensemble = settings.ensemble(settings.levels_of(np.ones(1), all_alike(1)), 0)
     rng = np.random.default_rng(0)
-    state = bank.init(rng)
+    state = ensemble.init(rng)
     for t in range(20):
-        state, _ = bank.learn(rng, state, np.array([float(t)]), 0.0)
-    filter_law(bank.filters[0], state.states[0], np.ones((1, 1)))
-    mean_function(bank.filters[0], state.states[0], np.ones((1, 1)))
+        state, _ = ensemble.learn(rng, state, np.array([float(t)]), 0.0)
+    filter_law(ensemble.filters[0], state.states[0], np.ones((1, 1)))
+    mean_function(ensemble.filters[0], state.states[0], np.ones((1, 1)))
 
 
 # Compiling the loops of the classifier, before the user waits for them unawares.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mercer.basis.printed import AnyFilter
 
 __all__ = [
-    "Bank",
-    "BankState",
+    "Ensemble",
+    "EnsembleState",
     "Outlook",
     "Surprises",
     "at_least",
@@ -203,7 +203,7 @@ _SCORE_RETENTION = 0.99
 
 
 @dataclass(frozen=True, eq=False)
-class BankState:
+class EnsembleState:
     """States of the filters, by position as text, and the score of each (F,), in nats."""
 
     filters: Mapping[str, State]
@@ -287,7 +287,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, eq=False)
-class Bank:
+class Ensemble:
     """One filter for each rate of forgetting.
 
     Attributes
@@ -300,14 +300,14 @@ class Bank:
     filters: tuple[AnyFilter, ...]
     is_robust: bool = False
 
-    def init(self, rng: np.random.Generator) -> BankState:
+    def init(self, rng: np.random.Generator) -> EnsembleState:
         """Draw the populations before the first row."""
         states = {str(i): each.init(rng) for i, each in enumerate(self.filters)}
-        return BankState(states, np.zeros(len(states)), Surprises.none())
+        return EnsembleState(states, np.zeros(len(states)), Surprises.none())
 
     def learn(
-        self, rng: np.random.Generator, state: BankState, x: Array, y: float
-    ) -> tuple[BankState, Outlook]:
+        self, rng: np.random.Generator, state: EnsembleState, x: Array, y: float
+    ) -> tuple[EnsembleState, Outlook]:
         """Learn a row, or set it aside; the arrays of ``state`` are used up."""
         surprises, outliers = state.surprises, None
         if self.is_robust:
@@ -326,9 +326,11 @@ class Bank:
         if len(seen) == 1:
             return replace(state, filters=states, surprises=surprises), outlook
         scores = _SCORE_RETENTION * state.scores + [one.log_density for one in seen]
-        return BankState(states, scores, surprises), outlook
+        return EnsembleState(states, scores, surprises), outlook
 
-    def _is_surprising(self, state: BankState, outliers: Contamination, x: Array, y: float) -> bool:
+    def _is_surprising(
+        self, state: EnsembleState, outliers: Contamination, x: Array, y: float
+    ) -> bool:
         """Whether a row is an outlier with probability above 1/2."""
         limit = math.log(outliers.share) - math.log1p(-outliers.share)
         limit += float(outliers.log_density(np.array(y)))
@@ -341,7 +343,7 @@ class Bank:
         logs = [float(law.log_density([y])[0]) for law in laws]
         return bool(np.logaddexp.reduce(log_weights + logs) < limit)
 
-    def _foreseen(self, state: BankState, x: Array, y: float) -> Iterator[Seen]:
+    def _foreseen(self, state: EnsembleState, x: Array, y: float) -> Iterator[Seen]:
         """What the filters say of a row that none of them learns."""
         for filter_, each in self._pairs(state):
             law, particles = filter_law(filter_, each, x[np.newaxis]), each.particles
@@ -351,16 +353,16 @@ class Bank:
                 float(law.log_density([y])[0]), n_centres,
             )  # fmt: skip
 
-    def _pairs(self, state: BankState) -> Iterator[tuple[AnyFilter, State]]:
+    def _pairs(self, state: EnsembleState) -> Iterator[tuple[AnyFilter, State]]:
         return zip(self.filters, state.states, strict=True)
 
-    def copied(self, state: BankState) -> BankState:
+    def copied(self, state: EnsembleState) -> EnsembleState:
         """Return a state that shares no array with this one."""
         filters = {name: copied(each) for name, each in state.filters.items()}
         surprises = replace(state.surprises, last=state.surprises.last.copy())
-        return BankState(filters, state.scores.copy(), surprises)
+        return EnsembleState(filters, state.scores.copy(), surprises)
 
-    def law(self, state: BankState, Z: Array, *, has_noise: bool = True) -> StudentMixture:
+    def law(self, state: EnsembleState, Z: Array, *, has_noise: bool = True) -> StudentMixture:
         """Law of the targets of rows Z (m, d), or of the function without their noise."""
         laws = [filter_law(f, s, Z, has_noise=has_noise) for f, s in self._pairs(state)]
         is_contaminated = self.is_robust and has_noise

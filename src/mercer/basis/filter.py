@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale, draw_variance, move_particles
 from mercer.basis.model import (
     Array,
@@ -205,14 +205,14 @@ _NEAREST = 32
 _RIDGE = 1e-6
 
 
-def admit(state: State, levels: Levels, slot: int, x: Array, weights: Array) -> State:
+def admit(state: State, levels: LengthScaleGrid, slot: int, x: Array, weights: Array) -> State:
     """Put a candidate into a slot, with its sums.
 
     Parameters
     ----------
     state : State
         All its rows are in the sums. Changed in place.
-    levels : Levels
+    levels : LengthScaleGrid
     slot : int
         The next free one, or one that no particle uses any more.
     x : ndarray of shape (d,)
@@ -255,7 +255,7 @@ def admit(state: State, levels: Levels, slot: int, x: Array, weights: Array) -> 
 
 
 def _projection(
-    state: State, levels: Levels, slot: int, x: Array, r: int
+    state: State, levels: LengthScaleGrid, slot: int, x: Array, r: int
 ) -> list[tuple[Array, float]]:
     """Sums of the new feature over rows that are gone, at each level: with all columns, with y."""
     m = levels.n_mean
@@ -330,7 +330,7 @@ class Filter:
     n_particles : int
     prior : Prior
     sets : SetPrior
-    levels : Levels
+    levels : LengthScaleGrid
     reservoir : Reservoir
     schedule : Schedule
     scheme : str
@@ -342,7 +342,7 @@ class Filter:
     n_particles: int
     prior: Prior
     sets: SetPrior
-    levels: Levels
+    levels: LengthScaleGrid
     reservoir: Reservoir
     schedule: Schedule
     scheme: str

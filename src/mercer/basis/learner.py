@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.ensemble import Bank, BankState, Outlook
+from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook
 from mercer.basis.model import Array
 from mercer.basis.settings import FilterSettings, GivenScales, Scales, leaving_columns
 from mercer.errors import DataError, NumericalError, RowsError
@@ -230,16 +230,16 @@ class Running:
     Attributes
     ----------
     scales : Scales
-    bank : Bank
-    state : BankState
+    ensemble : Ensemble
+    state : EnsembleState
         After the rows learned so far.
     rng : numpy.random.Generator
         As the last row left it.
     """
 
     scales: Scales
-    bank: Bank
-    state: BankState
+    ensemble: Ensemble
+    state: EnsembleState
     rng: np.random.Generator
 
     def standardise(self, X: Array) -> Array:
@@ -252,7 +252,7 @@ class Running:
 
     def law(self, Z: Array, *, has_noise: bool = True) -> StudentMixture:
         """Law of the targets of standardised rows Z (m, d), or of the function, in user's units."""
-        return in_units(self.bank.law(self.state, Z, has_noise=has_noise), self.scales.target)
+        return in_units(self.ensemble.law(self.state, Z, has_noise=has_noise), self.scales.target)
 
     def scaled(self, y: NDArray[Any]) -> list[float]:
         """Standardise targets (n,)."""
@@ -261,7 +261,7 @@ class Running:
 
     def learn(self, z: Array, target: float) -> Outlook:
         """Learn a standardised row."""
-        self.state, outlook = self.bank.learn(self.rng, self.state, z, target)
+        self.state, outlook = self.ensemble.learn(self.rng, self.state, z, target)
         return outlook
 
     def score(self, seen: Outlook) -> float:
@@ -302,9 +302,9 @@ class Learner(RowLearner[Running, Outlook]):
     def begin(self, scales: Scales, X: Array, y: Array) -> Running:
         """Set up the filters, length scales learned from rows X (n, d), y (n,)."""
         Z, z = scales.standardizer.transform(X), scales.target.transform(y)
-        bank = self.settings.bank(self.settings.levels(Z, z, self.entropy), self.entropy)
-        state = bank.init(stream(self.entropy, "start"))
-        self.running = Running(scales, bank, state, stream(self.entropy, "chain"))
+        ensemble = self.settings.ensemble(self.settings.levels(Z, z, self.entropy), self.entropy)
+        state = ensemble.init(stream(self.entropy, "start"))
+        self.running = Running(scales, ensemble, state, stream(self.entropy, "chain"))
         return self.running
 
 
@@ -359,7 +359,7 @@ class BatchSampler(Sampler[BatchState, BatchInfo]):
 
     Attributes
     ----------
-    filters : Bank or StickBreaking
+    filters : Ensemble or StickBreaking
     Z : ndarray of shape (n, d)
         Standardised.
     y : ndarray of shape (n,)
@@ -444,7 +444,7 @@ def fit_learner(
     scales = learner.given.of_table(X, y, learner.names)
     running = learner.begin(scales, X, y)
     Z, z = running.standardise(X), scales.target.transform(y)
-    return learn_table(learner, running.bank, Z, z, options, math.log(scales.target.scale))
+    return learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
 
 
 def learn_table(

@@ -18,7 +18,7 @@ from mercer.numerics.compilation import compiled
 
 __all__ = [
     "KINDS",
-    "Levels",
+    "LengthScaleGrid",
     "Scalings",
     "all_alike",
     "chosen_lengthscales",
@@ -41,7 +41,7 @@ _ROOTS = {"matern12": 1.0, "matern32": math.sqrt(3.0), "matern52": math.sqrt(5.0
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class LengthScaleGrid:
     """A scalings times W length scales: level a W + j.
 
     Attributes
@@ -170,9 +170,9 @@ class Levels:
         width = float(self.lengthscales[level % self.n_widths])
         return np.concatenate([self.mean(X), _kernel(distances, width, self.kind)], axis=1)
 
-    def only(self, level: int) -> Levels:
+    def only(self, level: int) -> LengthScaleGrid:
         """Return that one level."""
-        return Levels(
+        return LengthScaleGrid(
             self.lengthscales[[level % self.n_widths]],
             self.scalings[[level // self.n_widths]],
             self.kind,

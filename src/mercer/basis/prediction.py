@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.basis.ensemble import Bank, BankState, Outlook, mean_function, noise_variances
+from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, mean_function, noise_variances
 from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running, in_units
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Particles
 from mercer.basis.settings import known_runs, name_not_finite
 from mercer.errors import DataError, MercerWarning, warn_user
@@ -52,7 +52,7 @@ _MONITORED = ("n_centres", "noise_std", "lengthscale")
 _FEWEST_ANCESTORS = 0.02
 
 
-def population_draws(bank: Bank, state: BankState, entropy: int) -> Draws:
+def population_draws(ensemble: Ensemble, state: EnsembleState, entropy: int) -> Draws:
     """Return all particles of all filters as weighted draws.
 
     Variables, each of shape (1, particles): "n_centres"; "noise_std" and "coef_std" (prior standard
@@ -61,7 +61,7 @@ def population_draws(bank: Bank, state: BankState, entropy: int) -> Draws:
     rng = stream(entropy, "coefficients")
     columns: dict[str, list[Array]] = {name: [] for name in (*_MONITORED, "coef_std")}
     logs, targets = [], []
-    for filter_, each, share in zip(bank.filters, state.states, state.log_weights, strict=True):
+    for filter_, each, share in zip(ensemble.filters, state.states, state.log_weights, strict=True):
         particles = each.particles
         variance, degrees = noise_variances(filter_, each)
         if np.isfinite(degrees):  # scaled inverse chi-square
@@ -80,7 +80,7 @@ def population_draws(bank: Bank, state: BankState, entropy: int) -> Draws:
     return Draws(variables, stats, {}, _MONITORED, np.concatenate(logs)[np.newaxis])
 
 
-def diagnose_population(draws: Draws, state: BankState) -> Diagnostics:
+def diagnose_population(draws: Draws, state: EnsembleState) -> Diagnostics:
     """Judge a population: effective sizes by the weights, and how many ancestors are left."""
     return judge_ancestry(draws, state.states, ", or forgetting if the stream changes")
 
@@ -117,7 +117,7 @@ def evidence_variance(state: Any) -> float:
     return float(max(state.evidence_variance + last, 0.0))
 
 
-def log_evidence_error(state: BankState) -> float:
+def log_evidence_error(state: EnsembleState) -> float:
     """Standard error of the log evidence of the one filter, in nats."""
     return math.sqrt(evidence_variance(state.states[0]))
 
@@ -168,7 +168,7 @@ class SparseSummary:
     scaling: Array
     distance: float
     _standardised: Array
-    _levels: Levels
+    _levels: LengthScaleGrid
     _standardizer: Any
     _names: tuple[str, ...]
 
@@ -196,7 +196,7 @@ def summarise(running: Running, names: tuple[str, ...], n_centres: int) -> Spars
         If there are fewer candidates, or no rows.
     """
     best = int(np.argmax(running.state.scores))
-    filter_, state = running.bank.filters[best], running.state.states[best]
+    filter_, state = running.ensemble.filters[best], running.state.states[best]
     r = state.statistics.n_candidates
     if n_centres > r:
         raise DataError(f"n_centres must be at most the number of candidates, {r}")
@@ -441,7 +441,7 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
     def posterior_(self) -> Draws:
         """Particles as weighted draws."""
         running = self._ready()
-        return population_draws(running.bank, running.state, self._learner.entropy)
+        return population_draws(running.ensemble, running.state, self._learner.entropy)
 
     @property
     def diagnostics_(self) -> Diagnostics:
@@ -458,7 +458,7 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
         best = running.state.states[int(np.argmax(running.state.scores))]
         i = typical_particle(best.particles)
         members = best.particles.members[i, : best.particles.size[i]]
-        return running.raw_inputs(best.centres[members - running.bank.filters[0].levels.n_mean])
+        return running.raw_inputs(best.centres[members - running.ensemble.filters[0].levels.n_mean])
 
     @property
     def candidates_(self) -> Array:
@@ -494,7 +494,7 @@ class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
         """Posterior mean of the standard deviation of the noise, in units of the target."""
         running = self._ready()
         each = []
-        for filter_, state in zip(running.bank.filters, running.state.states, strict=True):
+        for filter_, state in zip(running.ensemble.filters, running.state.states, strict=True):
             variance, degrees = noise_variances(filter_, state)
             factor = _root_inverse_chi(degrees)
             each.append(float(np.exp(state.particles.log_weight) @ np.sqrt(variance)) * factor)

@@ -33,7 +33,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.basis.filter import Filter, Seen, State, admit, with_room
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Prior, Reservoir, Schedule, SetPrior, add_rows, taken
 from mercer.basis.population_loops import printed_step
 from mercer.posterior.diagnostics import effective_sample_size
@@ -56,7 +56,7 @@ class PrintedFilter:
     prior : Prior
         Its variances are sampled.
     sets : SetPrior
-    levels : Levels
+    levels : LengthScaleGrid
         A particle keeps the length scale that it began with.
     n_candidates : int
         The most candidates.
@@ -69,7 +69,7 @@ class PrintedFilter:
     n_particles: int
     prior: Prior
     sets: SetPrior
-    levels: Levels
+    levels: LengthScaleGrid
     n_candidates: int
     scheme: str
     n_buffered: int

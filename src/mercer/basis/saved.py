@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.ensemble import BankState
+from mercer.basis.ensemble import EnsembleState
 from mercer.basis.filter import State
 from mercer.basis.learner import Learner, RowLearner, Running
 from mercer.basis.length_scales import Scalings
@@ -32,7 +32,7 @@ from mercer.sampling.checkpoint import pack, unpack
 
 __all__ = [
     "Arrays",
-    "check_bank",
+    "check_ensemble",
     "check_sets",
     "common_values",
     "numbers_of",
@@ -131,16 +131,19 @@ _WEIGHT_TOLERANCE = 5e-9  # within what resampling takes for weights
 _LARGEST, _LARGEST_FACTOR, _LARGEST_SUM = 1e100, 1e110, 1e210
 
 
-def check_bank(
-    state: BankState, template: BankState, filters: tuple[AnyFilter, ...], settings: FilterSettings
+def check_ensemble(
+    state: EnsembleState,
+    template: EnsembleState,
+    filters: tuple[AnyFilter, ...],
+    settings: FilterSettings,
 ) -> None:
     """Refuse a state unless rows can be predicted and learned from it.
 
     Parameters
     ----------
-    state : BankState
+    state : EnsembleState
         From the file, with the types and dimensions of the template.
-    template : BankState
+    template : EnsembleState
         State of the same filters before the first row.
     filters : tuple of Filter
     settings : FilterSettings
@@ -271,7 +274,7 @@ def parts_of(model: Any) -> ModelParts:
         "rng": generator_to_json(running.rng),
     }
     arrays |= {f"standardizer/{n}": v for n, v in vars(running.scales.standardizer).items()}
-    levels = running.bank.filters[0].levels
+    levels = running.ensemble.filters[0].levels
     arrays |= {"lengthscales": levels.lengthscales, "scalings": levels.scalings}
     if levels.log_prior is not None:
         values["n_shaping"] = levels.n_shaping
@@ -322,12 +325,12 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
         n_shaping = int(values["n_shaping"])
     require(len(log_prior) == len(scalings) and n_shaping >= 0, "log_prior_of_scalings")
     levels = learner.settings.levels_of(lengthscales, Scalings(scalings, log_prior, n_shaping))
-    bank = learner.settings.bank(levels, learner.entropy)
+    ensemble = learner.settings.ensemble(levels, learner.entropy)
     arrays["state/filters/0/rows/X"] = arrays["X"]
-    template = bank.init(np.random.default_rng(0))
+    template = ensemble.init(np.random.default_rng(0))
     if "state/surprises/n_met" not in arrays:  # a file of the first release: none was met
         arrays |= pack(template.surprises, "state/surprises")
-    state = bank.copied(unpack(template, arrays, "state"))
-    check_bank(state, template, bank.filters, learner.settings)
+    state = ensemble.copied(unpack(template, arrays, "state"))
+    check_ensemble(state, template, ensemble.filters, learner.settings)
     scales = Scales(standardizer, target)
-    learner.running = Running(scales, bank, state, generator_from_json(values["rng"]))
+    learner.running = Running(scales, ensemble, state, generator_from_json(values["rng"]))

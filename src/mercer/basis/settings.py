@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.ensemble import Bank
+from mercer.basis.ensemble import Ensemble
 from mercer.basis.filter import Filter
 from mercer.basis.length_scales import (
     KINDS,
-    Levels,
+    LengthScaleGrid,
     Scalings,
     chosen_lengthscales,
     n_lengthscales,
@@ -247,12 +247,12 @@ class FilterSettings:
         if self.robust and not is_exact:
             raise UsageError("weighting='printed' needs robust='auto' or False")
 
-    def bank(self, levels: Levels, entropy: int) -> Bank:
+    def ensemble(self, levels: LengthScaleGrid, entropy: int) -> Ensemble:
         """Build the filters.
 
         Parameters
         ----------
-        levels : Levels
+        levels : LengthScaleGrid
         entropy : int
             Seed of the reservoirs' random streams.
         """
@@ -265,7 +265,7 @@ class FilterSettings:
                 self.n_particles, prior(levels.n_mean), sets, levels, self.max_candidates,
                 self.resampling, n_buffered,
             )  # fmt: skip
-            return Bank((printed,))
+            return Ensemble((printed,))
         schedule = self._schedule(n_buffered)
         filters = tuple(
             Filter(
@@ -280,7 +280,7 @@ class FilterSettings:
             )
             for retention in self.forgetting
         )
-        return Bank(filters, self.robust)
+        return Ensemble(filters, self.robust)
 
     def _schedule(self, n_buffered: int) -> Schedule:
         if self.move_fraction is None:
@@ -290,7 +290,7 @@ class FilterSettings:
         share = self.move_fraction
         return Schedule(n_eager=0, block=1, later_fraction=share, n_buffered=n_buffered)
 
-    def levels(self, Z: Array, y: Array, entropy: int) -> Levels:
+    def levels(self, Z: Array, y: Array, entropy: int) -> LengthScaleGrid:
         """Return what particles choose among.
 
         Parameters
@@ -305,11 +305,11 @@ class FilterSettings:
         scalings = relevance_scalings(stream(entropy, "scalings"), Z, y, self.input_scalings)
         return self.levels_of(chosen_lengthscales(self.lengthscale, Z, scalings.factors), scalings)
 
-    def levels_of(self, lengthscales: Array, scalings: Scalings) -> Levels:
+    def levels_of(self, lengthscales: Array, scalings: Scalings) -> LengthScaleGrid:
         """Return the levels of length scales (W,) and scalings of the inputs."""
         factors, log_prior, n_rows = scalings
         prior = (log_prior, n_rows) if len(factors) > 1 else ()
-        return Levels(lengthscales, factors, self.kernel, self.linear_part, *prior)
+        return LengthScaleGrid(lengthscales, factors, self.kernel, self.linear_part, *prior)
 
     def n_bytes(self, n_rows: int, d: int) -> int:
         """Estimate the memory that a fit of so many rows takes, in bytes."""

@@ -13,7 +13,7 @@ Z = np.random.default_rng(5).standard_normal((9, 2))
 
 
 def learned(n_rows: int = 30, **own):
-    """Bank, state, and what was said of each row."""
+    """Ensemble, state, and what was said of each row."""
     batches, rng = make_batches(n_rows, **own), np.random.default_rng(0)
     state, said = batches.filters.init(rng), []
     for z, y in zip(batches.Z, batches.y, strict=True):

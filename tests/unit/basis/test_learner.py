@@ -120,7 +120,7 @@ def test_another_number_of_columns(n_columns: int) -> None:
 
 def test_ctrl_c_is_heeded_after_a_whole_row() -> None:
     model = small().partial_fit(X[:20], Y[:20])
-    learn, n_left = model._learner.running.bank.filters[0].learn, [5]
+    learn, n_left = model._learner.running.ensemble.filters[0].learn, [5]
 
     def learn_and_stop(*arguments):
         n_left[0] -= 1
@@ -128,7 +128,7 @@ def test_ctrl_c_is_heeded_after_a_whole_row() -> None:
             signal.raise_signal(signal.SIGINT)
         return learn(*arguments)
 
-    object.__setattr__(model._learner.running.bank.filters[0], "learn", learn_and_stop)
+    object.__setattr__(model._learner.running.ensemble.filters[0], "learn", learn_and_stop)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[20:], Y[20:])
     assert model.n_rows_seen_ == 25

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.basis import ensemble as bank_module
+from mercer.basis import ensemble as ensemble_module
 from mercer.basis.ensemble import Surprises, at_least, filter_law, long_tailed
 from mercer.basis.estimator import SequentialKernelRegressor
 from mercer.errors import MercerWarning, UsageError
@@ -86,12 +86,12 @@ def test_few_particles_are_asked_first_and_change_no_decision(
     own = {"forgetting": (1.0, 0.95), "robust": True}
     quick = small(**own).partial_fit(X, y)
     running = quick._ready()
-    for filter_, state in zip(running.bank.filters, running.state.states, strict=True):
+    for filter_, state in zip(running.ensemble.filters, running.state.states, strict=True):
         z = running.standardise(X[:1])
         whole = long_tailed(filter_law(filter_, state, z)).log_density([0.3])[0]
         few = at_least(filter_, state, z[0], 0.3)
         assert whole - 5.0 < few <= whole + 1e-12
-    monkeypatch.setattr(bank_module, "at_least", lambda *_: -np.inf)
+    monkeypatch.setattr(ensemble_module, "at_least", lambda *_: -np.inf)
     thorough = small(**own).partial_fit(X, y)
     assert bits(thorough) == bits(quick)
     assert quick.n_outliers_ > 0

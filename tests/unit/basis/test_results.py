@@ -17,8 +17,8 @@ def learned():
 
 
 def test_particles_are_weighted_draws(learned) -> None:
-    bank, state = learned
-    draws = population_draws(bank, state, 3)
+    ensemble, state = learned
+    draws = population_draws(ensemble, state, 3)
     assert set(draws.variables) == {"n_centres", "noise_std", "lengthscale", "coef_std"}
     assert all(values.shape == (1, 80) for values in draws.variables.values())
     assert np.exp(draws.log_weights).sum() == pytest.approx(1.0)
@@ -26,13 +26,13 @@ def test_particles_are_weighted_draws(learned) -> None:
     np.testing.assert_allclose(shares, np.exp(state.log_weights))
     assert set(np.unique(draws.variables["lengthscale"])) <= {1.0, 0.5}
     np.testing.assert_array_equal(
-        draws.variables["noise_std"], population_draws(bank, state, 3).variables["noise_std"]
+        draws.variables["noise_std"], population_draws(ensemble, state, 3).variables["noise_std"]
     )
 
 
 def test_few_ancestors_are_pointed_out(learned) -> None:
-    bank, state = learned
-    draws = population_draws(bank, state, 3)
+    ensemble, state = learned
+    draws = population_draws(ensemble, state, 3)
     said = diagnose_population(draws, state).warnings
     first = dataclasses.replace(state.states[0], n_ancestors=0)
     poor = dataclasses.replace(state, filters={"0": first, "1": state.states[1]})

@@ -28,25 +28,25 @@ def test_of_equal_rows_there_is_no_distance(lengthscale: str, n: int) -> None:
 
 def test_a_filter_for_each_rate_of_forgetting() -> None:
     settings = little(forgetting=(1.0, 0.9), max_candidates=700)
-    filters = settings.bank(settings.levels(Z, Y, 0), 3).filters
+    filters = settings.ensemble(settings.levels(Z, Y, 0), 3).filters
     assert [each.retention for each in filters] == [1.0, 0.9]
     assert [each.reservoir.is_forgetting for each in filters] == [False, True]
     assert filters[0].reservoir.key == filters[1].reservoir.key
     assert filters[0].schedule.n_buffered == 700
-    assert little().bank(settings.levels(Z, Y, 0), 3).filters[0].schedule.n_buffered == 512
-    other = settings.bank(settings.levels(Z, Y, 0), 4).filters[0]
+    assert little().ensemble(settings.levels(Z, Y, 0), 3).filters[0].schedule.n_buffered == 512
+    other = settings.ensemble(settings.levels(Z, Y, 0), 4).filters[0]
     assert other.reservoir.key != filters[0].reservoir.key
 
 
 def test_variances() -> None:
     levels = little().levels(Z, Y, 0)
-    assert not little().bank(levels, 3).filters[0].prior.is_sampled
-    assert little(variances="sampled").bank(levels, 3).filters[0].prior.is_sampled
+    assert not little().ensemble(levels, 3).filters[0].prior.is_sampled
+    assert little(variances="sampled").ensemble(levels, 3).filters[0].prior.is_sampled
 
 
 def test_weights_as_printed() -> None:
     settings = little(variances="sampled", weighting="printed")
-    assert isinstance(settings.bank(settings.levels(Z, Y, 0), 3).filters[0], PrintedFilter)
+    assert isinstance(settings.ensemble(settings.levels(Z, Y, 0), 3).filters[0], PrintedFilter)
     for own in ({}, {"variances": "sampled", "forgetting": (0.9,)}):
         with pytest.raises(UsageError, match="weighting='printed' needs"):
             little(weighting="printed", **own)

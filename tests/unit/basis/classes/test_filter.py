@@ -12,10 +12,12 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from mercer.basis.class_filter import ClassFilter, ClassSchedule, ClassState, default_prior
 from mercer.basis.classifier import SequentialKernelClassifier, log_targets
-from mercer.basis.length_scales import Levels
+from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Reservoir, SetPrior
 
-LEVELS = Levels(np.array([1.0, 0.5, 0.25]), np.ones((1, 2)), "matern32", has_linear_part=True)
+LEVELS = LengthScaleGrid(
+    np.array([1.0, 0.5, 0.25]), np.ones((1, 2)), "matern32", has_linear_part=True
+)
 
 
 def made(n_buffered: int, n_slots: int = 5) -> ClassFilter:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from mercer.basis.length_scales import KINDS, Levels, widths_around
+from mercer.basis.length_scales import KINDS, LengthScaleGrid, widths_around
 
 RNG = np.random.default_rng(4)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((5, 3))
@@ -19,7 +19,7 @@ KERNELS = {
 @pytest.mark.parametrize("has_linear_part", [False, True])
 @pytest.mark.parametrize("widths", [[2.0, 1.3, 0.7], [2.0, 2.0**0.5, 1.0]])
 def test_three_ways_to_the_same_design(kind: str, has_linear_part: bool, widths: list) -> None:
-    levels = Levels(np.array(widths), SCALINGS, kind, has_linear_part)
+    levels = LengthScaleGrid(np.array(widths), SCALINGS, kind, has_linear_part)
     assert levels.is_halving == (kind == "rbf" and widths[2] == 1.0)
     m = levels.n_mean
     assert m == (4 if has_linear_part else 1)
