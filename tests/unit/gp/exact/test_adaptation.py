@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import itertools
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +28,19 @@ def warm(n_warmup: int):
         yield adaptation, learned, sampler, state
 
 
+@cache
+def long_warmup() -> list:
+    return list(warm(90))
+
+
 def test_three_parts() -> None:
-    parts = [(s.correction.is_estimated, s.correction.is_exact) for _, _, s, _ in warm(90)]
+    parts = [(s.correction.is_estimated, s.correction.is_exact) for _, _, s, _ in long_warmup()]
     assert parts == [(False, False)] * 44 + [(True, False)] * 30 + [(True, True)] * 16
 
 
 def test_a_warmup_that_time_ends_has_a_function_to_record() -> None:
     """In its first half nothing is estimated: the driver keeps one draw of it all the same."""
-    _, _, sampler, state = next(itertools.islice(warm(90), 9, None))
+    _, _, sampler, state = long_warmup()[9]
     assert not np.isfinite(state.estimate.log_evidence)
     recorded = sampler.record(state)
     assert all(np.isfinite(values).all() for values in recorded.values())
@@ -43,7 +48,7 @@ def test_a_warmup_that_time_ends_has_a_function_to_record() -> None:
 
 
 def test_what_is_learned() -> None:
-    *_, (adaptation, learned, sampler, _) = warm(90)
+    adaptation, learned, sampler, _ = long_warmup()[-1]
     assert len(learned.theta) == len(learned.errors) > 15
     assert np.isfinite(learned.errors).all()
     assert len(np.unique(learned.theta, axis=0)) == len(learned.theta)
@@ -60,7 +65,7 @@ def test_a_short_warmup_is_exact_all_along() -> None:
 
 
 def test_tuning_and_what_is_learned_go_through_arrays() -> None:
-    steps = list(warm(90))
+    steps = long_warmup()
     template_adaptation, template_learned, template, _ = steps[0]
     adaptation, learned, sampler, _ = steps[-1]
     arrays = pack(learned, "learned") | pack(adaptation.tuning(sampler), "tuning")
@@ -92,14 +97,18 @@ def one_chain(board: Board, folder: Path | None) -> Chain:
     return run_chain(exact_sampler(), adaptation, plan, rngs, board, StopSignals(board), file)
 
 
-@pytest.mark.parametrize("count", [1, 20, 35, 50, 55, 66])
+@cache
+def whole_chain() -> Chain:
+    return one_chain(Board.in_memory(1), None)
+
+
+@pytest.mark.parametrize("count", [1, 35, 50, 66])  # in each part of the warm-up, and after it
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path: Path, count: int) -> None:
-    whole = one_chain(Board.in_memory(1), None)
     board = _StopAfter.in_memory(1)
     object.__setattr__(board, "count", count)
     assert one_chain(board, tmp_path).n_done == count
     resumed = one_chain(Board.in_memory(1), tmp_path)
-    for seen, expected in zip(resumed.result(), whole.result(), strict=True):
+    for seen, expected in zip(resumed.result(), whole_chain().result(), strict=True):
         assert list(seen) == list(expected)
         for name, values in expected.items():
             np.testing.assert_array_equal(seen[name], values)
