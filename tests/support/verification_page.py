@@ -241,10 +241,15 @@ def _exact_row(code: str) -> list[str]:
     ]
 
 
+def long_codes_in(text: str) -> set[str]:
+    """Codes of exact laws, and those of traps that say so."""
+    found = {f"{family}-{number}" for family, number in _LONG.findall(text)}
+    return found | set(re.findall(r"[Tt]raps? ([KSGB]\d)\b", text))
+
+
 def codes_in(text: str) -> set[str]:
     """Every code that a file mentions or names a test by."""
-    pairs = [*_LONG.findall(text)]
-    found = {f"{family}-{number}" for family, number in pairs}
+    found = long_codes_in(text)
     for pattern in (_SHORT, _SHORT_ID, _SHORT_NAME):
         found |= {f"{letter.upper()}{number}" for letter, number in pattern.findall(text)}
     return found - _NO_CODES
