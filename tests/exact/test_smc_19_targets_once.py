@@ -98,13 +98,16 @@ def test_all_of_it_is_charged_to_the_rows() -> None:
     assert (levels.log_prior[1:] < -5.0).all()
 
 
-def ratios(weights_of=lambda found: np.exp(found.log_prior[1:])) -> np.ndarray:
+def ratios(
+    weights_of=lambda found: np.exp(found.log_prior[1:]), *, is_late: bool = False
+) -> np.ndarray:
     """|t| of the mean of weights, and of log factors times weights, against the prior's."""
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((7, 3))
     y = Z[:, 0] + 0.5 * rng.standard_normal(7)
     n = 20_000
-    found = relevance_scalings(rng, Z, (y - y.mean()) / y.std(), n + 1)
+    found = relevance_scalings(rng, Z, (y - y.mean()) / y.std(), n + 1, lambda: is_late)
+    assert found.is_cut == is_late
     weights = 2.0 * n * weights_of(found)
     logs = np.log(found.factors[1:])
     logs -= logs.mean(axis=1, keepdims=True)
@@ -117,6 +120,11 @@ def ratios(weights_of=lambda found: np.exp(found.log_prior[1:])) -> np.ndarray:
 def test_proposals_weigh_as_the_prior_does() -> None:
     """Total, means and variances of the log factors. False alarm 4e-4 over all seven (4 errors)."""
     assert ratios().max() < LIMIT
+
+
+def test_proposals_of_a_search_cut_short_weigh_so_too() -> None:
+    """A deadline that has passed: the first step's place, as wide as the prior."""
+    assert ratios(is_late=True).max() < LIMIT
 
 
 def test_the_weights_matter() -> None:

@@ -5,6 +5,7 @@ A stream of numbers being learned: scales, filters and the random stream.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from mercer.estimation.standardize import TargetScale
 from mercer.posterior.predictive import Contamination, StudentMixture
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sampling.driver import RunOptions, run_to_end
+from mercer.sampling.driver import RunOptions, is_late, run_to_end
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop, hold_interrupts
 
@@ -299,10 +300,12 @@ class Learner(RowLearner[Running, Outlook]):
         """Set up the filters, with scales learned from the first rows (n, d)."""
         return self.begin(self.given.of_first_rows(X, y, self.names), X, y)
 
-    def begin(self, scales: Scales, X: Array, y: Array) -> Running:
-        """Set up the filters, length scales learned from rows X (n, d), y (n,)."""
+    def begin(self, scales: Scales, X: Array, y: Array, deadline: float | None = None) -> Running:
+        """Set up the filters, length scales learned from rows X (n, d), y (n,), by a deadline."""
         Z, z = scales.standardizer.transform(X), scales.target.transform(y)
-        ensemble = self.settings.ensemble(self.settings.levels(Z, z, self.entropy), self.entropy)
+        late = functools.partial(is_late, deadline)
+        levels = self.settings.levels(Z, z, self.entropy, late)
+        ensemble = self.settings.ensemble(levels, self.entropy)
         state = ensemble.init(stream(self.entropy, "start"))
         self.running = Running(scales, ensemble, state, stream(self.entropy, "chain"))
         return self.running
@@ -403,6 +406,12 @@ class BatchSampler(Sampler[BatchState, BatchInfo]):
 #: Memory above which a fit is refused.
 MOST_BYTES = 8 * 2**30
 _ROWS_AT_ONCE = 32
+# Share of the time that the search for scalings of the inputs may take.
+_TIME_OF_SCALINGS = 0.25
+_CUT_SCALINGS = (
+    "search for scalings of the inputs cut short by max_seconds: those proposed are less near to "
+    "what the rows say"
+)
 
 Learned = TypeVar("Learned", bound=RowLearner[Any, Any])
 
@@ -442,9 +451,13 @@ def fit_learner(
     options = run_options(common, estimator, digest_arrays(X, y), started)
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, y, learner.names)
-    running = learner.begin(scales, X, y)
+    deadline = options.deadline_before_chains(_TIME_OF_SCALINGS)
+    running = learner.begin(scales, X, y, deadline)
     Z, z = running.standardise(X), scales.target.transform(y)
-    return learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
+    fitted = learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
+    if running.ensemble.filters[0].levels.is_cut:
+        fitted = replace(fitted, notes=(_CUT_SCALINGS, *fitted.notes))
+    return fitted
 
 
 def learn_table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -59,6 +60,8 @@ class LengthScaleGrid:
         need not sum to 1. None: all alike, which do.
     n_shaping : int
         First rows that shaped the scalings.
+    is_cut : bool
+        Whether a deadline ended the search for the scalings.
     is_halving : bool
         Whether each square of a length scale is half of the one before; see the loop.
     """
@@ -69,6 +72,7 @@ class LengthScaleGrid:
     has_linear_part: bool
     log_prior: Array | None = None
     n_shaping: int = 0
+    is_cut: bool = False
     is_halving: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -290,11 +294,14 @@ class Scalings(NamedTuple):
         Prior probability of each, in nats; see above for their sum.
     n_rows : int
         Rows that shaped them.
+    is_cut : bool
+        Whether a deadline ended the search for proposals; the probabilities make up for that too.
     """
 
     factors: Array
     log_prior: Array
     n_rows: int
+    is_cut: bool = False
 
 
 def all_alike(d: int) -> Scalings:
@@ -302,7 +309,13 @@ def all_alike(d: int) -> Scalings:
     return Scalings(np.ones((1, d)), np.zeros(1), 0)
 
 
-def relevance_scalings(rng: np.random.Generator, Z: Array, y: Array, n_scalings: int) -> Scalings:
+def relevance_scalings(
+    rng: np.random.Generator,
+    Z: Array,
+    y: Array,
+    n_scalings: int,
+    is_late: Callable[[], bool] = lambda: False,
+) -> Scalings:
     """Draw scalings near what the first rows say, with prior probabilities that make up for it.
 
     Parameters
@@ -314,12 +327,15 @@ def relevance_scalings(rng: np.random.Generator, Z: Array, y: Array, n_scalings:
         Standardised targets.
     n_scalings : int
         With 1, or with one input, all are alike.
+    is_late : callable, optional
+        Whether time is up. The search then ends with its step, and proposals are as wide as the
+        prior where there was no time for the curvature.
     """
     d = Z.shape[1]
     if n_scalings == 1 or d == 1 or len(Z) < 3:
         return all_alike(d)
     Z, y = Z[:_MOST_RELEVANCE_ROWS], y[:_MOST_RELEVANCE_ROWS]
-    centre, root = _proposal(Z, y)
+    centre, root, is_cut = _proposal(Z, y, is_late)
     n_draws = n_scalings - 1
     draws = rng.standard_normal((n_draws, d - 1))
     # In coordinates of the directions along which the mean of the log factors stays.
@@ -337,6 +353,7 @@ def relevance_scalings(rng: np.random.Generator, Z: Array, y: Array, n_scalings:
         np.concatenate([np.ones((1, d)), factors]),
         np.concatenate([[math.log(_ALIKE)], weights]),
         len(Z),
+        is_cut,
     )
 
 
@@ -346,8 +363,11 @@ def _directions(d: int) -> Array:
     return np.asarray(np.linalg.qr(basis)[0][:, 1:])
 
 
-def _proposal(Z: Array, y: Array) -> tuple[Array, Array]:
-    """Centre (d - 1,) and root of the covariance (d - 1, d - 1) of q, in these directions."""
+def _proposal(Z: Array, y: Array, is_late: Callable[[], bool]) -> tuple[Array, Array, bool]:
+    """Centre (d - 1,) and root of the covariance (d - 1, d - 1) of q, in these directions.
+
+    And whether the search for them was cut short.
+    """
     n, d = Z.shape
     kernel = SquaredExponentialARD()
     start = np.array([math.log(_FIRST_NOISE), 0.0, *np.full(d, -math.log(d))])
@@ -369,23 +389,36 @@ def _proposal(Z: Array, y: Array) -> tuple[Array, Array]:
         value = 0.5 * (float(y @ alpha) + log_det + float(away @ away))
         return value, away / _SPREAD - gradient
 
+    def stop(intermediate_result: object) -> None:
+        if is_late():
+            raise StopIteration
+
     bounds = [(math.log(1e-6), math.log(10.0)), (-8.0, 8.0), *[(-16.0, 8.0)] * d]
     found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS}
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=stop,
+        options={"maxiter": _MOST_STEPS},
     )
     best, Q = np.asarray(found.x), _directions(d)
     centre = Q.T @ (0.5 * best[2:])
     if d > _MOST_CURVED:
-        return centre, np.eye(d - 1)
-    gradient = loss(best)[1]
-    hessian = np.array(
-        [(loss(best + _DIFFERENCE * e)[1] - gradient) / _DIFFERENCE for e in np.eye(d + 2)]
-    )
+        is_cut = is_late() and not found.success and found.nit < _MOST_STEPS
+        return centre, np.eye(d - 1), is_cut
+    gradient, rows = loss(best)[1], []
+    for shift in _DIFFERENCE * np.eye(d + 2):
+        if is_late():
+            return centre, np.eye(d - 1), True
+        rows.append((loss(best + shift)[1] - gradient) / _DIFFERENCE)
+    hessian = np.array(rows)
     # Where the rows say little, or the maximum was not reached: never wider than the prior.
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     scaled = vectors[2:] / np.sqrt(np.maximum(values, _SPREAD**-2))
     half = 0.5 * Q.T @ scaled
-    return centre, np.linalg.cholesky(half @ half.T)
+    return centre, np.linalg.cholesky(half @ half.T), False
 
 
 # Compiled loops: kernels of distances at several length scales.

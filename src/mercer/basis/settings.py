@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -290,7 +290,9 @@ class FilterSettings:
         share = self.move_fraction
         return Schedule(n_eager=0, block=1, later_fraction=share, n_buffered=n_buffered)
 
-    def levels(self, Z: Array, y: Array, entropy: int) -> LengthScaleGrid:
+    def levels(
+        self, Z: Array, y: Array, entropy: int, is_late: Callable[[], bool] = lambda: False
+    ) -> LengthScaleGrid:
         """Return what particles choose among.
 
         Parameters
@@ -301,14 +303,18 @@ class FilterSettings:
             Standardised targets; looked at where ``input_scalings`` is more than 1.
         entropy : int
             Seed of the random stream of the scalings.
+        is_late : callable, optional
+            Whether the search for scalings is to end.
         """
-        scalings = relevance_scalings(stream(entropy, "scalings"), Z, y, self.input_scalings)
+        scalings = relevance_scalings(
+            stream(entropy, "scalings"), Z, y, self.input_scalings, is_late
+        )
         return self.levels_of(chosen_lengthscales(self.lengthscale, Z, scalings.factors), scalings)
 
     def levels_of(self, lengthscales: Array, scalings: Scalings) -> LengthScaleGrid:
         """Return the levels of length scales (W,) and scalings of the inputs."""
-        factors, log_prior, n_rows = scalings
-        prior = (log_prior, n_rows) if len(factors) > 1 else ()
+        factors, log_prior, n_rows, is_cut = scalings
+        prior = (log_prior, n_rows, is_cut) if len(factors) > 1 else ()
         return LengthScaleGrid(lengthscales, factors, self.kernel, self.linear_part, *prior)
 
     def n_bytes(self, n_rows: int, d: int) -> int:

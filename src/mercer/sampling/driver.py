@@ -310,6 +310,7 @@ def sample(
     *,
     adaptation: Adaptation | None = None,
     labels: Labels | None = None,
+    note_of: Callable[[Any], str] | None = None,
 ) -> Sampled:
     """Run the chains and return their draws.
 
@@ -320,6 +321,9 @@ def sample(
     adaptation : Adaptation, optional
         How warm-up tunes the sampler; without it warm-up steps are only dropped.
     labels : Labels, optional
+    note_of : callable, optional
+        What a user should be told given the state that a chain ended with; empty for nothing.
+        Several chains with the same line are told of once.
 
     Raises
     ------
@@ -329,7 +333,10 @@ def sample(
     finished = load_finished(options, labels=labels)
     if finished is not None:
         return finished
-    return _gather(_run(sampler, options, adaptation), options, labels or Labels())
+    chains = _run(sampler, options, adaptation)
+    sampled = _gather(chains, options, labels or Labels())
+    notes = () if note_of is None else dict.fromkeys(note_of(chain.state) for chain in chains)
+    return replace(sampled, notes=(*filter(None, notes), *sampled.notes))
 
 
 def run_to_end(sampler: Sampler[Any, Any], options: RunOptions) -> End:

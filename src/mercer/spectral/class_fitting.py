@@ -26,6 +26,7 @@ from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
+    ClassState,
     ClassTuning,
     LogisticCoefficients,
     LogisticModel,
@@ -180,6 +181,9 @@ def default_leapfrog(n_rows: int) -> int:
 _FEW_ACCEPTED = 0.2
 # Share of a chain's time that it may take to climb to its start.
 _TIME_OF_ASCENT = 0.5
+_CUT_ASCENT = (
+    "climb of chains to their start cut short by max_seconds: they start at the best point so far"
+)
 _MONITORED = ("log_likelihood", "n_components", "kernel", "function")
 
 
@@ -201,11 +205,22 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         ascent = prepare_ascent(rng, rows, precisions, seconds)
     sampler = make_class_sampler(rows, X, found, settings, ascent)
     adaptation = ClassAdaptation(common.proposals == "pcn")
-    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
+    sampled = sample(
+        sampler,
+        options,
+        adaptation=adaptation,
+        labels=Labels({}, _MONITORED),
+        note_of=_note_of_start,
+    )
     notes = (*sampled.notes, *_words_of_trajectories(sampled.draws))
     if found.is_cut:
         notes = (CUT_START, *notes)
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
+
+
+def _note_of_start(state: ClassState) -> str:
+    """Say that the climb of a chain to its start was cut short, given the state it ended with."""
+    return _CUT_ASCENT if state.is_start_cut else ""
 
 
 def _seconds_of_ascent(options: RunOptions) -> float | None:

@@ -228,6 +228,8 @@ class ClassState:
     mixture : MixtureState
     log_likelihood : float
         In nats.
+    is_start_cut : bool
+        Whether ``max_seconds`` ended the climb to where the chain started.
     """
 
     frequencies: Array
@@ -237,6 +239,7 @@ class ClassState:
     linear_precision: Array
     mixture: MixtureState
     log_likelihood: float
+    is_start_cut: bool = False
 
     @property
     def coef(self) -> Array:

@@ -166,9 +166,10 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         As a part of a step it can be stopped like one, and a resumed chain does not do it again.
         """
         m = self.n_frequencies
-        W, mean = ascent.climb(state.frequencies, self.start.scales_of(m), self.n_sticks)
+        scales = self.start.scales_of(m)
+        W, mean, is_cut = ascent.climb(state.frequencies, scales, self.n_sticks)
         mixture = self.mixture.init(rng, W, self.start.places(m))
-        return replace(state, frequencies=W, mean=mean, mixture=mixture)
+        return replace(state, frequencies=W, mean=mean, mixture=mixture, is_start_cut=is_cut)
 
     def _linear(self, precision: float) -> Array:
         return self.model.linear_precisions(float(precision))

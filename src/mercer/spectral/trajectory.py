@@ -382,8 +382,12 @@ class Ascent:
     precisions: Array
     seconds: float | None = None
 
-    def climb(self, frequencies: Array, scales: Array, n_functions: int) -> tuple[Array, Array]:
+    def climb(
+        self, frequencies: Array, scales: Array, n_functions: int
+    ) -> tuple[Array, Array, bool]:
         """Return frequencies (M, d) and coefficients (K, 2 M + p) from frequencies and zeros.
+
+        And whether the climb was cut short by its ``seconds``.
 
         Parameters
         ----------
@@ -409,17 +413,19 @@ class Ascent:
 
         start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
         deadline = None if self.seconds is None else time.monotonic() + self.seconds
-        peak = _Peak(start, judge(start))
+        peak, is_cut = _Peak(start, judge(start)), False
 
         def step(intermediate_result: OptimizeResult) -> None:
+            nonlocal is_cut
             peak.step(intermediate_result.x, judge)
             if is_late(deadline):
+                is_cut = True
                 peak.look(intermediate_result.x, judge(intermediate_result.x))
                 raise StopIteration
 
         options = {"maxiter": _MOST_STEPS, "maxcor": _MEMORY}
         minimize(loss, start, jac=True, method="L-BFGS-B", callback=step, options=options)
-        return split(peak.position)
+        return (*split(peak.position), is_cut)
 
 
 def prepare_ascent(

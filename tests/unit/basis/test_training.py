@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mercer.basis import length_scales
 from mercer.basis.learner import BatchSampler
 from mercer.errors import DataError, ModelFileError
 from mercer.estimation import run as estimation_run
@@ -90,6 +93,37 @@ def test_out_of_time(tmp_path: Path) -> None:
     assert np.isfinite(model.predict(X, return_std=True)).all()
     rest = small(checkpoint=tmp_path).fit(X, Y)
     assert bits(rest) == bits(small().fit(X, Y))
+
+
+def test_the_search_for_scalings_is_cut_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that ticks a second when it is looked at: the search ends early, and says so."""
+    calls = []
+    factorised = length_scales.factorise
+
+    def counted(A):
+        calls.append(len(A))
+        return factorised(A)
+
+    monkeypatch.setattr(length_scales, "factorise", counted)
+    wide = np.random.default_rng(5).standard_normal((80, 8))
+    y = wide[:, 0] + np.sin(2.0 * wide[:, 1])
+    small(input_scalings=8).fit(wide, y)
+    n_whole = len(calls)
+    calls.clear()
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    cut = small(input_scalings=8, max_seconds=20.0).fit(wide, y)
+    assert len(calls) < n_whole / 3
+    assert cut.notes_[0].startswith("search for scalings of the inputs cut short by max_seconds")
+    assert np.isfinite(cut.predict(wide, return_std=True)).all()
+
+
+def test_with_a_checkpoint_the_search_for_scalings_is_whole(tmp_path: Path) -> None:
+    wide = np.random.default_rng(5).standard_normal((60, 3))
+    cut = small(input_scalings=4, max_seconds=1e-6, checkpoint=tmp_path).fit(wide, wide[:, 0])
+    assert not any("scalings" in note for note in cut.notes_)
+    rest = small(input_scalings=4, checkpoint=tmp_path).fit(wide, wide[:, 0])
+    assert bits(rest) == bits(small(input_scalings=4).fit(wide, wide[:, 0]))
 
 
 def test_what_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
+from mercer import BaNKClassifier
+from mercer.errors import ConvergenceWarning
+from mercer.spectral import class_fitting
 from mercer.spectral import trajectory as ascent
 from mercer.spectral.class_model import log_likelihood
 from mercer.spectral.class_sampler import ClassChain, ClassSampler, JointSampler
@@ -61,7 +65,8 @@ def test_of_many_rows_it_looks_at_some(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_climbs() -> None:
     """What was not looked at at all is predicted nearly as well as by the true function."""
     made, new = prepared(4000, 0.5), rows(2000, 0.5, seed=9)
-    W, coef = made.climb(*start(), 1)
+    W, coef, is_cut = made.climb(*start(), 1)
+    assert not is_cut
     found = log_likelihood(new, W, coef) / 2000
     f = 8.0 * np.sin(3.0 * new.X[:, 0])
     true = -np.logaddexp(0.0, np.where(new.y == 1.0, -f, f)).mean()
@@ -78,7 +83,8 @@ def test_it_stops_when_its_seconds_are_over(
     made, new = prepared(4000, 0.5), rows(2000, 0.5, seed=9)
     ticks = itertools.count()
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
-    W, coef = dataclasses.replace(made, seconds=seconds).climb(*start(), 1)
+    W, coef, is_cut = dataclasses.replace(made, seconds=seconds).climb(*start(), 1)
+    assert is_cut
     assert next(ticks) == n_steps + 1
     assert coef.any()
     assert log_likelihood(new, W, coef) / 2000 > -np.log(2.0)
@@ -87,7 +93,7 @@ def test_it_stops_when_its_seconds_are_over(
 def test_it_stops_where_what_is_held_out_gets_worse() -> None:
     """Of pure noise nothing can be learned: it does not go to the top of the posterior."""
     made = prepared(FEWEST_ROWS, 1e9)
-    W, coef = made.climb(*start(), 1)
+    W, coef, _ = made.climb(*start(), 1)
     assert log_likelihood(made.held_out, W, coef) / 300 > -np.log(2.0) - 0.05
 
 
@@ -104,7 +110,7 @@ def test_the_first_step_begins_with_it(
     climbs = []
     climb = Ascent.climb
 
-    def counted(self: Ascent, *args: Any) -> tuple[np.ndarray, np.ndarray]:
+    def counted(self: Ascent, *args: Any) -> tuple[np.ndarray, np.ndarray, bool]:
         climbs.append(1)
         return climb(self, *args)
 
@@ -118,6 +124,22 @@ def test_the_first_step_begins_with_it(
     assert with_it.log_likelihood > without.log_likelihood + 50.0
     sampler.step(np.random.default_rng(5), with_it)
     assert len(climbs) == 1
+
+
+def test_a_climb_that_was_cut_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two chains; what is cut in warm-up is told though all draws are there."""
+    X, y = _arrays(rows(FEWEST_ROWS, 0.5))
+    options = {"n_frequencies": M, "n_draws": 2, "n_warmup": 1, "n_chains": 2, "n_leapfrog": 0}
+
+    def fit() -> BaNKClassifier:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return BaNKClassifier(**options, random_state=0, progress=False).fit(X, y)
+
+    assert not any("climb" in note for note in fit().notes_)
+    monkeypatch.setattr(class_fitting, "_seconds_of_ascent", lambda options: 0.0)
+    (note,) = (note for note in fit().notes_ if "climb" in note)
+    assert note.startswith("climb of chains to their start cut short by max_seconds")
 
 
 def _arrays(given: MemoryRows) -> tuple[np.ndarray, np.ndarray]:
