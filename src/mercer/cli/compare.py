@@ -170,6 +170,7 @@ def advice(results: Sequence[Result], metric: str, limit: float) -> str:
     amount = digits3(abs(gap))
     if not by.is_pooled:
         amount += f", with a standard error of {digits3(error)} of the difference, rows paired"
+        amount += "" if ours.groups is None else " and groups taken whole"
     if abs(gap) <= 2 * error:
         quicker, slower = sorted((ours, theirs), key=lambda result: result.seconds)
         times = slower.seconds / max(quicker.seconds, 1e-9)
@@ -232,7 +233,7 @@ def _best(results: Sequence[Result], metric: str) -> Result | None:
 def _difference(first: Result, second: Result, metric: str) -> tuple[float, float]:
     """Return first minus second and the standard error of that, rows paired."""
     pair = _pooled(first), _pooled(second)
-    found = paired_gap(*pair, metric)
+    found = paired_gap(*pair, metric, first.groups)
     if found is None or found[1] is None:
         gap = first.mean_and_error(metric)[0] - second.mean_and_error(metric)[0]
         return gap, abs(gap)  # no standard error is known: never called apart
@@ -422,6 +423,7 @@ def command(
                 on_begin=live.begin,
                 on_fold=live.count,
                 on_result=live.add,
+                name_rows=table.names.listed,
             )
     except StoppedError as error:
         raise StoppedError(error.signal_number, "`compare` keeps nothing") from error

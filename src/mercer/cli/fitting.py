@@ -350,6 +350,7 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
             n_jobs=plan.n_jobs,
             task=plan.table.task,
             on_fold=lambda name: bar.update(task, advance=1, detail=name),
+            name_rows=plan.table.names.listed,
         )
     if fitted is not None:
         results = (_score_itself(plan, fitted), *results)
@@ -373,7 +374,7 @@ def _score_itself(plan: Plan, fitted: Fitted) -> Result:
     started = time.perf_counter()
     held = task.answer(fitted.estimator, fold.X_test, fold.y_test, task.variance(fold.y_train))
     seconds = fitted.seconds + time.perf_counter() - started
-    return Result(plan.label, False, (held,), seconds, task)
+    return Result(plan.label, False, (held,), seconds, task, groups=fold.groups_test)
 
 
 def _typed(result: Result, plan: Plan) -> Exception:

@@ -92,15 +92,17 @@ class TrainingTable:
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
         y = self.y
+        groups = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
+        own = None if groups is None else groups.reshape(-1)[test]
         learns_nothing = self.encoder.missing != "impute" and all(
             code.kind in ("number", "boolean", "date") for code in self.encoder.codes
         )
         if learns_nothing:
-            return Fold(self.X[train], y[train], self.X[test], y[test], train)
+            return Fold(self.X[train], y[train], self.X[test], y[test], train, own)
         part = self.inputs.take(train)
         encoder = fit_encoder(part, missing=self.encoder.missing, like=self.encoder)
         X_test = encoder.transform(self.inputs.take(test)).X
-        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train)
+        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train, own)
 
 
 def read_training(data: str, options: TableOptions) -> TrainingTable:

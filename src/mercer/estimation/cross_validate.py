@@ -36,7 +36,8 @@ class Fold:
     """Rows to learn from and rows to predict; classes are 0, 1, ..., all of them in training.
 
     ``train`` holds the positions of the former in the table, where one table holds both: errors
-    that name rows are then about the table.
+    that name rows are then about the table. ``groups_test`` numbers the groups of the latter, where
+    rows come in groups.
     """
 
     X_train: Array
@@ -44,6 +45,7 @@ class Fold:
     X_test: Array
     y_test: NDArray[Any]
     train: NDArray[np.int64] | None = None
+    groups_test: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,10 @@ class Result:
         Which says how they are scored.
     problem : str
         Why there are no scores; empty when there are.
+    error : Exception or None
+        What a fold raised.
+    groups : ndarray of shape (n,) or None
+        Number of the group of each row of all parts, where rows come in groups.
     """
 
     name: str
@@ -91,6 +97,7 @@ class Result:
     task: Task = CLASSIFICATION
     problem: str = ""
     error: Exception | None = None
+    groups: NDArray[np.int64] | None = None
 
     @property
     def pooled(self) -> Scores | RegressionScores:
@@ -136,6 +143,7 @@ def cross_validate(
     on_begin: Callable[[str], None] | None = None,
     on_fold: Callable[[str], None] | None = None,
     on_result: Callable[[Result], None] | None = None,
+    name_rows: Callable[[Sequence[int]], str] | None = None,
 ) -> tuple[Result, ...]:
     """Fit every contender on every fold and predict the rows left out.
 
@@ -152,6 +160,8 @@ def cross_validate(
         Called with a contender's name when one of its folds is begun, and when it is finished.
     on_result : callable, optional
         Called when all folds of a contender are finished.
+    name_rows : callable, optional
+        What rows are called, given their positions in the table: for problems that are about rows.
 
     Returns
     -------
@@ -164,6 +174,7 @@ def cross_validate(
         for fold in folds
     ]
     known = {contender.name: contender for contender in contenders}
+    tell = functools.partial(_result, folds, task, seconds_per_contender, name_rows)
     finished: dict[str, list[Outcome]] = {name: [] for name in known}
 
     def hear(outcome: Outcome) -> None:
@@ -174,7 +185,7 @@ def cross_validate(
         if on_result is not None and len(finished[name]) == len(folds):
             by_job = {id(each.job): each for each in finished[name]}
             ordered = [by_job[id(job)] for job in jobs if job.group == name]
-            on_result(_result(known[name], ordered, task, seconds_per_contender))
+            on_result(tell(known[name], ordered))
 
     outcomes = run_jobs(
         jobs,
@@ -185,8 +196,7 @@ def cross_validate(
     )
     k = len(folds)
     return tuple(
-        _result(contender, outcomes[i * k : (i + 1) * k], task, seconds_per_contender)
-        for i, contender in enumerate(contenders)
+        tell(contender, outcomes[i * k : (i + 1) * k]) for i, contender in enumerate(contenders)
     )
 
 
@@ -217,11 +227,18 @@ def _run_fold(task_name: str, make: Callable[[int, int], Any], fold: Fold) -> tu
 
 
 def _result(
-    contender: Contender, outcomes: Sequence[Outcome], task: Task, limit: float | None
+    folds: Sequence[Fold],
+    task: Task,
+    limit: float | None,
+    name_rows: Callable[[Sequence[int]], str] | None,
+    contender: Contender,
+    outcomes: Sequence[Outcome],
 ) -> Result:
     error = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
     problem = ""
-    if error is not None:
+    if isinstance(error, RowsError) and name_rows is not None:
+        problem = f"failed: {name_rows(error.rows)}{error.words}"
+    elif error is not None:
         problem = f"failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     elif any(outcome.is_out_of_time for outcome in outcomes):
         problem = f"out of time ({limit:g} s)"
@@ -229,4 +246,7 @@ def _result(
     if problem:
         return Result(name, is_baseline, (), math.nan, task, problem, error)
     parts = tuple(outcome.value[0] for outcome in outcomes)
-    return Result(name, is_baseline, parts, sum(outcome.value[1] for outcome in outcomes), task)
+    seconds = sum(outcome.value[1] for outcome in outcomes)
+    own = [fold.groups_test for fold in folds if fold.groups_test is not None]
+    groups = np.concatenate(own) if own else None
+    return Result(name, is_baseline, parts, seconds, task, groups=groups)

@@ -19,6 +19,7 @@ from mercer.posterior.evaluation import (
     ModelScore,
     RegressionEvaluation,
     RegressionModelScore,
+    clustered_error,
     hold,
     joined,
     paired_gap,
@@ -48,6 +49,9 @@ class Answered(Protocol):
 
     @property
     def seconds(self) -> float: ...  # noqa: D102
+
+    @property
+    def groups(self) -> NDArray[np.int64] | None: ...  # noqa: D102
 
 
 class Task(ABC):
@@ -158,8 +162,12 @@ class _Classification(Task):
                 each.is_baseline,
                 self.score(each.parts),
                 each.seconds,
-                *_gap_errors(
-                    _classes(each.parts), rows, "error_rate", is_model=each is answered[0]
+                *_errors(
+                    _classes(each.parts),
+                    rows,
+                    "error_rate",
+                    each.groups,
+                    is_model=each is answered[0],
                 ),
             )
             for each in answered
@@ -206,7 +214,9 @@ class _Regression(Task):
                 each.is_baseline,
                 self.score(each.parts),
                 each.seconds,
-                *_gap_errors(_targets(each.parts), rows, "mse", is_model=each is answered[0]),
+                *_errors(
+                    _targets(each.parts), rows, "mse", each.groups, is_model=each is answered[0]
+                ),
             )
             for each in answered
         )
@@ -221,15 +231,28 @@ def _targets(parts: Sequence[HeldOut]) -> HeldTargets:
     return joined([part for part in parts if isinstance(part, HeldTargets)])
 
 
-def _gap_errors(
-    other: HeldOut, model: HeldOut, metric: str, *, is_model: bool
-) -> tuple[float | None, float | None]:
-    """Return standard errors of differences from the model: of ``metric`` and of the log score."""
+def _errors(
+    other: HeldOut,
+    model: HeldOut,
+    metric: str,
+    groups: NDArray[np.int64] | None,
+    *,
+    is_model: bool,
+) -> tuple[float | None, float | None, int | None, float | None]:
+    """Return standard errors of the differences from the model in ``metric`` and in log score.
+
+    Where rows come in groups, how many there are follows, and the standard error of ``metric``
+    itself.
+    """
+    n_groups = None if groups is None else len(np.unique(groups))
+    own = None
+    if groups is not None and n_groups != 1:
+        own = clustered_error(other.losses[metric], groups)
     if is_model:
-        return None, None
-    gaps = (paired_gap(other, model, name) for name in (metric, "log_score"))
+        return None, None, n_groups, own
+    gaps = (paired_gap(other, model, name, groups) for name in (metric, "log_score"))
     first, second = (None if gap is None else gap[1] for gap in gaps)
-    return first, second
+    return first, second, n_groups, own
 
 
 CLASSIFICATION: Final[Task] = _Classification()

@@ -42,6 +42,7 @@ __all__ = [
     "RegressionEvaluation",
     "RegressionModelScore",
     "RunningScores",
+    "clustered_error",
     "compared",
     "digits",
     "error_rate_se",
@@ -284,8 +285,12 @@ class ModelScore:
     seconds : float
     gap_error, log_score_gap_error : float or None
         Standard error of the difference between its error rate (its log score) and the model's,
-        over paired rows; None for the model itself, of a single row, and in files that do not
-        hold it.
+        over paired rows, those of a group together; None for the model itself, of a single row or
+        group, and in files that do not hold it.
+    n_groups : int or None
+        How many groups the rows come in; None where they are independent.
+    own_error : float or None
+        Standard error of its error rate from several groups.
     """
 
     name: str
@@ -294,6 +299,8 @@ class ModelScore:
     seconds: float
     gap_error: float | None = None
     log_score_gap_error: float | None = None
+    n_groups: int | None = None
+    own_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -339,6 +346,8 @@ class RegressionModelScore:
     gap_error, log_score_gap_error : float or None
         Standard error of the difference between its mean squared error (its log score) and the
         model's, over paired rows; None as in `ModelScore`.
+    n_groups, own_error : int or None, float or None
+        As in `ModelScore`, of its mean squared error.
     """
 
     name: str
@@ -347,6 +356,8 @@ class RegressionModelScore:
     seconds: float
     gap_error: float | None
     log_score_gap_error: float | None = None
+    n_groups: int | None = None
+    own_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -409,16 +420,21 @@ _CHANCE: Final = {
 
 
 def error_rate_se(entry: ModelScore) -> float:
-    """Return the standard error of an error rate, not 0 for a model without errors.
+    """Return the standard error of an error rate; infinite for a single group.
 
-    For k errors in n rows, the binomial standard error at (k + 1) / (n + 2).
+    For k errors in n independent rows, the binomial standard error at (k + 1) / (n + 2), so that
+    it is not 0 for a model without errors.
     """
+    if entry.n_groups is not None:
+        return math.inf if entry.own_error is None else entry.own_error
     n = entry.scores.n_rows
     rate = (entry.scores.error_rate * n + 1) / (n + 2)
     return math.sqrt(rate * (1 - rate) / n)
 
 
-def paired_gap(first: HeldOut, second: HeldOut, metric: str) -> tuple[float, float | None] | None:
+def paired_gap(
+    first: HeldOut, second: HeldOut, metric: str, groups: NDArray[np.int64] | None = None
+) -> tuple[float, float | None] | None:
     """Return how much larger a score of ``first`` is than that of ``second``, on the same rows.
 
     Parameters
@@ -426,37 +442,58 @@ def paired_gap(first: HeldOut, second: HeldOut, metric: str) -> tuple[float, flo
     first, second : HeldClasses or HeldTargets
         Predictions of the same rows, in the same order.
     metric : str
+    groups : ndarray of shape (n,), optional
+        Number of the group of each row: rows of one group may be alike, groups are independent.
 
     Returns
     -------
     (difference, standard error) or None
         The standard error is that of the difference, since what one finds hard the other finds
-        hard; None of a single row. None for a score that is no mean over rows.
+        hard; None of a single row or group. None for a score that is no mean over rows.
 
     Notes
     -----
     For error rates only rows that one alone misses count. With few of them their spread is too
     small an estimate (none at all: 0), so the standard error is Bonett and Price's [1]_: one more
-    such row on either side.
+    such row on either side, each in a group of its own.
+
+    With groups the standard error is that of a mean of clusters [2]_. From few groups it is
+    uncertain itself.
 
     References
     ----------
     .. [1] D. G. Bonett and R. M. Price (2012), "Adjusted Wald confidence interval for a difference
        of binomial proportions based on paired data", J. Educ. Behav. Stat. 37, 479-488.
+    .. [2] K.-Y. Liang and S. L. Zeger (1986), "Longitudinal data analysis using generalized linear
+       models", Biometrika 73, 13-22.
     """
     mine, other = first.losses.get(metric), second.losses.get(metric)
     if mine is None or other is None:
         return None
     gaps = mine - other
     n, gap = len(gaps), float(gaps.mean())
-    if n < 2:
+    groups = np.arange(n) if groups is None else groups
+    if n < 2 or len(np.unique(groups)) < 2:
         return gap, None
     if metric != "error_rate":
-        return gap, float(gaps.std(ddof=1)) / math.sqrt(n)
-    only_first = (np.count_nonzero(gaps > 0) + 1) / (n + 2)
-    only_second = (np.count_nonzero(gaps < 0) + 1) / (n + 2)
-    spread = only_first + only_second - (only_first - only_second) ** 2
-    return gap, math.sqrt(spread / (n + 2))
+        return gap, clustered_error(gaps, groups)
+    more = groups.max() + np.array([1, 2])
+    augmented, own = np.append(gaps, [1.0, -1.0]), np.append(groups, more)
+    return gap, math.sqrt((n + 1) / (n + 2)) * clustered_error(augmented, own)
+
+
+def clustered_error(values: Array, groups: NDArray[np.int64]) -> float:
+    """Standard error of the mean of values (n,), given the number of the group of each.
+
+    Infinite of a single group. Where each value is a group it is their standard deviation over the
+    root of n.
+    """
+    sizes, sums = np.bincount(groups), np.bincount(groups, values)
+    n, n_groups = len(values), np.count_nonzero(sizes)
+    if n_groups < 2:
+        return math.inf
+    deviations = sums - sizes * values.mean()
+    return math.sqrt(n_groups / (n_groups - 1) * float(deviations @ deviations)) / n
 
 
 def compared(gap: float, error: float | None) -> str:
@@ -514,7 +551,10 @@ def log_score_words(evaluation: AnyEvaluation) -> str:
 
 
 def mse_error(evaluation: RegressionEvaluation) -> float:
-    """Return the standard error of the model's mean squared error; infinite for a single row."""
+    """Standard error of the model's mean squared error; infinite for a single row or group."""
+    model = evaluation.entries[0]
+    if model.n_groups is not None:
+        return math.inf if model.own_error is None else model.own_error
     squares = evaluation.rows.squared_errors
     if len(squares) < 2:
         return math.inf
@@ -575,13 +615,16 @@ def _gap_words(word: str, gap: str, error: str, model: ModelScore | RegressionMo
     if word == "unknown":
         if model.scores.n_rows == 1:
             return "One row says nothing of a difference."
+        if model.n_groups == 1:
+            return "One group says nothing of a difference."
         return (
             "Whether they differ by chance is not known: the file does not hold the standard error "
             "of the difference."
         )
+    of_groups = "" if model.n_groups is None else f", {model.n_groups} groups taken whole"
     return (
         f"On the same rows the two differ by {gap} with a standard error of {error} (of the "
-        f"difference, rows paired), {_CHANCE[word]}"
+        f"difference, rows paired{of_groups}), {_CHANCE[word]}"
     )
 
 

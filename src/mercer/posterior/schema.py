@@ -406,13 +406,16 @@ PROVENANCE = Fields(
 )
 
 _OF_ROWS = Whole(1, size="n_held")
-_GAPS = frozenset({"gap_error", "log_score_gap_error"})  # which the first files do not hold
+# Which the first files do not hold.
+_GAPS = frozenset({"gap_error", "log_score_gap_error", "n_groups", "own_error"})
 _ENTRY: dict[str, Rule] = {
     "name": Text(),
     "is_baseline": Flag(),
     "seconds": Number(0.0),
     "gap_error": Maybe(Number(0.0)),
     "log_score_gap_error": Maybe(Number(0.0)),
+    "n_groups": Maybe(Whole(1)),
+    "own_error": Maybe(Number(0.0)),
 }
 _SHARE = Number(0.0, 1.0)
 _CLASS_SCORES = Fields(

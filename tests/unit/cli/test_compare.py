@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import csv
 import json
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mercer import models
@@ -89,3 +91,27 @@ def test_a_task_without_a_model_is_refused(run, monkeypatch: pytest.MonkeyPatch)
     code, _, err = run("compare", "diabetes_progression", "--target", "target")
     assert code == 2
     assert "no model here does regression" in err
+
+
+def test_rows_of_a_group_are_taken_together(run, tmp_path: Path) -> None:
+    """Each row five times, as if a patient came five times: the error of the gap widens."""
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal(30), rng.standard_normal(30)
+    label = np.where(a + rng.standard_normal(30) > 0.0, "ill", "well")
+    path = tmp_path / "t.csv"
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["patient", "a", "b", "label"])
+        writer.writerows(
+            [f"p{k}", f"{a[k]:.3f}", f"{b[k]:.3f}", label[k]] for k in range(30) for _ in range(5)
+        )
+    said = {}
+    for option in ("--group", "--drop"):
+        code, out, err = run(
+            "compare", path, "--target", "label", option, "patient", "--cv", "3", "--json",
+            "--models", "basis,logistic", "--set", "n_particles=20",
+        )  # fmt: skip
+        assert code == 0, err
+        said[option] = json.loads(out)["advice"]
+    assert "rows paired and groups taken whole" in said["--group"]
+    assert "groups" not in said["--drop"]

@@ -198,6 +198,36 @@ def test_files_of_a_folder_are_named_too(run, shuffled: Table, tmp_path) -> None
         agrees(shuffled, rows, label)
 
 
+@pytest.mark.parametrize("id_column", [[], ["--id", "id"]], ids=["number", "name"])
+def test_a_fold_of_compare_that_fails_on_rows_names_those_of_the_file(
+    run, tmp_path: Path, id_column: list[str]
+) -> None:
+    """Ten pairs of equal inputs and different labels, which no rate of wrong labels forgives."""
+    rng = np.random.default_rng(12)
+    lines = [[f"n-{k}", f"{k // 2}", "1", ("no", "yes")[k % 2]] for k in range(20)]
+    lines += [[f"n-{k}", "", f"{k}", ("no", "yes")[k % 2]] for k in range(20, 26)]
+    rows = [lines[k] for k in rng.permutation(26)]
+    path = tmp_path / "t.csv"
+    with open(path, "w", newline="") as stream:
+        csv.writer(stream).writerows([["id", "a", "b", "sick"], *rows])
+    code, out, err = run(
+        "compare", path, "--target", "sick", "--missing", "drop", "--models", "sphere,dummy",
+        "--cv", "2", "--json", "--set", "noise_rate=0", *(id_column or ["--drop", "id"]), *SPHERE,
+    )  # fmt: skip
+    assert code == 0, err
+    (sphere,) = (each for each in json.loads(out)["models"] if each["name"] == "mercer sphere")
+    words = sphere["problem"]
+    assert words in err
+    assert "positions" not in words
+    found = re.fullmatch(r"failed: rows (\d+)(.*) and (\d+)(.*) contradict each other, .*", words)
+    assert found is not None, words
+    one, other = (rows[int(number) - 1] for number in found.group(1, 3))
+    assert one[1] == other[1]
+    assert one[3] != other[3]
+    names = [f" ('{row[0]}')" if id_column else "" for row in (one, other)]
+    assert list(found.group(2, 4)) == names
+
+
 def test_in_python_rows_are_positions_and_old_files_say_what_they_do_not_know(tmp_path) -> None:
     model = audited()
     (table,) = build_report(model, evaluation=None, provenance=None).sections[4].tables
