@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from scipy.stats import binom, rankdata
 
 from mercer.errors import UsageError
-from mercer.plot.style import CHAIN_COLOURS, FONT_SIZE, PALETTE, dress, mark, new_figure, plain
+from mercer.plot.style import (
+    CHAIN_COLOURS,
+    FONT_SIZE,
+    PALETTE,
+    Grid,
+    dress,
+    mark,
+    new_figure,
+    plain,
+)
 from mercer.posterior.draws import Draws
 
 __all__ = ["MOST_SCALARS", "Scalar", "choose", "particles", "ranks", "trace"]
@@ -106,21 +115,15 @@ def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     UsageError
         If a name is unknown.
     """
-    shown = choose(draws, names)
-    fig = new_figure(fig, 6.2, 0.6 + 0.95 * len(shown))
-    panels = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    fig, shown, panels = _panels(draws, names, fig, "y")
     n_draws = shown[0].values.shape[1]
     stride = -(-n_draws // _MOST_POINTS)
     at = np.arange(0, n_draws, stride)
     for row, (ax, scalar) in enumerate(zip(panels, shown, strict=True)):
-        dress(ax, grid="y")
         for chain, values in enumerate(scalar.values):
             colour = CHAIN_COLOURS[chain % len(CHAIN_COLOURS)]
             (line,) = ax.plot(at + 1, values[at], color=colour, linewidth=0.8, alpha=0.85)
             mark(line, f"{row}-{chain}")
-        ax.set_title(
-            plain(scalar.name), loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3
-        )
         ax.yaxis.set_major_locator(MaxNLocator(3))
         ax.margins(x=0.01)
     panels[-1].xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -130,6 +133,21 @@ def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
 
 
 # Rank plot: whether every chain visits high and low values of a quantity equally often.
+
+
+def _panels(
+    draws: Draws, names: Sequence[str] | None, fig: Figure | None, grid: Grid
+) -> tuple[Figure, tuple[Scalar, ...], NDArray[Any]]:
+    """Choose scalars, and make dressed axes one below the other with their names."""
+    shown = choose(draws, names)
+    fig = new_figure(fig, 6.2, 0.6 + 0.95 * len(shown))
+    panels = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, scalar in zip(panels, shown, strict=True):
+        dress(ax, grid=grid)
+        ax.set_title(
+            plain(scalar.name), loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3
+        )
+    return fig, shown, panels
 
 
 def ranks(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | None = None) -> Figure:
@@ -157,16 +175,10 @@ def ranks(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     UsageError
         If a name is unknown.
     """
-    shown = choose(draws, names)
-    fig = new_figure(fig, 6.2, 0.6 + 0.95 * len(shown))
-    panels = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    fig, shown, panels = _panels(draws, names, fig, "x")
     n_draws = shown[0].values.shape[1]
     n_bins = int(np.clip(n_draws // 12, 2, 15))
     for row, (ax, scalar) in enumerate(zip(panels, shown, strict=True)):
-        dress(ax, grid="x")
-        ax.set_title(
-            plain(scalar.name), loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3
-        )
         _draw_panel(ax, scalar, n_bins, row)
     panels[-1].set_xlim(-0.01, 1.01)
     panels[-1].set_xticks([0, 0.25, 0.5, 0.75, 1], ["lowest", "", "middle", "", "highest"])

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.basis.prediction import SparseSummary
 from mercer.errors import UsageError
 from mercer.plot.kernel import position
-from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes, plain
+from mercer.plot.style import FONT_SIZE, PALETTE, mark, new_axes, plain
 
 __all__ = ["boundaries", "centres", "predicted_band", "repeats"]
 
@@ -62,7 +62,6 @@ def predicted_band(
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
         raise UsageError(f"inputs must be finite, of shape (n, 1) or (n,); got {np.shape(X)}")
     ax = new_axes(ax, 6.2, 3.8)
-    dress(ax)
     grid = np.linspace(x.min(), x.max(), _POINTS)
     with warnings.catch_warnings():  # a model of a frame misses the name of its column
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -171,7 +170,6 @@ def _in_the_plane(
     model: Any, summary: SparseSummary, columns: tuple[int, ...], ax: Axes | None
 ) -> Axes:
     ax = new_axes(ax, 5.4, 4.6)
-    dress(ax)
     i, j = columns
     rows = model.candidates_
     (dots,) = ax.plot(
@@ -243,7 +241,6 @@ def boundaries(
     if labels.shape != rows.shape[:1]:
         raise UsageError(f"labels of shape {labels.shape} do not fit {len(rows)} rows")
     ax = new_axes(ax, 5.4, 4.8)
-    dress(ax)
     axes = [_margin(column) for column in rows.T]
     values = _on_grid(model, axes, n_classifiers)
     for j, f in enumerate(values):
@@ -316,8 +313,7 @@ def repeats(
     -------
     Axes
     """
-    ax = new_axes(ax, 7.0, 1.4 + 0.42 * len(measured))
-    dress(ax, grid="x")
+    ax = new_axes(ax, 7.0, 1.4 + 0.42 * len(measured), grid="x")
     for row, (method, values) in enumerate(measured.items()):
         offsets = np.linspace(-0.18, 0.18, len(values)) if len(values) > 1 else np.zeros(1)
         ax.plot(values, row + offsets, "o", markersize=4, alpha=0.45, color=PALETTE["series-1"])

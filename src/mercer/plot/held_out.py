@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import UsageError
-from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes
+from mercer.plot.style import FONT_SIZE, PALETTE, mark, new_axes
 from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import COVERAGES, ErrorCoverage, ReliabilityCurve
 
@@ -46,7 +46,6 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     Axes
     """
     ax = new_axes(ax, 5.4, 3.6)
-    dress(ax)
     (line,) = ax.plot(curve.coverage, curve.error, color=PALETTE["series-1"], linewidth=1.8)
     mark(line, "curve")
     at = np.array([curve.n_decided(share) for share in COVERAGES]) - 1
@@ -110,7 +109,6 @@ def reliability(
         The axes of the diagram.
     """
     ax = new_axes(ax, 5.4, 5.4)
-    dress(ax)
     ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=1)
     lengths = np.stack([curve.observed - curve.lower, curve.upper - curve.observed])
     bars = ax.errorbar(
@@ -202,7 +200,6 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
     Axes
     """
     ax = new_axes(ax, 5.4, 5.0)
-    dress(ax)
     band = ax.fill_between(
         curve.level, curve.lower, curve.upper, color=PALETTE["band"], linewidth=0, zorder=1
     )
@@ -249,8 +246,7 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    ax = new_axes(ax, 5.4, 3.6)
-    dress(ax, grid="y")
+    ax = new_axes(ax, 5.4, 3.6, grid="y")
     edges, share = histogram.edges, histogram.share
     band = ax.axhspan(histogram.lower, histogram.upper, color=PALETTE["band"], linewidth=0)
     mark(band, "chance")
@@ -315,7 +311,6 @@ def predictions(
     Axes
     """
     ax = new_axes(ax, 5.4, 5.0)
-    dress(ax)
     values, x, low, high = (np.asarray(each, dtype=float) for each in (y, mean, lower, upper))
     is_inside = (low <= values) & (values <= high)
     ends = [min(x.min(), values.min()), max(x.max(), values.max())]
@@ -374,7 +369,6 @@ def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | N
     Axes
     """
     ax = new_axes(ax, 5.4, 3.8)
-    dress(ax)
     x = np.asarray(mean, dtype=float)
     r = np.asarray(y, dtype=float) - x
     shown = np.unique(np.linspace(0, len(x) - 1, min(n_shown, len(x))).astype(int))
@@ -457,7 +451,6 @@ def prequential(
     so_far = sums[1:] / np.arange(1, len(values) + 1)
     lately = (sums[width:] - sums[:-width]) / width
     ax = new_axes(ax, 6.2, 3.6)
-    dress(ax)
     pale = PALETTE["series-5"]
     (line,) = ax.plot(rows[width - 1 :], lately, color=pale, linewidth=1.2, label=f"last {width}")
     mark(line, "lately")

@@ -170,7 +170,6 @@ def spectral_density(model: Any, column: int | str = 0, *, ax: Axes | None = Non
     """
     j = position(model, column)
     ax = new_axes(ax, 5.4, 3.6)
-    dress(ax)
     drawn = np.abs(model.posterior_.flat("frequencies")[:, :, j]) / model.standardizer_.units[j]
     end = float(np.quantile(drawn, _SHOWN)) or 1.0
     frequencies = np.linspace(0.0, end, _SPECTRUM_POINTS)
@@ -260,8 +259,7 @@ def relevance(
     if not (np.isfinite(W).all() and (W > 0).all()):
         raise UsageError("weights must be positive and finite")
     order = np.argsort(-np.median(W, axis=0), kind="stable")[:_MOST_RELEVANT_INPUTS]
-    ax = new_axes(ax, 6.2, 1.2 + 0.38 * len(order))
-    dress(ax, grid="x")
+    ax = new_axes(ax, 6.2, 1.2 + 0.38 * len(order), grid="x")
     q05, q25, q50, q75, q95 = np.quantile(W[:, order], [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
     rows = np.arange(len(order))
     blue = PALETTE["series-1"]

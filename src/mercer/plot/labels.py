@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
-from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes
+from mercer.plot.style import FONT_SIZE, PALETTE, mark, new_axes
 from mercer.posterior.label_errors import longest_list
 from mercer.sphere.evidence import EvidenceCurve
 
@@ -52,7 +52,6 @@ def evidence_curve(
     if not len(q):
         raise UsageError("there is no noise rate whose evidence is known")
     ax = new_axes(ax, 5.4, 3.6)
-    dress(ax)
     near = np.flatnonzero(log_evidence >= log_evidence.max() - _DEPTH)
     shown = slice(max(int(near[0]) - 1, 0), int(near[-1]) + 2)
     blue = PALETTE["series-1"]
@@ -125,8 +124,7 @@ def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None
         raise UsageError("p_wrong must hold probabilities, at least one")
     n_listed = longest_list(p, fdr)
     n_shown = min(len(p), max(_FEWEST_ROWS, 2 * n_listed))
-    ax = new_axes(ax, 5.4, 3.4)
-    dress(ax, grid="y")
+    ax = new_axes(ax, 5.4, 3.4, grid="y")
     if n_listed:
         band = ax.axvspan(0.5, n_listed + 0.5, color=PALETTE["band"], alpha=0.55, linewidth=0)
         mark(band, "list")
@@ -198,7 +196,6 @@ def laplace_distance(
         raise UsageError("rows per region must be positive, and both finite")
     heights = np.maximum(np.abs(y), _FLOOR)
     ax = new_axes(ax, 5.4, 3.6)
-    dress(ax)
     (points,) = ax.plot(x, heights, ".", color=PALETTE["series-1"], alpha=0.45, markersize=6)
     mark(points, "rows")
     groups = np.array_split(np.argsort(x), max(1, min(_BINS, len(x) // _FEWEST)))

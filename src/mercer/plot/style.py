@@ -48,11 +48,14 @@ PALETTE: Final[dict[str, str]] = {
 CHAIN_COLOURS: Final = tuple(PALETTE[f"series-{i}"] for i in range(1, 7))
 FONT_SIZE: Final = 10.5
 _LONGEST_NAME: Final = 26
+Grid = Literal["both", "x", "y"]  # axes on which a grid is drawn
 
 
-def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return ``ax``, or the axes of a new Pyplot figure of that size in inches."""
-    return new_figure(None, width, height).subplots() if ax is None else ax
+def new_axes(ax: Axes | None, width: float, height: float, *, grid: Grid = "both") -> Axes:
+    """Return ``ax``, or the axes of a new Pyplot figure of that size in inches, dressed."""
+    ax = new_figure(None, width, height).subplots() if ax is None else ax
+    dress(ax, grid=grid)
+    return ax
 
 
 def new_figure(fig: Figure | None, width: float, height: float) -> Figure:
@@ -69,7 +72,7 @@ def bare_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def dress(ax: Axes, *, grid: Literal["both", "x", "y"] = "both") -> None:
+def dress(ax: Axes, *, grid: Grid = "both") -> None:
     """Take the frame away, draw a faint grid on the axes named by ``grid``, set quiet ticks."""
     for side in ("top", "right", "left", "bottom"):
         ax.spines[side].set_visible(False)
