@@ -1,4 +1,4 @@
-"""Mixtures of normals and of Student's t: densities and quantiles of many at once.
+"""Mixtures of Student's t, and so of normals: densities and quantiles of many at once.
 
 Quantiles of many laws at once, by a safeguarded Newton iteration.
 """
@@ -10,12 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtr, ndtri, poch, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, poch, stdtr, stdtrit
 
 __all__ = [
-    "mixture_cdf",
-    "mixture_log_density",
-    "mixture_quantiles",
     "search_quantiles",
     "student_cdf",
     "student_log_density",
@@ -102,106 +99,16 @@ def _inside(proposed: Array, low: Array, high: Array) -> Array:
     return np.where(is_inside, proposed, 0.5 * (low + high))
 
 
-# Equally weighted mixtures of normals, one for each row: log density, cdf and quantiles.
+# Weighted mixtures of Student's t, one for each row: log density, cdf and quantiles. With infinite
+# degrees of freedom they are normals.
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
-# Beyond so many standard deviations the square overflows; the log density stays finite instead.
-_FARTHEST = 1e150
-
-
-def mixture_log_density(y: Array, locations: Array, scales: Array) -> Array:
-    """Return the log density of each row's mixture at one value.
-
-    Parameters
-    ----------
-    y : ndarray of shape (m,)
-        Finite.
-    locations : ndarray of shape (m, C)
-    scales : ndarray of shape (C,) or (m, C)
-        Standard deviations, positive.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Nats; finite.
-    """
-    with np.errstate(over="ignore"):
-        z = np.clip((y[:, np.newaxis] - locations) / scales, -_FARTHEST, _FARTHEST)
-    logs = -0.5 * z * z - np.log(scales) - _LOG_ROOT_2PI
-    return np.asarray(logsumexp(logs, axis=1) - math.log(locations.shape[1]))
-
-
-def mixture_cdf(y: Array, locations: Array, scales: Array) -> Array:
-    """Return the probability that each row's mixture gives to values up to y.
-
-    Parameters
-    ----------
-    y, locations, scales
-        As in `mixture_log_density`.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        In [0, 1].
-    """
-    with np.errstate(over="ignore"):
-        return np.asarray(ndtr((y[:, np.newaxis] - locations) / scales).mean(axis=1))
-
-
-def mixture_quantiles(p: float, locations: Array, scales: Array, tolerance: float = 1e-9) -> Array:
-    """Return the quantile of each row's mixture, by a safeguarded Newton iteration.
-
-    Parameters
-    ----------
-    p : float
-        In (0, 1).
-    locations, scales
-        As in `mixture_log_density`.
-    tolerance : float, default 1e-9
-        Half the length of the bracket at the end, in the units of ``locations``.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-
-    Notes
-    -----
-    The equation solved is Phi^-1(F(x)) = Phi^-1(p), which is straight where the mixture is a
-    normal. The quantile lies between the smallest and the largest of its components' quantiles.
-    Upper quantiles are the lower ones of the reflected mixture: small tails are not lost to
-    1 - p. Cost about 5 evaluations of all components.
-    """
-    if p > 0.5:
-        return -mixture_quantiles(1.0 - p, -locations, scales, tolerance)
-    goal = float(ndtri(p))
-    scales = np.broadcast_to(scales, locations.shape)
-    ends = locations + goal * scales
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    mean = locations.mean(axis=1)
-    spread = np.sqrt(np.mean(scales**2 + (locations - mean[:, np.newaxis]) ** 2, axis=1))
-    x = np.clip(mean + goal * spread, low, high)
-
-    def gap_and_slope(points: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-        return _gap_and_slope(points, goal, locations[rows], scales[rows])
-
-    return search_quantiles(x, low, high, gap_and_slope, tolerance)
-
-
-def _gap_and_slope(x: Array, goal: float, locations: Array, scales: Array) -> tuple[Array, Array]:
-    """Return Phi^-1(F(x)) - goal and its derivative f(x) / phi(Phi^-1(F(x)))."""
-    z = (x[:, np.newaxis] - locations) / scales
-    score = ndtri(ndtr(z).mean(axis=1))
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        heights = np.exp(0.5 * (score**2)[:, np.newaxis] - 0.5 * z * z) / scales
-    return score - goal, heights.mean(axis=1)
-
-
-# Weighted mixtures of Student's t, one for each row: log density, cdf and quantiles.
-
 # Student's t of so many degrees of freedom is a normal to the last digit up to 1e7 of its scales,
-# and no product with them overflows: it stands for infinitely many.
+# and no product with them overflows: it stands for infinitely many. Where all components have so
+# many, they are taken for normals.
 _MOST_DF = 1e30
-# Farther out the square overflows: 1 + u^2 is taken as u^2, in logs.
+# Farther out the square overflows: 1 + u^2 is taken as u^2, in logs, and a normal as level.
+_FARTHEST = 1e150
 # Student's quantiles of smaller probabilities may overflow; the search goes without them.
 _LEAST_PROBABILITY = 1e-200
 # From here on Hill's normal score gives probabilities above 5e-17 to 1e-8 of themselves, and from
@@ -261,8 +168,17 @@ def student_cdf(
     """
     with np.errstate(over="ignore"):
         z = (y[:, np.newaxis] - locations) / scales
-    shares = weights * stdtr(np.minimum(df, _MOST_DF), z)
+    shares = weights * (ndtr(z) if _are_normal(df) else stdtr(np.minimum(df, _MOST_DF), z))
     return np.asarray(np.minimum(shares.sum(axis=1), 1.0))
+
+
+def _are_normal(df: float | Array) -> bool:
+    return bool(np.min(df) >= _MOST_DF)
+
+
+def _inverse(df: float | Array, p: float | Array) -> Array:
+    """Return standard quantiles of Student's t."""
+    return np.asarray(ndtri(p) if _are_normal(df) else stdtrit(df, p))
 
 
 def student_quantiles(
@@ -298,7 +214,7 @@ def student_quantiles(
         return -student_quantiles(1.0 - p, -locations, scales, weights, df)
     df = np.minimum(df, _MOST_DF)
     heaviest = float(np.min(df))
-    goal = float(stdtrit(heaviest, p))
+    goal = float(_inverse(heaviest, p))
     low, high, start = _first_bracket(p, goal, locations, scales, weights, df)
     coarsest = np.spacing(np.maximum(np.abs(low), np.abs(high)))
 
@@ -314,7 +230,7 @@ def _first_bracket(
     p: float, goal: float, locations: Array, scales: Array, weights: Array, df: Array
 ) -> tuple[Array, Array, Array]:
     """Return two ends that hold the quantile, and a guess between them."""
-    quantiles = stdtrit(df, p)
+    quantiles = _inverse(df, p)
     ends = locations + quantiles * scales
     slack = _SLACK * np.abs(quantiles) * scales
     mean = (weights * locations).sum(axis=1)
@@ -342,11 +258,15 @@ def _student_gap_and_slope(
 ) -> tuple[Array, Array]:
     """Return T^-1(F(x)) - goal and its derivative f(x) / t(T^-1(F(x))), T with ``heaviest``."""
     many = _MANY_DF_IN_THE_MIDDLE if p > _MIDDLE else _MANY_DF
-    cdf = stdtr if heaviest < many else _cdf_of_many_df
+    z = distances / scales
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-        below = (weights * cdf(df, distances / scales)).sum(axis=1)
+        if _are_normal(heaviest):
+            shares = ndtr(z)
+        else:
+            shares = stdtr(df, z) if heaviest < many else _cdf_of_many_df(df, z)
+        below = (weights * shares).sum(axis=1)
         density = (weights / scales * np.exp(_log_standard(distances, scales, df))).sum(axis=1)
-        score = np.where(below > _LEAST_PROBABILITY, stdtrit(heaviest, below), -np.inf)
+        score = np.where(below > _LEAST_PROBABILITY, _inverse(heaviest, below), -np.inf)
         height = np.exp(_log_standard(score, np.ones(1), np.asarray(heaviest)))
         slope = density / height
     # The sign is that of the probabilities, whatever the inverse is rounded to.
@@ -373,6 +293,9 @@ def _log_standard(distances: Array, scales: Array, df: Array) -> Array:
 
     The factor 1 / scales is left out.
     """
+    if _are_normal(df):
+        z = np.clip(distances / scales, -_FARTHEST, _FARTHEST)
+        return np.asarray(-0.5 * z * z - _LOG_ROOT_2PI)
     root = np.sqrt(df)
     u = distances / scales / root
     penalties = np.log1p(u * u)

@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import DataError, UsageError
 from mercer.numerics.mixtures import (
-    mixture_cdf,
-    mixture_log_density,
-    mixture_quantiles,
     student_cdf,
     student_log_density,
     student_quantiles,
@@ -117,118 +114,6 @@ class Predictive(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class NormalMixture:
-    """A mixture of normals with equal weights for each of m rows: one normal a posterior draw.
-
-    Parameters
-    ----------
-    locations : ndarray of shape (m, C)
-        Means of the components.
-    scales : ndarray of shape (C,) or (m, C)
-        Their standard deviations, positive.
-    centre : ndarray of shape (m,), optional
-        The mean that is reported, where a better one than the average of the locations is known:
-        one with draws integrated out.
-
-    Raises
-    ------
-    DataError
-        When shapes do not fit, a value is not finite, or a scale is not positive.
-
-    Examples
-    --------
-    >>> law = NormalMixture(np.array([[-1.0, 1.0]]), np.array([1.0, 1.0]))
-    >>> float(law.mean[0]), round(float(law.std[0]), 4), float(law.cdf([0.0])[0])
-    (0.0, 1.4142, 0.5)
-    """
-
-    locations: Array
-    scales: Array
-    centre: Array | None = None
-
-    def __post_init__(self) -> None:
-        check_components(self.locations, self.scales, self.centre)
-
-    @cached_property
-    def _average(self) -> Array:
-        """Mean of the mixture itself."""
-        return np.asarray(self.locations.mean(axis=1))
-
-    @property
-    def mean(self) -> Array:
-        """The centre where it is given, else the mean of the mixture."""
-        return self._average if self.centre is None else self.centre
-
-    @cached_property
-    def std(self) -> Array:
-        """Standard deviation of the mixture."""
-        deviations = self.locations - self._average[:, np.newaxis]
-        scales = np.broadcast_to(self.scales, deviations.shape)
-        # The largest is taken out, so that no square underflows or overflows.
-        largest = np.maximum(np.abs(deviations).max(axis=1), scales.max(axis=1))[:, np.newaxis]
-        squares = (deviations / largest) ** 2 + (scales / largest) ** 2
-        return np.asarray(largest[:, 0] * np.sqrt(squares.mean(axis=1)))
-
-    def log_density(self, y: ArrayLike) -> Array:
-        """Return the log density of one finite value per row, in nats; finite."""
-        return mixture_log_density(
-            one_value_per_row(y, len(self.locations)), self.locations, self.scales
-        )
-
-    def cdf(self, y: ArrayLike) -> Array:
-        """Return the probability of values up to y, one per row."""
-        return mixture_cdf(one_value_per_row(y, len(self.locations)), self.locations, self.scales)
-
-    def interval(self, level: float) -> tuple[Array, Array]:
-        """Return the ends of the central interval, with equal probability on both sides.
-
-        Parameters
-        ----------
-        level : float
-            Probability inside, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            To 1e-8 of the row's standard deviation.
-        """
-        check_level(level)
-        # Centred and scaled, so that an offset costs no digits and the tolerance is relative.
-        average, std = self._average[:, np.newaxis], self.std[:, np.newaxis]
-        locations = (self.locations - average) / std
-        scales = np.broadcast_to(self.scales, locations.shape) / std
-        tail = (1.0 - level) / 2.0
-        lower = mixture_quantiles(tail, locations, scales)
-        upper = -mixture_quantiles(tail, -locations, scales)
-        return self._average + self.std * lower, self._average + self.std * upper
-
-    def sample(
-        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
-    ) -> Array:
-        """Draw new targets.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        n : int
-            Number of draws.
-        chosen : ndarray of shape (n,), int, optional
-            The component of each draw, where other rows are to share it.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            The rows of one draw share their component, as they share the posterior draw that it
-            stands for, and have noise of their own.
-        """
-        if chosen is None:
-            chosen = rng.integers(self.locations.shape[1], size=n)
-        scales = np.broadcast_to(self.scales, self.locations.shape)
-        noise = rng.standard_normal((n, len(self.locations)))
-        return np.asarray(self.locations[:, chosen].T + scales[:, chosen].T * noise)
-
-
 def check_level(level: float) -> None:
     """Refuse a probability of an interval that is not between 0 and 1.
 
@@ -321,7 +206,8 @@ class StudentMixture:
 
     def __post_init__(self) -> None:
         check_components(self.locations, self.scales, self.centre)
-        if max(np.abs(self.locations).max(initial=0.0), self.scales.max(initial=0.0)) > _LARGEST:
+        largest = max(np.abs(self.locations).max(initial=0.0), self.scales.max(initial=0.0))
+        if largest > _LARGEST and not np.all(np.isinf(self.df)):
             raise DataError(f"locations and scales must be up to {_LARGEST:g}")
         shape = self.locations.shape[1:]
         if self.weights.shape != shape or np.shape(self.df) not in ((), shape):
@@ -337,8 +223,11 @@ class StudentMixture:
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array, Array]:
         """Locations, scales, weights and df of the components that have weight."""
-        kept = np.flatnonzero(self.weights > 0)
         scales = np.broadcast_to(self.scales, self.locations.shape)
+        if isinstance(self.df, float) and np.all(self.weights == self.weights[0]):
+            locations = np.ascontiguousarray(self.locations)
+            return locations, scales, self.weights, np.array([self.df])
+        kept = np.flatnonzero(self.weights > 0)
         weights = self.weights[kept] / self.weights[kept].sum()
         df = np.broadcast_to(np.asarray(self.df, dtype=np.float64), self.weights.shape)[kept]
         if np.all(df == df[0]):
@@ -441,8 +330,41 @@ class StudentMixture:
         """
         if chosen is None:
             chosen = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
-        df = np.minimum(np.broadcast_to(self.df, self.weights.shape)[chosen], _LARGEST)
-        stretch = np.sqrt(df / rng.chisquare(df))[:, np.newaxis]
+        df = np.broadcast_to(self.df, self.weights.shape)[chosen, np.newaxis]
+        stretch: float | Array = 1.0  # of normals
+        if not np.isinf(df).all():
+            df = np.minimum(df, _LARGEST)
+            stretch = np.sqrt(df / rng.chisquare(df))
         scales = np.broadcast_to(self.scales, self.locations.shape)
         noise = stretch * rng.standard_normal((n, len(self.locations)))
         return np.asarray(self.locations[:, chosen].T + scales[:, chosen].T * noise)
+
+
+class NormalMixture(StudentMixture):
+    """A mixture of normals with equal weights for each of m rows: one normal a posterior draw.
+
+    Parameters
+    ----------
+    locations : ndarray of shape (m, C)
+        Means of the components.
+    scales : ndarray of shape (C,) or (m, C)
+        Their standard deviations, positive.
+    centre : ndarray of shape (m,), optional
+        The mean that is reported, where a better one than the average of the locations is known:
+        one with draws integrated out.
+
+    Raises
+    ------
+    DataError
+        When shapes do not fit, a value is not finite, or a scale is not positive.
+
+    Examples
+    --------
+    >>> law = NormalMixture(np.array([[-1.0, 1.0]]), np.array([1.0, 1.0]))
+    >>> float(law.mean[0]), round(float(law.std[0]), 4), float(law.cdf([0.0])[0])
+    (0.0, 1.4142, 0.5)
+    """
+
+    def __init__(self, locations: Array, scales: Array, centre: Array | None = None) -> None:
+        n = max(np.shape(locations)[-1:], default=0)
+        super().__init__(locations, scales, np.full(n, 1.0 / max(n, 1)), np.inf, centre)

@@ -67,13 +67,13 @@ def test_quantiles_between_far_components_are_found() -> None:
 
 def test_few_evaluations_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     n_rows: list[int] = []
-    real = normal_mixture._gap_and_slope
+    real = normal_mixture._student_gap_and_slope
 
-    def counted(x, *others):
-        n_rows.append(len(x))
-        return real(x, *others)
+    def counted(p, goal, heaviest, distances, *others):
+        n_rows.append(len(distances))
+        return real(p, goal, heaviest, distances, *others)
 
-    monkeypatch.setattr(normal_mixture, "_gap_and_slope", counted)
+    monkeypatch.setattr(normal_mixture, "_student_gap_and_slope", counted)
     rng = np.random.default_rng(3)
     law = NormalMixture(rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 50)), np.ones(50))
     law.interval(0.9)
