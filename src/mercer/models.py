@@ -52,7 +52,9 @@ class ModelEntry:
         The most rows for which "auto" takes it; None for any number. Of more than two classes it
         is fewer in proportion, since each has a function of its own.
     warm_up : str
-        Function of the method's module ``compilation`` that compiles its loops ahead.
+        Function that compiles its loops ahead.
+    compiler : str
+        Module of the method where that function is.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ModelEntry:
     max_classes: int = 0
     auto_rows: int | None = None
     warm_up: str = "compile_loops"
+    compiler: str = "compilation"
 
     def most_rows(self, n_classes: int) -> float:
         """Return the most rows of so many classes (0: numbers) for which "auto" takes it."""
@@ -73,7 +76,7 @@ class ModelEntry:
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
         method = self.home.rpartition(".")[0]
-        getattr(importlib.import_module(f"{method}.compilation"), self.warm_up)(tell)
+        getattr(importlib.import_module(f"{method}.{self.compiler}"), self.warm_up)(tell)
 
     def estimator_class(self) -> Any:
         """Import and return the class."""
@@ -86,6 +89,7 @@ MODELS = (
         task="classification",
         estimator="GPClassifier",
         home="mercer.gp.estimator",
+        compiler="classification",
         summary="Gaussian process classification, hybrid Monte Carlo over hyperparameters",
         max_classes=50,
         auto_rows=1000,
@@ -112,6 +116,7 @@ MODELS = (
         task="regression",
         estimator="GPRegressor",
         home="mercer.gp.regressor",
+        compiler="classification",
         summary="Gaussian process regression, hybrid Monte Carlo over hyperparameters",
         auto_rows=1000,
     ),

@@ -13,6 +13,7 @@ from scipy.special import expit
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import CLASSIFICATION
 from mercer.kernels.base import Kernel
+from mercer.kernels.names import name_of_kernel
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
@@ -48,6 +49,14 @@ class GPClassifier:
     integration: str = "laplace"
     shared_kernel: bool = False
     kernel_: Kernel = _KERNEL
+
+    @property
+    def kernel_weights_(self) -> dict[str, float]:
+        return {name_of_kernel(self.kernel_): 1.0}
+
+    @property
+    def kernel_posteriors_(self) -> dict[str, Draws]:
+        return {name_of_kernel(self.kernel_): self.posterior_}
 
     def get_params(self) -> dict[str, Any]:
         return {

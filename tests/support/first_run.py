@@ -31,9 +31,10 @@ def compile_all() -> None:
 
 def _compile(warm_up: tuple[str, str]) -> None:
     method, function = warm_up
+    module = "classification" if method == "gp" else "compilation"
     program = (
         "from mercer.numerics.compilation import compile_first\n"
-        f"from mercer.{method}.compilation import {function}\n"
+        f"from mercer.{method}.{module} import {function}\n"
         f"compile_first(print, {function})"
     )
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)

@@ -98,6 +98,9 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
         session.say("classes", ", ".join(classes))
     else:
         session.say("task", task_of(estimator).name)
+    kernels = getattr(estimator, "kernel_weights_", {})
+    if len(kernels) > 1:
+        session.say("kernels", ", ".join(f"{name} {w:.3g}" for name, w in kernels.items()))
     words = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
     session.say("draws", words)
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
@@ -119,6 +122,7 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             "params": manifest["params"],
             "inputs": inputs,
             "classes": classes,
+            "kernels": kernels,
             "n_draws": draws.n_total,
             "holds_training_rows": holds_rows,
             "diagnostics": estimator.diagnostics_.to_dict(),

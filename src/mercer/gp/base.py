@@ -6,7 +6,8 @@ What the estimators of GP models share: the arguments of their sampler, what dra
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,27 @@ from mercer.estimation.model_file import (
     ModelParts,
     check_constant,
     common_parts,
+    draws_from_parts,
+    draws_to_parts,
     json_params,
     require,
     restore_common,
 )
 from mercer.estimation.run import CommonArguments, check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, TargetScale
-from mercer.gp.fitting import GPSettings
+from mercer.gp.averaging import (
+    AUTO,
+    AveragedGP,
+    Candidate,
+    KernelFit,
+    check_draws,
+    few_rows,
+    fit_kernels,
+)
+from mercer.gp.fitting import FittedGP, GPSettings, Maximum
 from mercer.gp.gaussian import NOISE_FLOOR, function_draws
 from mercer.gp.hyperparameters import (
-    LARGEST_LOG,
+    HyperparameterTarget,
     PriorChoice,
     check_prior,
     input_weights,
@@ -37,18 +49,27 @@ from mercer.gp.hyperparameters import (
     plain_prior,
     shapes_of_parameters,
 )
-from mercer.kernels.base import Kernel
-from mercer.kernels.names import as_kernel, name_of_kernel
-from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.draws import Draws
-from mercer.posterior.schema import TARGET, ListOf, Number, check_arrays, draws_of
+from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
+from mercer.posterior.diagnostics import flat_weights
+from mercer.posterior.schema import (
+    TARGET,
+    Fields,
+    ListOf,
+    MapOf,
+    Maybe,
+    Number,
+    Text,
+    check_arrays,
+)
 from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import Rule as SchemaRule
 from mercer.random import stream
+from mercer.sampling.driver import RunOptions
 
 __all__ = [
     "GPEstimator",
-    "check_draws",
     "parts_of",
+    "relevance_of",
     "restore",
     "restore_evidence",
     "restore_rows",
@@ -67,24 +88,76 @@ _ROWS = {
 }
 
 
+# Of several kernels: the first one's draws stand where those of a single one do.
+_KERNEL: dict[str, SchemaRule] = {
+    "kernel": Text(),
+    "weight": Number(0.0, 1.0),
+    "log_evidence": Maybe(Number()),
+}
+_KERNELS = ListOf(
+    Fields({**_KERNEL, "labels": MapOf(ListOf(Text())), "monitored": ListOf(Text(), is_set=True)}),
+    least=1,
+)
+
+
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
     """Split a fitted estimator, with its standardised rows and targets, into parts."""
     values, arrays = common_parts(model)
     if model._evidence is not None:
         values["log_evidence"] = list(model._evidence)
-    params = json_params(model.get_params())
-    params |= {"kernel": name_of_kernel(model.kernel_), "prior": plain_prior(model.prior)}
+    params = json_params(model.get_params()) | {"prior": plain_prior(model.prior)}
+    if not model._is_auto:
+        params |= {"kernel": name_of_kernel(model.kernel_)}
+        return ModelParts(params, values, arrays | {"X": X, "y": y})
+    values["kernels"] = []
+    for i, each in enumerate(model._fits):
+        own, draws = draws_to_parts(each.fitted.draws)
+        given = {"kernel": each.kernel, "weight": each.weight, "log_evidence": each.log_evidence}
+        values["kernels"].append({**given, **own})
+        if i > 0:
+            arrays |= {f"kernels/{i}/{name}": array for name, array in draws.items()}
+    if hasattr(model, "relevance_"):
+        arrays["relevance"] = model.relevance_
     return ModelParts(params, values, arrays | {"X": X, "y": y})
 
 
-def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array]:
-    """Put together what all GP models have: what is common, standardised rows, targets."""
+def restore_rows(
+    parts: ModelParts,
+) -> tuple[Common, Array, Array, tuple[KernelFit, ...], Array | None]:
+    """Put together what all GP models have.
+
+    What is common, standardised rows, targets, the fit of each kernel, draws of relevance.
+    """
     common = restore_common(parts)
     check_arrays(parts.arrays, _ROWS, {"d": len(common.feature_labels)})
     X, y = parts.arrays["X"], parts.arrays["y"]
     require(len(X) > 0, "X")
     check_constant(common.standardizer, X)
-    return common, X, y
+    fitted = FittedGP(common.draws, common.diagnostics, common.notes)
+    name = parts.params["kernel"]
+    if name != AUTO:
+        fits = (KernelFit(name_of_kernel(as_kernel(name, X.shape[1])), 1.0, None, fitted),)
+        return common, X, y, fits, relevance_of(fits, None, X.shape[1])
+    kernels: Any = parts.fields.get("kernels")
+    _KERNELS.check(kernels, "fields/kernels", {})
+    check_arrays(
+        parts.arrays, {"relevance": Rule(("1+", X.shape[1]), least=0.0, is_optional=True)}, {}
+    )
+    weights = [each["weight"] for each in kernels]
+    is_right = abs(sum(weights) - 1.0) < 1e-6 and weights == sorted(weights, reverse=True)
+    require(is_right, "weights of kernels")
+    several = []
+    for i, each in enumerate(kernels):
+        begin = f"kernels/{i}/"
+        own = {
+            name.removeprefix(begin): array
+            for name, array in parts.arrays.items()
+            if name.startswith(begin)
+        }
+        draws = draws_from_parts(each, own) if i > 0 else common.draws
+        fitted_one = replace(fitted, draws=draws)
+        several.append(KernelFit(each["kernel"], each["weight"], each["log_evidence"], fitted_one))
+    return common, X, y, tuple(several), parts.arrays.get("relevance")
 
 
 def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
@@ -96,20 +169,12 @@ def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
     return float(given[0]), float(given[1])
 
 
-def check_draws(
-    draws: Draws, shapes: Mapping[str, tuple[int, ...]], log_parameters: tuple[str, ...]
-) -> None:
-    """Raise ValueError unless these are all, finite, of their shapes, log parameters in range."""
-    require(set(draws.variables) <= {*shapes, "latent"}, "names of draws")
-    own = {name: shape for name, shape in shapes.items() if name in log_parameters}
-    arrays = {f"draws/{name}": values for name, values in draws.variables.items()}
-    check_arrays(arrays, draws_of(shapes) | draws_of(own, -LARGEST_LOG, LARGEST_LOG), {})
-
-
 # A fitted GP regressor back from the parts of a model file.
 
 
-def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, TargetScale, float]:
+def restore(
+    parts: ModelParts,
+) -> tuple[Common, Array, Array, tuple[KernelFit, ...], Array | None, TargetScale, float]:
     """Put a regressor together again.
 
     Returns
@@ -117,6 +182,8 @@ def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, Ta
     common : Common
     X, y : ndarray
         Standardised rows and targets.
+    fits : tuple of KernelFit
+    relevance : ndarray or None
     target : TargetScale
     intercept_variance : float
         0 in files of versions that had no intercept.
@@ -126,22 +193,29 @@ def restore(parts: ModelParts, kernel: Kernel) -> tuple[Common, Array, Array, Ta
     ValueError, KeyError, TypeError
         If something is missing or does not fit; the reader of the file names it.
     """
-    common, X, y = restore_rows(parts)
-    n, d = X.shape
+    common, X, y, fits, relevance = restore_rows(parts)
     TARGET.check(parts.fields, "fields", {})
     centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
-    require(bool((np.abs(y) <= 1.01 * math.sqrt(n)).all()), "targets")  # they are standardised
+    require(bool((np.abs(y) <= 1.01 * math.sqrt(len(X))).all()), "targets")  # standardised
     intercept = float(parts.fields.get("intercept_variance", 0.0))
     require(0.0 <= intercept <= 1.0, "variance of the intercept")
+    for fit in fits:
+        _check_function(fit, X, y, intercept)
+    return common, X, y, fits, relevance, TargetScale(centre, scale), intercept
+
+
+def _check_function(fit: KernelFit, X: Array, y: Array, intercept: float) -> None:
+    """Refuse draws of a file that cannot be of these rows."""
+    n, d = X.shape
+    kernel, draws = kernel_named(fit.kernel), fit.fitted.draws
     log_parameters = {**shapes_of_parameters(kernel, d), "log_noise_variance": ()}
     shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
-    check_draws(common.draws, shapes, tuple(log_parameters))
+    check_draws(draws, shapes, tuple(log_parameters))
     # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
-    functions = function_draws(common.draws, X, kernel, intercept)
+    functions = function_draws(draws, X, kernel, intercept)
     signal = np.array([kernel.diagonal(theta, X).mean() for theta in functions.theta])
     largest = (np.abs(functions.dual_coef).max(axis=1) * (1.0 + signal)).max()
     require(bool(largest <= 1.01 * np.linalg.norm(y) / NOISE_FLOOR), "draws of dual_coef")
-    return common, X, y, TargetScale(centre, scale), intercept
 
 
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
@@ -210,39 +284,123 @@ class GPEstimator(KernelEstimator):
         rows = stratified_rows(y, limit, stream(entropy, "rows", 1), is_classes=is_classes)
         return rows, (_note_of_choice(len(y), limit, is_classes=is_classes),)
 
-    def _set_kernel(self, n_inputs: int) -> None:
-        self.kernel_ = as_kernel(self.kernel, n_inputs)
+    @property
+    def _is_auto(self) -> bool:
+        """Whether the data choose the kernels."""
+        return isinstance(self.kernel, str) and self.kernel == AUTO
 
-    def _settings(self) -> GPSettings:
-        prior, kernel = plain_prior(self.prior), name_of_kernel(self.kernel_)
+    def _settings(self, kernel: str) -> GPSettings:
+        prior = plain_prior(self.prior)
         return GPSettings(self.inference, prior, self.n_leapfrog, self.step_size, kernel)
+
+    def _fit_kernels(
+        self,
+        model_of: Callable[[str, NDArray[np.int64] | None], HyperparameterTarget],
+        fit: Callable[[str, RunOptions, Maximum | None], FittedGP],
+        y: Array,
+        options: RunOptions,
+        *,
+        is_classes: bool,
+    ) -> AveragedGP:
+        """Fit the kernel that was asked for, or those that the data choose.
+
+        ``model_of`` takes the name of a kernel and rows, None for all; y are the targets of all.
+        """
+        d = len(self.feature_labels_)
+        if not self._is_auto:
+            name = name_of_kernel(as_kernel(self.kernel, d))
+            fitted = fit(name, options, None)
+            return AveragedGP((KernelFit(name, 1.0, None, fitted),), fitted.notes)
+        few, few_of = few_rows(len(y)), None
+        if few is not None:
+            rng = stream(options.entropy, "rows", 2)
+            rows = stratified_rows(y, few, rng, is_classes=is_classes)
+
+            def few_of(name: str) -> HyperparameterTarget:
+                return model_of(name, rows)
+
+        return fit_kernels(lambda name: model_of(name, None), few_of, fit, options, d)
 
     def _set_posterior(
         self,
         X: NDArray[np.float64],
-        draws: Draws,
-        diagnostics: Diagnostics,
-        notes: tuple[str, ...],
+        fits: tuple[KernelFit, ...],
+        relevance: Array | None,
         evidence: tuple[float, float] | None,
     ) -> None:
         """Set what is learned of the hyperparameters on standardised rows X (n, d)."""
         self._evidence = evidence
         if evidence is not None:
             self.log_evidence_, self.log_evidence_se_ = evidence
-        self._X = X
-        self.posterior_ = draws
-        self.diagnostics_ = diagnostics
-        self.notes_ = notes
-        name = input_weights(self.kernel_)
-        if name is None:
+        self._X, self._fits = X, fits
+        self.kernel_ = kernel_named(fits[0].kernel)
+        self.kernel_weights_ = {each.kernel: each.weight for each in fits}
+        self.kernel_posteriors_ = {each.kernel: each.fitted.draws for each in fits}
+        self.posterior_ = fits[0].fitted.draws
+        if relevance is None:
             return
-        d = X.shape[1]
-        # Several classes have weights of their own: their average says how much an input matters.
-        weights = np.exp(draws.flat(name)).reshape(draws.n_total, -1, d)
-        self.relevance_ = weights.mean(axis=1)
-        prior = self._settings().prior_of(d).interval(0.9)
-        lower, upper = (named_parameters(self.kernel_, d, end)[name][0] for end in prior)
+        self.relevance_, d = relevance, X.shape[1]
+        ends = self._settings("rbf").prior_of(d).interval(0.9)
+        kernel = kernel_named("rbf")
+        lower, upper = (named_parameters(kernel, d, end)["log_weight"][0] for end in ends)
         self.prior_weight_interval_ = (float(np.exp(lower)), float(np.exp(upper)))
+
+
+# The weights of the inputs, of one kernel or averaged over several.
+
+_RELEVANCE_DRAWS = 400  # of the Gaussian at the maximum of a kernel that was not sampled
+
+
+def relevance_of(
+    fits: tuple[KernelFit, ...], weighted: Candidate | None, d: int, entropy: int = 0
+) -> Array | None:
+    """Draws of each input's weight (S, d), of the kernels that have one per input.
+
+    Of several kernels draws are taken in proportion to their weights. Where no fit has a kernel
+    with a weight per input, they come from the Gaussian at the maximum of ``weighted``.
+    """
+    own = []
+    for each in fits:
+        kernel = kernel_named(each.kernel)
+        name = input_weights(kernel)
+        if name is not None:
+            draws = each.fitted.draws
+            drawn = draws.flat(name)
+            # Several classes have weights of their own: their average says what an input matters.
+            of_inputs = np.exp(drawn).reshape(len(drawn), -1, d).mean(axis=1)
+            own.append((each.weight, of_inputs, flat_weights(draws)))
+    if own:
+        return _in_proportion(own)
+    covariance = None if weighted is None else weighted.maximum.covariance
+    if weighted is None or covariance is None:
+        return None
+    kernel, mean = kernel_named(weighted.name), weighted.maximum.point.position
+    rng = stream(entropy, "evidence")
+    theta = rng.multivariate_normal(mean, covariance, _RELEVANCE_DRAWS, method="cholesky")
+    p = kernel.n_parameters(d)
+    theta = theta[:, : len(mean) // p * p].reshape(_RELEVANCE_DRAWS, -1, p)
+    weights = named_parameters(kernel, d, theta)[str(input_weights(kernel))]
+    return np.asarray(np.exp(weights).mean(axis=1))
+
+
+def _in_proportion(parts: list[tuple[float, Array, Array | None]]) -> Array:
+    """Join arrays of draws (S_k, d), of each a part in proportion to its weight.
+
+    Draws that have weights of their own are taken as often as these say.
+    """
+    (weight, drawn, own), total = parts[0], sum(weight for weight, _, _ in parts)
+    if len(parts) == 1 and own is None:
+        return drawn
+    most = max(len(drawn) for _, drawn, _ in parts)
+    most = most if len(parts) == 1 else max(most, _RELEVANCE_DRAWS)
+    taken = []
+    for weight, drawn, own in parts:
+        count = max(round(most * weight / total), 1)
+        share = np.full(len(drawn), 1.0 / len(drawn)) if own is None else own
+        ends = np.minimum(np.cumsum(share) / share.sum(), 1.0)
+        places = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
+        taken.append(drawn[np.minimum(places, len(drawn) - 1)])
+    return np.concatenate(taken)
 
 
 def stratified_rows(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,35 +12,50 @@ from numpy.typing import NDArray
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
 from mercer.gp import softmax
-from mercer.gp.base import check_draws
-from mercer.gp.compilation import compile_loops
+from mercer.gp.averaging import check_draws, mixed_moments
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
-from mercer.gp.fitting import FittedGP, GPSettings, fit_exactly, fit_gp, fit_several
+from mercer.gp.fitting import FittedGP, GPSettings, Maximum, fit_exactly, fit_gp, fit_several
 from mercer.gp.hyperparameters import (
+    HyperparameterTarget,
     class_shapes,
     class_thetas,
+    kernel_prior,
     shapes_of_parameters,
     stacked_parameters,
 )
 from mercer.gp.laplace import (
     FunctionMoments,
+    HyperparameterPosterior,
     LatentDraws,
     latent_moments,
 )
 from mercer.gp.laplace import (
     mean_success_probability as success_probability,
 )
+from mercer.gp.softmax import SoftmaxPosterior, fit_softmax
 from mercer.kernels.base import Kernel
+from mercer.kernels.names import kernel_named
+from mercer.kernels.stationary import SpectralMixture, SquaredExponentialARD
 from mercer.likelihoods.logistic import one_hot
+from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
 
-__all__ = ["ClassAnswers", "ClassTask"]
+__all__ = [
+    "ClassAnswers",
+    "ClassTask",
+    "MixedAnswers",
+    "compile_loops",
+    "compile_now",
+    "compile_softmax_loops",
+    "compile_softmax_now",
+]
 
 Array = NDArray[np.float64]
 
+_RBF = SquaredExponentialARD()
 _MOST_COMPARED = 800  # draws, evenly spaced, of the exact and of Laplace's predictions
 
 
@@ -67,35 +83,61 @@ class ClassTask:
         Classes, 0 to C - 1, as floats.
     classes : tuple of str
         Their names.
-    kernel : Kernel
     is_shared : bool
         Whether several classes have the hyperparameters in common.
     is_exact : bool
         Whether the latent function is drawn, not approximated by Laplace; of two classes.
+    kernel : Kernel
+        Of the draws that are asked about.
     """
 
     X: Array
     codes: Array
     classes: tuple[str, ...]
-    kernel: Kernel
     is_shared: bool
     is_exact: bool = False
+    kernel: Kernel = _RBF
 
     @property
     def is_binary(self) -> bool:
         """Whether there are two classes: one latent function, in logits of the second."""
         return len(self.classes) == 2
 
-    def fit(self, settings: GPSettings, options: RunOptions, names: tuple[str, ...]) -> FittedGP:
-        """Draw the hyperparameters."""
+    def of(self, kernel: str) -> ClassTask:
+        """Return the same with the kernel of that name."""
+        return replace(self, kernel=kernel_named(kernel))
+
+    def compile(self, options: RunOptions) -> None:
+        """Compile the loops that a fit needs, where that is not done yet."""
         compile_loops(lambda line: tell(line, options.progress))
+        if not self.is_binary:
+            compile_softmax_loops(lambda line: tell(line, options.progress))
+
+    def model(self, settings: GPSettings) -> HyperparameterTarget:
+        """Return the posterior of the hyperparameters, by Laplace's approximation."""
+        X, kernel, prior = self.X, settings.make_kernel(), settings.prior_of(self.X.shape[1])
+        if self.is_binary:
+            return HyperparameterPosterior(X, self.codes, kernel, prior)
+        codes, n_classes = self.codes.astype(np.int64), len(self.classes)
+        return SoftmaxPosterior(X, codes, n_classes, kernel, prior, is_shared=self.is_shared)
+
+    def fit(
+        self,
+        settings: GPSettings,
+        options: RunOptions,
+        names: tuple[str, ...],
+        maximum: Maximum | None = None,
+    ) -> FittedGP:
+        """Draw the hyperparameters, from their maximum where it is known."""
+        self.compile(options)
         if self.is_binary:
             fit = fit_exactly if self.is_exact else fit_gp
-            return fit(self.X, self.codes, settings, options, names)
-        codes = self.codes.astype(np.int64)
+            return fit(self.X, self.codes, settings, options, names, maximum)
+        codes, is_shared = self.codes.astype(np.int64), self.is_shared
         return fit_several(
-            self.X, codes, settings, options, names, self.classes, is_shared=self.is_shared
-        )
+            self.X, codes, settings, options, names, self.classes,
+            is_shared=is_shared, maximum=maximum,
+        )  # fmt: skip
 
     def thetas(self, draws: Draws) -> Array:
         """Return the log parameters of all draws: (S, p), of several classes (S, C or 1, p)."""
@@ -198,3 +240,59 @@ class _Several:
 
     def latent(self, X: Array) -> tuple[Array, Array]:
         return softmax.latent_moments(self.draws, X)
+
+
+@dataclass(frozen=True)
+class MixedAnswers:
+    """What several kernels say of new rows, each with its weight.
+
+    Attributes
+    ----------
+    weights : tuple of float
+        With sum 1.
+    answers : tuple of ClassAnswers
+    """
+
+    weights: tuple[float, ...]
+    answers: tuple[ClassAnswers, ...]
+
+    def probabilities(self, X: Array) -> Array:
+        """Probabilities of the classes at standardised rows X (m, d): shape (m, C)."""
+        each = [answers.probabilities(X) for answers in self.answers]
+        return np.asarray(sum(w * p for w, p in zip(self.weights, each, strict=True)))
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent values: both (m,) for two classes, else (m, C)."""
+        return mixed_moments(self.weights, [answers.latent(X) for answers in self.answers])
+
+
+# Compiling the loops that Gaussian processes use, before the user waits for them unawares.
+
+
+def compile_loops(tell: Callable[[str], None]) -> None:
+    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
+    compile_first(tell, compile_now)
+
+
+def compile_now() -> None:
+    """Solve a tiny problem with every loop of the method."""
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    for kernel in (SquaredExponentialARD(), SpectralMixture(1)):
+        prior = kernel_prior(2, kernel=kernel)
+        model = HyperparameterPosterior(X, y, kernel, prior)
+        model.evaluate(prior.mean)
+        kernel.cross_gram(prior.mean, X[:2], X)
+
+
+# Compiling the loops for several classes, before the user waits for them unawares.
+
+
+def compile_softmax_loops(tell: Callable[[str], None]) -> None:
+    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
+    compile_first(tell, compile_softmax_now)
+
+
+def compile_softmax_now() -> None:
+    """Solve a tiny problem with every loop."""
+    n_classes, n = 3, 6
+    fit_softmax(np.stack([np.eye(n)] * n_classes), np.eye(n_classes)[:, np.arange(n) % n_classes])

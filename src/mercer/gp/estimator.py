@@ -17,13 +17,14 @@ from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
-from mercer.gp.base import GPEstimator, parts_of, restore_evidence, restore_rows
-from mercer.gp.classification import ClassTask
+from mercer.gp.averaging import KernelFit
+from mercer.gp.base import GPEstimator, parts_of, relevance_of, restore_evidence, restore_rows
+from mercer.gp.classification import ClassTask, MixedAnswers
 from mercer.gp.exact import PredictiveDistance
-from mercer.gp.hyperparameters import PriorChoice
-from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.draws import Draws
+from mercer.gp.fitting import FittedGP, Maximum
+from mercer.gp.hyperparameters import HyperparameterTarget, PriorChoice
 from mercer.sampling.checkpoint import digest_arrays
+from mercer.sampling.driver import RunOptions
 
 __all__ = ["GPClassifier"]
 
@@ -48,6 +49,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         "periodic", "linear", "polynomial", "constant", "spectral_mixture(4)", or sums and products
         of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
         a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
+        "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
+        input, sums of both, and these with a linear part, are compared by their evidence; those
+        that are probable are fitted, three at most, and predictions average over them.
     inference : {"hmc", "nuts", "metropolis", "map"}, default="hmc"
         "hmc": trajectories of random length, step size and mass tuned in warm-up; "nuts": the
         no-U-turn sampler; "metropolis": a random walk of ten proposals a step; both tuned
@@ -64,7 +68,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         frequency.
     shared_kernel : bool, default=False
         Of several classes: whether their functions have the hyperparameters in common. They have
-        their own otherwise, which is more accurate where classes differ; chains take longer.
+        their own otherwise, which is more accurate where classes differ; chains take longer. With
+        ``kernel="auto"`` they always have them in common.
     predictive_mean : {"corrected", "mode"}, default="corrected"
         "mode" is Laplace's k'a, as in the paper; "corrected" goes from there towards the posterior
         mean, along the first-order step and as far as the variational bound says. Exact draws
@@ -112,10 +117,17 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     kernel_ : Kernel
-        The kernel, from its name or from scikit-learn's.
+        The kernel, from its name or from scikit-learn's; with "auto" the most probable one.
+    kernel_weights_ : dict of str to float
+        Of each kernel that predictions average over its weight, the largest first; with sum 1.
+    kernel_posteriors_ : dict of str to Draws
+        Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
         Draws of each input's weight: its inverse squared length scale, standardised inputs; only
-        where the kernel has one such weight per input. Several classes: averaged over them.
+        where the kernel has one such weight per input. With "auto": of the kernels that have, in
+        proportion to their weights; where none was kept, of the best of those that were compared,
+        from the curvature at its maximum, and ``notes_`` says so. Several classes: averaged over
+        them.
     prior_weight_interval_ : tuple of float
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     feature_labels_ : tuple of str
@@ -245,15 +257,24 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         Xs = self.standardizer_.transform(X)
-        self._set_kernel(Xs.shape[1])
-        settings, task = self._settings(), self._task(Xs, codes)
         limit = self._limit_of_rows()
         options = run_options(common, self, digest_arrays(Xs, codes), started)
         rows, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
-        task = replace(task, X=Xs[rows], codes=codes[rows])
-        fitted = task.fit(settings, options, self.feature_labels_)
-        notes = (*notes, *fitted.notes)
-        self._set_fitted(task, fitted.draws, fitted.diagnostics, notes, fitted.evidence)
+        task = self._task(Xs[rows], codes[rows])
+        task.compile(options)
+
+        def model_of(name: str, few: NDArray[np.int64] | None) -> HyperparameterTarget:
+            part = task if few is None else replace(task, X=task.X[few], codes=task.codes[few])
+            return part.model(self._settings(name))
+
+        def fit(name: str, options: RunOptions, maximum: Maximum | None) -> FittedGP:
+            return task.fit(self._settings(name), options, self.feature_labels_, maximum)
+
+        averaged = self._fit_kernels(model_of, fit, task.codes, options, is_classes=True)
+        self.diagnostics_ = averaged.diagnostics
+        self.notes_ = (*notes, *averaged.notes)
+        relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
+        self._set_fitted(task, averaged.fits, relevance, averaged.fits[0].fitted.evidence)
         self._warn_of_convergence()
         return self
 
@@ -336,13 +357,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     def _from_parts(cls, parts: ModelParts) -> GPClassifier:
         model = cls(**parts.params)
         model._check_arguments()
-        model._set_kernel(len(parts.fields["labels_of_inputs"]))
-        common, X, codes = restore_rows(parts)
+        common, X, codes, fits, relevance = restore_rows(parts)
         common.put_into(model)
         task = model._task(X, codes)
-        task.check(common.draws)
-        evidence = restore_evidence(parts)
-        model._set_fitted(task, common.draws, common.diagnostics, common.notes, evidence)
+        for each in fits:
+            task.of(each.kernel).check(each.fitted.draws)
+        model._set_fitted(task, fits, relevance, restore_evidence(parts))
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -368,17 +388,21 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
                 f"integration='exact' is for two classes; there are {len(names)}: its estimates of "
                 "the evidence are too noisy for more"
             )
-        is_shared = self.shared_kernel and is_several
-        return ClassTask(X, codes, names, self.kernel_, is_shared, is_exact)
+        is_shared = is_several and (self._is_auto or bool(self.shared_kernel))
+        return ClassTask(X, codes, names, is_shared=is_shared, is_exact=is_exact)
 
     def _set_fitted(
         self,
         task: ClassTask,
-        draws: Draws,
-        diagnostics: Diagnostics,
-        notes: tuple[str, ...],
+        fits: tuple[KernelFit, ...],
+        relevance: Array | None,
         evidence: tuple[float, float] | None,
     ) -> None:
-        self._task_ = task
-        self._set_posterior(task.X, draws, diagnostics, notes, evidence)
-        self._answers = task.answers(draws, is_corrected=self.predictive_mean == "corrected")
+        self._task_ = task.of(fits[0].kernel)
+        self._set_posterior(task.X, fits, relevance, evidence)
+        is_corrected = self.predictive_mean == "corrected"
+        answers = [
+            task.of(each.kernel).answers(each.fitted.draws, is_corrected=is_corrected)
+            for each in fits
+        ]
+        self._answers = MixedAnswers(tuple(each.weight for each in fits), tuple(answers))

@@ -5,7 +5,7 @@ From a posterior of hyperparameters and settings to its draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -15,7 +15,6 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.gp.compilation import compile_softmax_loops
 from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, make_exact_sampler
 from mercer.gp.gaussian import RegressionPosterior, RegressionRecorder
 from mercer.gp.hyperparameters import (
@@ -59,10 +58,10 @@ from mercer.sampling.importance import (
 )
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
-from mercer.sampling.progress import tell
 from mercer.sampling.sampler import Adaptation, Point, Sampler
 
 __all__ = [
+    "SEARCHING",
     "FittedGP",
     "GPSettings",
     "Maximum",
@@ -78,6 +77,7 @@ __all__ = [
     "make_sampler",
     "monitored_rows",
     "paper_hmc",
+    "with_curvature",
 ]
 
 
@@ -117,7 +117,7 @@ class Record(Protocol):
 
 _FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
 # Share of the time allowed that the search and the Hessian may take.
-_SEARCHING = 0.5
+SEARCHING = 0.5
 _HESSIAN_STEP = 0.05  # of log parameters; the error of a central difference is of its square
 
 
@@ -166,9 +166,15 @@ class _WeightedStart:
 
 
 def find_maximum(
-    model: HyperparameterTarget, *, with_covariance: bool, deadline: float | None = None
+    model: HyperparameterTarget,
+    *,
+    with_covariance: bool,
+    deadline: float | None = None,
+    starts: Sequence[Array] = (),
 ) -> Maximum:
-    """Find the highest of the maxima next to the model's starts, and its Gaussian if wanted.
+    """Find the highest of the maxima next to the starts, and its Gaussian if wanted.
+
+    The starts are the model's, unless others are given.
 
     After ``deadline``, in seconds of `time.monotonic`, the search under way ends with its step, no
     other is begun where one has found a finite evidence, and the Hessian is given up.
@@ -179,7 +185,8 @@ def find_maximum(
         If the evidence can be computed at none of the places where they end.
     """
     found: list[tuple[Point, bool]] = []
-    for start in model.starts:
+    starts = starts or model.starts
+    for start in starts:
         is_any = any(np.isfinite(end.log_density) for end, _ in found)
         if is_any and is_late(deadline):
             break
@@ -187,18 +194,22 @@ def find_maximum(
     point, is_converged = max(found, key=lambda end: end[0].log_density)
     if not np.isfinite(point.log_density):
         raise NumericalError(NO_EVIDENCE)
-    is_whole = len(found) == len(model.starts) and all(converged for _, converged in found)
+    is_whole = len(found) == len(starts) and all(converged for _, converged in found)
     notes = (
-        (_say_cut_search(len(found), len(model.starts)),)
-        if not is_whole and is_late(deadline)
-        else ()
+        (_say_cut_search(len(found), len(starts)),) if not is_whole and is_late(deadline) else ()
     )
-    if not with_covariance:
-        return Maximum(point, None, is_converged, notes)
-    curved = _curvature(model, point, deadline)
+    maximum = Maximum(point, None, is_converged, notes)
+    return with_curvature(model, maximum, deadline) if with_covariance else maximum
+
+
+def with_curvature(
+    model: HyperparameterTarget, maximum: Maximum, deadline: float | None = None
+) -> Maximum:
+    """Return a maximum with the Gaussian that its curvature gives, or a note that time was over."""
+    curved = _curvature(model, maximum.point, deadline)
     if curved is None:
-        return Maximum(point, None, is_converged, (*notes, _NO_CURVATURE))
-    return Maximum(point, curved[0], is_converged, notes, curved[1])
+        return replace(maximum, notes=(*maximum.notes, _NO_CURVATURE))
+    return replace(maximum, covariance=curved[0], slopes=curved[1])
 
 
 _NO_CURVATURE = (
@@ -369,10 +380,12 @@ def fit_posterior(
     options: RunOptions,
     labels: Labels,
     refine: Refinement | None = None,
+    maximum: Maximum | None = None,
 ) -> FittedGP:
     """Draw the hyperparameters of a GP from their posterior, or find its maximum.
 
-    ``refine``, where given, turns the sampler and its adaptation into those that are run.
+    ``refine``, where given, turns the sampler and its adaptation into those that are run. The
+    ``maximum`` is searched for unless it is known.
 
     Raises
     ------
@@ -391,9 +404,10 @@ def fit_posterior(
         )
         return _diagnosed(sample(sampler, options, labels=labels))
     is_map = settings.inference == "map"
-    with threadpool_limits(limits=1, user_api="blas"):
-        deadline = options.deadline_before_chains(1.0 if is_map else _SEARCHING)
-        maximum = find_maximum(model, with_covariance=not is_map, deadline=deadline)
+    if maximum is None:
+        with threadpool_limits(limits=1, user_api="blas"):
+            deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
+            maximum = find_maximum(model, with_covariance=not is_map, deadline=deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
@@ -536,14 +550,20 @@ def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> Fitte
 
 
 def fit_gp(
-    X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
+    X: Array,
+    y: Array,
+    settings: GPSettings,
+    options: RunOptions,
+    names: tuple[str, ...],
+    maximum: Maximum | None = None,
 ) -> FittedGP:
     """Draw hyperparameters of a classifier for standardised inputs (n, d), targets in {0, 1}."""
     n, d = X.shape
     kernel = settings.make_kernel()
     model = HyperparameterPosterior(X, y, kernel, settings.prior_of(d))
     recorder = Recorder(model, monitored_rows(options, n))
-    return fit_posterior(model, recorder, settings, options, kernel_labels(kernel, names))
+    labels = kernel_labels(kernel, names)
+    return fit_posterior(model, recorder, settings, options, labels, maximum=maximum)
 
 
 # From standardised inputs and classes to the draws of a classifier of several classes.
@@ -583,9 +603,9 @@ def fit_several(
     classes: tuple[str, ...],
     *,
     is_shared: bool,
+    maximum: Maximum | None = None,
 ) -> FittedGP:
     """Draw hyperparameters for standardised inputs (n, d) and classes (n,), 0 to C - 1."""
-    compile_softmax_loops(lambda line: tell(line, options.progress))
     n, d = X.shape
     kernel = settings.make_kernel()
     model = SoftmaxPosterior(
@@ -594,14 +614,19 @@ def fit_several(
     recorder = _Recorder(SoftmaxRecorder(model, monitored_rows(options, n)))
     monitored = (*(parameter.name for parameter in kernel.parameters()), "latent")
     labels = Labels(class_labels(kernel, names, classes, is_shared=is_shared), monitored)
-    return fit_posterior(model, recorder, settings, options, labels)
+    return fit_posterior(model, recorder, settings, options, labels, maximum=maximum)
 
 
 # From standardised inputs and two classes to draws from the exact posterior.
 
 
 def fit_exactly(
-    X: Array, y: Array, settings: GPSettings, options: RunOptions, names: tuple[str, ...]
+    X: Array,
+    y: Array,
+    settings: GPSettings,
+    options: RunOptions,
+    names: tuple[str, ...],
+    maximum: Maximum | None = None,
 ) -> FittedGP:
     """Draw hyperparameters and latent functions for inputs (n, d), targets in {0, 1}."""
     n, d = X.shape
@@ -616,7 +641,8 @@ def fit_exactly(
     labels = kernel_labels(kernel, names)
     monitored = tuple("exact_latent" if name == "latent" else name for name in labels.monitored)
     labels = replace(labels, monitored=monitored)
-    return fit_posterior(model, Recorder(model, rows), settings, options, labels, refine)
+    recorder = Recorder(model, rows)
+    return fit_posterior(model, recorder, settings, options, labels, refine, maximum)
 
 
 # From standardised data and settings to the draws of a GP regressor.
@@ -671,10 +697,15 @@ class RegressionSettings:
 
 
 def fit_regression(
-    X: Array, y: Array, settings: RegressionSettings, options: RunOptions, names: tuple[str, ...]
+    X: Array,
+    y: Array,
+    settings: RegressionSettings,
+    options: RunOptions,
+    names: tuple[str, ...],
+    maximum: Maximum | None = None,
 ) -> FittedGP:
     """Draw hyperparameters for standardised inputs (n, d) and targets (n,)."""
     model = settings.posterior(X, y)
     recorder = RegressionRecorder(model, monitored_rows(options, len(y)))
     labels = kernel_labels(model.kernel, names, "log_noise_variance")
-    return fit_posterior(model, recorder, settings.common, options, labels)
+    return fit_posterior(model, recorder, settings.common, options, labels, maximum=maximum)

@@ -16,18 +16,22 @@ from mercer.estimation.base import NumberAnswers
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, check_positive, fitting, run_options
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
-from mercer.gp.base import GPEstimator, parts_of, restore, restore_evidence
-from mercer.gp.fitting import (
-    RegressionSettings,
-    fit_regression,
+from mercer.gp.averaging import KernelFit, mixed_moments
+from mercer.gp.base import (
+    GPEstimator,
+    parts_of,
+    relevance_of,
+    restore,
+    restore_evidence,
 )
+from mercer.gp.fitting import FittedGP, Maximum, RegressionSettings, fit_regression
 from mercer.gp.gaussian import FunctionDraws, function_draws
-from mercer.gp.hyperparameters import LARGEST_LOG, PriorChoice
-from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.draws import Draws
+from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, PriorChoice
+from mercer.kernels.names import kernel_named
 from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import digest_arrays
+from mercer.sampling.driver import RunOptions
 
 __all__ = ["GPRegressor", "ProcessRegressor"]
 
@@ -45,7 +49,8 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
     # More than elsewhere: each block costs a factorisation a draw.
     _rows_at_once: ClassVar[int] = 8192
 
-    _functions: FunctionDraws
+    _functions: tuple[FunctionDraws, ...]  # one a kernel
+    _weights: tuple[float, ...]
     target_centre_: float
     target_scale_: float
 
@@ -64,14 +69,20 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
         """
         check_is_fitted(self)
         Z = self._standardized(X)
-        mean, variance = self._expected(Z), np.empty(len(Z))
+        each = [self._latent_of(functions, Z) for functions in self._functions]
+        mean, variance = mixed_moments(self._weights, each)
+        scale = self.target_scale_
+        return mean * scale + self.target_centre_, variance * scale**2
+
+    def _latent_of(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function of one kernel, standardised."""
+        mean, variance = functions.expected(Z), np.empty(len(Z))
         for rows in self._blocks(Z):
-            locations, variances = self._functions.moments(Z[rows])
-            weights = self._functions.weights
-            centres = np.average(locations, axis=1, weights=weights)
+            locations, variances = functions.moments(Z[rows])
+            centres = np.average(locations, axis=1, weights=functions.weights)
             squares = variances + np.square(locations - centres[:, np.newaxis])
-            variance[rows] = np.average(squares, axis=1, weights=weights)
-        return mean, variance * self.target_scale_**2
+            variance[rows] = np.average(squares, axis=1, weights=functions.weights)
+        return mean, variance
 
     def sample_y(
         self,
@@ -100,28 +111,48 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
         check_is_fitted(self)
         check_count("n_draws", n_draws, 1)
         Z = self._standardized(X)
-        together = len(Z) + len(self._functions.X)
+        together = len(Z) + len(self._functions[0].X)
         if together > _MOST_TOGETHER:
             raise DataError(
                 f"{len(Z)} rows: one function at these and the training rows needs matrices of "
                 f"{8e-9 * together**2:.1f} GB; give fewer at a time, or use predictive(X).sample"
             )
         rng = np.random.default_rng(entropy_of(random_state))
-        drawn = self._functions.sample(rng, Z, n_draws)
+        if len(self._functions) == 1:
+            drawn = self._functions[0].sample(rng, Z, n_draws)
+        else:
+            drawn = np.empty((n_draws, len(Z)))
+            of_kernel = rng.choice(len(self._weights), size=n_draws, p=self._weights)
+            for i, functions in enumerate(self._functions):
+                mine = of_kernel == i
+                drawn[mine] = functions.sample(rng, Z, int(mine.sum()))
         return drawn * self.target_scale_ + self.target_centre_
 
     def _law(self, Z: Array) -> NormalMixture | StudentMixture:
-        means, variances = self._functions.moments(Z)
-        noise = self._functions.noise_variance[self._functions.of_spread]
+        parts = [self._components(functions, Z) for functions in self._functions]
+        locations, spreads = (np.hstack(each) for each in zip(*parts, strict=True))
+        if len(parts) == 1 and self._functions[0].weights is None:
+            return NormalMixture(locations, spreads, self._expected(Z))
+        weights = np.concatenate(
+            [
+                np.full(part[0].shape[1], w / part[0].shape[1])
+                if f.weights is None
+                else w * f.weights
+                for w, f, part in zip(self._weights, self._functions, parts, strict=True)
+            ]
+        )
+        return StudentMixture(locations, spreads, weights, math.inf, self._expected(Z))
+
+    def _components(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
+        """Means and standard deviations of the draws of one kernel, in units of the target."""
+        means, variances = functions.moments(Z)
+        noise = functions.noise_variance[functions.of_spread]
         scale, centre = self.target_scale_, self.target_centre_
-        spreads = np.sqrt(variances + noise) * scale
-        weights = self._functions.weights
-        if weights is None:
-            return NormalMixture(means * scale + centre, spreads, self._expected(Z))
-        return StudentMixture(means * scale + centre, spreads, weights, np.inf, self._expected(Z))
+        return means * scale + centre, np.sqrt(variances + noise) * scale
 
     def _expected(self, Z: Array) -> Array:
-        return self._functions.expected(Z) * self.target_scale_ + self.target_centre_
+        each = [w * f.expected(Z) for w, f in zip(self._weights, self._functions, strict=True)]
+        return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
 
 
 class GPRegressor(ProcessRegressor, GPEstimator):
@@ -139,6 +170,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         "periodic", "linear", "polynomial", "constant", "spectral_mixture(4)", or sums and products
         of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
         a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
+        "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
+        input, sums of both, and these with a linear part, are compared by their evidence; those
+        that are probable are fitted, three at most, and predictions average over them.
     noise_std : float or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known.
     inference : {"hmc", "nuts", "metropolis", "map"}, default="hmc"
@@ -193,10 +227,16 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     kernel_ : Kernel
-        The kernel, from its name or from scikit-learn's.
+        The kernel, from its name or from scikit-learn's; with "auto" the most probable one.
+    kernel_weights_ : dict of str to float
+        Of each kernel that predictions average over its weight, the largest first; with sum 1.
+    kernel_posteriors_ : dict of str to Draws
+        Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
         Draws of each input's weight: its inverse squared length scale, standardised inputs; only
-        where the kernel has one such weight per input.
+        where the kernel has one such weight per input. With "auto": of the kernels that have, in
+        proportion to their weights; where none was kept, of the best of those that were compared,
+        from the curvature at its maximum, and ``notes_`` says so.
     prior_weight_interval_ : tuple of float
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     noise_std_ : float
@@ -333,21 +373,31 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         target = scale_target(y)
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
-        self._set_kernel(Xs.shape[1])
-        settings = RegressionSettings(self._settings(), self._log_noise(target))
-        limit = self._limit_of_rows()
+        log_noise, limit = self._log_noise(target), self._limit_of_rows()
         options = run_options(common, self, digest_arrays(Xs, ys), started)
         rows, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         Xs, ys = Xs[rows], ys[rows]
-        fitted = fit_regression(Xs, ys, settings, options, self.feature_labels_)
-        notes = (*notes, *fitted.notes)
-        intercept = settings.intercept_variance
-        evidence = fitted.evidence
+
+        def settings(name: str) -> RegressionSettings:
+            return RegressionSettings(self._settings(name), log_noise)
+
+        def model_of(name: str, few: NDArray[np.int64] | None) -> HyperparameterTarget:
+            part = slice(None) if few is None else few
+            return settings(name).posterior(Xs[part], ys[part])
+
+        def fit(name: str, options: RunOptions, maximum: Maximum | None) -> FittedGP:
+            names = self.feature_labels_
+            return fit_regression(Xs, ys, settings(name), options, names, maximum)
+
+        averaged = self._fit_kernels(model_of, fit, ys, options, is_classes=False)
+        self.diagnostics_ = averaged.diagnostics
+        self.notes_ = (*notes, *averaged.notes)
+        relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
+        intercept = settings("rbf").intercept_variance
+        evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
             evidence = (evidence[0] - len(ys) * math.log(target.scale), evidence[1])
-        self._set_fitted(
-            Xs, ys, target, intercept, fitted.draws, fitted.diagnostics, notes, evidence
-        )
+        self._set_fitted(Xs, ys, target, intercept, averaged.fits, relevance, evidence)
         self._warn_of_convergence()
         return self
 
@@ -355,18 +405,16 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         parts = parts_of(self, self._X, self._y)
         parts.fields["target_centre"] = self.target_centre_
         parts.fields["target_scale"] = self.target_scale_
-        parts.fields["intercept_variance"] = self._functions.intercept_variance
+        parts.fields["intercept_variance"] = self._functions[0].intercept_variance
         return parts
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> GPRegressor:
         model = cls(**parts.params)
         model._check_arguments()
-        model._set_kernel(len(parts.fields["labels_of_inputs"]))
-        common, X, y, target, intercept = restore(parts, model.kernel_)
+        common, X, y, fits, relevance, target, intercept = restore(parts)
         common.put_into(model)
-        posterior = (common.draws, common.diagnostics, common.notes, restore_evidence(parts))
-        model._set_fitted(X, y, target, intercept, *posterior)
+        model._set_fitted(X, y, target, intercept, fits, relevance, restore_evidence(parts))
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -392,18 +440,25 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         y: Array,
         target: TargetScale,
         intercept_variance: float,
-        draws: Draws,
-        diagnostics: Diagnostics,
-        notes: tuple[str, ...],
+        fits: tuple[KernelFit, ...],
+        relevance: Array | None,
         evidence: tuple[float, float] | None,
     ) -> None:
         self._y = y
         self.target_centre_, self.target_scale_ = target.centre, target.scale
-        self._set_posterior(X, draws, diagnostics, notes, evidence)
-        self._functions = function_draws(draws, X, self.kernel_, intercept_variance)
-        noise_stds = np.sqrt(self._functions.noise_variance)
-        noise_std = float(np.average(noise_stds, weights=self._functions.weights))
+        self._set_posterior(X, fits, relevance, evidence)
+        self._functions = tuple(
+            function_draws(each.fitted.draws, X, kernel_named(each.kernel), intercept_variance)
+            for each in fits
+        )
+        self._weights = tuple(each.weight for each in fits)
+        stds = [
+            float(np.average(np.sqrt(each.noise_variance), weights=each.weights))
+            for each in self._functions
+        ]
+        noise_std = sum(w * std for w, std in zip(self._weights, stds, strict=True))
         self.noise_std_ = noise_std * target.scale
+        draws = self.posterior_
         best = int(np.argmax(draws.flat("log_density")))
         log_evidence = float(draws.flat("log_evidence")[best])
         self.log_marginal_likelihood_ = log_evidence - len(y) * math.log(target.scale)

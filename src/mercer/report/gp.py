@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from mercer.kernels.names import name_of_kernel
 from mercer.posterior.draws import Table
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
@@ -16,6 +15,7 @@ from mercer.report.section import (
     count,
     curve_figures,
     from_table,
+    listing,
     noise_words,
     percent,
 )
@@ -69,15 +69,28 @@ def describe(estimator: Any) -> tuple[str, ...]:
         )
     return (
         f"{model} {kernel_words(estimator)}How fast a function may change along each input, and "
-        f"how far it may rise and fall, {AVERAGED.format(count(estimator.posterior_.n_total))}",
+        f"how far it may rise and fall, {AVERAGED.format(_n_draws(estimator))}",
         f"{HOLDS_ROWS} This report holds summaries only.",
     )
 
 
 def kernel_words(estimator: Any) -> str:
-    """Name the kernel, unless it is the default."""
-    name = name_of_kernel(estimator.kernel_)
-    return "" if name == "rbf" else f"Its kernel is {name}. "
+    """Name the kernel, unless it is the usual one, or the kernels that the data chose."""
+    weights = estimator.kernel_weights_
+    if estimator.get_params()["kernel"] != "auto":
+        (name,) = weights
+        return "" if name == "rbf" else f"Its kernel is {name}. "
+    of = [f"{name} ({percent(weight, 0)})" for name, weight in weights.items()]
+    return (
+        "Which kernel it has was left to the data: by the evidence, the probability of the "
+        f"targets under each kernel, they chose {listing(of)}"
+        f"{', and predictions average over these with these weights. ' if len(of) > 1 else '. '}"
+    )
+
+
+def _n_draws(estimator: Any) -> str:
+    """How many draws there are, of all kernels."""
+    return count(sum(draws.n_total for draws in estimator.kernel_posteriors_.values()))
 
 
 def sections(estimator: Any) -> tuple[Section, ...]:
@@ -134,7 +147,8 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
         "or it acts in nearly a straight line. Weights do not say in which direction an input "
         "acts, nor that it is a cause.",
     ]
-    if len(getattr(estimator, "classes_", ())) > 2 and not estimator.shared_kernel:
+    is_auto = estimator.get_params()["kernel"] == "auto"  # the classes then have it in common
+    if len(getattr(estimator, "classes_", ())) > 2 and not (is_auto or estimator.shared_kernel):
         text.append("Each class has weights of its own; shown is their average over the classes.")
     if prior is not None:
         text.append(
@@ -193,7 +207,7 @@ def describe_numbers(estimator: Any) -> tuple[str, ...]:
         "The model is a smooth unknown function of the inputs, and noise around it. "
         f"{kernel_words(estimator)}How fast the "
         "function may change along each input, how far it may rise and fall, and how large the "
-        f"noise is, {AVERAGED.format(count(estimator.posterior_.n_total))}",
+        f"noise is, {AVERAGED.format(_n_draws(estimator))}",
         noise_words(estimator),
         f"{HOLDS_ROWS} This report holds summaries; of held-out rows, where there are any, "
         "drawings.",

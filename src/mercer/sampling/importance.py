@@ -344,7 +344,8 @@ def importance_sample(
         After Ctrl-C or SIGTERM, once the checkpoint is written. It is a KeyboardInterrupt.
     """
     run = options.run
-    file = None if run is None else run.file("importance")
+    number = f"-{options.first_chain}" if options.first_chain else ""
+    file = None if run is None else run.file(f"importance{number}")
     work = _Evaluations(target, options, file)
     proposals = [start]
     counts: list[int] = []

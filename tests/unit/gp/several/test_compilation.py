@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from mercer.gp import compilation, loops
+from mercer.gp import loops
+from mercer.gp.classification import compile_softmax_now
 
 
 def test_every_loop_is_compiled_ahead() -> None:
-    compilation.compile_softmax_now()
+    compile_softmax_now()
     for name in ("add_products", "add_weighted", "column_sums", "mirror", "softmax_chord_steps"):
         assert len(getattr(loops, name).signatures) == 1  # one layout of arrays, compiled once
