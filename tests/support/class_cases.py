@@ -21,7 +21,7 @@ from mercer.basis.model import Reservoir, SetPrior
 X = np.array([[-1.0], [0.2], [1.1], [-0.4], [0.7], [-1.6], [1.9], [0.0]])
 # One class, then the other: latent values are large where a row takes the particles by surprise.
 SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
-NARROW, WIDE = ClassPrior(3.0, 3.0, 1.0, 1), ClassPrior(3.0, 40.0, 0.05, 1)
+NARROW, WIDE = ClassPrior(3.0, 3.0, 1.0, 1.0, 1), ClassPrior(3.0, 40.0, 0.05, 0.05, 1)
 LEVELS = LengthScaleGrid(np.array([1.0, 0.4]), np.ones((1, 1)), "rbf", has_linear_part=False)
 # Nodes in each dimension of the coefficients, and for their variance.
 N_NODES = {1: (90, 30), 2: (16, 12)}
@@ -61,7 +61,7 @@ def _set_evidence(K: np.ndarray, signs: np.ndarray, prior: ClassPrior, n_nodes) 
     total = 0.0
     for precision, weight in zip(precisions, weights, strict=True):
         spread = np.full(K.shape[1], 1.0 / math.sqrt(precision))
-        spread[0] = 1.0 / math.sqrt(prior.mean_precision)
+        spread[0] = 1.0 / math.sqrt(prior.constant_precision)
         log_likelihood = -np.logaddexp(0.0, -(Z * spread) @ K.T * signs).sum(axis=1)
         total += weight * float(of_nodes @ np.exp(log_likelihood))
     return total
@@ -115,7 +115,7 @@ def exact_particles(
         level = rng.integers(0, LEVELS.n_levels, M)
         scale = prior.scale_rate / rng.gamma(prior.scale_shape, 1.0, M)
         beta = rng.standard_normal((M, 1 + k_max)) * np.sqrt(scale)[:, None]
-        beta[:, 0] *= 1.0 / np.sqrt(scale * prior.mean_precision)
+        beta[:, 0] *= 1.0 / np.sqrt(scale * prior.constant_precision)
         beta[:, 1:][np.arange(k_max) >= size[:, None]] = 0.0
         f = np.empty((M, held))
         for a, design in enumerate(designs):

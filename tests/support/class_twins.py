@@ -30,7 +30,8 @@ class Weighted:
         """Upper factor of A, and U'^-1 b."""
         K, m = self._K[:, columns], self._prior.n_mean
         ridge = np.full(len(columns), 1.0 / scale)
-        ridge[:m] = self._prior.mean_precision
+        ridge[:m] = self._prior.slope_precision
+        ridge[0] = self._prior.constant_precision
         L = np.linalg.cholesky((K * self._omega[:, None]).T @ K + np.diag(ridge))
         return L.T, np.linalg.solve(L, self._b[columns])
 
@@ -38,7 +39,9 @@ class Weighted:
         """Log evidence, up to a constant of the omegas."""
         U, w = self.factor(columns, scale)
         m = self._prior.n_mean
-        half_prior = m * math.log(self._prior.mean_precision) - (len(columns) - m) * math.log(scale)
+        half_prior = math.log(self._prior.constant_precision)
+        half_prior += (m - 1) * math.log(self._prior.slope_precision)
+        half_prior -= (len(columns) - m) * math.log(scale)
         return 0.5 * (w @ w + half_prior) - float(np.log(np.diag(U)).sum())
 
 

@@ -46,7 +46,7 @@ def test_factorise_set() -> None:
     dense, U, w = Dense(), np.full((P, P), np.nan), np.full(P, np.nan)
     for p in range(1, 6):
         half_logdet, fit = regression.factorise_set(
-            dense.gram, dense.moment, dense.columns, p, 1, OF_MEAN, OF_CENTRES, U, w
+            dense.gram, dense.moment, dense.columns, p, 1, OF_MEAN, OF_MEAN, OF_CENTRES, U, w
         )
         expected = dense.of(dense.columns[:p])
         assert_factor(U, w, expected)

@@ -37,7 +37,7 @@ def problem(
         np.log(weights / weights.sum()),
         np.arange(N),
     )
-    return design, moment, ClassPrior(2.0, 3.0, 0.3, m), particles
+    return design, moment, ClassPrior(2.0, 3.0, 0.3, 0.7, m), particles
 
 
 def assert_same(a: ClassParticles, b: ClassParticles, m: int) -> None:

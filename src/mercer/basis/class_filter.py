@@ -48,15 +48,16 @@ class ClassPrior(NamedTuple):
     ----------
     scale_shape, scale_rate : float
         Shape and rate of the inverse gamma prior of the variance of a centre's coefficient.
-    mean_precision : float
-        Prior precision of the coefficients of the mean.
+    constant_precision, slope_precision : float
+        Prior precisions of the constant of the mean, and of each of its slopes.
     n_mean : int
         Columns of the mean.
     """
 
     scale_shape: float
     scale_rate: float
-    mean_precision: float
+    constant_precision: float
+    slope_precision: float
     n_mean: int
 
 
@@ -92,10 +93,17 @@ class ClassParticles(NamedTuple):
 
 # The model of two classes: what a particle's target is made of.
 #
-# **Target.** p(y_s = 1) = 1 / (1 + e^-f(x_s)), f(x) = mean(x) + sum_j beta_j k(x, c_j), the centres
-# a subset of the candidates with the prior of `mercer.basis.model.SetPrior`; beta_j | g ~ N(0, g),
-# g ~ IG(2, 20) cut to [1e-6, 1e6], the mean's coefficients N(0, 10), the length scale uniform on
-# its levels. A particle is (set, level, g, beta).
+# **Target.** p(y_s = 1) = 1 / (1 + e^-f(x_s)), f(x) = mean(x) + sum_j beta_j k(x, c_j), the
+# centres a subset of the candidates with the prior of `mercer.basis.model.SetPrior`; beta_j | g ~
+# N(0, g), g ~ IG(1/2, 1/10) cut to [1e-6, 1e6], the mean's constant N(0, v), its d slopes
+# N(0, v / d), v = pi^2 / 3, the length scale uniform on its levels. A particle is (set, level, g,
+# beta).
+#
+# **Where these come from.** Of few labels the prior decides how sure a prediction is. v is the
+# variance of the logistic law: with it a probability is nearly uniform between 0 and 1, by the
+# constant and by the linear part of a typical row, however many inputs there are. g is as for
+# numbers (`mercer.basis.model`), where it is relative to the variance of the noise: that of a label
+# is 4, one over the mean of its Polya-Gamma variable at f = 0.
 #
 # **Rows held.** The target after t rows is the posterior given the rows in the buffer and the
 # candidates held, nothing else: of a stream that is longer than the buffer only its last rows
@@ -107,13 +115,13 @@ class ClassParticles(NamedTuple):
 # later ones, so that likelihood, evidence and predictive probability are products. The prior
 # depends on the order of the classes.
 
-_SCALE = 2.0, 20.0
-_MEAN_PRECISION = 0.1
+_SCALE = 0.5, 0.1
+_PRECISION = 3.0 / math.pi**2
 
 
 def default_prior(n_mean: int) -> ClassPrior:
     """Return the priors of the default, for a mean with so many columns."""
-    return ClassPrior(*_SCALE, _MEAN_PRECISION, n_mean)
+    return ClassPrior(*_SCALE, _PRECISION, _PRECISION * max(n_mean - 1, 1), n_mean)
 
 
 # When particles are moved and candidates change hands: by the number of rows alone.
@@ -289,7 +297,8 @@ class ClassFilter:
         L, R, d = self.levels.n_levels, self.reservoir.n_slots, self.levels.scalings.shape[1]
         B = min(_FIRST_ROOM, self.schedule.n_buffered)
         beta = np.zeros((N, m + k_max))
-        beta[:, :m] = rng.standard_normal((N, m)) / math.sqrt(prior.mean_precision)
+        beta[:, :m] = rng.standard_normal((N, m)) / math.sqrt(prior.slope_precision)
+        beta[:, 0] *= math.sqrt(prior.slope_precision / prior.constant_precision)
         shape, rate = prior.scale_shape, prior.scale_rate
         particles = ClassParticles(
             size=np.zeros(N, np.int64),

@@ -108,14 +108,16 @@ def fill_set(features, omega, n, columns, p, weighted, gram):
 def factorise(prior, gram, moment, columns, p, scale, U, w):
     """Factorise the regression of a set; return (log|U|, |U'^-1 b|^2)."""
     return factorise_set(
-        gram, moment, columns, p, prior.n_mean, prior.mean_precision, 1.0 / scale, U, w
-    )
+        gram, moment, columns, p, prior.n_mean, prior.constant_precision, prior.slope_precision,
+        1.0 / scale, U, w,
+    )  # fmt: skip
 
 
 @compiled(nogil=True, error_model="numpy")
 def log_evidence(prior, half_logdet, fit, size, scale):
     """Return log p(y | set, omega, ...) up to a constant of the omegas."""
-    half_prior = prior.n_mean * math.log(prior.mean_precision) - size * math.log(scale)
+    half_prior = math.log(prior.constant_precision) - size * math.log(scale)
+    half_prior += (prior.n_mean - 1) * math.log(prior.slope_precision)
     return 0.5 * (fit + half_prior) - half_logdet
 
 

@@ -72,7 +72,8 @@ def log_targets(filter_: ClassFilter, state: ClassState) -> Array:
     of_centres[:, :m] = False
     squares = particles.beta**2
     a, b, scale = prior.scale_shape, prior.scale_rate, particles.scale
-    result = -0.5 * prior.mean_precision * squares[:, :m].sum(axis=1)
+    result = -0.5 * prior.constant_precision * squares[:, 0]
+    result -= 0.5 * prior.slope_precision * squares[:, 1:m].sum(axis=1)
     result -= 0.5 * np.where(of_centres, squares, 0.0).sum(axis=1) / scale
     result -= 0.5 * particles.size * np.log(2.0 * math.pi * scale)
     result += a * math.log(b) - gammaln(a) - (a + 1.0) * np.log(scale) - b / scale

@@ -87,7 +87,7 @@ def fill_columns(members, size, n_mean, columns):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def factorise_set(gram, moment, columns, p, n_mean, of_mean, of_centres, U, w):
+def factorise_set(gram, moment, columns, p, n_mean, of_constant, of_slopes, of_centres, U, w):
     """Factorise from the sums; return (log|U|, w'w).
 
     A pivot of a centre is never below its prior precision, which rounding could deny.
@@ -104,7 +104,9 @@ def factorise_set(gram, moment, columns, p, n_mean, of_mean, of_centres, U, w):
             for j in range(i, p):
                 Ui[j] -= left * Ur[j]
             rest -= left * w[r]
-        ridge = of_mean if i < n_mean else of_centres
+        ridge = of_centres
+        if i < n_mean:
+            ridge = of_slopes if i > 0 else of_constant
         pivot = math.sqrt(max(Ui[i] + ridge, ridge))
         Ui[i] = pivot
         for j in range(i + 1, p):
@@ -265,7 +267,7 @@ def refactor(statistics, prior, shape, constant, particles, i, columns):
     level = particles.level[i]
     half_logdet, fit = factorise_set(
         statistics.gram[level], statistics.moment[level], columns, p, prior.n_mean,
-        of_mean, of_centres, particles.factor[i], particles.whitened[i],
+        of_mean, of_mean, of_centres, particles.factor[i], particles.whitened[i],
     )  # fmt: skip
     particles.half_logdet[i] = half_logdet
     particles.rss[i] = max(statistics.square - fit, 0.0)
@@ -592,7 +594,7 @@ def _change_level(
     of_mean, of_centres = precisions(prior, scale)
     half_logdet, fit = factorise_set(
         statistics.gram[level], statistics.moment[level], columns, p, prior.n_mean,
-        of_mean, of_centres, U, w,
+        of_mean, of_mean, of_centres, U, w,
     )  # fmt: skip
     rss = max(statistics.square - fit, 0.0)
     evidence = log_evidence(

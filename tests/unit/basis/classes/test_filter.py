@@ -75,9 +75,10 @@ def test_targets_of_particles() -> None:
         f = state.rows.design[p.level[i]][columns, :9].T @ p.beta[i, : 3 + k]
         y = state.rows.sign[:9] > 0
         expected = np.log(np.where(y, expit(f), expit(-f))).sum()
-        expected += filter_.sets.log_size(state.n_candidates)[k] - 0.05 * (p.beta[i, :3] ** 2).sum()
+        squares = p.beta[i, :3] ** 2 @ [1.0, 2.0, 2.0]  # slopes of two inputs share the variance
+        expected += filter_.sets.log_size(state.n_candidates)[k] - 1.5 / np.pi**2 * squares
         expected += -0.5 * (p.beta[i, 3 : 3 + k] ** 2).sum() / g - 0.5 * k * np.log(2 * np.pi * g)
-        expected += 2 * np.log(20.0) - 3 * np.log(g) - 20.0 / g  # log Gamma(2) = 0
+        expected += 0.5 * np.log(0.1 / np.pi) - 1.5 * np.log(g) - 0.1 / g
         assert got[i] == pytest.approx(expected)
 
 
