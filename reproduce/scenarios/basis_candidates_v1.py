@@ -2,7 +2,7 @@
 
 Two data sets: `sinc_rows_v1`, one input, noise of 0.1; `friedman_rows_v1`, its first eight columns,
 of which five matter. One pass each with the same three length scales (each square half of the one
-before; the usual nine would take three times the memory), everything else as it comes, in a fresh
+before; the usual nine at most take three times the memory), everything else as it comes, in a fresh
 process. The error is that of the posterior mean against the function without noise, at 2000 other
 inputs; coverage is the share of their noisy targets in the 90 % interval. Means over two sets of
 rows, since one error scatters by several per cent.

@@ -3,8 +3,8 @@
 `steady_rows_v1`: three inputs, noise of half the height of the wave; a Poisson prior of mean 2,
 which ends with about 11 centres (the record says how many).
 
-* Rates: 250 particles, 256 candidates, length scales learned (nine) or one fixed, forgetting 1 and
-  0.998. Each learns 2000 rows, so that all candidates are there; then come calls of
+* Rates: 250 particles, 256 candidates, length scales learned (up to nine) or one fixed, forgetting
+  1 and 0.998. Each learns 2000 rows, so that all candidates are there; then come calls of
   ``partial_fit`` with 1000 rows each, and calls with one row. Contenders learn in turn; the median
   of the long calls counts, median and 99th percentile of the short ones.
 * River's BayesianLinearRegression learns rows of 20 columns, with ``smoothing=0.998`` where mercer
