@@ -80,6 +80,41 @@ def _drift(metrics: Metrics) -> list[str]:
     )
 
 
+def _outliers(metrics: Metrics) -> list[str]:
+    """mercer's settings, the best setting of each family of peers, what the guard costs."""
+    header = ["inputs", "stream", "method", "setting", "error", "log score", "rows to recover"]
+    header += ["ms a row"]
+    streams: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in metrics["rows"]:
+        streams.setdefault((row["d"], row["stream"], row["family"]), []).append(row)
+    shown = [
+        row
+        for (_, _, family), rows in streams.items()
+        for row in (rows if family == "mercer" else [max(rows, key=lambda row: row["log_score"])])
+    ]
+    lines = table(
+        header,
+        [
+            [
+                row["d"],
+                row["stream"],
+                row["family"],
+                row["setting"],
+                f"{row['rmse']:.3f}",
+                f"{row['log_score']:.3f} ± {row['log_score_standard_error']:.3f}",
+                "" if row["rows_to_recover"] is None else row["rows_to_recover"],
+                row["ms_a_row"],
+            ]
+            for row in shown
+        ],
+    )
+    cost = " and ".join(
+        f"{each['nats']:.4f} nats a row with {each['d']} input{'' if each['d'] == 1 else 's'}"
+        for each in metrics["cost_of_the_guard"]
+    )
+    return [*lines, "", f"On clean streams the guard costs {cost}."]
+
+
 def _page(name: str) -> Callable[[Metrics], list[str]]:
     return lambda metrics: page_lines(metrics[name])
 
@@ -91,6 +126,7 @@ BASIS_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "basis-candidates": ("basis-candidates-v1", _candidates),
     "basis-peers": ("basis-peers-v1", _peers),
     "basis-drift": ("basis-drift-v1", _drift),
+    "basis-outliers": ("basis-outliers-v1", _outliers),
     "basis-table-1": ("basis-papers-v1", _page("basis-table-1")),
     "basis-figure-1": ("basis-papers-v1", _page("basis-figure-1")),
     "basis-table-2": ("basis-papers-v1", _page("basis-table-2")),

@@ -141,6 +141,70 @@ def test_drift_of_river() -> None:
     assert len(drift(("River",), (1, 8))) == 2 * 3 * 3
 
 
+def outliers(families: tuple[str, ...]) -> list[dict[str, Any]]:
+    from reproduce.scenarios.basis_outliers_v1 import STREAMS, rows_of
+
+    rows = rows_of(families, (1,), 130, 1, n_particles=8, max_candidates=16)
+    assert [row["stream"] for row in rows] == sorted(
+        (row["stream"] for row in rows), key=STREAMS.index
+    )
+    assert all(np.isfinite(row["log_score"]) and row["ms_a_row"] > 0.0 for row in rows)
+    return rows
+
+
+def test_outliers() -> None:
+    from reproduce.scenarios.basis_outliers_v1 import summary
+
+    rows = outliers(("mercer", "SGD"))
+    assert len(rows) == 4 * (2 + 4) + 2
+    ours = {(row["stream"], row["setting"]): row for row in rows if row["family"] == "mercer"}
+    guarded, plain = (ours["one wild", setting] for setting in ("robust", "not robust"))
+    assert guarded["rows_to_recover"] < plain["rows_to_recover"]
+    assert guarded["log_score"] > plain["log_score"] + 1.0
+    assert all(row["rows_to_recover"] is None for row in rows if row["stream"] != "one wild")
+    metrics = summary(rows)
+    (cost,) = metrics["cost_of_the_guard"]
+    clean = [ours["clean", setting]["log_score"] for setting in ("not robust", "robust")]
+    assert cost == {"d": 1, "nats": pytest.approx(clean[0] - clean[1], abs=1e-4)}
+    assert [each["stream"] for each in metrics["above_best"]] == [
+        "clean", "one per cent", "one wild", "level"
+    ]  # fmt: skip
+    lines = lines_of("basis-outliers", metrics)
+    assert len(lines) == 2 + 4 * (2 + 1) + 2 + 2
+    assert "with 1 input." in lines[-1]
+
+
+def test_outliers_of_river() -> None:
+    pytest.importorskip("river", reason=_NO_RIVER)
+    assert len(outliers(("River",))) == 4 * 5
+
+
+@pytest.mark.parametrize(
+    ("lost", "rows"), [(np.zeros(60), 0), (np.append(np.ones(7), np.zeros(90)), 3)]
+)
+def test_rows_to_recover(lost: np.ndarray[Any, Any], rows: int) -> None:
+    """Seven rows lose a nat each: the mean of the next fifty is below 0.1 once four are left."""
+    from reproduce.scenarios.basis_outliers_v1 import _rows_to_recover
+
+    assert _rows_to_recover(lost) == rows
+
+
+def test_outliers_are_where_the_stream_says() -> None:
+    from reproduce.workloads import outliers_v1
+
+    y = np.zeros(1000)
+    for stream, moved in (("clean", 0), ("one wild", 1), ("level", 500)):
+        got, is_moved = outliers_v1(y, stream, 0)
+        assert np.count_nonzero(got) == moved
+        assert is_moved.sum() == (0 if stream == "level" else moved)
+    got, is_moved = outliers_v1(y, "one per cent", 0)
+    np.testing.assert_array_equal(is_moved, got != 0.0)
+    assert 3 <= is_moved.sum() <= 20
+    assert not is_moved[:100].any()
+    assert np.abs(got[is_moved]).min() >= 2.0
+    assert np.abs(got).max() <= 200.0
+
+
 # ------------------------------------------------------------------------ what scenarios stand on
 
 
