@@ -224,10 +224,8 @@ class StudentMixture:
     def _parts(self) -> tuple[Array, Array, Array, Array]:
         """Locations, scales, weights and df of the components that have weight."""
         scales = np.broadcast_to(self.scales, self.locations.shape)
-        if isinstance(self.df, float) and np.all(self.weights == self.weights[0]):
-            locations = np.ascontiguousarray(self.locations)
-            return locations, scales, self.weights, np.array([self.df])
-        kept = np.flatnonzero(self.weights > 0)
+        has_weight = self.weights > 0
+        kept = slice(None) if has_weight.all() else np.flatnonzero(has_weight)
         weights = self.weights[kept] / self.weights[kept].sum()
         df = np.broadcast_to(np.asarray(self.df, dtype=np.float64), self.weights.shape)[kept]
         if np.all(df == df[0]):
