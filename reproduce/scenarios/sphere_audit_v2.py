@@ -3,8 +3,8 @@
 Labels of tables of about 200 rows are flipped: 15 % of each class, or 5 % of class 0 and 30 % of
 class 1. A score of the rows is worth its average precision for finding the flips.
 
-*Ours*: `KernelGibbsClassifier` with ``noise_rate="learn"``, which takes one rate or one a class by
-evidence; and the same with one rate whatever the evidence says. All else is the default but for
+*Ours*: `KernelGibbsClassifier` with ``noise_rate="learn"``, averaged over one rate and one a class
+by evidence; and the same with one rate whatever the evidence says. All else is the default but for
 fewer draws: see ``SETTINGS``, which the record states.
 
 *Rivals*: cleanlab's quality of a label, over out-of-fold probabilities (five folds, the same for
@@ -27,6 +27,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -221,9 +222,18 @@ def _mercer(X: Array, y: Labels, seed: int) -> Scores:
         found = _scored(_fitted(X, y, seed))
         if not found[1]["is_by_class"]:  # then the second fit would be the same
             return dict.fromkeys(OURS, found)
-        with mock.patch.object(fitting, "is_by_class_better", return_value=False):
+        with mock.patch.object(fitting, "shares_by_noise", _one_rate):
             one = _fitted(X, y, seed)
     return {OURS[0]: found, OURS[1]: _scored(one)}
+
+
+def _one_rate(compared: Any) -> Array:
+    """Shares of the candidates under one rate alone, as `shares_by_noise` would have them."""
+    from mercer.sphere.selection import shares
+
+    values = [one.log_evidence if one.one_rate is None else one.one_rate for one in compared]
+    alone = [replace(one, log_evidence=value) for one, value in zip(compared, values, strict=True)]
+    return np.column_stack([shares(alone), np.zeros(len(alone))])
 
 
 def _first_result_of(function: Callable[..., Any]) -> Callable[..., Any]:

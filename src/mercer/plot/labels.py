@@ -5,7 +5,8 @@ Evidence curve: how well each noise rate explains the labels.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +26,10 @@ _DEPTH: Final = 30.0
 
 
 def evidence_curve(
-    curve: EvidenceCurve, *, noise_rate: float | None = None, ax: Axes | None = None
+    curve: EvidenceCurve,
+    *,
+    noise_rate: float | Mapping[Any, float] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the log evidence of noise rates, with a band of two standard errors.
 
@@ -33,8 +37,8 @@ def evidence_curve(
     ----------
     curve : EvidenceCurve
         ``evidence_curve_`` of a `KernelGibbsClassifier`.
-    noise_rate : float, optional
-        Marked: the posterior mean of the rate.
+    noise_rate : float or dict, optional
+        Marked: ``noise_rate_``, the posterior mean of the rate, or of that of each class.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -64,7 +68,10 @@ def evidence_curve(
     top = float(high[near].max())
     spare = 0.08 * max(top - bottom, 1.0)
     ax.set_ylim(bottom - spare, top + 2.5 * spare)
-    if noise_rate is not None:
+    if isinstance(noise_rate, Mapping):
+        for level, (label, rate) in enumerate(noise_rate.items()):
+            _mark_rate(ax, rate, f" of {label}", level)
+    elif noise_rate is not None:
         _mark_rate(ax, noise_rate)
     ax.xaxis.set_major_locator(MaxNLocator(6))
     digits = 1 if q[shown][-1] - q[shown][0] < 0.05 else 0
@@ -74,16 +81,16 @@ def evidence_curve(
     return ax
 
 
-def _mark_rate(ax: Axes, noise_rate: float) -> None:
+def _mark_rate(ax: Axes, noise_rate: float, whose: str = "", level: int = 0) -> None:
     ink = PALETTE["series-2"]
     mark(ax.axvline(noise_rate, color=ink, linewidth=1.3, dashes=(4, 3), zorder=1), "rate")
     left, right = ax.get_xlim()
     is_left = noise_rate < 0.5 * (left + right)
     ax.annotate(
-        f"posterior mean {100 * noise_rate:.1f} %",
+        f"posterior mean{whose} {100 * noise_rate:.1f} %",
         (noise_rate, 1.0),
         xycoords=("data", "axes fraction"),
-        xytext=(5 if is_left else -5, -3),
+        xytext=(5 if is_left else -5, -3 - 1.4 * FONT_SIZE * level),
         textcoords="offset points",
         ha="left" if is_left else "right",
         va="top",

@@ -140,7 +140,7 @@ def _noise_section(estimator: Any) -> Section:
         return Section("noise", title, (text, _no_curve_words(estimator)))
     peak = percent(curve.noise_rates[int(np.argmax(curve.log_evidence))])
     rate = estimator.noise_rate_
-    marked = rate if isinstance(rate, float) and _is_learned(estimator) else None
+    marked = rate if _is_learned(estimator) else None
     paragraphs = (
         text,
         "The curve shows how well each rate explains the labels with the best of the models "

@@ -385,9 +385,9 @@ class KernelGibbsClassifier(CloudClassifier):
         P(label is wrong), in [0, 0.5] (up to (C - 1)/C with C classes): known; learned; a dict of
         true class and P(it is recorded as another); a matrix (C, C) of P(recorded as the column's
         class | class of the row), its diagonal the largest of each row; or one rate for each row,
-        0 for rows known to be right. "learn" compares one rate with one for each of two classes
-        by evidence, up to 5000 rows, and ``notes_`` says which it took; "learn per class" learns
-        a rate for each, or the matrix of several classes.
+        0 for rows known to be right. "learn" averages over one rate and one for each of two
+        classes by evidence, up to 5000 rows, and ``notes_`` gives their shares of the draws;
+        "learn per class" learns a rate for each, or the matrix of several classes.
     noise_prior : tuple of float, default=(1.0, 1.0)
         Beta prior (a, b) of a learned rate, cut off at the end of its range. Of a matrix: the
         Dirichlet prior of a row in which b goes to the diagonal and the others share a.
@@ -442,13 +442,14 @@ class KernelGibbsClassifier(CloudClassifier):
     recorded_ : ndarray of shape (n,)
         Label of each training row, as it was given.
     noise_rate_ : float or dict
-        Posterior mean of the rate; of each true class where rates are by class; the mean where they
-        are by row.
+        Posterior mean of the rate; of each true class where rates are by class in some draws; the
+        mean where they are by row.
     evidence_curve_ : EvidenceCurve or None
         Log evidence (nats) of noise rates for the best model: ``noise_rates``, ``log_evidence``,
         ``standard_error``. None for several classes, or without a comparison.
     log_evidence_, log_evidence_se_ : float or None
-        Of the best model, in nats, with its standard error.
+        Of the best model, in nats, with its standard error; averaged over one rate and one a class
+        where both were compared, the latter a priori three times as likely.
     compared_ : Table
         The models that were compared, with evidence and share of the draws.
     bayes_point_ : ndarray of shape (n_models, ...)

@@ -39,9 +39,9 @@ from mercer.sphere.selection import (
     Candidate,
     Compared,
     compare,
-    evidence_of_noise,
-    is_by_class_better,
+    over_both_noises,
     shares,
+    shares_by_noise,
     under_rates_by_class,
 )
 from mercer.sphere.several import (
@@ -84,7 +84,7 @@ LARGEST_WHOLE = 5000
 # Rows times trajectories of one draw.
 _ROWS_A_DRAW = 8000
 # Each of several models warms up for its share of the steps, but for so many at least.
-_FEWEST_WARMUP = 50
+_FEWEST_WARMUP = 30
 # Trajectories of a step of the screened sampler.
 _SCREENED_TRAJECTORIES = 16
 # Rows that the linear start of a screened chain is fitted to.
@@ -387,8 +387,8 @@ class Problem:
     names : RowNames or None
         What the rows are called; None for their positions.
     by_class : LabelNoise or None
-        Rates for each of two classes, that one rate is compared with by evidence and that are
-        taken where they explain the labels better; or ``noise`` itself.
+        Rates for each of two classes, over which and one rate the draws are averaged by evidence;
+        or ``noise`` itself.
     """
 
     candidates: tuple[Candidate, ...]
@@ -423,12 +423,11 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     )
     with threadpool_limits(limits=1, user_api="blas"):
         choice = _choose(problem, options)
-    n, models = len(problem.labels), choice.models
-    problem = replace(problem, noise=choice.noise)
+    n = len(problem.labels)
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights, options.n_draws)
     runs: list[Sampled] = []
-    for candidate, count in zip(models, counts, strict=True):
+    for (candidate, noise), count in zip(choice.models, counts, strict=True):
         own = replace(
             options,
             n_draws=count,
@@ -436,24 +435,26 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
             first_chain=len(runs) * options.n_chains,
             deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
-        runs.append(_sample(problem, candidate, np.sort(rows), own))
-    draws = _joined([run.draws for run in runs], problem.noise, options.entropy)
+        runs.append(_sample(replace(problem, noise=noise), candidate, np.sort(rows), own))
+    draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
     lengths = tuple(run.draws.n_draws for run in runs)
     said = dict.fromkeys(note for run in runs for note in run.notes)
     p = label_proba(draws, models[0].space, problem.labels, problem.noise.n_classes)
     return FittedSphere(
-        draws, p, diagnose(draws, lengths), (*said, *choice.notes), choice.compared, tuple(models)
+        draws, p, diagnose(draws, lengths), (*said, *choice.notes), choice.compared, models
     )  # fmt: skip
+
+
+_Model = tuple[Candidate, LabelNoise | Confusion]
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """What the comparison has left: models with their shares, the noise, and what to say of it."""
+    """What the comparison has left: models, each with a noise, their shares, and what to say."""
 
     compared: tuple[Compared, ...]
-    models: list[Candidate]
+    models: list[_Model]
     weights: Array
-    noise: LabelNoise | Confusion
     notes: tuple[str, ...]
 
 
@@ -463,7 +464,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     is_one_rate = isinstance(noise, LabelNoise) and noise.prior is not None
     common = (_ONE_RATE,) if is_one_rate and n > LARGEST_WHOLE else ()
     if problem.noise_of is None:
-        return _Choice((), list(candidates), np.ones(1), noise, common)
+        return _Choice((), [(candidates[0], noise)], np.ones(1), common)
     if n > LARGEST_WHOLE:
         rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
     compared = compare(
@@ -472,25 +473,31 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     )  # fmt: skip
     notes = (*_say_what_time_cut(compared, len(candidates)), *common)
     if not compared:
-        return _Choice((), [candidates[len(candidates) // 2]], np.ones(1), noise, notes)
-    by_class, evidence = problem.by_class, evidence_of_noise(compared)
-    if evidence is not None and by_class is not None:
-        if noise is not by_class:
-            is_better = is_by_class_better(compared)
-            noise, notes = by_class if is_better else noise, (*notes, _say_noise(*evidence))
-        if noise is by_class:
-            compared = under_rates_by_class(compared)
-    weights = shares(compared)
-    models = [one.candidate for one, w in zip(compared, weights, strict=True) if w > 0.0]
-    return _Choice(compared, models, weights[weights > 0.0], noise, notes)
+        return _Choice((), [(candidates[len(candidates) // 2], noise)], np.ones(1), notes)
+    by_class = problem.by_class
+    if by_class is None:
+        weights = np.column_stack([shares(compared), np.zeros(len(compared))])
+    elif noise is by_class:
+        compared = under_rates_by_class(compared)
+        weights = np.column_stack([np.zeros(len(compared)), shares(compared)])
+    else:
+        compared = over_both_noises(compared)
+        weights = shares_by_noise(compared)
+        notes = (*notes, _say_noise(*weights.sum(axis=0)))
+    models: list[_Model] = [
+        (compared[j].candidate, noise if k == 0 or by_class is None else by_class)
+        for j, k in np.argwhere(weights > 0.0)
+    ]
+    return _Choice(compared, models, weights[weights > 0.0], notes)
 
 
 def _say_noise(one: float, two: float) -> str:
-    words = ("a rate for each class", "one rate") if two > one else ("one rate", "one a class")
-    return (
-        f"noise by evidence: {words[0]} explains the labels better than {words[1]}, "
-        f"by {abs(two - one):.1f} nats"
+    words = (
+        f"one rate ({one:.0%} of the draws)",
+        f"a rate for each class ({two:.0%} of the draws)",
     )
+    said = [text for text, share in zip(words, (one, two), strict=True) if share > 0.0]
+    return f"noise by evidence: {' and '.join(said)}"
 
 
 def _say_what_time_cut(compared: tuple[Compared, ...], n_candidates: int) -> tuple[str, ...]:
@@ -529,9 +536,24 @@ def _sample(
     return sample(chains.sampler, options, adaptation=chains.adaptation, labels=labels)
 
 
-def _joined(parts: Sequence[Draws], noise: LabelNoise | Confusion, entropy: int) -> Draws:
-    """Put the draws of the models after one another, with what they say of the noise."""
+def _joined(
+    parts: Sequence[Draws], models: Sequence[_Model], entropy: int
+) -> tuple[Draws, tuple[Candidate, ...]]:
+    """Put the draws of the models after one another, with what they say of the noise.
+
+    Also the candidates that "model" counts. Where some draws have a rate for each class, others
+    have their one rate twice.
+    """
     longest = max(part.variables["coefficients"].shape[-1] for part in parts)
+    rng = stream(entropy, "rates")
+    said = [
+        _of_noise(part.variables, noise, rng)
+        for part, (_, noise) in zip(parts, models, strict=True)
+    ]
+    n_rates = max(each["noise_rate"].shape[-1] for each in said)
+    for each in said:
+        rates = each["noise_rate"]
+        each["noise_rate"] = np.broadcast_to(rates, (*rates.shape[:-1], n_rates)).copy()
     variables = {
         name: np.concatenate([_filled(part.variables[name], name, longest) for part in parts], 1)
         for name in parts[0].variables
@@ -540,19 +562,22 @@ def _joined(parts: Sequence[Draws], noise: LabelNoise | Confusion, entropy: int)
         name: np.concatenate([part.stats[name] for part in parts], axis=1)
         for name in parts[0].stats
     }
-    shape = variables["length"].shape
-    model = np.repeat(np.arange(len(parts)), [part.n_draws for part in parts])
+    candidates = list({id(candidate): candidate for candidate, _ in models}.values())
+    number = {id(candidate): j for j, candidate in enumerate(candidates)}
+    model = np.repeat(
+        [number[id(candidate)] for candidate, _ in models], [part.n_draws for part in parts]
+    )
     variables |= {
-        "model": np.broadcast_to(model, shape).copy(),
-        **_of_noise(variables, noise, entropy),
+        "model": np.broadcast_to(model, variables["length"].shape).copy(),
+        **{name: np.concatenate([each[name] for each in said], axis=1) for name in said[0]},
     }
-    is_learned = noise.prior is not None
+    is_learned = models[0][1].prior is not None
     monitored = ("n_errors", "noise_rate", "margin") if is_learned else ("n_errors", "margin")
-    return Draws(variables, stats, dict(parts[0].labels), monitored)
+    return Draws(variables, stats, dict(parts[0].labels), monitored), tuple(candidates)
 
 
 def _of_noise(
-    variables: dict[str, NDArray[Any]], noise: LabelNoise | Confusion, entropy: int
+    variables: Mapping[str, NDArray[Any]], noise: LabelNoise | Confusion, rng: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
     """Errors, rates and log likelihood of draws."""
     if isinstance(noise, Confusion):
@@ -569,7 +594,7 @@ def _of_noise(
         cost = noise.cost_of_counts(errors)
     return {
         "n_errors": errors.sum(axis=-1).astype(np.float64),
-        "noise_rate": noise.draw_rates(stream(entropy, "rates"), errors),
+        "noise_rate": noise.draw_rates(rng, errors),
         "log_likelihood": noise.log_no_errors - cost,
     }
 

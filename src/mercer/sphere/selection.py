@@ -55,10 +55,10 @@ __all__ = [
     "Compared",
     "SpaceArguments",
     "compare",
-    "evidence_of_noise",
-    "is_by_class_better",
     "make_candidates",
+    "over_both_noises",
     "shares",
+    "shares_by_noise",
     "under_rates_by_class",
 ]
 
@@ -76,6 +76,8 @@ _SHORT, _MEDIUM = Ladder(n_pilot=10, n_sweeps=30), Ladder(n_pilot=12, n_sweeps=6
 _LONG = ((600, Ladder(20, 150)), (10**9, Ladder(16, 60)))
 # Models with a smaller share of the evidence give no draws.
 _SMALLEST_SHARE = 0.05
+# A priori log probabilities of one noise rate, and of one for each class: errors are seldom even.
+_LOG_PRIOR = np.log([0.25, 0.75])
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class Compared:
 
     ``is_final`` tells a candidate of the last round from one that was dropped before; ``n_rows``
     says how many rows the evidence is of. There is a law for two classes only. ``by_class`` is the
-    log evidence with a noise rate for each class, of the last round where it was asked for.
+    log evidence with a noise rate for each class, of the last round where it was asked for, and
+    ``one_rate`` that with one, where ``log_evidence`` is the average over both.
     """
 
     candidate: Candidate
@@ -104,6 +107,7 @@ class Compared:
     is_final: bool
     law: ErrorLaw | None
     by_class: tuple[float, float] | None = None
+    one_rate: float | None = None
 
 
 def compare(
@@ -254,22 +258,39 @@ class _Measuring:
         return space.design().L if len(rows) == len(self.labels) else space.some_rows(rows)
 
 
-def evidence_of_noise(compared: Sequence[Compared]) -> tuple[float, float] | None:
-    """Log evidence of one noise rate and of one for each class, of all candidates together.
+def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
+    """With the evidence averaged over one noise rate and a rate for each class; the best first.
 
-    Of those that were measured under both, as if a priori equal; None if there are none.
+    A candidate that was not measured with rates by class keeps the evidence of one.
     """
-    both = [(one.log_evidence, one.by_class[0]) for one in compared if one.by_class is not None]
-    if not both:
-        return None
-    totals = np.logaddexp.reduce(np.array(both), axis=0) - np.log(len(both))
-    return float(totals[0]), float(totals[1])
+    changed = []
+    for one in compared:
+        if one.by_class is not None:
+            errors = np.array([one.standard_error, one.by_class[1]])
+            joint = _LOG_PRIOR + np.array([one.log_evidence, one.by_class[0]])
+            value = float(np.logaddexp.reduce(joint))
+            error = float(np.linalg.norm(np.exp(joint - value) * errors))
+            one = replace(one, log_evidence=value, standard_error=error, one_rate=one.log_evidence)
+        changed.append(one)
+    return tuple(sorted(changed, key=_standing))
 
 
-def is_by_class_better(compared: Sequence[Compared]) -> bool:
-    """Whether a noise rate for each class explains the labels better than one."""
-    evidence = evidence_of_noise(compared)
-    return evidence is not None and evidence[1] > evidence[0]
+def shares_by_noise(compared: Sequence[Compared]) -> Array:
+    """Posterior probabilities (k, 2) of candidates under one noise rate and under one a class.
+
+    Of those of `over_both_noises` that were run on all rows; 0 below 5 %. Where there are none, one
+    rate of the first.
+    """
+    weights = np.zeros((len(compared), 2))
+    for j, one in enumerate(compared):
+        if one.is_final and one.by_class is not None and one.one_rate is not None:
+            weights[j] = one.one_rate, one.by_class[0]
+            weights[j] += _LOG_PRIOR
+        else:
+            weights[j] = (one.log_evidence if one.is_final else -np.inf), -np.inf
+    if not np.isfinite(weights).any():
+        weights[0, 0] = 0.0
+    return _kept(np.exp(weights - weights.max()))
 
 
 def under_rates_by_class(compared: Sequence[Compared]) -> tuple[Compared, ...]:
@@ -294,9 +315,13 @@ def shares(compared: Sequence[Compared]) -> Array:
         return np.asarray([1.0] + [0.0] * (len(compared) - 1))
     log_evidence = np.array([c.log_evidence for c in compared])
     best = log_evidence[is_whole].max()
-    weights = np.where(is_whole, np.exp(np.minimum(log_evidence - best, 0.0)), 0.0)
-    weights /= weights.sum()
-    weights = np.where(weights >= _SMALLEST_SHARE, weights, 0.0)
+    return _kept(np.where(is_whole, np.exp(np.minimum(log_evidence - best, 0.0)), 0.0))
+
+
+def _kept(weights: Array) -> Array:
+    """Normalise, without the smallest shares."""
+    weights = weights / weights.sum()
+    weights = np.where(weights >= min(_SMALLEST_SHARE, weights.max()), weights, 0.0)
     return np.asarray(weights / weights.sum())
 
 

@@ -22,7 +22,8 @@ def test_an_audit_says_what_it_finds_and_writes_all_rows(
     assert code == 0, err
     for label in ("data ", "task ", "model ", "seed ", "fitted ", "noise ", "list ", "written "):
         assert f"\n{label}" in f"\n{said}"
-    assert "of the labels are wrong (learned; 90 % interval" in said
+    assert "(learned; 90 % interval" in said
+    assert "noise by evidence: " in said
     assert "list      2 rows of 40" in said
     assert "row  patient  recorded  suggested  P(wrong)  listed" in said
     assert "warning   too short to judge" in err
@@ -54,7 +55,9 @@ def test_json_is_all_there_is_on_standard_output(run, suspects: Path) -> None:
     assert sum(listed) / len(listed) == pytest.approx(found["expected_fdr"])
     assert found["expected_fdr"] <= 0.5
     assert found["noise_rate"]["is_learned"]
-    assert found["noise_rate"]["lower"] <= found["noise_rate"]["mean"]
+    rates = found["noise_rate"].get("by_class", {"all": found["noise_rate"]})
+    assert set(rates) in ({"no", "yes"}, {"all"})
+    assert all(rate["lower"] <= rate["mean"] <= rate["upper"] for rate in rates.values())
     assert found["compared"]["columns"][0] == "kernel"
     assert found["rows"][0]["patient"] in {f"p{i:03}" for i in WRONG}
 

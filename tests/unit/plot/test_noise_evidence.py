@@ -32,6 +32,14 @@ def test_line_band_and_rate():
     assert ax.texts[0].get_text() == "posterior mean 12.0 %"
 
 
+def test_a_rate_of_each_class():
+    ax = evidence_curve(_curve(20.0), noise_rate={"no": 0.12, "yes": 0.31}, ax=_axes())
+    assert [line.get_xdata()[0] for line in ax.lines[1:]] == [0.12, 0.31]
+    said = [text.get_text() for text in ax.texts]
+    assert said == ["posterior mean of no 12.0 %", "posterior mean of yes 31.0 %"]
+    assert ax.texts[0].xyann[1] != ax.texts[1].xyann[1]
+
+
 def test_what_is_hopeless_is_left_out_but_for_a_neighbour():
     curve = _curve(1000.0)
     ax = evidence_curve(curve, ax=_axes())

@@ -81,6 +81,28 @@ def test_many_rows_have_one_rate_and_the_notes_say_so(
     assert not any(said in note for note in fitting._choose(known, OPTIONS).notes)
 
 
+def test_draws_are_averaged_over_one_rate_and_one_a_class() -> None:
+    """Each with its own costs; those of one rate have it for both classes."""
+    by_class = learned_class_rates((1.0, 1.0), LABELS)
+    both = dataclasses.replace(problem(candidates=(rbf(0.1), rbf(0.4))), by_class=by_class)
+    fitted = fit_sphere(both, dataclasses.replace(OPTIONS, n_draws=60))
+    rates, variables = fitted.draws.variables["noise_rate"], fitted.draws.variables
+    assert rates.shape == (2, 60, 2)
+    is_one = (rates[..., 0] == rates[..., 1])[0]
+    assert 0 < is_one.sum() < 60
+    np.testing.assert_array_equal(is_one, rates[1, :, 0] == rates[1, :, 1])
+    for chosen, noise in ((is_one, both.noise), (~is_one, by_class)):
+        expected = noise.log_no_errors - noise.cost(variables["is_wrong"][:, chosen])
+        np.testing.assert_allclose(variables["log_likelihood"][:, chosen], expected)
+    assert len(fitted.models) == len({id(model) for model in fitted.models}) <= 2
+    assert variables["model"].max() == len(fitted.models) - 1
+    share = is_one.mean()
+    (said,) = [note for note in fitted.notes if note.startswith("noise by evidence")]
+    assert "one rate (" in said
+    assert "and a rate for each class (" in said
+    assert int(said.split("(")[1].split("%")[0]) / 100.0 == pytest.approx(share, abs=0.06)
+
+
 def test_trajectories_of_a_draw() -> None:
     """One where every label is right; where some may be wrong more, and fewer for many rows."""
 
@@ -96,7 +118,7 @@ def test_trajectories_of_a_draw() -> None:
 def test_models_warm_up_for_their_share() -> None:
     assert fitting._part_of_warmup(150, 1.0) == 150
     assert fitting._part_of_warmup(150, 0.7) == 105
-    assert fitting._part_of_warmup(150, 0.1) == 50
+    assert fitting._part_of_warmup(150, 0.1) == 30
     assert fitting._part_of_warmup(20, 0.1) == 20
 
 

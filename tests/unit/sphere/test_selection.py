@@ -17,9 +17,9 @@ from mercer.sphere.selection import (
     Compared,
     _not_hopeless,
     compare,
-    evidence_of_noise,
-    is_by_class_better,
+    over_both_noises,
     shares,
+    shares_by_noise,
     under_rates_by_class,
 )
 from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
@@ -173,20 +173,38 @@ def made(log_evidence: float, *, is_final: bool = True, by_class: float | None =
     return Compared(LINEAR, log_evidence, 0.1, N, is_final, None, pair)
 
 
-def test_one_rate_or_one_for_each_class() -> None:
-    """All candidates together, one rate and two a priori equal."""
+def test_over_one_rate_and_one_for_each_class() -> None:
+    """Posterior probabilities of the pairs, rates by class a priori three times as likely."""
+    two = [made(-10.0, by_class=-12.0), made(-11.0, by_class=-8.0), made(-20.0, is_final=False)]
+    averaged = over_both_noises(two)
+    np.testing.assert_allclose(
+        [one.log_evidence for one in averaged[:2]],
+        np.log(np.exp([[-11.0, -8.0], [-10.0, -12.0]]) @ [0.25, 0.75]),
+    )
+    share = 0.75 / (0.75 + 0.25 * np.exp(-3.0))  # of rates by class, for the first
+    error = np.hypot(share * 0.2, (1.0 - share) * 0.1)
+    assert averaged[0].standard_error == pytest.approx(error)
+    pairs = np.array([[1.0, 3.0 * np.exp(3.0)], [np.exp(1.0), 3.0 * np.exp(-1.0)], [0.0, 0.0]])
+    pairs /= pairs.sum()
+    pairs[pairs < 0.05] = 0.0
+    np.testing.assert_allclose(shares_by_noise(averaged), pairs / pairs.sum())
+
+
+def test_candidates_measured_under_one_rate_only() -> None:
+    """They have that rate; where nothing was run on all rows, the first has all."""
+    cut = over_both_noises([made(-10.0, by_class=-10.0), made(-10.0)])
+    np.testing.assert_allclose(shares_by_noise(cut), [[0.125, 0.375], [0.5, 0.0]])
+    short = over_both_noises([made(-10.0, is_final=False), made(-11.0, is_final=False)])
+    np.testing.assert_array_equal(shares_by_noise(short), [[1.0, 0.0], [0.0, 0.0]])
+
+
+def test_rates_by_class_alone() -> None:
+    """A candidate that was not measured under them has no share."""
     clear = [made(-10.0, by_class=-12.0), made(-11.0, by_class=-8.0), made(-20.0, is_final=False)]
-    assert is_by_class_better(clear)
-    assert is_by_class_better([made(-10.0, by_class=-9.5)])
-    assert not is_by_class_better([made(-10.0, by_class=-10.5)])
-    assert not is_by_class_better([made(-10.0)])
-    assert evidence_of_noise([made(-10.0)]) is None
-    assert evidence_of_noise([made(-10.0, by_class=-9.5)]) == (-10.0, -9.5)
     first, second, dropped = under_rates_by_class(clear)
     assert (first.log_evidence, first.standard_error) == (-8.0, 0.2)
     assert second.log_evidence == -12.0
     assert not dropped.is_final
-    # A candidate that was not measured under them has no share.
     cut = under_rates_by_class([made(-10.0, by_class=-12.0), made(-9.0)])
     np.testing.assert_array_equal(shares(cut), [1.0, 0.0])
 
@@ -211,9 +229,9 @@ def test_labels_of_one_class_that_are_often_wrong() -> None:
     for rates in ((0.0, 0.4), (0.2, 0.2)):
         labels = np.where(rng.random(150) < np.array(rates)[ring], 1 - ring, ring)
         noise = learned_class_rates((1.0, 1.0), labels)
-        evidence = evidence_of_noise(compare([one], labels, noise_of, 7, by_class=noise))
-        assert evidence is not None
-        gain.append(evidence[1] - evidence[0])
+        (found,) = compare([one], labels, noise_of, 7, by_class=noise)
+        assert found.by_class is not None
+        gain.append(found.by_class[0] - found.log_evidence)
     assert gain[0] > 5.0
     assert gain[1] < 3.0
 
