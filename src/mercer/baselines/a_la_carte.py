@@ -175,8 +175,7 @@ class AlaCarteRegressor(FunctionRegressor):
         nu_k, of the standardised target.
     noise_variance_ : float
         Noise variance of the standardised target: ten times larger, once or more often, where all
-        rows together
-        make the equations singular.
+        rows together make the equations singular.
     log_likelihood_ : float
         In nats, of the rows that it was climbed on.
     frequencies_ : ndarray of shape (F, d)

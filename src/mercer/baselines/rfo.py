@@ -384,9 +384,8 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     frequencies_ : ndarray of shape (F, d)
         Optimised; in radians per unit of the standardised inputs.
     coef_ : ndarray of shape (2 F, q)
-        Coefficients of the cosine and the sine of each frequency in turn, over the root of F,
-        times nu_k^2;
-        q is 1 for two classes, C for more.
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of F, times
+        nu_k^2; q is 1 for two classes, C for more.
     intercept_ : ndarray of shape (q,)
         Penalised like the coefficients, as printed.
     notes_ : tuple of str
@@ -485,9 +484,8 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     frequencies_ : ndarray of shape (F, d)
         Optimised; in radians per unit of the standardised inputs.
     coef_ : ndarray of shape (2 F, q)
-        Coefficients of the cosine and the sine of each frequency in turn, over the root of F,
-        times nu_k^2;
-        q is 1.
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of F, times
+        nu_k^2; q is 1.
     intercept_ : ndarray of shape (q,)
         Constant term, in units of the standardised target; penalised like the coefficients.
     notes_ : tuple of str

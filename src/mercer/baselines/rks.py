@@ -126,8 +126,7 @@ class RKSClassifier(RandomFeatureClassifier):
         In radians per unit of the standardised inputs.
     coef_ : ndarray of shape (n_features, q)
         Coefficients of the cosine and the sine of each frequency in turn, over the root of their
-        number; q is 1
-        for two classes, C for more.
+        number; q is 1 for two classes, C for more.
     intercept_ : ndarray of shape (q,)
         Not penalised.
     n_iter_ : int

@@ -115,8 +115,8 @@ class SequentialKernelRegressor(StreamRegressor):
     n_centres_, noise_std_ : float
         Posterior means; the noise in units of the target.
     log_predictive_ : ndarray
-        Log density of the target of each row of the last call, predicted before the row was
-        learned (nats).
+        Log density of the target of each row of the last call, predicted before the row was learned
+        (nats).
     mean_log_predictive_ : float
         Mean of the log predictive densities of all rows learned.
     n_rows_seen_ : int

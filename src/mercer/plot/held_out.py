@@ -423,8 +423,7 @@ def prequential(
     ----------
     log_density : array_like of shape (n,)
         Log density of each row, predicted before it was learned, in nats: ``log_predictive_``, or
-        that of
-        ``prequential``. NaN is left out.
+        that of ``prequential``. NaN is left out.
     window : int, optional
         Rows in "lately"; a twentieth of them by default, and no fewer than 10.
     ax : Axes, optional

@@ -131,8 +131,7 @@ class HeldTargets:
         Predictive probability of values up to y.
     variance : ndarray of shape (n,)
         Variance of the targets that the row's model was trained on (divisor: their number); nan
-        where it is
-        not known.
+        where it is not known.
     """
 
     y: Array

@@ -181,8 +181,7 @@ class StudentMixture:
         The mean that is reported, where a better one than that of the mixture is known.
     outliers : Contamination, optional
         How often targets are outliers: this counts in the log density, and in nothing else. Mean,
-        spread, intervals and
-        draws are those of a target that is no outlier.
+        spread, intervals and draws are those of a target that is no outlier.
 
     Raises
     ------

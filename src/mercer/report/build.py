@@ -111,8 +111,7 @@ def build_report(
         What it was fitted on and how; without it the report says that this is not known.
     audit : LabelAudit, optional
         Audit of the labels of the training rows, for a report on them: their section then comes
-        first,
-        and absent held-out scores are no lack.
+        first, and absent held-out scores are no lack.
     next_step : tuple of str
         Words and the command after them, to run next; shown with the scores.
 

@@ -40,8 +40,7 @@ def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
         One for each frequency.
     log_densities : ndarray of shape (S, M, C)
         Log densities of W, and for S = 2 of -W, under the component in each of C slots. An empty
-        slot, with a
-        count of 0, is not looked at.
+        slot, with a count of 0, is not looked at.
     log_new : ndarray of shape (M,)
         Log of concentration times density in a new component.
     assignment : ndarray of shape (M,), int64
