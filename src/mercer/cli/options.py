@@ -13,11 +13,15 @@ __all__ = [
     "TableOptions",
     "cv_option",
     "debug_option",
+    "drop_option",
     "group_option",
+    "id_option",
     "jobs_option",
     "json_option",
     "out_path",
     "run_options",
+    "seed_option",
+    "set_option",
     "spreadsheet_option",
     "table_options",
 ]
@@ -43,6 +47,33 @@ class TableOptions:
         return tuple(name for name in (self.id_column, self.group) if name is not None)
 
 
+drop_option = click.option(
+    "--drop",
+    metavar="COLUMNS",
+    multiple=True,
+    help="Columns to leave out, separated by commas. Repeatable.",
+)
+id_option = click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Of all random numbers: the same seed gives the same bits.",
+)
+
+
+def set_option(example: str) -> Callable[[Command], Command]:
+    """Add ``--set``."""
+    return click.option(
+        "--set",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help=f"Any argument of the model, such as {example}. Repeatable.",
+    )
+
+
 def table_options(command: Command) -> Command:
     """Add the options of commands that learn from a table."""
     for option in reversed(
@@ -55,20 +86,9 @@ def table_options(command: Command) -> Command:
                 show_default=True,
                 help="auto: text, true/false or at most 10 whole numbers is classification.",
             ),
-            click.option(
-                "--set",
-                "settings",
-                metavar="NAME=VALUE",
-                multiple=True,
-                help="Any argument of the model, such as n_draws=500. Repeatable.",
-            ),
-            click.option(
-                "--drop",
-                metavar="COLUMNS",
-                multiple=True,
-                help="Columns to leave out, separated by commas. Repeatable.",
-            ),
-            click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows."),
+            set_option("n_draws=500"),
+            drop_option,
+            id_option,
             click.option(
                 "--missing",
                 type=click.Choice(["error", "drop", "impute"]),
@@ -83,13 +103,7 @@ def table_options(command: Command) -> Command:
                 show_default=True,
                 help="What 01/02/2024 begins with where no date of its column says so.",
             ),
-            click.option(
-                "--seed",
-                type=click.IntRange(0, 2**32 - 1),
-                default=0,
-                show_default=True,
-                help="Of all random numbers: the same seed gives the same bits.",
-            ),
+            seed_option,
         )
     ):
         command = option(command)

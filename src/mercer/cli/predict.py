@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mercer.cli.options import debug_option, json_option, out_path, spreadsheet_option
+from mercer.cli.options import debug_option, id_option, json_option, out_path, spreadsheet_option
 
 if TYPE_CHECKING:
     from mercer.cli.out_of_core import TableStream
@@ -21,7 +21,7 @@ __all__ = ["command"]
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
 @click.argument("data", metavar="DATA")
 @out_path("--out", "Write here: .csv, .parquet or .json [default: CSV to standard output].")
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+@id_option
 @spreadsheet_option
 @json_option
 @debug_option

@@ -10,7 +10,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.options import debug_option, json_option, out_path, spreadsheet_option
+from mercer.cli.options import debug_option, id_option, json_option, out_path, spreadsheet_option
 from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id
 from mercer.data.files import printable
 from mercer.data.frame import Frame
@@ -95,7 +95,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
     help="How many rows.",
 )
 @out_path("--out", "Write the rows: .csv, .parquet or .json.")
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+@id_option
 @spreadsheet_option
 @json_option
 @debug_option

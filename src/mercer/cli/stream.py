@@ -20,7 +20,14 @@ from rich.table import Table
 
 from mercer.atomic import locked
 from mercer.cli.exits import StoppedError
-from mercer.cli.options import debug_option, out_path
+from mercer.cli.options import (
+    debug_option,
+    drop_option,
+    id_option,
+    out_path,
+    seed_option,
+    set_option,
+)
 from mercer.cli.outputs import check_outputs
 from mercer.cli.stream_answers import Numbers, Output, Reporter, Tally
 from mercer.cli.stream_keeping import Keeper, read_interval
@@ -419,27 +426,10 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
     metavar="LEVEL",
     help="Also the central interval of this probability, such as 0.9.",
 )
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
-@click.option(
-    "--drop",
-    metavar="COLUMNS",
-    multiple=True,
-    help="Columns to leave out, separated by commas. Repeatable.",
-)
-@click.option(
-    "--set",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Any argument of the model, such as n_particles=100. Repeatable.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Of all random numbers: the same seed gives the same bits.",
-)
+@id_option
+@drop_option
+@set_option("n_particles=100")
+@seed_option
 @click.option(
     "--on-bad-row",
     type=click.Choice(["skip", "fail"]),
