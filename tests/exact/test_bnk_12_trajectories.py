@@ -14,6 +14,7 @@ from mercer.spectral import trajectory as coordinates
 from mercer.spectral.class_model import ClassState, LogisticModel
 from mercer.spectral.class_sampler import ClassChain, JointSampler
 from support.spectral_class_joint import CASES, distances, limit, make
+from support.statistics import few_first
 
 N_RUNS, N_LEAPFROG = 1000, 4
 PRIOR, FULL = "two classes, prior", "three classes, full, pcn"
@@ -34,7 +35,7 @@ class Travel:
         return new
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", few_first(CASES, PRIOR, FULL, LEARNED))
 def test_bnk_12_trajectories_alone(case: str) -> None:
     """False alarm 1e-6 over all distances; detects 0.2. Ends are both taken and refused."""
     travel = Travel()
@@ -43,7 +44,7 @@ def test_bnk_12_trajectories_alone(case: str) -> None:
     assert 0.4 < np.mean(travel.has_moved) < 0.97
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", few_first(CASES, "two classes, pcn, linear part", FULL))
 def test_bnk_12_trajectories_and_sweeps(case: str) -> None:
     """False alarm 1e-6 over all distances; detects 0.25."""
     found = distances(case, 600, 3, n_leapfrog=N_LEAPFROG)

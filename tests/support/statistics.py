@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
+import pytest
 from scipy import stats
 
 FALSE_ALARM = 1e-6  # per family of statistics
@@ -41,3 +43,11 @@ def dkw_distance(draws: np.ndarray, cdf) -> float:
 def dkw_limit(n: int, n_statistics: int) -> float:
     """Dvoretzky-Kiefer-Wolfowitz limit with false alarm 1e-6 over all statistics."""
     return math.sqrt(math.log(2.0 * n_statistics / FALSE_ALARM) / (2.0 * n))
+
+
+def few_first(cases: Iterable[str], *first: str) -> list:
+    """All cases, those of the first tier as they are and the others slow; limits count them all."""
+    names = list(cases)
+    assert set(first) <= set(names)
+    slow = [pytest.mark.slow]
+    return [pytest.param(name, marks=[] if name in first else slow, id=name) for name in names]
