@@ -109,22 +109,24 @@ def forget_the_learned_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trajectory, "coordinates_of", mutant)
 
 
+# With as many runs as each needs to be seen: its distance and 1.2 times the limit in the comment.
 MUTANTS = [
-    (forget_the_jacobian, PRIOR),
-    (take_every_end, PRIOR),
-    (scale_the_coefficients, PRIOR),
-    (few_of_the_rows, PRIOR),
-    (scale_the_coefficients, FULL),
-    (forget_the_learned_scale, LEARNED),
+    (forget_the_jacobian, PRIOR, 300),  # 0.315 of 0.214
+    (take_every_end, PRIOR, N_RUNS),
+    (scale_the_coefficients, PRIOR, 300),  # 0.370 of 0.214
+    (few_of_the_rows, PRIOR, N_RUNS),
+    (scale_the_coefficients, FULL, 300),  # 0.318 of 0.214
+    (forget_the_learned_scale, LEARNED, N_RUNS),
 ]
 
 
-@pytest.mark.parametrize(("mutant", "case"), MUTANTS)
+@pytest.mark.parametrize(("mutant", "case", "n"), MUTANTS)
 def test_bnk_12_sees_wrong_trajectories(
     mutant: Callable[[pytest.MonkeyPatch], None],
     case: str,
+    n: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutant(monkeypatch)
-    found = distances(case, N_RUNS, 15, step=Travel(), n_leapfrog=N_LEAPFROG)
-    assert max(found.values()) > 1.2 * limit(N_RUNS), found
+    found = distances(case, n, 15, step=Travel(), n_leapfrog=N_LEAPFROG)
+    assert max(found.values()) > 1.2 * limit(n), found
