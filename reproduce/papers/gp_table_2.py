@@ -43,7 +43,12 @@ def _at_maximum(options: dict[str, Any], seed: int, is_quick: bool) -> Any:
 
 def _hmc(seed: int, is_quick: bool) -> Any:
     return GPClassifier(
-        n_warmup=_N_WARMUP, n_draws=_N_DRAWS, n_chains=1, random_state=seed, progress=False
+        inference="hmc",
+        n_warmup=_N_WARMUP,
+        n_draws=_N_DRAWS,
+        n_chains=1,
+        random_state=seed,
+        progress=False,
     )
 
 

@@ -140,7 +140,13 @@ def _airfoil_cell(how: str, k: int) -> Rows:
         X = np.column_stack([np.log(X[:, 0]), X[:, 1:4], np.log(X[:, 4])])
     kernel = "matern12" if how == "matern12" else "rbf"
     model = mercer.GPRegressor(
-        kernel=kernel, n_draws=60, n_warmup=60, n_chains=1, random_state=k, progress=False
+        inference="hmc",
+        kernel=kernel,
+        n_draws=60,
+        n_warmup=60,
+        n_chains=1,
+        random_state=k,
+        progress=False,
     )
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -169,7 +169,13 @@ def _map(X: Array, codes: Codes, X_test: Array, seed: int, **options: Any) -> Ar
 
 def _hmc(X: Array, codes: Codes, X_test: Array, seed: int, **options: Any) -> Array:
     model = GPClassifier(
-        n_draws=200, n_chains=1, n_jobs=1, progress=False, random_state=seed, **options
+        inference="hmc",
+        n_draws=200,
+        n_chains=1,
+        n_jobs=1,
+        progress=False,
+        random_state=seed,
+        **options,
     )
     return model.fit(X, codes).predict_proba(X_test)
 

@@ -27,7 +27,7 @@ def run() -> dict[str, object]:
 
         data["pima"] = named_arrays("pima_tr")
     samplers = {
-        "hmc": GPClassifier(),
+        "hmc": GPClassifier(inference="hmc"),
         "nuts": GPClassifier(inference="nuts"),
         "paper": GPClassifier.paper().set_params(n_draws=1333),
     }

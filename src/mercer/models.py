@@ -90,7 +90,7 @@ MODELS = (
         estimator="GPClassifier",
         home="mercer.gp.estimator",
         compiler="classification",
-        summary="Gaussian process classification, hybrid Monte Carlo over hyperparameters",
+        summary="Gaussian process classification, averaged over hyperparameters",
         max_classes=50,
         auto_rows=1000,
     ),
@@ -117,7 +117,7 @@ MODELS = (
         estimator="GPRegressor",
         home="mercer.gp.regressor",
         compiler="classification",
-        summary="Gaussian process regression, hybrid Monte Carlo over hyperparameters",
+        summary="Gaussian process regression, averaged over hyperparameters",
         auto_rows=1000,
     ),
     ModelEntry(

@@ -81,7 +81,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 198,
-    "lines": 61_500,
+    "lines": 62_500,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,

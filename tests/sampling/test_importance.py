@@ -75,8 +75,8 @@ def test_scales_below_and_above_are_found() -> None:
     split = SplitT(START.centre, START.root, np.array([0.4, 2.0]), np.array([1.5, 0.7]), df=1000.0)
     x = split.draw(np.random.default_rng(4), 5000)
     found = fit_proposal(START, x, np.zeros(len(x)))
-    np.testing.assert_allclose(found.below, 1.05 * split.below, rtol=0.1)
-    np.testing.assert_allclose(found.above, 1.05 * split.above, rtol=0.1)
+    np.testing.assert_allclose(found.below, np.sqrt(1.5) * split.below, rtol=0.1)
+    np.testing.assert_allclose(found.above, np.sqrt(1.5) * split.above, rtol=0.1)
 
 
 def test_rounds_end_when_enough_is_known() -> None:

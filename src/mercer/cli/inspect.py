@@ -59,6 +59,12 @@ def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
             "data": f"SHA-256 {manifest.get('data')}",
             "options": words,
         }
+    if "positions" in arrays:
+        return {
+            "kind": "checkpoint: evaluations of importance sampling",
+            "run": str(manifest.get("run")),
+            "evaluations": manifest.get("n_done"),
+        }
     draws = next((values for name, values in arrays.items() if name.startswith("draws/")), ())
     return {
         "kind": "checkpoint: state of one chain",

@@ -270,6 +270,9 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
         return [("warning", words) for words in diagnostics.warnings]
     if diagnostics.min_ess is None:
         return [("sampling", "no warnings, and no draws to judge")]
+    if diagnostics.k_hat is not None:  # importance sampling
+        words = f"{diagnostics.n_evaluations} evaluations, worth {diagnostics.effective_size:.0f}"
+        return [("sampling", f"no warnings: {words} draws; Pareto k-hat {diagnostics.k_hat:.2f}")]
     if diagnostics.max_rhat is None:  # weighted particles
         return [("sampling", f"no warnings: ESS {diagnostics.min_ess:.0f}")]
     rhat, size = f"{diagnostics.max_rhat:.3f}", f"{diagnostics.min_ess:.0f}"

@@ -35,7 +35,7 @@ from mercer.gp.fitting import SEARCHING, FittedGP, Maximum, find_maximum, with_c
 from mercer.gp.hyperparameters import LARGEST_LOG, NO_EVIDENCE, HyperparameterTarget
 from mercer.kernels.names import kernel_named
 from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.draws import Draws
+from mercer.posterior.draws import Draws, representatives
 from mercer.posterior.schema import check_arrays, draws_of
 from mercer.sampling.driver import RunOptions, is_late, part_of_time
 
@@ -43,13 +43,16 @@ __all__ = [
     "AUTO",
     "AveragedGP",
     "Candidate",
+    "Few",
     "KernelFit",
     "check_draws",
+    "choose_few",
     "choose_kernels",
     "compare_kernels",
     "few_rows",
     "fit_kernels",
     "mixed_moments",
+    "with_few",
 ]
 
 Array = NDArray[np.float64]
@@ -64,6 +67,7 @@ _FEW_ROWS = 300  # kernels are first compared on so many rows, where there are o
 _FEW_WINDOW, _FEW_MARGIN, _FEW_KEPT = 9.2, 2.3, 4  # of that first comparison
 
 Terms = tuple[str, ...]
+Few = tuple[NDArray[np.int64], Array]
 ModelOf = Callable[[str], HyperparameterTarget]
 
 
@@ -95,12 +99,21 @@ class Candidate:
 
 @dataclass(frozen=True)
 class KernelFit:
-    """One kernel of a fitted model: its draws, and its weight in every prediction."""
+    """One kernel of a fitted model: its draws, and its weight in every prediction.
+
+    ``few`` are the positions and weights of the draws that predict; None: all do.
+    """
 
     kernel: str
     weight: float
     log_evidence: float | None
     fitted: FittedGP
+    few: Few | None = None
+
+    @property
+    def predicting(self) -> Draws:
+        """The draws that predict."""
+        return self.fitted.draws if self.few is None else self.fitted.draws.chosen(*self.few)
 
 
 @dataclass(frozen=True)
@@ -470,3 +483,89 @@ def check_draws(
     own = {name: shape for name, shape in shapes.items() if name in log_parameters}
     arrays = {f"draws/{name}": values for name, values in draws.variables.items()}
     check_arrays(arrays, draws_of(shapes) | draws_of(own, -LARGEST_LOG, LARGEST_LOG), {})
+
+
+# The few draws that predict.
+
+_MOST_FEW = 64
+_POOL = 64  # points near rows that the choice looks at, and as many others that judge it
+_SAFETY = 1.5  # of the difference at the points that judge
+_WEIGHT_OF_PARAMETERS = 3.0  # their spread as features, in units of that of predictions
+
+
+def choose_few(
+    X: Array,
+    weights: Array,
+    at_rows: Array,
+    predict: Callable[[Array], Array],
+    parameters: Array,
+) -> tuple[Few, float] | None:
+    """Choose the draws that predict, so that their averages agree with those of all.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Standardised training rows.
+    weights : ndarray of shape (N,)
+        Of all draws; they sum to 1.
+    at_rows : ndarray of shape (N, k)
+        What each draw predicts at the training rows.
+    predict : callable
+        What each draw predicts at other rows (m, d): (N, m) or (N, m C).
+    parameters : ndarray of shape (N, p)
+        Log parameters: what they predict far from all rows, and how surely, goes with these.
+
+    Returns
+    -------
+    few : positions and weights
+    difference : float
+        Between their average prediction and that of all. At points halfway between two training
+        rows, or half as far beyond, which the choice has not seen, it is at most two thirds of it.
+    None
+        Where there are no more draws than that.
+    """
+    if len(weights) <= _MOST_FEW:
+        return None
+    rng = np.random.default_rng(0)  # the same pairs always
+    first, second = rng.integers(len(X), size=(2, 2 * _POOL))
+    share = np.where(rng.random((2 * _POOL, 1)) < 0.5, 0.5, -0.5)  # of the way: between, or beyond
+    at_pool = predict(X[first] + share * (X[second] - X[first]))
+    at_pool = at_pool.reshape(len(weights), 2 * _POOL, -1)
+    judged = at_pool[:, _POOL:].reshape(len(weights), -1)
+    spread = np.sqrt(weights @ np.square(at_rows - weights @ at_rows)).mean()
+    centred = parameters - weights @ parameters
+    std = np.sqrt(weights @ np.square(centred))
+    units = centred / np.where(std > 0.0, std, 1.0) * spread
+    seen = at_pool[:, :_POOL].reshape(len(weights), -1)
+    features = np.hstack([at_rows, seen, _WEIGHT_OF_PARAMETERS * units, units * units])
+    few = representatives(features, weights, _MOST_FEW)
+    return few, _SAFETY * float(np.abs(few[1] @ judged[few[0]] - weights @ judged).max())
+
+
+def with_few(
+    averaged: AveragedGP, choose: Callable[[KernelFit], tuple[Few, float] | None], unit: str
+) -> AveragedGP:
+    """Choose the draws of each kernel that predict, and say how closely they agree with all.
+
+    Parameters
+    ----------
+    averaged : AveragedGP
+    choose : callable
+        From a kernel's fit to what `choose_few` returns.
+    unit : str
+        Of the difference, a format for the number.
+    """
+    chosen = [choose(each) for each in averaged.fits]
+    pairs = zip(averaged.fits, chosen, strict=True)
+    fits = tuple(each if few is None else replace(each, few=few[0]) for each, few in pairs)
+    taken = [each for each in chosen if each is not None]
+    if not taken:
+        return averaged
+    n_few = sum(each.predicting.n_total for each in fits)
+    n_total = sum(each.fitted.draws.n_total for each in fits)
+    note = (
+        f"predictions average over {n_few} of {n_total} draws, weighted so as to agree with all: "
+        f'largest difference about {unit.format(max(each[1] for each in taken))}; n_draws="all" '
+        "takes all"
+    )
+    return replace(averaged, fits=fits, notes=(*averaged.notes, note))

@@ -33,6 +33,7 @@ from mercer.gp.averaging import (
     AUTO,
     AveragedGP,
     Candidate,
+    Few,
     KernelFit,
     check_draws,
     few_rows,
@@ -51,6 +52,7 @@ from mercer.gp.hyperparameters import (
 )
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.posterior.diagnostics import flat_weights
+from mercer.posterior.draws import Draws
 from mercer.posterior.schema import (
     TARGET,
     Fields,
@@ -82,6 +84,10 @@ __all__ = [
 Array = NDArray[np.float64]
 
 _LARGEST = 1e100  # standardised values are within this: their squares are finite
+_FEW = {
+    "positions": Rule(("m",), "int", 0),
+    "weights": Rule(("m",), least=0.0, most=1.0, is_open=True),
+}
 _ROWS = {
     "X": Rule(("n", "d"), least=-_LARGEST, most=_LARGEST),
     "y": Rule(("n",), least=-_LARGEST, most=_LARGEST),
@@ -103,6 +109,9 @@ _KERNELS = ListOf(
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
     """Split a fitted estimator, with its standardised rows and targets, into parts."""
     values, arrays = common_parts(model)
+    for i, each in enumerate(model._fits):
+        if each.few is not None:
+            arrays[f"few/{i}/positions"], arrays[f"few/{i}/weights"] = each.few
     if model._evidence is not None:
         values["log_evidence"] = list(model._evidence)
     params = json_params(model.get_params()) | {"prior": plain_prior(model.prior)}
@@ -137,6 +146,7 @@ def restore_rows(
     name = parts.params["kernel"]
     if name != AUTO:
         fits = (KernelFit(name_of_kernel(as_kernel(name, X.shape[1])), 1.0, None, fitted),)
+        fits = (replace(fits[0], few=restore_few(parts, 0, common.draws)),)
         return common, X, y, fits, relevance_of(fits, None, X.shape[1])
     kernels: Any = parts.fields.get("kernels")
     _KERNELS.check(kernels, "fields/kernels", {})
@@ -156,8 +166,25 @@ def restore_rows(
         }
         draws = draws_from_parts(each, own) if i > 0 else common.draws
         fitted_one = replace(fitted, draws=draws)
-        several.append(KernelFit(each["kernel"], each["weight"], each["log_evidence"], fitted_one))
+        few = restore_few(parts, i, draws)
+        given = (each["kernel"], each["weight"], each["log_evidence"])
+        several.append(KernelFit(*given, fitted_one, few))
     return common, X, y, tuple(several), parts.arrays.get("relevance")
+
+
+def restore_few(parts: ModelParts, i: int, draws: Draws) -> Few | None:
+    """Return which draws of kernel i predict, and their weights; None where all of them do."""
+    given = {
+        name: parts.arrays[f"few/{i}/{name}"] for name in _FEW if f"few/{i}/{name}" in parts.arrays
+    }
+    if not given:
+        return None
+    check_arrays(given, _FEW, {})
+    positions, weights = given["positions"], given["weights"]
+    is_right = len(positions) > 0 and bool((np.diff(positions) > 0).all())
+    require(is_right and int(positions[-1]) < draws.n_total, "few/positions")
+    require(abs(float(weights.sum()) - 1.0) < 1e-8, "few/weights")
+    return positions, weights
 
 
 def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
@@ -228,6 +255,7 @@ class GPEstimator(KernelEstimator):
 
     kernel: Any
     inference: str
+    integration: str = "laplace"  # an argument of the classifier
     prior: PriorChoice
     n_leapfrog: int | None
     step_size: float | None
@@ -244,7 +272,8 @@ class GPEstimator(KernelEstimator):
         if (self.n_leapfrog is None) != (self.step_size is None):
             raise UsageError("n_leapfrog and step_size are given together or not at all")
         if self.n_leapfrog is not None:
-            check_choice("inference (with n_leapfrog)", self.inference, ("hmc",))
+            choices = ("importance", "hmc")  # the first is the default: it takes the second
+            check_choice("inference (with n_leapfrog)", self.inference, choices)
             check_count("n_leapfrog", self.n_leapfrog, 1)
             check_positive("step_size", self.step_size)
         # The maximum is found in no time: there is no state to save.
@@ -291,7 +320,12 @@ class GPEstimator(KernelEstimator):
 
     def _settings(self, kernel: str) -> GPSettings:
         prior = plain_prior(self.prior)
-        return GPSettings(self.inference, prior, self.n_leapfrog, self.step_size, kernel)
+        return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel)
+
+    def _inference(self) -> str:
+        """Return what is done: exact integration and fixed trajectories are for chains."""
+        is_for_chains = self.n_leapfrog is not None or self.integration == "exact"
+        return "hmc" if self.inference == "importance" and is_for_chains else self.inference
 
     def _fit_kernels(
         self,

@@ -8,11 +8,13 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
 from mercer.gp import softmax
-from mercer.gp.averaging import check_draws, mixed_moments
+from mercer.gp.averaging import Few, check_draws, choose_few, mixed_moments
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
 from mercer.gp.fitting import FittedGP, GPSettings, Maximum, fit_exactly, fit_gp, fit_several
 from mercer.gp.hyperparameters import (
@@ -36,7 +38,7 @@ from mercer.gp.softmax import SoftmaxPosterior, fit_softmax
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SpectralMixture, SquaredExponentialARD
-from mercer.likelihoods.logistic import one_hot
+from mercer.likelihoods.logistic import class_probabilities, one_hot
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
@@ -196,6 +198,40 @@ class ClassTask:
             )
         codes, kernel = self.codes.astype(np.int64), self.kernel
         return _Several(softmax.SoftmaxDraws(self.X, codes, kernel, theta, a, mean_coef, weights))
+
+    def few(self, draws: Draws) -> tuple[Few, float] | None:
+        """Choose the draws that predict: see `choose_few`. None for exact draws, of which all do.
+
+        What a draw predicts is taken at the mode: at the training rows it is y less the dual
+        coefficients.
+        """
+        if self.is_exact:
+            return None
+        a, thetas, n_total = draws.flat("dual_coef"), self.thetas(draws), draws.n_total
+        weights = flat_weights(draws)
+        codes = self.codes.astype(np.int64)
+        y = self.codes if self.is_binary else one_hot(codes, len(self.classes))
+
+        def at_mode(Z: Array) -> Array:
+            with threadpool_limits(limits=1, user_api="blas"):
+                proba = [self._at_mode(*draw, Z) for draw in zip(thetas, a, strict=True)]
+            return np.stack(proba)
+
+        return choose_few(
+            self.X,
+            np.full(n_total, 1.0 / n_total) if weights is None else weights,
+            (y - a).reshape(n_total, -1),
+            at_mode,
+            thetas.reshape(n_total, -1),
+        )
+
+    def _at_mode(self, theta: Array, a: Array, Z: Array) -> Array:
+        """Probabilities at rows Z (m, d) if the function were its mode: (m,) or (m, C)."""
+        if self.is_binary:
+            return np.asarray(expit(self.kernel.cross_gram(theta, Z, self.X) @ a))
+        cross = [self.kernel.cross_gram(own, Z, self.X) for own in theta]
+        f = np.stack([cross[c % len(cross)] @ a[c] for c in range(len(a))])
+        return np.asarray(class_probabilities(f).T)
 
     def laplace_distance(self, draws: Draws, X: Array) -> PredictiveDistance:
         """Hold exact draws against Laplace's probabilities at standardised rows X (m, d)."""

@@ -17,12 +17,13 @@ from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
-from mercer.gp.averaging import KernelFit
+from mercer.gp.averaging import KernelFit, with_few
 from mercer.gp.base import GPEstimator, parts_of, relevance_of, restore_evidence, restore_rows
 from mercer.gp.classification import ClassTask, MixedAnswers
 from mercer.gp.exact import PredictiveDistance
 from mercer.gp.fitting import FittedGP, Maximum
 from mercer.gp.hyperparameters import HyperparameterTarget, PriorChoice
+from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 
@@ -35,7 +36,7 @@ _SMALLEST_PROBA = 1e-12
 
 
 class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
-    """Classification by Gaussian processes, with hybrid Monte Carlo over hyperparameters.
+    """Classification by Gaussian processes, averaged over hyperparameters.
 
     Two classes have one latent function, whose logistic transform is a probability; several have
     one each, under a softmax. A function has a covariance with one weight per input (automatic
@@ -52,10 +53,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
         input, sums of both, and these with a linear part, are compared by their evidence; those
         that are probable are fitted, three at most, and predictions average over them.
-    inference : {"hmc", "nuts", "metropolis", "map"}, default="hmc"
-        "hmc": trajectories of random length, step size and mass tuned in warm-up; "nuts": the
-        no-U-turn sampler; "metropolis": a random walk of ten proposals a step; both tuned
-        likewise; "map": the most probable hyperparameters only.
+    inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
+        "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
+        posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
+        takes over, which ``notes_`` says. "hmc": trajectories of random length, step size and mass
+        tuned in warm-up; "nuts": the no-U-turn sampler; "metropolis": a random walk of ten
+        proposals a step; both tuned likewise; "map": the most probable hyperparameters only.
     integration : {"laplace", "exact"}, default="laplace"
         Of the latent function of two classes. "exact": draws of function and hyperparameters from
         their joint posterior, by delayed acceptance of what "hmc" or "nuts" propose on Laplace's;
@@ -87,7 +90,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         the standard deviation is over ten times the interquartile range, median and
         interquartile range, clipped at 10. Constant columns become 0.
     n_draws : int, default=500
-        Kept draws of each chain.
+        Kept draws of each chain. "importance": ``n_draws`` times ``n_chains`` weighted draws are
+        kept at most; evaluations end when they are worth as many equal ones, or 200.
     n_warmup : int, default=150
         Steps of each chain that tune the sampler and are dropped.
     n_chains : int, default=4
@@ -132,6 +136,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     feature_labels_ : tuple of str
         Names of the columns; x0, x1, ... where none were given.
+    log_evidence_, log_evidence_se_ : float
+        Log of the probability (classes) or of the density (numbers) of the targets given inputs and
+        the most probable kernel, hyperparameters integrated out, and its standard error; nats.
+        After "importance" only.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     n_features_in_, feature_names_in_
@@ -168,7 +176,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self,
         *,
         kernel: Any = "rbf",
-        inference: str = "hmc",
+        inference: str = "importance",
         integration: str = "laplace",
         prior: PriorChoice = "wide",
         shared_kernel: bool = False,
@@ -215,6 +223,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         dropped; prior N(-3, 3^2); predictions at the mode; mean and standard deviation.
         """
         return cls(
+            inference="hmc",
             prior="paper",
             predictive_mean="mode",
             n_leapfrog=20,
@@ -271,6 +280,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
             return task.fit(self._settings(name), options, self.feature_labels_, maximum)
 
         averaged = self._fit_kernels(model_of, fit, task.codes, options, is_classes=True)
+        averaged = with_few(
+            averaged,
+            lambda each: task.of(each.kernel).few(each.fitted.draws),
+            "{:.2g} in a probability",
+        )
         self.diagnostics_ = averaged.diagnostics
         self.notes_ = (*notes, *averaged.notes)
         relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
@@ -278,12 +292,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self._warn_of_convergence()
         return self
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: ArrayLike, n_draws: str | None = None) -> Array:
         """Probabilities of the classes, averaged over draws.
 
         Parameters
         ----------
         X : array or frame of shape (m, d)
+        n_draws : {None, "all"}, default=None
+            None: a few draws, weighted so as to agree with all; ``notes_`` says how closely. "all":
+            all of them, a factorisation each.
 
         Returns
         -------
@@ -291,7 +308,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
             In the order of ``classes_``; never exactly 0 or 1.
         """
         check_is_fitted(self)
-        p = self._answers.probabilities(self._standardized(X))
+        check_choice("n_draws", n_draws, (None, "all"))
+        answers = self._all_answers if n_draws == "all" else self._answers
+        p = answers.probabilities(self._standardized(X))
         p = np.clip(p, _SMALLEST_PROBA, 1.0 - _SMALLEST_PROBA)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
@@ -369,7 +388,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))
         check_choice("integration", self.integration, ("laplace", "exact"))
         if self.integration == "exact":
-            check_choice("inference (with integration='exact')", self.inference, ("hmc", "nuts"))
+            choices = ("importance", "hmc", "nuts")  # the first is the default: it takes the second
+            check_choice("inference (with integration='exact')", self.inference, choices)
             if self.n_leapfrog is not None:
                 raise UsageError("integration='exact' tunes its trajectories: leave n_leapfrog out")
         check_choice("shared_kernel", self.shared_kernel, (False, True))
@@ -401,8 +421,14 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self._task_ = task.of(fits[0].kernel)
         self._set_posterior(task.X, fits, relevance, evidence)
         is_corrected = self.predictive_mean == "corrected"
-        answers = [
-            task.of(each.kernel).answers(each.fitted.draws, is_corrected=is_corrected)
-            for each in fits
-        ]
-        self._answers = MixedAnswers(tuple(each.weight for each in fits), tuple(answers))
+        weights = tuple(each.weight for each in fits)
+
+        def mixed(draws: list[Draws]) -> MixedAnswers:
+            pairs = zip(fits, draws, strict=True)
+            answers = [
+                task.of(each.kernel).answers(own, is_corrected=is_corrected) for each, own in pairs
+            ]
+            return MixedAnswers(weights, tuple(answers))
+
+        self._answers = mixed([each.predicting for each in fits])
+        self._all_answers = mixed([each.fitted.draws for each in fits])

@@ -362,6 +362,12 @@ class FunctionDraws:
                     total[rows] += weight * (self._cross(theta, X[rows]) @ a)
         return np.asarray(total / weights.sum())
 
+    def means(self, X: Array) -> Array:
+        """Mean of the function at rows X (m, d) for every draw, shape (S, m)."""
+        with threadpool_limits(limits=1, user_api="blas"):
+            each = zip(self.theta, self.dual_coef, strict=True)
+            return np.stack([self._cross(theta, X) @ a for theta, a in each])
+
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function at rows X (m, d), both (m, C), for C draws."""
         chosen = self.of_spread

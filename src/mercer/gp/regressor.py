@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from pathlib import Path
@@ -9,14 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import DataError, UsageError
 from mercer.estimation.base import NumberAnswers
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_count, check_positive, fitting, run_options
+from mercer.estimation.run import (
+    CommonArguments,
+    check_choice,
+    check_count,
+    check_positive,
+    fitting,
+    run_options,
+)
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
-from mercer.gp.averaging import KernelFit, mixed_moments
+from mercer.gp.averaging import Few, KernelFit, choose_few, mixed_moments, with_few
 from mercer.gp.base import (
     GPEstimator,
     parts_of,
@@ -28,6 +37,7 @@ from mercer.gp.fitting import FittedGP, Maximum, RegressionSettings, fit_regress
 from mercer.gp.gaussian import FunctionDraws, function_draws
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, PriorChoice
 from mercer.kernels.names import kernel_named
+from mercer.posterior.draws import Draws
 from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import digest_arrays
@@ -49,10 +59,37 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
     # More than elsewhere: each block costs a factorisation a draw.
     _rows_at_once: ClassVar[int] = 8192
 
-    _functions: tuple[FunctionDraws, ...]  # one a kernel
+    _functions: tuple[FunctionDraws, ...]  # one a kernel, of the draws that predict
+    _all_functions: tuple[FunctionDraws, ...]
     _weights: tuple[float, ...]
     target_centre_: float
     target_scale_: float
+
+    def predict(self, X: ArrayLike, return_std: bool = False, n_draws: str | None = None) -> Any:
+        """Posterior mean of the target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        return_std : bool, default=False
+        n_draws : {None, "all"}, default=None
+            None: a few draws, weighted so as to agree with all; ``notes_`` says how closely. "all":
+            all of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,)
+            In units of the target.
+        std : ndarray of shape (m,)
+            Standard deviation of a new observation, noise included; only with ``return_std``.
+        """
+        check_is_fitted(self)
+        check_choice("n_draws", n_draws, (None, "all"))
+        if n_draws is None:
+            return super().predict(X, return_std)
+        purist = copy.copy(self)
+        purist._functions = self._all_functions
+        return super(ProcessRegressor, purist).predict(X, return_std)
 
     def latent(self, X: ArrayLike) -> tuple[Array, Array]:
         """Posterior mean and variance of the function, without the noise of a target.
@@ -118,12 +155,12 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
                 f"{8e-9 * together**2:.1f} GB; give fewer at a time, or use predictive(X).sample"
             )
         rng = np.random.default_rng(entropy_of(random_state))
-        if len(self._functions) == 1:
-            drawn = self._functions[0].sample(rng, Z, n_draws)
+        if len(self._all_functions) == 1:
+            drawn = self._all_functions[0].sample(rng, Z, n_draws)
         else:
             drawn = np.empty((n_draws, len(Z)))
             of_kernel = rng.choice(len(self._weights), size=n_draws, p=self._weights)
-            for i, functions in enumerate(self._functions):
+            for i, functions in enumerate(self._all_functions):
                 mine = of_kernel == i
                 drawn[mine] = functions.sample(rng, Z, int(mine.sum()))
         return drawn * self.target_scale_ + self.target_centre_
@@ -155,8 +192,22 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
         return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
 
 
+def few_functions(functions: FunctionDraws, y: Array) -> tuple[Few, float] | None:
+    """Choose the draws that predict, by what they say of the mean and of the noise."""
+    n_total, weights = len(functions.theta), functions.weights
+    if weights is None:
+        weights = np.full(n_total, 1.0 / n_total)
+    noise = functions.noise_variance[:, np.newaxis]
+    fitted = y - noise * functions.dual_coef  # (K + v 11') a = y - s2 a
+    # Of normal noise of each draw the shares within some distances: the shape of its mixture.
+    std = np.sqrt(noise)
+    within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)
+    parameters = np.hstack([functions.theta, np.log(noise), within])
+    return choose_few(functions.X, weights, fitted, functions.means, parameters)
+
+
 class GPRegressor(ProcessRegressor, GPEstimator):
-    """Regression by a Gaussian process, with hybrid Monte Carlo over hyperparameters.
+    """Regression by a Gaussian process, averaged over hyperparameters.
 
     The target is an intercept, a function and normal noise. The function has a covariance with one
     weight per input (automatic relevance determination); it and the intercept are integrated out
@@ -175,10 +226,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         that are probable are fitted, three at most, and predictions average over them.
     noise_std : float or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known.
-    inference : {"hmc", "nuts", "metropolis", "map"}, default="hmc"
-        "hmc": trajectories of random length, step size and mass tuned in warm-up; "nuts": the
-        no-U-turn sampler; "metropolis": a random walk of ten proposals a step; both tuned
-        likewise; "map": the most probable hyperparameters only.
+    inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
+        "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
+        posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
+        takes over, which ``notes_`` says. "hmc": trajectories of random length, step size and mass
+        tuned in warm-up; "nuts": the no-U-turn sampler; "metropolis": a random walk of ten
+        proposals a step; both tuned likewise; "map": the most probable hyperparameters only.
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
         N(1, 3^2), log weights ~ N(-1 - log d, 2^2), log variance of the noise ~ N(-3, 3^2).
@@ -199,7 +252,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         or, where the standard deviation is over ten times the interquartile range, median and
         interquartile range, clipped at 10. Constant columns become 0.
     n_draws : int, default=500
-        Kept draws of each chain.
+        Kept draws of each chain. "importance": ``n_draws`` times ``n_chains`` weighted draws are
+        kept at most; evaluations end when they are worth as many equal ones, or 200.
     n_warmup : int, default=150
         Steps of each chain that tune the sampler and are dropped.
     n_chains : int, default=4
@@ -246,6 +300,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         draw; nats.
     feature_labels_ : tuple of str
         Names of the columns; x0, x1, ... where none were given.
+    log_evidence_, log_evidence_se_ : float
+        Log of the probability (classes) or of the density (numbers) of the targets given inputs and
+        the most probable kernel, hyperparameters integrated out, and its standard error; nats.
+        After "importance" only.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     n_features_in_, feature_names_in_
@@ -287,7 +345,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         *,
         kernel: Any = "rbf",
         noise_std: float | str = "learn",
-        inference: str = "hmc",
+        inference: str = "importance",
         prior: PriorChoice = "wide",
         n_leapfrog: int | None = None,
         step_size: float | None = None,
@@ -330,6 +388,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         paper's classifiers have not, start and prior are those of a weight.
         """
         return cls(
+            inference="hmc",
             prior="paper",
             n_leapfrog=20,
             step_size=0.1,
@@ -390,10 +449,17 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             return fit_regression(Xs, ys, settings(name), options, names, maximum)
 
         averaged = self._fit_kernels(model_of, fit, ys, options, is_classes=False)
+        intercept = settings("rbf").intercept_variance
+
+        def few(each: KernelFit) -> tuple[Few, float] | None:
+            draws, kernel = each.fitted.draws, kernel_named(each.kernel)
+            found = few_functions(function_draws(draws, Xs, kernel, intercept), ys)
+            return None if found is None else (found[0], found[1] * target.scale)
+
+        averaged = with_few(averaged, few, "{:.2g} in units of the target")
         self.diagnostics_ = averaged.diagnostics
         self.notes_ = (*notes, *averaged.notes)
         relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
-        intercept = settings("rbf").intercept_variance
         evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
             evidence = (evidence[0] - len(ys) * math.log(target.scale), evidence[1])
@@ -447,14 +513,19 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._y = y
         self.target_centre_, self.target_scale_ = target.centre, target.scale
         self._set_posterior(X, fits, relevance, evidence)
-        self._functions = tuple(
-            function_draws(each.fitted.draws, X, kernel_named(each.kernel), intercept_variance)
-            for each in fits
-        )
+
+        def functions_of(draws: list[Draws]) -> tuple[FunctionDraws, ...]:
+            return tuple(
+                function_draws(own, X, kernel_named(each.kernel), intercept_variance)
+                for each, own in zip(fits, draws, strict=True)
+            )
+
+        self._functions = functions_of([each.predicting for each in fits])
+        self._all_functions = functions_of([each.fitted.draws for each in fits])
         self._weights = tuple(each.weight for each in fits)
         stds = [
             float(np.average(np.sqrt(each.noise_variance), weights=each.weights))
-            for each in self._functions
+            for each in self._all_functions
         ]
         noise_std = sum(w * std for w, std in zip(self._weights, stds, strict=True))
         self.noise_std_ = noise_std * target.scale

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from mercer.errors import UsageError
 
-__all__ = ["Cell", "Draws", "Table", "finite_or_none", "to_arviz"]
+__all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives", "to_arviz"]
 
 
 # A small table that prints as aligned text, as HTML in a notebook, and as plain Python types.
@@ -241,14 +242,14 @@ class Draws:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether these are populations of weighted particles, not chains."""
+        """Whether the draws have weights, and are no chains."""
         return self.log_weights is not None
 
     @property
     def size_words(self) -> str:
         """How many there are, such as "4 chains of 500 draws"."""
         if self.is_weighted:
-            return f"{self.n_total} weighted particles"
+            return f"{self.n_total} weighted draws"
         return f"{self.n_chains} chain{'s' * (self.n_chains > 1)} of {self.n_draws} draws"
 
     def flat(self, name: str) -> NDArray[Any]:
@@ -271,6 +272,20 @@ class Draws:
         self._check_name(name)
         values = self.variables[name]
         return values.reshape(self.n_total, *values.shape[2:])
+
+    def chosen(self, positions: NDArray[np.int64], weights: NDArray[np.float64]) -> Draws:
+        """Return some of the draws, with weights of their own, as one population.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (m,), int
+            Among all, chain after chain.
+        weights : ndarray of shape (m,)
+            Positive.
+        """
+        variables = {name: self.flat(name)[positions][np.newaxis] for name in self.variables}
+        log_weights = np.log(weights)[np.newaxis]
+        return Draws(variables, {}, self.labels, self.monitored, log_weights)
 
     def entry_names(self, name: str) -> tuple[str, ...]:
         """Return one name per scalar entry of a variable, in C order.
@@ -341,6 +356,56 @@ def _check_log_weights(log_weights: NDArray[Any], shape: tuple[int, ...]) -> Non
     peaks = np.max(log_weights, axis=1)
     if not np.all(np.isfinite(peaks)):  # NaN, +inf, or a chain in which every weight is zero
         raise UsageError("log_weights need a finite maximum in every chain")
+
+
+# A few draws in the place of many.
+
+_PROJECTED = 256  # features are first projected on so many random directions
+
+
+def representatives(
+    features: NDArray[np.float64], weights: NDArray[np.float64], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Choose a few draws, and weights of them, whose averages agree with those of all.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, k)
+        What is to be averaged, of each draw.
+    weights : ndarray of shape (N,)
+        Of the draws; they sum to 1.
+    most : int
+        How many draws are chosen at most.
+
+    Returns
+    -------
+    positions : ndarray of int
+        Ascending.
+    weights : ndarray
+        Positive, with sum 1.
+
+    Notes
+    -----
+    The averages of the ``most`` - 1 leading principal components of the features are kept exactly,
+    by non-negative least squares: the weights of all draws are a solution, and of all solutions a
+    corner has no more draws than there are equations.
+    """
+    if len(features) <= most:
+        return np.arange(len(features)), weights
+    if features.shape[1] > _PROJECTED:
+        rng = np.random.default_rng(0)  # the same directions always
+        features = features @ rng.standard_normal((features.shape[1], _PROJECTED))
+    centred = (features - weights @ features) * np.sqrt(weights)[:, np.newaxis]
+    components, lengths, _ = np.linalg.svd(centred, full_matrices=False)
+    kept = lengths > 1e-9 * max(lengths[0], 1e-300)
+    kept[most - 1 :] = False
+    scaled = components[:, kept] * (lengths[kept] / lengths[0])
+    equations = np.vstack([scaled.T, np.sqrt(weights)])
+    # In units of the roots of the weights the draws are alike; the last equation is their sum.
+    solution, _ = nnls(equations, np.append(np.zeros(int(kept.sum())), 1.0))
+    positions = np.flatnonzero(solution > 0.0)
+    chosen = solution[positions] * np.sqrt(weights[positions])
+    return positions, chosen / chosen.sum()
 
 
 # Draws as an ArviZ InferenceData (ArviZ before 1.0) or as a DataTree (from 1.0).

@@ -164,10 +164,12 @@ def _subtitle(provenance: Provenance | None) -> str:
 
 def _sampling_tile(estimator: Any) -> Tile:
     n_warnings, draws = len(estimator.diagnostics_.warnings), estimator.posterior_
+    is_population = draws.is_weighted and estimator.diagnostics_.n_evaluations is None
+    unit = "particles" if is_population else "weighted draws" if draws.is_weighted else "draws"
     return Tile(
         "Sampling",
         "no warnings" if n_warnings == 0 else f"{n_warnings} warning{'s' * (n_warnings > 1)}",
-        f"{count(draws.n_total)} {'particles' if draws.is_weighted else 'draws'}, see Diagnostics",
+        f"{count(draws.n_total)} {unit}, see Diagnostics",
         needs_attention=n_warnings > 0,
     )
 

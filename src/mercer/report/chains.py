@@ -101,8 +101,10 @@ _MOST: Final = 9  # panels
 
 def particles_section(estimator: Any) -> Section:
     """Build the section: what is known of each monitored quantity, as the weights have it."""
-    draws = estimator.posterior_
+    draws, diagnostics = estimator.posterior_, estimator.diagnostics_
     names = [each for name in draws.monitored for each in draws.entry_names(name)][:_MOST]
+    if diagnostics.n_evaluations is not None:
+        return _importance_section(draws, diagnostics, names)
     text = (
         f"The posterior is held by {count(draws.n_total)} particles: each is a set of centres with "
         "a length scale, and has a weight. The drawings show how probable each value is.",
@@ -118,19 +120,36 @@ def particles_section(estimator: Any) -> Section:
     return Section("chains", "Particles", text, figures=(figure,))
 
 
+def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]) -> Section:
+    text = (
+        f"The posterior was evaluated at {count(diagnostics.n_evaluations or 0)} settings, drawn "
+        "from a broad law around the most probable one; each has a weight: how much more probable "
+        "it is than that law has it. The drawings show how probable each value is.",
+        f"The weighted settings are worth {diagnostics.effective_size or 0:.0f} equal ones. "
+        "Pareto's k-hat says how heavy the tail of the weights is: below 0.7 averages can be "
+        "trusted"
+        + (f"; here it is {diagnostics.k_hat:.2f}." if diagnostics.k_hat is not None else "."),
+    )
+    figure = Figure(
+        particles_svg(draws, names),
+        "Probability of each value, as the weights have it.",
+        f"Bars of {', '.join(names)}.",
+    )
+    return Section("chains", "Weighted draws", text, figures=(figure,))
+
+
 def weights_text(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Say in words what the diagnostics of weighted particles mean."""
     n_found = len(diagnostics.warnings)
     found = (
-        "No problem was found. (No check can prove that the particles have found all of the "
-        "posterior.)"
+        "No problem was found. (No check can prove that the draws have found all of the posterior.)"
         if diagnostics.is_converged
         else f"{n_found} problem{'s were' if n_found > 1 else ' was'} found. Until solved, take "
         "the numbers of this report as provisional."
     )
     return (
         found,
-        "The effective sample size (ESS) is how many particles of equal weight these are worth. "
+        "The effective sample size (ESS) is how many draws of equal weight these are worth. "
         "The Monte Carlo standard error (mcse) is how far a mean may be off because there are "
         "finitely many.",
     )

@@ -52,6 +52,7 @@ __all__ = [
     "ImportanceSample",
     "Rounds",
     "SplitT",
+    "evidence_of_rounds",
     "first_proposal",
     "fit_proposal",
     "importance_sample",
@@ -108,7 +109,6 @@ class SplitT:
 
 
 _FIRST_SCALE = math.sqrt(1.2)  # the first proposal is wider than the curvature says
-_NEXT_SCALE = 1.05
 _MOST_DF = 40.0  # many degrees of freedom where there are many parameters: see `_degrees`
 
 
@@ -130,21 +130,23 @@ def first_proposal(mean: Array, covariance: Array) -> SplitT:
 def fit_proposal(first: SplitT, positions: Array, log_weights: Array) -> SplitT:
     """Fit centre and scales to weighted positions (n, p); axes stay those of the first proposal.
 
-    Weights are tempered until they are worth 3 p equal ones, or a third of all.
+    Weights are tempered until they are worth 3 p equal ones and 30, or half of all. The fewer
+    parameters, the wider may a proposal be at no cost.
     """
     n, p = positions.shape
-    W = _tempered(log_weights, min(3.0 * p, 0.3 * n))
+    W = _tempered(log_weights, min(max(3.0 * p, 30.0), 0.5 * n))
     z = np.asarray(np.linalg.solve(first.root.T, (positions - first.centre).T).T, dtype=np.float64)
     centre, below, above = _two_piece_normals(z, W)
     shifted = first.centre + centre @ first.root
-    return SplitT(shifted, first.root, _NEXT_SCALE * below, _NEXT_SCALE * above, first.df)
+    wider = math.sqrt(1.0 + 1.0 / p)
+    return SplitT(shifted, first.root, wider * below, wider * above, first.df)
 
 
 def tempered_positions(sample: ImportanceSample) -> tuple[Array, Array]:
     """Positions that have mass, and weights of them as a proposal would be fitted to."""
     kept = np.flatnonzero(np.isfinite(sample.log_weights))
     positions = sample.positions[kept]
-    wanted = min(3.0 * positions.shape[1], 0.3 * len(kept))
+    wanted = min(max(3.0 * positions.shape[1], 30.0), 0.5 * len(kept))
     return positions, _tempered(sample.log_weights[kept], wanted)
 
 
@@ -190,6 +192,38 @@ def weigh(
         for proposal, count in zip(proposals, counts, strict=True)
     ]
     return np.asarray(log_density - logsumexp(np.stack(parts), axis=0))
+
+
+def evidence_of_rounds(
+    log_density: Array, positions: Array, proposals: list[SplitT], counts: list[int]
+) -> tuple[float, float]:
+    """Log evidence and its standard error, from draws weighted by their own proposals only.
+
+    Given the rounds before it, the mean weight of a round is an unbiased estimate of the evidence;
+    that of the mixture of all proposals is not: they have seen the draws that they weigh, and the
+    estimate comes out too small. Later rounds are better: round r has a share in proportion to
+    r n_r, the first, r = 0, none unless it is alone.
+    """
+    shares = np.ones(1)
+    if len(counts) > 1:
+        shares = np.arange(float(len(counts))) * np.array(counts, dtype=np.float64)
+        shares /= shares.sum()
+    ends = np.cumsum(counts)
+    logs = [
+        log_density[end - n : end] - proposal.log_density(positions[end - n : end])
+        for end, n, proposal in zip(ends, counts, proposals, strict=False)
+    ]
+    peak = max(float(each.max()) for each, share in zip(logs, shares, strict=True) if share > 0.0)
+    if not math.isfinite(peak):
+        return -math.inf, math.inf
+    weights = [np.exp(each - peak) for each in logs]
+    means = np.array([each.mean() for each in weights])
+    variances = np.array(
+        [each.var(ddof=1) / len(each) if len(each) > 1 else 0.0 for each in weights]
+    )
+    evidence = float(shares @ means)
+    error = math.sqrt(float(np.square(shares) @ variances)) / evidence
+    return peak + math.log(evidence), error
 
 
 def pareto_shape(log_weights: Array) -> float:
@@ -366,7 +400,10 @@ def importance_sample(
         if ess >= rounds.wanted and is_trusted(pareto_shape(log_weights), ess, len(log_weights)):
             break
         proposals.append(fit_proposal(start, work.positions, log_weights))
-    return None if not counts else work.result(log_weights)
+    if not counts:
+        return None
+    evidence = evidence_of_rounds(work.log_density, work.positions, proposals, counts)
+    return work.result(log_weights, evidence)
 
 
 class _Evaluations:
@@ -422,10 +459,8 @@ class _Evaluations:
         self._save()
         return len(self._evaluated) - n_before
 
-    def result(self, log_weights: Array) -> ImportanceSample:
+    def result(self, log_weights: Array, evidence: tuple[float, float]) -> ImportanceSample:
         """Say what the evaluations and their weights say."""
-        n = len(log_weights)
-        W = np.exp(log_weights - logsumexp(log_weights))
         names = self._evaluated[0][1]
         return ImportanceSample(
             positions=self.positions,
@@ -435,8 +470,8 @@ class _Evaluations:
                 for name in names
             },
             log_weights=log_weights,
-            log_evidence=float(logsumexp(log_weights) - math.log(n)),
-            log_evidence_se=float(np.std(n * W, ddof=1) / math.sqrt(n)) if n > 1 else math.inf,
+            log_evidence=evidence[0],
+            log_evidence_se=evidence[1],
             ess=effective_sample_size(log_weights),
             k_hat=pareto_shape(log_weights),
             is_late=self.is_late,

@@ -28,7 +28,7 @@ def test_the_way_from_a_file_to_a_report(run, rows: Path, tmp_path: Path) -> Non
         "--out", out, "--report", page, "--checkpoint", tmp_path / "kept",
     )  # fmt: skip
     assert code == 0, err
-    assert "12 weighted particles" in said
+    assert "12 weighted draws" in said
     assert "holds the standardised training rows" in said
     assert "chain" not in said
     model = models.load(out)
@@ -43,7 +43,7 @@ def test_the_way_from_a_file_to_a_report(run, rows: Path, tmp_path: Path) -> Non
     assert all(sum(float(row[name]) for name in names) == pytest.approx(1.0) for row in answers)
     code, said, _ = run("inspect", out)
     assert code == 0
-    assert "draws     12 weighted particles" in said
+    assert "draws     12 weighted draws" in said
     assert "holds training rows: yes" in said
 
 

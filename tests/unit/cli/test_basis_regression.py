@@ -28,7 +28,7 @@ def test_the_way_from_a_file_to_a_report(run, curve: Path, tmp_path: Path) -> No
         "--out", out, "--report", page, "--checkpoint", tmp_path / "kept",
     )  # fmt: skip
     assert code == 0, err
-    assert "12 weighted particles" in said
+    assert "12 weighted draws" in said
     assert "holds the standardised training rows" in said
     assert "no warnings: ESS" in said
     assert "chain" not in said
@@ -42,7 +42,7 @@ def test_the_way_from_a_file_to_a_report(run, curve: Path, tmp_path: Path) -> No
     assert all(float(row["lower_90"]) < float(row["upper_90"]) for row in rows)
     code, said, _ = run("inspect", out)
     assert code == 0
-    assert "draws     12 weighted particles" in said
+    assert "draws     12 weighted draws" in said
     assert "holds training rows: yes" in said
 
 

@@ -15,7 +15,8 @@ def test_paper_settings() -> None:
 
 def test_attributes() -> None:
     X, y = problem(25, 2)
-    model = GPClassifier(n_draws=10, n_warmup=5, n_chains=2, random_state=0, progress=False)
+    tiny = {"n_draws": 10, "n_warmup": 5, "n_chains": 2, "random_state": 0, "progress": False}
+    model = GPClassifier(inference="hmc", **tiny)
     model.fit(X, y)
     assert model.relevance_.shape == (20, 2)
     np.testing.assert_array_equal(model.relevance_, np.exp(model.posterior_.flat("log_weight")))

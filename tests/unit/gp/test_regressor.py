@@ -23,7 +23,7 @@ def test_paper_settings() -> None:
 
 
 def test_attributes() -> None:
-    model = tiny(n_chains=2).fit(X, 5.0 * Y + 3.0)
+    model = tiny(n_chains=2, inference="hmc").fit(X, 5.0 * Y + 3.0)
     assert model.relevance_.shape == (40, 3)
     np.testing.assert_array_equal(model.relevance_, np.exp(model.posterior_.flat("log_weight")))
     centre = -1.0 - np.log(3.0)

@@ -20,7 +20,7 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
     path = tmp_path_factory.mktemp("model") / "m.mercer"
     settings: dict[str, Any] = {"n_draws": 5, "n_warmup": 2, "n_chains": 1}
-    GPClassifier(**settings, random_state=0, progress=False).fit(X, y).save(path)
+    GPClassifier(inference="hmc", **settings, random_state=0, progress=False).fit(X, y).save(path)
     return path
 
 
@@ -47,6 +47,28 @@ CHANGES = {
     "params counts": set_field("params/n_draws", "many"),
     "labels": set_field("fields/labels_of_inputs", ["a"]),
 }
+
+
+WEIGHTED_CHANGES = {
+    "weights cut": set_array("log_weights", lambda w: w[:, :-1]),
+    "weights nan": set_array("log_weights", lambda w: w * np.nan),
+    "few beyond": set_array("few/0/positions", lambda i: i + 1000),
+    "few backwards": set_array("few/0/positions", lambda i: i[::-1]),
+    "few cut": set_array("few/0/positions", lambda i: i[:-1]),
+    "few weights": set_array("few/0/weights", lambda w: 2.0 * w),
+    "few gone": lambda manifest, arrays: arrays.pop("few/0/weights"),
+    "evidence": set_field("fields/log_evidence", [1.0]),
+    "evidence text": set_field("fields/log_evidence", ["a", "b"]),
+}
+
+
+def test_f8_inconsistent_weights(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
+    model = GPClassifier(n_draws=90, n_chains=1, random_state=0, progress=False).fit(X, y)
+    model.save(tmp_path / "weighted.mercer")
+    assert model.posterior_.n_total > 64
+    assert taken(tmp_path / "weighted.mercer", tmp_path, WEIGHTED_CHANGES) == []
 
 
 def test_f8_inconsistent(model_file: Path, tmp_path: Path) -> None:

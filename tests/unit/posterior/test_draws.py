@@ -87,4 +87,4 @@ def test_how_many_in_words() -> None:
     assert Draws({"x": np.zeros((2, 7))}, {}, {}, ()).size_words == "2 chains of 7 draws"
     weighted = Draws(values, {}, {}, (), np.zeros((1, 7)))
     assert weighted.is_weighted
-    assert weighted.size_words == "7 weighted particles"
+    assert weighted.size_words == "7 weighted draws"
