@@ -408,7 +408,7 @@ def _weighted(fits: list[KernelFit]) -> tuple[list[KernelFit], str]:
     how, evidences = "Laplace's, at the maximum", [each.log_evidence for each in fits]
     if len(sampled) == len(fits):
         error = max(se for _, se in sampled)
-        how = f"by importance sampling, standard error {error:.2f} nats"
+        how = f"importance sampling, standard error {error:.2f} nats"
         evidences = [evidence for evidence, _ in sampled]
     weights = softmax(np.array(evidences, dtype=np.float64))
     pairs = zip(fits, weights, evidences, strict=True)

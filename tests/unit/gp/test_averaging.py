@@ -240,3 +240,23 @@ def test_a_report_says_which_kernels_the_data_chose() -> None:
     for name in model.kernel_weights_:
         assert name in text
     assert "left to the data" in text
+
+
+def test_evidence_of_importance_sampling_weighs_the_kernels(tmp_path: Path) -> None:
+    X, y = two_shells(40, 3)
+    settings: dict[str, Any] = {"inference": "importance", "random_state": 0, "progress": False}
+    model = GPClassifier(kernel="auto", **settings, checkpoint=tmp_path / "run").fit(X, y)
+    assert len(model.kernel_weights_) > 1
+    assert "importance sampling, standard error" in model.notes_[0]
+    alone = [GPClassifier(kernel=name, **settings).fit(X, y) for name in model.kernel_weights_]
+    evidences = np.array([each.log_evidence_ for each in alone])
+    # The same points, but for the starts of the search: two fits differ by a few standard errors.
+    error = max(each.log_evidence_se_ for each in alone)
+    weights = np.array(list(model.kernel_weights_.values()))
+    np.testing.assert_allclose(np.log(weights), np.log(softmax(evidences)), atol=6.0 * error)
+    assert model.log_evidence_ == pytest.approx(model._fits[0].log_evidence, abs=1e-12)
+    p = model.predict_proba(X)
+    model.save(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").predict_proba(X), p)
+    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), p)  # from its checkpoint
+    assert any("run" in note and "resumed" in note for note in model.notes_)
