@@ -83,7 +83,6 @@ def _drift(metrics: Metrics) -> list[str]:
 def _outliers(metrics: Metrics) -> list[str]:
     """mercer's settings, the best setting of each family of peers, what the guard costs."""
     header = ["inputs", "stream", "method", "setting", "error", "log score", "rows to recover"]
-    header += ["ms a row"]
     streams: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in metrics["rows"]:
         streams.setdefault((row["d"], row["stream"], row["family"]), []).append(row)
@@ -103,7 +102,6 @@ def _outliers(metrics: Metrics) -> list[str]:
                 f"{row['rmse']:.3f}",
                 f"{row['log_score']:.3f} ± {row['log_score_standard_error']:.3f}",
                 "" if row["rows_to_recover"] is None else row["rows_to_recover"],
-                row["ms_a_row"],
             ]
             for row in shown
         ],

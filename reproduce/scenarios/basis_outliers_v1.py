@@ -52,7 +52,6 @@ from reproduce.stream_peers import (
 from reproduce.workloads import drifting_rows_v1, outliers_v1
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 NEEDS_PACKAGES = ("river",)
 
 STREAMS = ("clean", "one per cent", "one wild", "level")
