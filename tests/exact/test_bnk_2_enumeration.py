@@ -39,9 +39,9 @@ def cells_z(case: str, n: int) -> float:
     ("case", "n"),
     [
         ("diagonal, 1 input", 5),
-        ("diagonal, 2 inputs", 6),
         ("full, 1 input", 6),
-        ("full, 2 inputs", 5),
+        pytest.param("diagonal, 2 inputs", 6, marks=pytest.mark.slow),
+        pytest.param("full, 2 inputs", 5, marks=pytest.mark.slow),
     ],
 )
 def test_bnk_2_partitions(case: str, n: int) -> None:
@@ -49,7 +49,9 @@ def test_bnk_2_partitions(case: str, n: int) -> None:
     assert cells_z(case, n) < LIMIT
 
 
-@pytest.mark.parametrize("case", ["diagonal, 1 input", "full, 2 inputs"])
+@pytest.mark.parametrize(
+    "case", ["diagonal, 1 input", pytest.param("full, 2 inputs", marks=pytest.mark.slow)]
+)
 def test_bnk_2_sees_new_components_from_the_prior(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
