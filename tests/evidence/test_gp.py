@@ -103,6 +103,17 @@ def test_map() -> None:
     assert len(lines_of("gp-map", metrics)) == 2 + 2
 
 
+def test_kernels() -> None:
+    from reproduce.scenarios.gp_kernels_v1 import SINGLE, rows_of, summary
+
+    metrics = summary(rows_of(("two shells", "friedman 1"), 60))
+    for row in metrics["rows"]:
+        for kernel in SINGLE:
+            gap = row["log_score"]["auto"] - row["log_score"][kernel]
+            assert row["gap"][kernel] == pytest.approx(gap, abs=2e-4)
+    assert len(lines_of("gp-kernels", metrics)) == 2 + 2
+
+
 def test_evidence_is_that_of_scikit_learn() -> None:
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
