@@ -107,7 +107,7 @@ def watch(monkeypatch: pytest.MonkeyPatch):
 RUNS = [
     (gp, {"inference": "hmc"}),
     (gp, {"inference": "nuts"}),
-    (process, {}),
+    (process, {"inference": "hmc"}),
     (process, {"inference": "nuts", "kernel": "matern32"}),
     (sphere, {}),
     (sphere, {"sampler": "lines"}),

@@ -101,8 +101,8 @@ def test_scikit_learn_checks_of_other_settings(estimator, check) -> None:
 
 
 SEVEN = [
-    GPClassifier(**TINY),
-    process_fits.tiny(),
+    GPClassifier(inference="hmc", **TINY),
+    process_fits.tiny(inference="hmc"),
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
     BaNKRegressor(n_frequencies=6, **TINY),
     BaNKClassifier(n_frequencies=6, **TINY),
@@ -138,7 +138,13 @@ def test_a_fit_with_nothing_to_say_is_silent(estimator, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     "estimator",
-    [*SEVEN, GPClassifier(integration="exact", **TINY), GPClassifier(inference="map", **TINY)],
+    [
+        *SEVEN,
+        GPClassifier(**TINY),
+        process_fits.tiny(),
+        GPClassifier(integration="exact", **TINY),
+        GPClassifier(inference="map", **TINY),
+    ],
     ids=lambda each: type(each).__name__,
 )
 def test_a_fit_without_time_is_a_model_that_says_so(estimator) -> None:
@@ -164,7 +170,7 @@ def test_the_warning_is_public_can_be_filtered_and_pickles() -> None:
     assert (type(copy), str(copy)) == (ConvergenceWarning, "R-hat of a is 2")
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        estimator = GPClassifier(**TINY)
+        estimator = GPClassifier(inference="hmc", **TINY)
         with pytest.raises(ConvergenceWarning, match="too short to judge"):
             fit_in_the_open(estimator)
     assert len(estimator.predict(np.zeros((2, 2)))) == 2  # the fit itself is whole

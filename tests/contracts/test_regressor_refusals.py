@@ -126,7 +126,7 @@ OF_PROCESSES = [
     ("kernel", ("gauss", "rbf -", None, 3), "kernel"),
     ("noise_std", (0.0, -1.0, np.nan, np.inf, "auto", None, True), "above 0"),
     ("noise_std", (1e-30, 1e30), "out of proportion"),
-    ("inference", ("HMC", None, "mh"), "'hmc', 'nuts', 'map'"),
+    ("inference", ("HMC", None, "mh"), "'importance', 'hmc', 'nuts', 'metropolis'"),
     ("max_rows", (0, 9, 5001, 2.5, "all", None), "at least 10|at most 5000|a number"),
     ("prior", ("flat", None, {"noise": (0.0, 0.0)}), "mapping|no parameter|mean"),
 ]

@@ -294,6 +294,7 @@ def test_a_refit_that_fails_leaves_no_mixture(make, monkeypatch: pytest.MonkeyPa
     first = model.predict(_X)
     for sampler in (SpectralSampler, HMC, BatchSampler):
         monkeypatch.setattr(sampler, "init", interrupt)
+    monkeypatch.setattr("mercer.gp.fitting.importance_sample", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(5.0 - 3.0 * _X, 1e6 * _Y)
     try:

@@ -37,7 +37,13 @@ def says(seed: int, is_quick: bool) -> Says:
 
 def two_chains(seed: int, is_quick: bool) -> GPClassifier:
     return GPClassifier(
-        n_chains=2, n_draws=8, n_warmup=4, random_state=seed, progress=False, standardize=False
+        inference="hmc",
+        n_chains=2,
+        n_draws=8,
+        n_warmup=4,
+        random_state=seed,
+        progress=False,
+        standardize=False,
     )
 
 

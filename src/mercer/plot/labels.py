@@ -83,7 +83,10 @@ def evidence_curve(
 
 def _mark_rate(ax: Axes, noise_rate: float, whose: str = "", level: int = 0) -> None:
     ink = PALETTE["series-2"]
-    mark(ax.axvline(noise_rate, color=ink, linewidth=1.3, dashes=(4, 3), zorder=1), "rate")
+    mark(
+        ax.axvline(noise_rate, color=ink, linewidth=1.3, dashes=(4, 3), zorder=1),
+        f"rate{level or ''}",
+    )
     left, right = ax.get_xlim()
     is_left = noise_rate < 0.5 * (left + right)
     ax.annotate(
