@@ -11,6 +11,8 @@ from mercer.models import read_model
 
 from .conftest import TINY, write_csv
 
+CHAINS = [*TINY, "--set", "inference=hmc"]  # too short to judge: importance sampling is not
+
 
 def test_fit_writes_model_and_report_and_says_what_it_does(
     run, table: Path, tmp_path: Path
@@ -23,7 +25,7 @@ def test_fit_writes_model_and_report_and_says_what_it_does(
         "label",
         "--cv",
         "3",
-        *TINY,
+        *CHAINS,
         "--out",
         out,
         "--report",
@@ -86,7 +88,7 @@ def test_json_is_all_there_is_on_standard_output(run, table: Path) -> None:
 def test_strict_writes_nothing(run, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.mercer"
     code, _, err = run(
-        "fit", table, "--target", "label", "--test-size", "0.3", *TINY, "--strict", "--out", out
+        "fit", table, "--target", "label", "--test-size", "0.3", *CHAINS, "--strict", "--out", out
     )
     assert code == 5
     assert "too short to judge" in err
