@@ -21,7 +21,6 @@ from mercer.report.section import (
 )
 
 __all__ = [
-    "AVERAGED",
     "GLOSSARY",
     "GLOSSARY_OF_NUMBERS",
     "HOLDS_ROWS",
@@ -44,10 +43,6 @@ GLOSSARY: Final = (
     "function itself at some of the training rows, counted among themselves: latent[0] is at the "
     "first of these, which need not be the first row of the data."
 )
-AVERAGED: Final = (
-    "is not fixed at one best guess: Markov chain Monte Carlo drew {} plausible settings, and "
-    "every prediction is an average over them."
-)
 HOLDS_ROWS: Final = (
     "A Gaussian process predicts from its training rows, so a saved model file contains all "
     "of them: share it as you would share the data."
@@ -69,7 +64,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         )
     return (
         f"{model} {kernel_words(estimator)}How fast a function may change along each input, and "
-        f"how far it may rise and fall, {AVERAGED.format(_n_draws(estimator))}",
+        f"how far it may rise and fall, {_averaged(estimator)}",
         f"{HOLDS_ROWS} This report holds summaries only.",
     )
 
@@ -88,9 +83,18 @@ def kernel_words(estimator: Any) -> str:
     )
 
 
-def _n_draws(estimator: Any) -> str:
-    """How many draws there are, of all kernels."""
-    return count(sum(draws.n_total for draws in estimator.kernel_posteriors_.values()))
+def _averaged(estimator: Any) -> str:
+    """Say how the hyperparameters were drawn, those of all kernels, and what that is for."""
+    drawn = estimator.kernel_posteriors_.values()
+    n_draws = count(sum(draws.n_total for draws in drawn))
+    if all(draws.n_total == 1 for draws in drawn):
+        return "is set to the most probable guess, so that what it leaves open is not counted."
+    how = "Markov chain Monte Carlo drew {} plausible settings"
+    if all(draws.is_weighted for draws in drawn):
+        how = "importance sampling drew {} plausible settings and weighted them by how probable"
+        how = f"{how} the data make each"
+    said = how.format(n_draws)
+    return f"is not fixed at one best guess: {said}, and every prediction is an average over them."
 
 
 def sections(estimator: Any) -> tuple[Section, ...]:
@@ -207,7 +211,7 @@ def describe_numbers(estimator: Any) -> tuple[str, ...]:
         "The model is a smooth unknown function of the inputs, and noise around it. "
         f"{kernel_words(estimator)}How fast the "
         "function may change along each input, how far it may rise and fall, and how large the "
-        f"noise is, {AVERAGED.format(_n_draws(estimator))}",
+        f"noise is, {_averaged(estimator)}",
         noise_words(estimator),
         f"{HOLDS_ROWS} This report holds summaries; of held-out rows, where there are any, "
         "drawings.",
