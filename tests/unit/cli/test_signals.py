@@ -18,7 +18,7 @@ from mercer.posterior.container import read_container
 from .conftest import write_csv
 
 SETTINGS = ["--target", "label", "--set", "n_draws=400", "--set", "n_warmup=20"]
-SETTINGS += ["--set", "n_chains=2"]
+SETTINGS += ["--set", "n_chains=2", "--set", "inference=hmc"]
 
 
 # Seconds; a machine that is busy with other things (the load counts them) gets twice as many.
