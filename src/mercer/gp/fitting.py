@@ -55,6 +55,7 @@ from mercer.sampling.importance import (
     importance_sample,
     tempered_positions,
     thinned,
+    wide_proposal,
 )
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
@@ -451,6 +452,7 @@ def _fit_by_importance(
         first_proposal(maximum.point.position, covariance),
         Rounds(wanted, size, _MOST_ROUNDS),
         options,
+        wide_proposal(model.prior.mean, model.prior.std),
     )
     if found is None:
         return _chains_instead(model, maximum, recorder, options, labels, None)

@@ -16,6 +16,10 @@ numbers are learned; the correlations stay those of the curvature at the maximum
 learned from a few hundred positions follows them so closely that their own weights, and with them
 the evidence, come out too small.
 
+A tenth of the positions come from a wide proposal instead, the prior where it is known: proposals
+learn only from what they have seen, and would leave out a second maximum, or a tail as long as
+that of an idle weight, without a sign of it in their weights [3]_.
+
 **Cost.** All evaluations of a round are independent: any number of processes, the same bits.
 
 References
@@ -24,13 +28,15 @@ References
    Journal of Statistics 39.
 .. [2] Geweke (1989), Bayesian inference in econometric models using Monte Carlo integration,
    Econometrica 57.
+.. [3] Hesterberg (1995), Weighted average importance sampling and defensive mixture distributions,
+   Technometrics 37.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +54,10 @@ from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop
 
 __all__ = [
     "LARGEST_SHAPE",
+    "Defended",
     "Evaluated",
     "ImportanceSample",
+    "Proposal",
     "Rounds",
     "SplitT",
     "evidence_of_rounds",
@@ -61,6 +69,7 @@ __all__ = [
     "tempered_positions",
     "thinned",
     "weigh",
+    "wide_proposal",
 ]
 
 Array = NDArray[np.float64]
@@ -108,6 +117,35 @@ class SplitT:
         return np.asarray(constant - log_scale - 0.5 * (df + p) * np.log1p(square / df))
 
 
+_WIDE_SHARE = 0.1  # of the positions
+
+
+@dataclass(frozen=True)
+class Defended:
+    """A proposal that is a wide one in a tenth of its draws: no weight is beyond a bound.
+
+    Attributes
+    ----------
+    own, wide : SplitT
+    """
+
+    own: SplitT
+    wide: SplitT
+
+    def draw(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw n positions, shape (n, p)."""
+        own, wide = self.own.draw(rng, n), self.wide.draw(rng, n)
+        return np.where(rng.random((n, 1)) < _WIDE_SHARE, wide, own)
+
+    def log_density(self, positions: Array) -> Array:
+        """Log density at positions (n, p), shape (n,)."""
+        own = self.own.log_density(positions) + math.log1p(-_WIDE_SHARE)
+        wide = self.wide.log_density(positions) + math.log(_WIDE_SHARE)
+        return np.asarray(np.logaddexp(own, wide))
+
+
+Proposal = SplitT | Defended
+
 _FIRST_SCALE = math.sqrt(1.2)  # the first proposal is wider than the curvature says
 _MOST_DF = 40.0  # many degrees of freedom where there are many parameters: see `_degrees`
 
@@ -125,6 +163,12 @@ def first_proposal(mean: Array, covariance: Array) -> SplitT:
     root = (vectors * np.sqrt(np.maximum(values, 1e-8))) @ vectors.T * std
     scale = np.full(len(mean), _FIRST_SCALE)
     return SplitT(mean, root, scale, scale, _degrees(len(mean)))
+
+
+def wide_proposal(mean: Array, std: Array) -> SplitT:
+    """Return the t that is as wide as independent normals."""
+    ones = np.ones(len(mean))
+    return SplitT(mean, np.diag(std), ones, ones, _degrees(len(mean)))
 
 
 def fit_proposal(first: SplitT, positions: Array, log_weights: Array) -> SplitT:
@@ -183,7 +227,7 @@ def _two_piece_normals(z: Array, W: Array) -> tuple[Array, Array, Array]:
 
 
 def weigh(
-    log_density: Array, positions: Array, proposals: list[SplitT], counts: list[int]
+    log_density: Array, positions: Array, proposals: Sequence[Proposal], counts: list[int]
 ) -> Array:
     """Log weights of positions (N, p), of which ``counts`` came from each of the proposals."""
     total = sum(counts)
@@ -195,7 +239,7 @@ def weigh(
 
 
 def evidence_of_rounds(
-    log_density: Array, positions: Array, proposals: list[SplitT], counts: list[int]
+    log_density: Array, positions: Array, proposals: Sequence[Proposal], counts: list[int]
 ) -> tuple[float, float]:
     """Log evidence and its standard error, from draws weighted by their own proposals only.
 
@@ -358,7 +402,11 @@ _CHUNK = 25  # evaluations of one process between two looks at the clock
 
 
 def importance_sample(
-    target: Target, start: SplitT, rounds: Rounds, options: RunOptions
+    target: Target,
+    start: SplitT,
+    rounds: Rounds,
+    options: RunOptions,
+    wide: SplitT | None = None,
 ) -> ImportanceSample | None:
     """Draw weighted positions of a target; None if it has no mass where they fall.
 
@@ -371,6 +419,8 @@ def importance_sample(
     rounds : Rounds
     options : RunOptions
         Entropy, processes, deadline and checkpoint; the rest is for chains.
+    wide : SplitT, optional
+        What a tenth of the positions come from; without it all come from what is learned.
 
     Raises
     ------
@@ -381,7 +431,11 @@ def importance_sample(
     number = f"-{options.first_chain}" if options.first_chain else ""
     file = None if run is None else run.file(f"importance{number}")
     work = _Evaluations(target, options, file)
-    proposals = [start]
+
+    def defended(proposal: SplitT) -> Proposal:
+        return proposal if wide is None else Defended(proposal, wide)
+
+    proposals = [defended(start)]
     counts: list[int] = []
     log_weights = np.empty(0)
     while True:
@@ -399,7 +453,7 @@ def importance_sample(
             break
         if ess >= rounds.wanted and is_trusted(pareto_shape(log_weights), ess, len(log_weights)):
             break
-        proposals.append(fit_proposal(start, work.positions, log_weights))
+        proposals.append(defended(fit_proposal(start, work.positions, log_weights)))
     if not counts:
         return None
     evidence = evidence_of_rounds(work.log_density, work.positions, proposals, counts)
