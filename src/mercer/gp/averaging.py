@@ -489,7 +489,8 @@ def check_draws(
 
 _MOST_FEW = 64
 _POOL = 64  # points near rows that the choice looks at, and as many others that judge it
-_SAFETY = 1.5  # of the difference at the points that judge
+_SAFETY = 3.0  # of the difference at the points that judge
+_NOTHING = 1e-5  # no smaller difference is stated: points of one input may all lie close
 _WEIGHT_OF_PARAMETERS = 3.0  # their spread as features, in units of that of predictions
 
 
@@ -520,7 +521,7 @@ def choose_few(
     few : positions and weights
     difference : float
         Between their average prediction and that of all. At points halfway between two training
-        rows, or half as far beyond, which the choice has not seen, it is at most two thirds of it.
+        rows, or half as far beyond, which the choice has not seen, it is at most a third of it.
     None
         Where there are no more draws than that.
     """
@@ -539,7 +540,8 @@ def choose_few(
     seen = at_pool[:, :_POOL].reshape(len(weights), -1)
     features = np.hstack([at_rows, seen, _WEIGHT_OF_PARAMETERS * units, units * units])
     few = representatives(features, weights, _MOST_FEW)
-    return few, _SAFETY * float(np.abs(few[1] @ judged[few[0]] - weights @ judged).max())
+    largest = float(np.abs(few[1] @ judged[few[0]] - weights @ judged).max())
+    return few, max(_SAFETY * largest, _NOTHING)
 
 
 def with_few(

@@ -60,6 +60,10 @@ Array = NDArray[np.float64]
 _RBF = SquaredExponentialARD()
 _MOST_COMPARED = 800  # draws, evenly spaced, of the exact and of Laplace's predictions
 
+# Of a probability: what the spread of the function adds to the difference between few draws and
+# all: at most 0.0048 in fits of 40 rows whose modes agreed to 1e-5 or better.
+_UNSEEN = 0.005
+
 
 class ClassAnswers(Protocol):
     """What draws say of new rows."""
@@ -203,7 +207,8 @@ class ClassTask:
         """Choose the draws that predict: see `choose_few`. None for exact draws, of which all do.
 
         What a draw predicts is taken at the mode: at the training rows it is y less the dual
-        coefficients.
+        coefficients. How sure a draw is of the function is not looked at: the difference that is
+        stated has `_UNSEEN` more for it.
         """
         if self.is_exact:
             return None
@@ -217,13 +222,14 @@ class ClassTask:
                 proba = [self._at_mode(*draw, Z) for draw in zip(thetas, a, strict=True)]
             return np.stack(proba)
 
-        return choose_few(
+        chosen = choose_few(
             self.X,
             np.full(n_total, 1.0 / n_total) if weights is None else weights,
             (y - a).reshape(n_total, -1),
             at_mode,
             thetas.reshape(n_total, -1),
         )
+        return None if chosen is None else (chosen[0], chosen[1] + _UNSEEN)
 
     def _at_mode(self, theta: Array, a: Array, Z: Array) -> Array:
         """Probabilities at rows Z (m, d) if the function were its mode: (m,) or (m, C)."""
