@@ -1,0 +1,45 @@
+"""IMP-5: predictions of the few draws differ from those of all by no more than ``notes_`` state.
+
+At 200 fresh rows of fits of 40 rows, one to three inputs: exceeded in at most 5 % of 20 fits.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mercer import GPClassifier, GPRegressor
+from mercer.gp import averaging, classification
+
+
+def n_exceeded(kind: str, n_fits: int = 20) -> int:
+    """Fits in which the largest difference is above the stated one."""
+    count = 0
+    for seed in range(n_fits):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((240, 1 + seed % 3))
+        y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, -1] + 0.4 * rng.standard_normal(240)
+        model: GPClassifier | GPRegressor
+        if kind == "classes":
+            model = GPClassifier(kernel="rbf", random_state=seed).fit(X[:40], y[:40] > 0.0)
+            few, every = (model.predict_proba(X[40:], n_draws=n) for n in (None, "all"))
+        else:
+            model = GPRegressor(kernel="rbf", random_state=seed).fit(X[:40], y[:40])
+            few, every = (model.predict(X[40:], n_draws=n) for n in (None, "all"))
+        stated = re.search(r"largest difference about ([\d.e+-]+)", " ".join(model.notes_))
+        assert stated is not None
+        count += bool(np.abs(few - every).max() > float(stated[1]))
+    return count
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_imp_5_the_stated_difference_is_rarely_exceeded(kind: str) -> None:
+    assert n_exceeded(kind) <= 1
+
+
+def test_imp_5_sees_a_difference_at_the_mode_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classification, "_UNSEEN", 0.0)
+    monkeypatch.setattr(averaging, "_SAFETY", 1.0)
+    assert n_exceeded("classes") > 1
