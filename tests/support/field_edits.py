@@ -30,7 +30,7 @@ _JSON_EDITS = {
 }
 _ARRAY_EDITS = {
     "deleted": lambda _: _DELETE,
-    "half as wide": lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int32),
+    "half as wide": lambda a: _narrowed(a),
     "another kind": lambda a: a.astype(np.int64 if a.dtype.kind == "f" else np.float64),
     "shorter": lambda a: a[:-1],
     "narrower": lambda a: a[..., :-1],
@@ -64,6 +64,11 @@ def edits_of(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterato
                 yield f"{array}: {name}", manifest, {k: v for k, v in arrays.items() if k != array}
             elif new is not None:
                 yield f"{array}: {name}", manifest, {**arrays, array: np.ascontiguousarray(new)}
+
+
+def _narrowed(a: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite: an edit as good as any
+        return a.astype(np.float32 if a.dtype.kind == "f" else np.int32)
 
 
 def _with(values: np.ndarray, new: float) -> np.ndarray | None:

@@ -101,7 +101,7 @@ class Sum(Composite):
 
     Examples
     --------
-    >>> from mercer.kernels.linear import Constant
+    >>> from mercer.kernels.linear import Constant, Linear
     >>> [parameter.name for parameter in (Linear() + Constant()).parameters()]
     ['log_signal_variance_1', 'log_signal_variance_2']
     """
@@ -162,6 +162,7 @@ class Product(Composite):
 
     Examples
     --------
+    >>> from mercer.kernels.linear import Linear
     >>> from mercer.kernels.stationary import MaternARD
     >>> [parameter.name for parameter in (MaternARD(1.5) * Linear()).parameters()]
     ['log_signal_variance', 'log_weight']
