@@ -1,7 +1,4 @@
-"""`MKLRegressor` and `MKLClassifier`: a bank of kernels by random features.
-
-`MKLRegressor`: a bank of kernels, by random features.
-"""
+"""`MKLRegressor` and `MKLClassifier`: a bank of kernels by random features."""
 
 from __future__ import annotations
 

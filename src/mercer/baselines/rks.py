@@ -1,7 +1,4 @@
-"""`RKSRegressor` and `RKSClassifier`: random kitchen sinks.
-
-`RKSRegressor`: random kitchen sinks.
-"""
+"""`RKSRegressor` and `RKSClassifier`: random kitchen sinks."""
 
 from __future__ import annotations
 

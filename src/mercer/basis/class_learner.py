@@ -1,7 +1,4 @@
-"""From a classifier's arguments and rows to its filters: settings, learner, training.
-
-What the classifier's arguments mean: from scales and rows to filters.
-"""
+"""From a classifier's arguments and rows to its filters: settings, learner, training."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compiling the loops of the filters, before the user waits for them unawares.
-
-Compiling the loops of the filter, before the user waits for them unawares.
-"""
+"""Compiling the loops of the filters, before the user waits for them unawares."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From an estimator's arguments to filters: rows, scales, settings, checks.
-
-What the estimator's arguments mean: from scales and rows to filters.
-"""
+"""From an estimator's arguments to filters: rows, scales, settings, checks."""
 
 from __future__ import annotations
 

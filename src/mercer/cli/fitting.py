@@ -1,7 +1,4 @@
-"""The work of `mercer fit`: settings, a plan of the run, scores on held-out rows, the fit.
-
-The work of `mercer fit`: score on held-out rows, then fit what is saved.
-"""
+"""The work of `mercer fit`: settings, a plan of the run, scores on held-out rows, the fit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The end of `mercer fit`: provenance, and what was fitted in words, in files, as JSON.
-
-The end of `mercer fit`: what was fitted, in words, in files, as JSON.
-"""
+"""The end of `mercer fit`: provenance, and what was fitted in words, in files, as JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Parquet and Arrow (Feather) files by pyarrow, which is optional: as tables, and by blocks.
-
-Reading Parquet and Arrow (Feather) files, by pyarrow, which is optional.
-"""
+"""Parquet and Arrow (Feather) files by pyarrow, which is optional: as tables, and by blocks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Text tables as sources of rows: parsed once, block by block, into a cache of float64.
 
-Text tables as sources of rows: parsed once, block by block, into a file of float64.
-
 The file lies in a cache folder, row by row, so that later passes parse nothing. It belongs to the
 contents of the text files: while their sizes and times are as they were it is used at once; when
 these differ the contents are summed; when the sum differs too the file is made again. The same

@@ -1,7 +1,4 @@
-"""What the estimators of GP models share: arguments, what draws say, parts of model files.
-
-What the estimators of GP models share: the arguments of their sampler, what draws say.
-"""
+"""What the estimators of GP models share: arguments, what draws say, parts of model files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From a posterior of hyperparameters to its draws: maximum, HMC, NUTS, Metropolis.
-
-From a posterior of hyperparameters and settings to its draws.
-"""
+"""From a posterior of hyperparameters to its draws: maximum, importance sampling, chains."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ The limit of R-hat is the quantile of this law at `FALSE_ALARM_RATE` shared equa
 is judged in a fit (of each quantity R-hat and ESS, each for its level and its spread; BFMI of each
 chain), and never below 1.01, under which disagreement does not matter. So a fit whose chains are
 in order warns with a probability of at most 1 %, however many quantities are monitored and however
-few draws there are; see `mercer.posterior.diagnostics` for the other limits.
+few draws there are. The other limits stand beside their constants, below.
 
 References
 ----------
@@ -43,6 +43,7 @@ from mercer.errors import NumericalError
 from mercer.posterior.draws import Cell, Draws, Table, finite_or_none
 
 __all__ = [
+    "LARGEST_SHAPE",
     "Diagnostics",
     "bfmi_limit",
     "diagnose",
@@ -205,6 +206,7 @@ RHAT_OF_TWO_PLACES = math.sqrt(math.pi / (math.pi - 2.0))
 ESS_AIM = 400.0  # a standard error of a twentieth of the posterior's standard deviation
 ESS_NOISE = 16.0  # variance of an estimated log ESS, times ESS: 6 (independent draws) to 17
 BFMI_AIM = 0.3  # Betancourt (2016)
+LARGEST_SHAPE = 0.7  # of the Pareto tail of importance weights; Vehtari et al. (2024)
 WEIGHT_LIMIT = 0.1  # effective size of weighted draws, as a fraction of their number
 
 
@@ -475,9 +477,9 @@ class Diagnostics:
         warnings = tuple(text for text in self.warnings if "weighted draws are worth" not in text)
         if not is_trusted:
             warnings += (
-                f"Pareto k-hat of the weights is {k_hat:.2f} and should be at most 0.7: "
-                "a few draws carry the result. Give more time (max_seconds), or take chains "
-                "(inference='hmc').",
+                f"Pareto k-hat of the weights is {k_hat:.2f} and should be at most "
+                f"{LARGEST_SHAPE:g}: a few draws carry the result. Give more time (max_seconds), "
+                "or take chains (inference='hmc').",
             )
         return replace(
             self,

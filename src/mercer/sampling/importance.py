@@ -46,14 +46,13 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import ModelFileError
-from mercer.posterior.diagnostics import effective_sample_size
+from mercer.posterior.diagnostics import LARGEST_SHAPE, effective_sample_size
 from mercer.random import stream
 from mercer.sampling.checkpoint import ChainFile
 from mercer.sampling.driver import RunOptions, SamplingStoppedError, is_late, run_deaf
 from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop
 
 __all__ = [
-    "LARGEST_SHAPE",
     "Defended",
     "Evaluated",
     "ImportanceSample",
@@ -174,11 +173,10 @@ def wide_proposal(mean: Array, std: Array) -> SplitT:
 def fit_proposal(first: SplitT, positions: Array, log_weights: Array) -> SplitT:
     """Fit centre and scales to weighted positions (n, p); axes stay those of the first proposal.
 
-    Weights are tempered until they are worth 3 p equal ones and 30, or half of all. The fewer
-    parameters, the wider may a proposal be at no cost.
+    The fewer parameters, the wider may a proposal be at no cost.
     """
-    n, p = positions.shape
-    W = _tempered(log_weights, min(max(3.0 * p, 30.0), 0.5 * n))
+    p = positions.shape[1]
+    W = _tempered(log_weights, p)
     z = np.asarray(np.linalg.solve(first.root.T, (positions - first.centre).T).T, dtype=np.float64)
     centre, below, above = _two_piece_normals(z, W)
     shifted = first.centre + centre @ first.root
@@ -190,13 +188,15 @@ def tempered_positions(sample: ImportanceSample) -> tuple[Array, Array]:
     """Positions that have mass, and weights of them as a proposal would be fitted to."""
     kept = np.flatnonzero(np.isfinite(sample.log_weights))
     positions = sample.positions[kept]
-    wanted = min(max(3.0 * positions.shape[1], 30.0), 0.5 * len(kept))
-    return positions, _tempered(sample.log_weights[kept], wanted)
+    return positions, _tempered(sample.log_weights[kept], positions.shape[1])
 
 
-def _tempered(log_weights: Array, wanted: float) -> Array:
-    """Normalised weights, raised to the largest power that leaves ``wanted`` effective draws."""
-    power = 1.0
+def _tempered(log_weights: Array, p: int) -> Array:
+    """Normalised weights, raised to a power until they are worth enough to fit p parameters.
+
+    That is 3 p equal ones and at least 30, or half of all where these are fewer.
+    """
+    power, wanted = 1.0, min(max(3.0 * p, 30.0), 0.5 * len(log_weights))
     while power > 0.01 and effective_sample_size(power * log_weights) < wanted:
         power *= 0.8
     return np.asarray(np.exp(power * log_weights - logsumexp(power * log_weights)))
@@ -387,7 +387,6 @@ class ImportanceSample:
         return is_trusted(self.k_hat, self.ess, len(self.log_weights))
 
 
-LARGEST_SHAPE = 0.7  # of the Pareto tail; Vehtari et al. (2024)
 _NEARLY_EQUAL = 0.5  # effective size over evaluations
 
 
@@ -486,6 +485,12 @@ class _Evaluations:
         """Log density at each, shape (N,)."""
         return np.array([log_density for log_density, _ in self._evaluated])
 
+    @property
+    def recorded(self) -> dict[str, Array]:
+        """What the target recorded at each, by name: (N, ...)."""
+        names = self._evaluated[0][1]
+        return {name: np.stack([each[name] for _, each in self._evaluated]) for name in names}
+
     def extend(self, positions: Array) -> int:
         """Evaluate the target at further positions, in order; how many before it is late."""
         n_before, n_jobs = len(self._evaluated), effective_n_jobs(self._options.n_jobs)
@@ -515,14 +520,10 @@ class _Evaluations:
 
     def result(self, log_weights: Array, evidence: tuple[float, float]) -> ImportanceSample:
         """Say what the evaluations and their weights say."""
-        names = self._evaluated[0][1]
         return ImportanceSample(
             positions=self.positions,
             log_density=self.log_density,
-            recorded={
-                name: np.stack([recorded[name] for _, recorded in self._evaluated])
-                for name in names
-            },
+            recorded=self.recorded,
             log_weights=log_weights,
             log_evidence=evidence[0],
             log_evidence_se=evidence[1],
@@ -550,9 +551,7 @@ class _Evaluations:
         if self._file is None or len(self._evaluated) <= len(self._known):
             return
         arrays = {"positions": self.positions, "log_density": self.log_density}
-        for name in self._evaluated[0][1]:
-            stacked = np.stack([recorded[name] for _, recorded in self._evaluated])
-            arrays[f"draws/{name}"] = stacked
+        arrays |= {f"draws/{name}": values for name, values in self.recorded.items()}
         self._file.save({"n_done": len(self._evaluated)}, arrays)
 
     def _load(self, arrays: Mapping[str, Array]) -> None:

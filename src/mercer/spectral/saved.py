@@ -1,7 +1,4 @@
-"""Fitted BaNK models as parts of a file and back. No training row is in it.
-
-A fitted BaNK regressor as parts of a model file and back. No training row is in it.
-"""
+"""Fitted BaNK models as parts of a file and back. No training row is in it."""
 
 from __future__ import annotations
 

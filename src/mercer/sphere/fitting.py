@@ -1,7 +1,4 @@
-"""From candidates and labels to draws of classifiers: chains, probabilities of labels, results.
-
-From candidates and labels to draws of classifiers, averaged over models by evidence.
-"""
+"""From candidates and labels to draws of classifiers: chains, probabilities of labels, results."""
 
 from __future__ import annotations
 

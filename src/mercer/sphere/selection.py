@@ -1,7 +1,5 @@
 """Candidates of kernels, length scales and nuggets, compared by their evidence and averaged.
 
-Kernels, length scales and nuggets compared by their evidence, and averaged by it.
-
 Candidates are compared in rounds. Short tempered runs, the first on a subset of the rows where
 there are many, drop those that are hopeless; the runs of the others are prolonged, on all rows.
 The weights are posterior probabilities under equal prior ones.

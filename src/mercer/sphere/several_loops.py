@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Compiled moves of all classes together: arrays and scalars in and out. Twins: ``tests/twins``.
 
-Points are those of `mercer.sphere.several_loops`: a row [f_c; x_c] for each class. The *lead* of
+A point is a row [f_c; x_c] for each class. The *lead* of
 a row over a class c other than its label y is f_y - f_c; the row is right where all its leads are
 positive. Leads come in C - 1 slots of n: slot s is of class s below the label, of s + 1 from there.
 """
