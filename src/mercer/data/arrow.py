@@ -41,29 +41,10 @@ def is_arrow(start: bytes) -> bool:
 
 
 def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
-    """Read a Parquet or an Arrow file.
+    """Read a Parquet or Arrow file whole, possibly without rows; columns in `as_text` become text.
 
-    Parameters
-    ----------
-    path : Path
-        A regular file that `is_arrow`.
-    as_text : frozenset of str
-        Columns whose cells are turned into text, such as identifiers.
-
-    Returns
-    -------
-    Frame
-        Possibly with no rows. Nulls, NaN and empty text are missing; a type without numbers, text
-        or dates gives a column of kind "other".
-
-    Raises
-    ------
-    ImportError
-        pyarrow is not installed.
-    DataError
-        The file is damaged or has no columns.
-    StorageError
-        The file cannot be read.
+    Nulls, NaN and empty text are missing; a type without numbers, text or dates gives a column of
+    kind "other".
     """
     need_pyarrow(path)
     with decoding(path):
@@ -79,13 +60,7 @@ def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
 
 
 def need_pyarrow(path: Path) -> None:
-    """Refuse a Parquet or Arrow file where pyarrow is not installed.
-
-    Raises
-    ------
-    ImportError
-        Names the extra to install.
-    """
+    """Raise an ImportError that names the extra to install, where pyarrow is missing."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -97,15 +72,7 @@ def need_pyarrow(path: Path) -> None:
 
 @contextmanager
 def decoding(path: Path) -> Iterator[None]:
-    """Turn the errors of pyarrow and of the operating system while reading into typed ones.
-
-    Raises
-    ------
-    DataError
-        The file is damaged.
-    StorageError
-        The file cannot be read.
-    """
+    """Turn errors of pyarrow and of the operating system while reading into typed ones."""
     import pyarrow as pa
 
     with reading(path):
@@ -247,23 +214,9 @@ class ParquetRows(RowSource):
 
 
 def open_parquet(paths: Sequence[Path], name: str) -> ParquetRows:
-    """Make a source of the rows of Parquet files, one after the other.
+    """Make a source of the rows of Parquet files with the same columns, one after the other.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Regular files, at least one.
-    name : str
-        The file or the folder, as the user named it.
-
-    Raises
-    ------
-    ImportError
-        pyarrow is not installed.
-    DataError
-        A file is damaged, or has other columns than the first.
-    StorageError
-        A file cannot be read.
+    `name` is the file or the folder, as the user named it.
     """
     need_pyarrow(paths[0])
     stamps = tuple(Stamp.of(path) for path in paths)

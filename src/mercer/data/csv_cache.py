@@ -46,13 +46,10 @@ __all__ = ["NumberColumn", "cache_folder", "open_csv"]
 
 
 class NumberColumn:
-    """Turn the cells of a column into numbers (true is 1, false 0), and remember what is none.
+    """Turn the cells of a column into numbers (true is 1, false 0).
 
-    Attributes
-    ----------
-    stray : tuple of int and str, or None
-        Position of the first cell that is neither among those that were added with it, and what
-        is wrong with it. Those and all later cells are NaN.
+    `stray` is None, or says where the first cell that is no number stands, among the cells that
+    were added with it, and what is wrong with it. That cell and all later ones are NaN.
     """
 
     def __init__(self) -> None:
@@ -133,23 +130,8 @@ def open_csv(
 ) -> FileRows:
     """Make a source of the rows of text files, one after the other.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Regular files, at least one.
-    name : str
-        The file or the folder, as the user named it.
-    cache : Path
-        The folder for parsed tables; each table has a folder of its own in it.
-    tell : callable
-        Is given one line, with the size, before a file is written there.
-
-    Raises
-    ------
-    DataError
-        A file is damaged, is no table, has no rows, or has other columns than the first.
-    StorageError
-        A file cannot be read, or the cache not be written.
+    Each table has a folder of its own in the folder `cache`; `tell` is given one line, with the
+    size, before a file is written there.
     """
     stamps = tuple(Stamp.of(path) for path in paths)
     files = [stamp.path for stamp in stamps]

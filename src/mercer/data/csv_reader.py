@@ -32,30 +32,11 @@ DELIMITERS = ",;\t"
 
 
 def read_csv(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
-    """Read a table with a header line from a text file.
+    """Read a table with a header line from a text file, gzipped or not; it may have no rows.
 
-    UTF-8 or, with a byte-order mark, UTF-16; separated by commas, semicolons (then a comma may
-    be the decimal point) or tabs, whichever splits the header into the most names. Blank lines
-    are skipped.
-
-    Parameters
-    ----------
-    path : Path
-        A regular file, gzipped or not.
-    as_text : frozenset of str
-        Columns whose cells are text whatever they look like, such as identifiers.
-
-    Returns
-    -------
-    Frame
-        Possibly with no rows.
-
-    Raises
-    ------
-    DataError
-        The file is not such a table; says where.
-    StorageError
-        The file cannot be read.
+    UTF-8 or, with a byte-order mark, UTF-16; separated by commas, semicolons (then a comma may be
+    the decimal point) or tabs, whichever splits the header into the most names. Blank lines are
+    skipped. Columns in `as_text` are text whatever they look like, such as identifiers.
     """
     held: frozenset[str] = frozenset()
     while True:
@@ -92,48 +73,20 @@ def _read_once(
 
 @dataclass(frozen=True)
 class CsvBlock:
-    """Some rows of a text table.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The columns, as the header has them.
-    has_decimal_comma : bool
-        Numbers may be written with a comma for the decimal point.
-    lines : list of int
-        The line on which each row starts.
-    columns : list of tuple of str
-        The cells, column by column.
-    position : int
-        Bytes of the file, as it is on disk, that were read so far.
-    """
+    """Some rows of a text table."""
 
     names: tuple[str, ...]
-    has_decimal_comma: bool
-    lines: list[int]
-    columns: list[tuple[str, ...]]
-    position: int
+    has_decimal_comma: bool  # numbers may be written with a comma for the decimal point
+    lines: list[int]  # the line on which each row starts
+    columns: list[tuple[str, ...]]  # the cells, column by column
+    position: int  # bytes of the file, as it is on disk, that were read so far
 
 
 def read_blocks(path: Path, *, is_bounded: bool = True) -> Iterator[CsvBlock]:
-    """Read a text table block by block, as `read_csv` reads it whole.
+    """Read a text table in blocks of about `BLOCK_CELLS` cells, as `read_csv` reads it whole.
 
-    Parameters
-    ----------
-    path : Path
-        A regular file, gzipped or not.
-    is_bounded : bool
-        Refuse more than `MAX_TEXT` characters after unpacking.
-
-    Yields
-    ------
-    CsvBlock
-        About `BLOCK_CELLS` cells; the last block has no rows.
-
-    Raises
-    ------
-    DataError, StorageError
-        As `read_csv`.
+    The last block has no rows. `is_bounded` refuses more than `MAX_TEXT` characters after
+    unpacking.
     """
     with reading(path), _open(path) as stream:
         records = _records(path, _lines(path, stream, MAX_TEXT if is_bounded else math.inf))
@@ -246,15 +199,10 @@ def _n_cells(header: str, delimiter: str) -> int:
 
 
 def check_header(source: str, line: int, header: Sequence[str]) -> list[str]:
-    """Strip the names of the columns and refuse a header that is none.
+    """Strip the names of the columns; refuse an empty header, an empty name, or numbers only.
 
     A first column without a name holds the names of rows, as pandas writes them, and is called as
     pandas calls it.
-
-    Raises
-    ------
-    DataError
-        There is no header, a name is empty, or all are numbers.
     """
     file = printable(source)
     names = [name.strip() for name in header]

@@ -50,35 +50,20 @@ _FIRST_DAY, _LAST_DAY = -719162.0, 2932897.0
 class ColumnCode:
     """The encoding of one column, fixed by the training rows.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    kind : {"number", "boolean", "date", "levels", "frequency"}
-        Numbers and booleans pass as one column; text becomes one column per level (a single one
-        for two levels), or the frequency of its level; a date becomes its `parts`.
-    levels : tuple of str
-        The levels of text seen in training, sorted.
-    frequencies : tuple of float
-        The share of each level in training, for "frequency".
-    fill : float, str or None
-        What takes the place of a missing value; None: nothing does. Of a date: days since 1970.
-    written : CellFormat or None
-        How dates, and numbers that are not as a program writes them, stand in the table.
-    parts : tuple of str
-        What is taken of a date: those of `DATE_PARTS` that vary in training.
-    origin : float
-        The first date of training, in days since 1970; that from which days are counted.
+    Numbers and booleans pass as one column; text becomes one column for each level (a single one
+    for two levels), or the frequency of its level; a date becomes its `parts`.
     """
 
     name: str
     kind: CodeKind
-    levels: tuple[str, ...] = ()
-    frequencies: tuple[float, ...] = ()
+    levels: tuple[str, ...] = ()  # the levels of text seen in training, sorted
+    frequencies: tuple[float, ...] = ()  # the share of each level in training, for "frequency"
+    #: What takes the place of a missing value (of a date: days since 1970); None: nothing does.
     fill: float | str | None = None
+    #: How dates, and numbers that are not as a program writes them, stand in the table.
     written: CellFormat | None = None
-    parts: tuple[str, ...] = ()
-    origin: float = 0.0
+    parts: tuple[str, ...] = ()  # those of `DATE_PARTS` that vary in training
+    origin: float = 0.0  # the first date of training, in days since 1970
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -97,11 +82,8 @@ class ColumnCode:
         return [DATE_PARTS[part] + (first if part == "days" else "") for part in self.parts]
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Encode values without a missing one: floats (of dates as `read` gives them), or texts.
-
-        Returns
-        -------
-        ndarray of shape (n, n_features)
+        """Encode values, none of them missing, as (n, n_features): texts, or floats (of dates as
+        `read` gives them).
         """
         if self.kind == "date":
             return np.column_stack([_date_part(values, part, self.origin) for part in self.parts])
@@ -153,13 +135,7 @@ class ColumnCode:
 
     @classmethod
     def from_dict(cls, fields: Any) -> ColumnCode:
-        """Read back what `to_dict` gave.
-
-        Raises
-        ------
-        ModelFileError
-            The fields are not those of an encoding, or do not fit together.
-        """
+        """Read back what `to_dict` gave; a `ModelFileError` where the fields are no encoding."""
         if isinstance(fields, dict):  # older files do not have these
             fields = {"written": None, "parts": [], "origin": 0.0, **fields}
         if not isinstance(fields, dict) or set(fields) != set(cls.__dataclass_fields__):
@@ -196,13 +172,8 @@ class ColumnCode:
 def fit_code(column: Column, *, has_fill: bool, written: CellFormat | None = None) -> ColumnCode:
     """Learn the encoding of a column that has at least one value and can be encoded.
 
-    Parameters
-    ----------
-    column : Column
-        A column; dates and numbers that are ``written`` in some way come as numbers.
-    has_fill : bool
-        Learn what takes the place of a missing value.
-    written : CellFormat or None
+    Dates, and numbers that are `written` in some way, come as numbers. With `has_fill`, what takes
+    the place of a missing value is learned too.
     """
     present = column.values[~column.is_missing]
     if written is not None and written.kind == "date":
@@ -294,42 +265,21 @@ Missing = Literal["error", "drop", "impute"]
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A table as a matrix.
+    """A table as a matrix."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Finite float64.
-    rows : ndarray of shape (n,)
-        Positions, in the table, of the rows that were kept.
-    ignored : tuple of str
-        Columns of the table that were not needed.
-    notes : tuple of str
-        What was done to rows or cells, one line each.
-    """
-
-    X: NDArray[np.float64]
-    rows: NDArray[np.int64]
-    ignored: tuple[str, ...]
-    notes: tuple[str, ...]
+    X: NDArray[np.float64]  # (n, d), finite
+    rows: NDArray[np.int64]  # (n,), positions in the table of the rows that were kept
+    ignored: tuple[str, ...]  # columns of the table that were not needed
+    notes: tuple[str, ...]  # what was done to rows or cells, one line each
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """What turns a table into a matrix; fixed by the training rows (see `fit_encoder`).
+    """What turns a table into a matrix; fixed by the training rows (see `fit_encoder`)."""
 
-    Parameters
-    ----------
-    codes : tuple of ColumnCode
-        One for each column that is needed.
-    missing : {"error", "drop", "impute"}
-        What to do with a missing value.
-    target : CellFormat or None
-        How the numbers of the target are written, where not as a program writes them.
-    """
-
-    codes: tuple[ColumnCode, ...]
+    codes: tuple[ColumnCode, ...]  # one for each column that is needed
     missing: Missing
+    #: How the numbers of the target are written, where not as a program writes them.
     target: CellFormat | None = None
 
     @property
@@ -353,23 +303,12 @@ class Encoder:
         return tuple(code.name for code in self.codes if code.written is not None)
 
     def transform(self, frame: Frame) -> Encoded:
-        """Encode a table, matching its columns by name.
+        """Encode a table, matching its columns by name; those that are not needed are named in the
+        result.
 
-        Parameters
-        ----------
-        frame : Frame
-            Columns that are not needed are ignored, and named in the result.
-
-        Returns
-        -------
-        Encoded
-            A level of text that was not in training becomes zero in all its columns (where two
-            levels share one column: the first of the two), and a note says so.
-
-        Raises
-        ------
-        DataError
-            A column is missing, or a cell is missing, infinite or of the wrong kind; says where.
+        A level of text that was not in training becomes zero in all its columns (where two levels
+        share one column: the first of the two), and a note says so. A column that is missing, or a
+        cell that is missing, infinite or of the wrong kind, is a `DataError` that says where.
         """
         columns = {code.name: self._find(frame, code) for code in self.codes}
         kept, notes = _handle_missing(frame, columns, self.missing)
@@ -395,13 +334,7 @@ class Encoder:
 
     @classmethod
     def from_dict(cls, fields: Any) -> Encoder:
-        """Read back what `to_dict` gave.
-
-        Raises
-        ------
-        ModelFileError
-            The fields are not those of an encoder, or do not fit together.
-        """
+        """Read back what `to_dict` gave; a `ModelFileError` where the fields are no encoder."""
         if isinstance(fields, dict):  # older files do not have it
             fields = {"target": None, **fields}
         if (
@@ -452,32 +385,12 @@ class Encoder:
 def fit_encoder(
     frame: Frame, *, missing: Missing = "error", dates: Dates = "auto", like: Encoder | None = None
 ) -> Encoder:
-    """Learn how the columns of a training table become numbers.
+    """Learn how the columns of a training table, inputs only, become numbers.
 
-    Parameters
-    ----------
-    frame : Frame
-        The features only: no target, no identifier.
-    missing : {"error", "drop", "impute"}
-        A missing value is an error; or its row is dropped; or the median of its column (of text
-        and booleans the commonest value) takes its place.
-    dates : {"auto", "dayfirst", "monthfirst"}
-        What dates begin with whose column does not say it.
-    like : Encoder or None
-        Encoder of the whole table, of which these are some rows: how its columns are written holds
-        here.
-
-    Returns
-    -------
-    Encoder
-        For this table and for later ones.
-
-    Raises
-    ------
-    UsageError
-        `missing` is none of the three.
-    DataError
-        A column cannot be encoded, or a cell is missing or infinite; says where.
+    A missing value is an error, or its row is dropped, or the median of its column (of text and
+    booleans the commonest value) takes its place. `dates` says what dates begin with whose column
+    does not say it. `like` is the encoder of the whole table of which these are some rows: how its
+    columns are written holds here.
     """
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be error, drop or impute, and is {quoted(missing)}")

@@ -30,18 +30,10 @@ __all__ = ["NPY", "ArrayRows", "FileRows", "check_array", "find_file", "open_arr
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArrayRows(RowSource):
-    """Rows of an array that is in memory; a pickle holds the array.
+    """Rows of an array that is in memory; a pickle holds the array."""
 
-    Parameters
-    ----------
-    array : ndarray of shape (n_rows, n)
-        Numbers of any type and layout; it is not copied, and must not change.
-    columns : tuple of int
-        Which of its columns, in order.
-    """
-
-    array: NDArray[Any]
-    columns: tuple[int, ...]
+    array: NDArray[Any]  # (n_rows, n), of any type and layout; not copied, and must not change
+    columns: tuple[int, ...]  # which of its columns, in order
 
     def _chunks(self, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
         is_whole = self.columns == tuple(range(self.array.shape[1]))
@@ -59,14 +51,9 @@ class ArrayRows(RowSource):
 
 
 def open_array(array: NDArray[Any], name: str = "array") -> ArrayRows:
-    """Make a source of the rows of an array; columns are called x0, x1, ...
+    """Make a source of the rows of an array of numbers; columns are called x0, x1, ...
 
     Masked cells are missing values.
-
-    Raises
-    ------
-    DataError
-        The array is not a table of numbers.
     """
     names = check_array(name, array.dtype, array.shape)
     if isinstance(array, np.ma.MaskedArray):
@@ -92,27 +79,13 @@ NPY = b"\x93NUMPY"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FileRows(RowSource):
-    """Rows of an array in a file.
+    """Rows of an array in a file."""
 
-    Parameters
-    ----------
-    path : str
-        The file, absolute.
-    dtype : str
-        Type of the numbers, as NumPy writes it.
-    offset : int
-        Bytes before the first number of the first row.
-    strides : tuple of int
-        Bytes from row to row, and from column to column; positive.
-    columns : tuple of int
-        Which of its columns, in order.
-    """
-
-    path: str
-    dtype: str
-    offset: int
-    strides: tuple[int, int]
-    columns: tuple[int, ...]
+    path: str  # absolute
+    dtype: str  # as NumPy writes it
+    offset: int  # bytes before the first number of the first row
+    strides: tuple[int, int]  # bytes from row to row, and from column to column; positive
+    columns: tuple[int, ...]  # which of its columns, in order
 
     def _chunks(self, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
         first, last = min(self.columns), max(self.columns)
@@ -152,15 +125,7 @@ class FileRows(RowSource):
 
 
 def open_npy(path: Path) -> FileRows:
-    """Make a source of the rows of a .npy file; columns are called x0, x1, ...
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or holds something other than a table of numbers.
-    StorageError
-        The file cannot be read.
-    """
+    """Make a source of the rows of a .npy file; columns are called x0, x1, ..."""
     name = str(path)
     stamp = Stamp.of(path)
     with reading(path), open(path, "rb") as file:
@@ -195,11 +160,8 @@ def open_npy(path: Path) -> FileRows:
 def find_file(array: NDArray[Any]) -> FileRows | None:
     """Make a source of the file behind a memory map, or behind a view of one.
 
-    Returns
-    -------
-    FileRows or None
-        None where the array is not, or not exactly, what lies in a file: it is in memory, or a
-        copy-on-write map, or a view that goes backwards, or the file is gone or another one.
+    None where the array is not, or not exactly, what lies in a file: it is in memory, or a
+    copy-on-write map, or a view that goes backwards, or the file is gone or another one.
     """
     root = _find_map(array)
     if root is None or isinstance(array, np.ma.MaskedArray):

@@ -35,17 +35,7 @@ LONGEST = 60
 
 
 def printable(text: str) -> str:
-    r"""Escape what would disturb a terminal or break a line.
-
-    Parameters
-    ----------
-    text : str
-        The name of a file, or what stands in one.
-
-    Returns
-    -------
-    str
-        On one line, without control or direction characters.
+    r"""Escape control and direction characters, which disturb a terminal or break a line.
 
     Examples
     --------
@@ -95,11 +85,6 @@ def check_path(path: Path) -> bool:
     """Say whether a path is a folder; refuse what is neither a folder nor a regular file.
 
     Nothing is opened, so that a named pipe cannot make the caller wait.
-
-    Raises
-    ------
-    StorageError
-        Missing, a dangling link, no permission, or a pipe, socket or device.
     """
     name = printable(str(path))
     try:
@@ -120,14 +105,8 @@ def check_path(path: Path) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn the operating system's errors while reading into one-line typed ones.
-
-    Raises
-    ------
-    StorageError
-        The file cannot be read.
-    DataError
-        Its contents end early.
+    """Turn the operating system's errors while reading, and an early end, into one-line typed
+    ones.
     """
     name = printable(str(path))
     try:
@@ -141,13 +120,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def check_size(path: Path, n_rows: int, n_columns: int) -> None:
-    """Refuse a table that is too large to be held whole, before memory is taken for it.
-
-    Raises
-    ------
-    DataError
-        The table has more than `MAX_CELLS` cells; the estimate of its size is given.
-    """
+    """Refuse a table of more than `MAX_CELLS` cells, before memory is taken for it."""
     n_cells = n_rows * n_columns
     if n_cells > MAX_CELLS:
         raise DataError(
@@ -166,49 +139,23 @@ def _reason(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Stamp:
-    """Size and time of a file.
+    """Size and time of a file."""
 
-    Parameters
-    ----------
-    name : str
-        The file, as the user named it.
-    path : str
-        The same, absolute: processes in other folders find it too.
-    size : int
-        In bytes.
-    mtime : int
-        Time of the last change of the contents, in nanoseconds.
-    """
-
-    name: str
-    path: str
-    size: int
-    mtime: int
+    name: str  # as the user named it
+    path: str  # absolute: processes in other folders find it too
+    size: int  # in bytes
+    mtime: int  # time of the last change of the contents, in nanoseconds
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Stamp:
-        """Look at a file.
-
-        Raises
-        ------
-        StorageError
-            It is not there, or may not be looked at.
-        """
+        """Look at a file."""
         with reading(Path(path)):
             status = os.stat(path)
         name = os.fspath(path)
         return cls(name, os.path.abspath(path), status.st_size, status.st_mtime_ns)
 
     def check(self) -> None:
-        """Refuse a file that is not what it was.
-
-        Raises
-        ------
-        DataError
-            Size or time differ.
-        StorageError
-            The file is gone.
-        """
+        """Refuse a file that is gone, or whose size or time is not what it was."""
         now = Stamp.of(self.path)
         if (now.size, now.mtime) != (self.size, self.mtime):
             raise changed(self.name)

@@ -69,34 +69,20 @@ class FormatError(ValueError):
 
 @dataclass(frozen=True)
 class CellFormat:
-    """How the cells of one column are written.
-
-    Parameters
-    ----------
-    kind : {"number", "date"}
-    unit : {"", "%", "€", "$", "£", "¥"}
-        What stands beside each number.
-    convention : {"english", "european", "space", "space european"}
-        What separates thousands, and the decimal sign: 1,234.5 or 1.234,5 or 1 234.5 or 1 234,5.
-    order : {"", "iso", "ymd", "dmy", "mdy"}
-        Order of year, month and day; ISO dates are understood in any case.
-    has_zone : bool
-        Whether each date has a time zone; it is then turned into UTC.
-    """
+    """How the cells of one column are written."""
 
     kind: Literal["number", "date"]
-    unit: str = ""
+    unit: str = ""  # stands beside each number: "", "%", "€", "$", "£" or "¥"
+    #: Thousands and decimals: "english" 1,234.5, "european" 1.234,5, "space" 1 234.5 or "space
+    #: european" 1 234,5.
     convention: str = "english"
-    order: str = ""
-    has_zone: bool = False
+    order: str = ""  # "iso", "ymd", "dmy" or "mdy"; ISO dates are understood in any case
+    has_zone: bool = False  # each date has a time zone, and is turned into UTC
 
     def read(self, text: str) -> float:
         """Read a cell: the number, or days since 1970 with the time of day as a fraction.
 
-        Raises
-        ------
-        ValueError
-            It is not written so; says what is expected.
+        A cell that is not written so is a ValueError that says what is expected.
         """
         value = self._number(text) if self.kind == "number" else self._date(text)
         if value is None:
@@ -104,12 +90,8 @@ class CellFormat:
         return value
 
     def read_all(self, texts: Iterable[str | None]) -> NDArray[np.float64]:
-        """Read many cells; NaN where one is missing.
-
-        Raises
-        ------
-        FormatError
-            The first cell that is not written so.
+        """Read many cells, NaN where one is missing; a `FormatError` names the first that is not
+        written so.
         """
         known: dict[str | None, float] = {None: math.nan}
         values = []
@@ -160,13 +142,7 @@ class CellFormat:
 
     @classmethod
     def from_dict(cls, fields: Any) -> CellFormat:
-        """Read back what `to_dict` gave.
-
-        Raises
-        ------
-        ModelFileError
-            The fields are not those of a format, or do not fit together.
-        """
+        """Read back what `to_dict` gave; a `ModelFileError` where the fields are no format."""
         if not isinstance(fields, dict) or set(fields) != set(cls.__dataclass_fields__):
             raise ModelFileError("inconsistent encoding: a format has the wrong fields")
         texts = [fields[name] for name in ("kind", "unit", "convention", "order")]
@@ -326,15 +302,8 @@ class NumberFinder:
     def find(self) -> CellFormat | None:
         """Say how the numbers are written.
 
-        Returns
-        -------
-        CellFormat or None
-            None where most cells are no numbers, or all are as a program writes them.
-
-        Raises
-        ------
-        FormatError
-            Most cells are numbers, and one is not; or they may be read in two ways.
+        None where most cells are no numbers, or all are as a program writes them. A `FormatError`
+        where most cells are numbers and one is not, or where they may be read in two ways.
         """
         has = self._has
         if "decorated" not in has or ("parentheses" in has and "others" not in has):
@@ -378,12 +347,8 @@ class NumberFinder:
         )
 
     def _choose(self, open_: Sequence[str], unit: str) -> str:
-        """Choose among the conventions by which all numbers can be read.
-
-        Raises
-        ------
-        FormatError
-            Two of them give different numbers.
+        """Choose among the conventions by which all numbers can be read, unless two give other
+        numbers.
         """
         marks = self._has & {"comma", "point"}
         if len(open_) == 1 or not marks or "space" in self._has:
@@ -412,24 +377,10 @@ def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
 
 
 def find_date_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
-    """Say how the dates of a column are written.
+    """Say how the dates of a column are written; None where most cells are no dates.
 
-    Parameters
-    ----------
-    texts : iterable of str or None
-        The cells; None is missing.
-    dates : {"auto", "dayfirst", "monthfirst"}
-        Decides between day and month where the column does not.
-
-    Returns
-    -------
-    CellFormat or None
-        None where most cells are no dates.
-
-    Raises
-    ------
-    FormatError
-        Most cells are dates, and one is not; or day and month cannot be told apart.
+    `dates` decides between day and month where the column does not. A `FormatError` where most
+    cells are dates and one is not, or where day and month cannot be told apart.
     """
     counts = Counter(text for text in texts if text is not None)
     n_cells = counts.total()
@@ -472,10 +423,8 @@ def find_date_format(texts: Iterable[str | None], dates: Dates = "auto") -> Cell
 def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
     """Say how the numbers or the dates of a column of text are written; None where it is words.
 
-    Raises
-    ------
-    FormatError
-        Most cells are numbers, or dates, and one is not; or they may be read in two ways.
+    A `FormatError` where most cells are numbers, or dates, and one is not, or where they may be
+    read in two ways.
     """
     texts = list(texts)
     return find_date_format(texts, dates) or find_number_format(texts)

@@ -70,24 +70,12 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where each row of a table came from.
+    """Where each row of a table came from."""
 
-    Parameters
-    ----------
-    files : tuple of str
-        The files that were read, as they were named.
-    file : ndarray of shape (n_rows,)
-        Position in `files`.
-    row : ndarray of shape (n_rows,)
-        Number of the row within its file; the first row of data is 1.
-    line : ndarray of shape (n_rows,)
-        Line of the file on which the row starts; 0 where a file has no lines.
-    """
-
-    files: tuple[str, ...]
-    file: NDArray[np.int32]
-    row: NDArray[np.int64]
-    line: NDArray[np.int64]
+    files: tuple[str, ...]  # the files that were read, as they were named
+    file: NDArray[np.int32]  # (n_rows,), position in `files`
+    row: NDArray[np.int64]  # (n_rows,), counted from 1 within the file
+    line: NDArray[np.int64]  # (n_rows,), line on which the row starts; 0 where a file has no lines
 
     @classmethod
     def of_file(cls, file: str, lines: NDArray[np.int64]) -> Origin:
@@ -217,13 +205,7 @@ def index_column(names: Sequence[str]) -> str | None:
 
 
 def refuse_twins(source: str, names: Iterable[str]) -> None:
-    """Refuse two columns of the same name.
-
-    Raises
-    ------
-    DataError
-        A name is there twice; says in which columns.
-    """
+    """Refuse two columns of the same name, and say which columns they are."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
         if name in seen:
@@ -237,12 +219,8 @@ def refuse_twins(source: str, names: Iterable[str]) -> None:
 def refuse_other_columns(
     first: str, first_names: tuple[str, ...], source: str, names: tuple[str, ...]
 ) -> None:
-    """Refuse a file whose columns are not those of the first one; their order may differ.
-
-    Raises
-    ------
-    DataError
-        Names a column that one of them lacks.
+    """Refuse a file that lacks a column of the first one, or has another; their order
+    may differ.
     """
     for name in first_names:
         if name not in names:
@@ -295,16 +273,8 @@ def parse_numbers(cells: Sequence[str], has_decimal_comma: bool) -> NDArray[np.f
 class ColumnBuilder:
     """Collect the cells of one column, block by block, without holding the text of numbers.
 
-    Parameters
-    ----------
-    name : str
-        The name in the header.
-    is_text : bool
-        Take every cell as text, even where it looks like a number.
-    is_held : bool
-        Hold the cells as text from the start, because it is known that not all are numbers.
-    has_decimal_comma : bool
-        Numbers may be written with a comma for the decimal point.
+    With `is_text` every cell is text, even one that looks like a number. With `is_held` the cells
+    are held as text from the start, because it is known that not all are numbers.
     """
 
     def __init__(self, name: str, *, is_text: bool, is_held: bool, has_decimal_comma: bool) -> None:
@@ -343,16 +313,9 @@ class ColumnBuilder:
 
 
 def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) -> Column:
-    """Make a column of text, of booleans, or of dates, whichever the texts are.
+    """Make a column of booleans, of dates or, if they are neither or with `is_text`, of text.
 
-    Parameters
-    ----------
-    name : str
-        The name in the header.
-    texts : sequence of str or None
-        The cells; None is missing.
-    is_text : bool
-        Do not look whether they are booleans or dates.
+    A text of None is a missing cell.
     """
     present = [] if is_text else list({text for text in texts if text is not None})
     if present and all(text.lower() in ("true", "false") for text in present):
@@ -364,19 +327,9 @@ def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) ->
 
 
 def stray_text(column: Column) -> tuple[int, str] | None:
-    """Find the cell that makes a column of numbers look like text.
+    """Find the cell that makes a column of numbers look like text, and say a sentence about it.
 
     A column is taken for one of numbers when more than half of its cells, but not all, are.
-
-    Parameters
-    ----------
-    column : Column
-        A column of text.
-
-    Returns
-    -------
-    tuple of int and str, or None
-        Position of the first cell that is not a number, and a sentence about it.
     """
     present = np.flatnonzero(~column.is_missing)
     strays = [int(i) for i in present if parse_number(column.values[i]) is None]

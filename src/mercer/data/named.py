@@ -29,28 +29,14 @@ VARIABLE = "MERCER_DATA"
 
 @dataclass(frozen=True)
 class NamedSet:
-    """What is known of a data set that can be named instead of a file.
-
-    Parameters
-    ----------
-    name : str
-        What to write instead of a file.
-    task : {"classification", "regression"}
-        What the target is for.
-    n, d : int
-        Rows and features.
-    where : str
-        "scikit-learn", the path of the file, or what to do to have it.
-    description : str
-        The target, in a few words.
-    """
+    """What is known of a data set that can be named instead of a file."""
 
     name: str
-    task: Literal["classification", "regression"]
-    n: int
-    d: int
-    where: str
-    description: str
+    task: Literal["classification", "regression"]  # what the target is for
+    n: int  # rows
+    d: int  # features
+    where: str  # "scikit-learn", the path of the file, or what to do to have it
+    description: str  # the target, in a few words
 
 
 SHIPPED = {

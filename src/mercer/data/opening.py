@@ -37,28 +37,10 @@ _BATCH = 2**13
 def read_texts(
     paths: Sequence[Path], column: str, rows_per_block: int
 ) -> Iterator[NDArray[np.object_]]:
-    """Read one column of text or Parquet files, one after the other.
+    """Read one column of CSV (also gzipped) or Parquet files, one after the other, in blocks of
+    cells.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        CSV files, also gzipped, or Parquet files, that have the column.
-    column : str
-        Its name.
-    rows_per_block : int
-        Cells in a block; the last block has what is left.
-
-    Yields
-    ------
-    ndarray of shape (rows_per_block,)
-        Texts, "007" as it stands; None where the cell is missing.
-
-    Raises
-    ------
-    DataError
-        A file is damaged.
-    StorageError
-        A file cannot be read.
+    Texts are as they stand, such as "007"; None where the cell is missing.
     """
     cells = chain.from_iterable(chain.from_iterable(_pieces(path, column) for path in paths))
     while taken := list(islice(cells, rows_per_block)):

@@ -28,43 +28,25 @@ _KINDS: Final = ("file", "positions", "unknown")
 
 @dataclass(frozen=True, eq=False)
 class RowNames:
-    """The names of some rows, in the order in which somebody holds them.
+    """The names of n rows, in the order in which somebody holds them.
 
-    Attributes
-    ----------
-    kind : {"file", "positions", "unknown"}
-        Rows of files, counted from 1 in each; positions in an array X, counted from 0; or
-        positions in a training part of which nobody wrote down where it came from.
-    number : ndarray of shape (n,), int64
-        Number of each row.
-    files : tuple of str
-        The files, as they were named; empty unless the kind is "file".
-    file : ndarray of shape (n,), int64
-        Position of each row's file in ``files``; all 0 where there is one or none.
-    id_column : str or None
-        The column that names the rows, where the user gave one.
-    ids : ndarray of shape (n,), object, or None
-        Its entries, text; None is a missing one.
+    The kind is "file" for rows of files, counted from 1 in each; "positions" for those in an array
+    X, counted from 0; "unknown" for positions in a training part of which nobody wrote down where
+    it came from.
     """
 
     kind: Kind
-    number: Rows
-    files: tuple[str, ...]
-    file: Rows
-    id_column: str | None = None
-    ids: NDArray[Any] | None = None
+    number: Rows  # (n,)
+    files: tuple[str, ...]  # as they were named; empty unless the kind is "file"
+    file: Rows  # (n,), position of each row's file in `files`; all 0 where there is one or none
+    id_column: str | None = None  # the column that names the rows, where the user gave one
+    ids: NDArray[Any] | None = None  # (n,), its entries, text; None is a missing one
 
     @classmethod
     def of_frame(
         cls, frame: Frame, rows: NDArray[np.integer[Any]], id_column: str | None
     ) -> RowNames:
-        """Name rows of a table that was read, ``rows`` being positions in it.
-
-        Raises
-        ------
-        DataError
-            If there is no such column.
-        """
+        """Name rows of a table that was read, ``rows`` being positions in it."""
         origin = frame.origin
         ids = None if id_column is None else as_levels(frame.column(id_column))[rows]
         file, number = origin.file[rows].astype(np.int64), origin.row[rows].astype(np.int64)
@@ -151,10 +133,8 @@ class RowNames:
     ) -> RowNames:
         """Put the names of n rows together again; unknown where a file has none.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If something is missing or does not fit; the reader of the file names it.
+        A KeyError, TypeError or ValueError where something does not fit; the reader of the file
+        names it.
         """
         if values is None:
             return cls.unknown(n)

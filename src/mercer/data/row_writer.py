@@ -31,12 +31,8 @@ class RowWriter(ABC):
         self._names: tuple[str, ...] | None = None
 
     def append(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Write the next rows.
-
-        Parameters
-        ----------
-        columns : mapping of str to ndarray of shape (n,)
-            Numbers, booleans or texts; the same names, in the same order, as in the first block.
+        """Write the next rows: columns of numbers, booleans or texts, named and ordered as in the
+        first block.
         """
         names = tuple(columns)
         if len({len(values) for values in columns.values()}) > 1:
@@ -68,12 +64,8 @@ class RowWriter(ABC):
 
 
 class CsvWriter(RowWriter):
-    """Write CSV: numbers with all their digits, so that they are read back as they were.
-
-    Parameters
-    ----------
-    stream : text file
-        Where it goes; it is not closed.
+    """Write CSV to an open text file: numbers with all their digits, so that they are read back
+    alike.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -92,13 +84,7 @@ class CsvWriter(RowWriter):
 
 
 class ParquetWriter(RowWriter):
-    """Write Parquet; types are those of the first block.
-
-    Parameters
-    ----------
-    stream : binary file
-        Where it goes; it is not closed.
-    """
+    """Write Parquet to an open binary file; types are those of the first block."""
 
     def __init__(self, stream: BinaryIO) -> None:
         super().__init__()

@@ -40,23 +40,11 @@ Array = NDArray[np.float64]
 def regroup(
     pieces: Iterable[Array], rows_per_block: int, n_rows: int, *, is_reused: bool = False
 ) -> Iterator[Array]:
-    """Cut rows that come in pieces of any length into blocks.
+    """Cut `n_rows` rows that come in pieces of any length into blocks of `rows_per_block`, in C
+    order.
 
-    Parameters
-    ----------
-    pieces : iterable of ndarray of shape (k, n_columns)
-        `n_rows` rows in all; a piece may be overwritten once the next one is asked for.
-    rows_per_block : int
-        Rows in a block; the last block has what is left.
-    n_rows : int
-        How many rows will come.
-    is_reused : bool
-        Yield the same memory again and again.
-
-    Yields
-    ------
-    ndarray of shape (rows_per_block, n_columns)
-        In C order.
+    A piece may be overwritten once the next one is asked for. With `is_reused` all blocks are the
+    same memory.
     """
     left = n_rows
     n_filled = 0

@@ -100,13 +100,7 @@ def _read_file(path: Path, as_text: frozenset[str], as_written: frozenset[str]) 
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
-    """Refuse a file whose first bytes are those of something else than a table.
-
-    Raises
-    ------
-    DataError
-        Says what it is.
-    """
+    """Refuse a file whose first bytes are those of something else than a table, and say of what."""
     for mark, kind in FOREIGN.items():
         if start.startswith(mark):
             raise DataError(f"{printable(str(path))}: is {kind}; save the table as CSV or Parquet")
@@ -115,12 +109,8 @@ def refuse_foreign(path: Path, start: bytes) -> None:
 def list_folder(folder: Path) -> list[Path]:
     """List the files of a folder that are parts of its table, in the order of their names.
 
-    Raises
-    ------
-    DataError
-        There are both text files and Parquet or Arrow files.
-    StorageError
-        There are neither; or one is not a regular file.
+    Refused are a folder without any, one with both text files and Parquet or Arrow files, and one
+    with a part that is no regular file.
     """
     with reading(folder):
         names = sorted(entry.name for entry in os.scandir(folder))

@@ -24,24 +24,13 @@ Task = Literal["auto", "classification", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The values to predict.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        What they are for.
-    values : ndarray of shape (n_rows,)
-        float64 for regression; for classification the labels as they are: strings (an array of
-        objects), bool, or int64 for whole numbers.
-    reason : str
-        One line that says why it is this task.
-    written : CellFormat or None
-        How the numbers stand in the table, where not as a program writes them.
-    """
+    """The values to predict."""
 
     task: Literal["classification", "regression"]
+    #: (n_rows,), numbers; or labels as they are: strings (objects), bool, or int64
     values: NDArray[Any]
-    reason: str
+    reason: str  # one line that says why it is this task
+    #: How the numbers stand in the table, where not as a program writes them.
     written: CellFormat | None = None
 
 
@@ -53,35 +42,16 @@ def read_target(
     allow_one_class: bool = False,
     written: CellFormat | None = None,
 ) -> Target:
-    """Take the target from a table.
+    """Take the target, one value a row, from a table.
 
-    Parameters
-    ----------
-    frame : Frame
-        The table.
-    name : str
-        The column.
-    task : {"auto", "classification", "regression"}
-        "auto": text, booleans or at most 10 distinct whole numbers are classes.
-    allow_one_class : bool
-        Accept a single class, or the same number in all rows, as in rows that are only scored.
-    written : CellFormat or None
-        How the numbers were written in the table that was learned from. In rows that are only
-        scored nothing else is a number but what a program writes.
+    With the task "auto", text, booleans or at most 10 distinct whole numbers are classes.
+    `allow_one_class` accepts a single class, or the same number in all rows, as in rows that are
+    only scored. `written` is how the numbers were written in the table that was learned from: in
+    rows that are only scored nothing else is a number but what a program writes.
 
-    Returns
-    -------
-    Target
-        One value per row.
-
-    Raises
-    ------
-    UsageError
-        `task` is none of the three.
-    DataError
-        There is no such column (the nearest is named), a value is missing, infinite or of the
-        wrong kind, there is only one class, or numbers are all the same, or too large or too close
-        together to compute with.
+    A `DataError` where there is no such column (the nearest is named), a value is missing, infinite
+    or of the wrong kind, there is only one class, or numbers are all the same, or too large or too
+    close together to compute with.
     """
     if task not in get_args(Task):
         raise UsageError(f"task must be auto, classification or regression, not {quoted(task)}")
@@ -139,12 +109,8 @@ def _read_numbers(
 
 
 def refuse_range(frame: Frame, name: str, values: NDArray[np.float64], *, is_varied: bool) -> None:
-    """Refuse numbers that cannot be computed with and, with ``is_varied``, that are all the same.
-
-    Raises
-    ------
-    DataError
-        Naming the column, and the row where there is one.
+    """Refuse numbers that cannot be computed with and, with ``is_varied``, that are all
+    the same.
     """
     source = f"{printable(frame.source)}: target {quoted(name)}"
     if np.abs(values).max() > LARGEST:
