@@ -66,13 +66,7 @@ class Audited:
 
 
 def check_id(options: TableOptions) -> None:
-    """Refuse, before any work, a column of names that is called like a column of the result.
-
-    Raises
-    ------
-    UsageError
-        Naming it.
-    """
+    """Refuse, before any work, a column of names that is called like a column of the result."""
     if options.id_column in _COLUMNS:
         raise UsageError(
             f"--id {quoted(options.id_column)} is also a column of the audit; rename it"

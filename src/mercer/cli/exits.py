@@ -71,8 +71,8 @@ def mend_streams() -> None:
 
     Else a file that the command opens would get the number of the stream, and be written over by
     what is meant for it. Closed standard output is then a pipe that nobody reads: whatever is
-    written ends the command quietly, as after ``| head``. Closed standard error swallows what
-    is said, closed standard input is empty.
+    written ends the command quietly, as after ``| head``. Closed standard error swallows what is
+    said, closed standard input is empty.
     """
     for number in range(3):
         try:

@@ -49,12 +49,8 @@ Rows = NDArray[np.int64]
 class BlockScores:
     """What is known of the target of each block, and the scores so far.
 
-    Parameters
-    ----------
-    answerer : Answerer
-    targets : iterator of ndarray of shape (m,)
-        The target, in the blocks that are predicted; numbers, or words. A `DataError` from it
-        ends the scoring, not the predictions; so does its end.
+    The targets, numbers or words, come in the blocks that are predicted; a `DataError` from them
+    ends the scoring, not the predictions; so does their end.
     """
 
     def __init__(self, answerer: Answerer, targets: Iterator[NDArray[Any]]) -> None:
@@ -120,49 +116,25 @@ LARGE_BYTES = 200_000_000
 
 @dataclass(frozen=True)
 class Streamed:
-    """What is left to say once the predictions are written.
-
-    Attributes
-    ----------
-    n_rows : int
-    notes : tuple of str
-    scores : Scores, RegressionScores or None
-        Scores of the rows whose target is known; without what needs all rows at once.
-    """
+    """What is left to say once the predictions are written."""
 
     n_rows: int
     notes: tuple[str, ...]
+    #: of the rows whose target is known; without what needs all rows at once
     scores: Scores | RegressionScores | None
 
 
 @dataclass(frozen=True, eq=False)
 class TableStream:
-    """A table, opened, and who predicts its rows.
-
-    Attributes
-    ----------
-    answerer : Answerer
-    table : RowSource
-        All columns.
-    inputs : RowSource
-        Those that the model takes, in its order.
-    texts : tuple of Path
-        Files whose cells can be read as text; none of an array.
-    target : str or None
-        The column to score by.
-    id_column : str or None
-        The column that names the rows.
-    notes : tuple of str
-        About the table.
-    """
+    """A table, opened, and who predicts its rows."""
 
     answerer: Answerer
-    table: RowSource
-    inputs: RowSource
-    texts: tuple[Path, ...]
-    target: str | None
-    id_column: str | None
-    notes: tuple[str, ...]
+    table: RowSource  # all columns
+    inputs: RowSource  # those that the model takes, in its order
+    texts: tuple[Path, ...]  # files whose cells can be read as text; none of an array
+    target: str | None  # the column to score by
+    id_column: str | None  # the column that names the rows
+    notes: tuple[str, ...]  # about the table
 
     @property
     def n_rows(self) -> int:
@@ -170,12 +142,8 @@ class TableStream:
         return self.inputs.n_rows
 
     def check(self) -> None:
-        """Read all inputs once: before output that cannot be taken back.
-
-        Raises
-        ------
-        DataError
-            A cell is missing or infinite, or a file is damaged.
+        """Read all inputs once, before output that cannot be taken back: no cell may be missing or
+        infinite.
         """
         for _ in self.inputs.blocks(self.answerer.n_rows):
             pass
@@ -188,18 +156,8 @@ class TableStream:
     ) -> Streamed:
         """Predict and write all rows.
 
-        Parameters
-        ----------
-        writer : RowWriter
-        advance : callable
-            Is given the number of rows of each block that is done.
-        dress : callable, optional
-            What becomes of the columns of a block before they are written.
-
-        Raises
-        ------
-        DataError
-            A cell is missing or infinite, or a file is damaged, or changed meanwhile.
+        ``advance`` is given the number of rows of each block that is done; ``dress`` turns the
+        columns of a block into those that are written.
         """
         marks = BlockScores(self.answerer, self._targets())
         names = self._names()
@@ -259,31 +217,11 @@ class TableStream:
 def open_stream(
     model: SavedModel, data: str, out: Path | None, id_column: str | None
 ) -> TableStream | None:
-    """Open a table to be predicted block by block, if it is large and that can be done.
+    """Open a table to be predicted block by block, if it is large and that can be done; else None.
 
-    Parameters
-    ----------
-    model : SavedModel
-        Takes numbers only, and neither fills in nor drops what is missing.
-    data : str
-        A file or folder that `mercer.data.open` reads. One of more than `LARGE_BYTES`, or an array
-        in a .npy file, is not read whole.
-    out : Path or None
-        .csv or .parquet; None is standard output.
-    id_column : str or None
-        Column that names the rows.
-
-    Returns
-    -------
-    TableStream or None
-        None where the table is to be read whole.
-
-    Raises
-    ------
-    DataError
-        A column that the model needs is missing or is not numbers, or a file is damaged.
-    UsageError
-        The column of names is called like a column of the result.
+    A file of more than `LARGE_BYTES`, or an array in a .npy file, is not read whole, if the model
+    takes numbers only, and neither fills in nor drops what is missing, and ``out`` is .csv,
+    .parquet or standard output (None).
     """
     encoder = encoder_of(model)
     is_plain = encoder.missing == "error" and encoder.target is None

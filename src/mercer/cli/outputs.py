@@ -58,15 +58,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 
 
 def check_format(path: Path | None, *, is_for_spreadsheet: bool = False) -> None:
-    """Refuse, before any work, a format that cannot be written, or has no formulas to disarm.
-
-    Raises
-    ------
-    UsageError
-        If the name does not end in .csv, .parquet or .json; in .csv for a spreadsheet.
-    ImportError
-        If it is .parquet and pyarrow is not installed.
-    """
+    """Refuse, before any work, a format that cannot be written, or has no formulas to disarm."""
     if path is None:
         return
     name = printable(str(path))
@@ -127,12 +119,9 @@ def _disarmed(cell: Any) -> Any:
 
 @contextmanager
 def appending_rows(path: Path | None) -> Iterator[RowWriter]:
-    """Open a file, or CSV on standard output, to append blocks of rows to.
+    """Open a .csv or .parquet file, or CSV on standard output, to append blocks of rows to.
 
-    Parameters
-    ----------
-    path : Path or None
-        Ends in .csv or .parquet; the file is there when the block has ended well.
+    The file is there when the block has ended well.
     """
     if path is None:
         writer = CsvWriter(_Screen() if sys.stdout.isatty() else sys.stdout)
@@ -217,21 +206,9 @@ def check_outputs(
 ) -> None:
     """Refuse, before any work, a file that could not be written or that would destroy another.
 
-    Parameters
-    ----------
-    writes, reads : mapping
-        From the option or argument to its file; None where it is not given. What is no path (the
-        name of a data set) may be among those that are read. ``--load`` and ``--save`` may be the
-        same file: it is read whole before it is replaced.
-    checkpoint : Path, optional
-        The folder of ``--checkpoint``.
-
-    Raises
-    ------
-    UsageError
-        If two are the same file, by whatever names, or one lies where the other is written.
-    StorageError
-        If a folder is missing or cannot be written to, or a path is not a regular file.
+    ``writes`` and ``reads`` lead from the option or argument to its file, or None. What is no path
+    (the name of a data set) may be among those that are read. ``--load`` and ``--save`` may be the
+    same file: it is read whole before it is replaced.
     """
     places = [_Place(o, os.fspath(path), True) for o, path in writes.items() if path is not None]
     for option, path in reads.items():

@@ -70,33 +70,18 @@ class Answerer(Protocol):
         ...
 
     def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
-        """Predict a block.
+        """Predict rows X (m, d), and say what was predicted of those whose target is known.
 
-        Parameters
-        ----------
-        X : ndarray of shape (m, d)
-        known : ndarray of shape (k,)
-            Positions in the block of rows whose target is known.
-        y : ndarray of shape (k,)
-            These targets.
-
-        Returns
-        -------
-        columns : dict of ndarray of shape (m,)
-        held : HeldClasses or HeldTargets
-            What was said of the rows that are known; None if none is.
+        ``known`` (k,) are their positions in the block and ``y`` (k,) their targets. Columns have
+        shape (m,); the second result is None if nothing is known.
         """
         ...
 
 
 def answerer_of(estimator: Any, variance: float) -> Answerer:
-    """Return who answers for a fitted estimator.
+    """Return what predicts by a fitted estimator.
 
-    Parameters
-    ----------
-    estimator : estimator
-    variance : float
-        Variance of the training targets of a regressor; nan if it is not known.
+    ``variance`` is that of the training targets of a regressor; nan if it is not known.
     """
     if task_of(estimator) is REGRESSION:
         return _Numbers(estimator, variance)
@@ -171,20 +156,11 @@ class _Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of each row, as named columns of equal length, and its scores.
-
-    Attributes
-    ----------
-    columns : dict of ndarray
-    notes : tuple of str
-        About the table.
-    evaluation : Evaluation, RegressionEvaluation or None
-        Where the target is known, of the rows where it is.
-    """
+    """What a model says of each row, as named columns of equal length, and its scores."""
 
     columns: dict[str, NDArray[Any]]
-    notes: tuple[str, ...]
-    evaluation: AnyEvaluation | None
+    notes: tuple[str, ...]  # about the table
+    evaluation: AnyEvaluation | None  # of the rows whose target is known
 
 
 def encoder_of(model: SavedModel) -> Encoder:
@@ -196,13 +172,7 @@ def encoder_of(model: SavedModel) -> Encoder:
 
 
 def read_for(model: SavedModel, data: str, id_column: str | None = None) -> Frame:
-    """Read a table whose columns are written as those that the model learned from.
-
-    Raises
-    ------
-    DataError, StorageError
-        As `mercer.data.read_frame`.
-    """
+    """Read a table whose columns are written as those that the model learned from."""
     encoder = encoder_of(model)
     written = list(encoder.written_names)
     if model.table is not None and encoder.target is not None:
@@ -220,13 +190,7 @@ def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -
 
 
 def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
-    """Predict every row, and score those whose target is known.
-
-    Raises
-    ------
-    DataError
-        If a column that the model needs is missing, or a cell cannot be used.
-    """
+    """Predict every row, and score those whose target is known."""
     encoded = encoder_of(model).transform(frame)
     answerer = find_answerer(model)
     id_column = implied_id(model, frame.names, id_column)
@@ -276,10 +240,7 @@ def row_names(
 ) -> dict[str, NDArray[Any]]:
     """Return columns that name the rows: entries of ``id_column``, or numbers as `RowNames` has.
 
-    Raises
-    ------
-    UsageError
-        If the column is called like one of the result's ``own``.
+    ``own`` are the result's columns; ``id_column`` may not be called like one.
     """
     check_id(id_column, own)
     columns = RowNames.of_frame(frame, rows, id_column).columns()
@@ -287,13 +248,7 @@ def row_names(
 
 
 def check_id(id_column: str | None, own: Collection[str]) -> None:
-    """Refuse a column of names that is called like one of the result's ``own``.
-
-    Raises
-    ------
-    UsageError
-        It is.
-    """
+    """Refuse a column of names that is called like one of the result's ``own``."""
     if id_column in own:
         raise UsageError(f"--id {quoted(id_column)} is also a column of the result; rename it")
 
@@ -312,13 +267,7 @@ def ignored_words(
 
 
 def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[AnyEvaluation, tuple[str, ...]]:
-    """Score a model on rows that hold the target; labels that it does not know are left out.
-
-    Raises
-    ------
-    DataError
-        If the target is missing, or no row has a label that the model knows.
-    """
+    """Score a model on rows that hold the target; labels that it does not know are left out."""
     answerer = find_answerer(model)
     target = "target" if model.table is None else model.table.target
     rows = read_scored(frame, target, encoder_of(model), answerer.task, answerer.classes)

@@ -35,13 +35,7 @@ class Queries:
 
 
 def check_model(model: SavedModel, path: Path) -> None:
-    """Refuse a model that does not say what a label would teach it.
-
-    Raises
-    ------
-    UsageError
-        Naming the model, and what to do.
-    """
+    """Refuse a model that does not say what a label would teach it."""
     if hasattr(model.estimator, "query"):
         return
     raise UsageError(
@@ -51,15 +45,7 @@ def check_model(model: SavedModel, path: Path) -> None:
 
 
 def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str | None) -> Queries:
-    """Choose rows.
-
-    Raises
-    ------
-    UsageError
-        If more rows are wanted than there are.
-    DataError
-        If a column that the model needs is missing, or a cell cannot be used.
-    """
+    """Choose the ``n_queries`` rows whose labels would teach the model most."""
     id_column = implied_id(model, frame.names, id_column)
     encoded, estimator = encoder_of(model).transform(frame), model.estimator
     n = len(encoded.X)

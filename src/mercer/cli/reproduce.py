@@ -66,12 +66,8 @@ def command(
 
 
 def _load(name: str) -> ModuleType:
-    """Import a module of the papers, which lie beside the package's source and are not installed.
-
-    Raises
-    ------
-    UsageError
-        If neither the source of this package nor the present folder has them.
+    """Import a module of the papers, which lie beside the package's source and are not
+    installed.
     """
     import importlib
     import sys

@@ -69,19 +69,11 @@ def as_pair(step: NextStep | None) -> tuple[str, str]:
 
 
 def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep | None:
-    """Propose to compare all models on the table that a command learned from.
+    """Propose to compare all models on the table that a command learned from, or on ``data`` like
+    it.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The command line, from the name of the command on; its options of the table are kept.
-    data : str, optional
-        Another table of the same columns.
-
-    Returns
-    -------
-    NextStep or None
-        None where the table is not there, or the words are no command of mercer that fits.
+    ``words`` are the command line, from the name of the command on; its options of the table are
+    kept. None where the table is not there, or the words are no command of mercer that fits.
     """
     known = _parsed(words)
     if known is None:
@@ -94,16 +86,9 @@ def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep |
 
 
 def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | None:
-    """Propose to fit one model to the table of a command.
+    """Propose to fit one model to the table of a command, whose words are as for `compare_step`.
 
-    Parameters
-    ----------
-    words : sequence of str
-        As for `compare_step`.
-    model : str
-        What ``--model`` named.
-    is_kept : bool
-        Whether the model is to be saved; else a report is to be written.
+    ``model`` is what ``--model`` named; it is to be saved if ``is_kept``, else reported.
     """
     known = _parsed(words)
     if known is None:

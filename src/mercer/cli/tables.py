@@ -49,45 +49,20 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """A table to learn from; all rows are usable.
+    """A table to learn from; all rows are usable."""
 
-    Attributes
-    ----------
-    source : str
-        The file, folder or data set, as it was named.
-    inputs : Frame
-        The columns to learn from.
-    encoder : Encoder
-        Fitted on all rows.
-    X : ndarray of shape (n, d)
-    classes : tuple
-        Class labels, sorted; empty for regression.
-    labels : ndarray of shape (n,)
-        The targets in their own type.
-    y : ndarray of shape (n,)
-        Position in ``classes``, or the number.
-    groups : ndarray of shape (n,) or None
-    names : RowNames
-        What the rows are called in the file.
-    task : Task
-    reason : str
-        Why it is this task.
-    notes : tuple of str
-        What was done to columns and rows.
-    """
-
-    source: str
-    inputs: Frame
-    encoder: Encoder
-    X: NDArray[np.float64]
-    classes: tuple[Any, ...]
-    labels: NDArray[Any]
-    y: NDArray[Any]
-    groups: NDArray[Any] | None
-    names: RowNames
+    source: str  # the file, folder or data set, as it was named
+    inputs: Frame  # the columns to learn from
+    encoder: Encoder  # fitted on all rows
+    X: NDArray[np.float64]  # (n, d)
+    classes: tuple[Any, ...]  # labels, sorted; empty for regression
+    labels: NDArray[Any]  # (n,), the targets in their own type
+    y: NDArray[Any]  # (n,), position in `classes`, or the number
+    groups: NDArray[Any] | None  # (n,)
+    names: RowNames  # what the rows are called in the file
     task: Task
-    reason: str
-    notes: tuple[str, ...]
+    reason: str  # why it is this task
+    notes: tuple[str, ...]  # what was done to columns and rows
 
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
@@ -106,13 +81,7 @@ class TrainingTable:
 
 
 def read_training(data: str, options: TableOptions) -> TrainingTable:
-    """Read a table to learn from.
-
-    Raises
-    ------
-    DataError, StorageError, UsageError
-        As the readers of `mercer.data`.
-    """
+    """Read a table to learn from."""
     frame = read_frame(data, as_text=(*options.as_text, *INDEX_COLUMNS))
     target = read_target(frame, options.target, cast("AnyTask", options.task))
     task = TASKS[target.task]
@@ -189,21 +158,11 @@ def _groups(frame: Frame, name: str) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Targets of the rows of a table where they can be scored.
+    """Targets of the rows of a table where they can be scored."""
 
-    Attributes
-    ----------
-    positions : ndarray of shape (k,)
-        Among the rows that were asked about, ascending.
-    y : ndarray of shape (k,)
-        Position of the class, or the number.
-    notes : tuple of str
-        Why some are left out.
-    """
-
-    positions: Rows
-    y: NDArray[Any]
-    notes: tuple[str, ...]
+    positions: Rows  # (k,), among the rows that were asked about, ascending
+    y: NDArray[Any]  # (k,), position of the class, or the number
+    notes: tuple[str, ...]  # why some are left out
 
     def within(self, begin: int, end: int) -> tuple[Rows, NDArray[Any]]:
         """Return those of the rows begin..end: positions counted from begin, and targets."""
@@ -221,13 +180,7 @@ class ScoredRows:
 
 
 def read_known(frame: Frame, target: str, task: Task, encoder: Encoder) -> NDArray[Any]:
-    """Read the target of rows that are only scored.
-
-    Raises
-    ------
-    DataError
-        If the column is missing or holds what is no target of this task.
-    """
+    """Read the target of rows that are only scored."""
     written = encoder.target
     return read_target(frame, target, task.name, allow_one_class=True, written=written).values
 
@@ -254,13 +207,7 @@ def unknown_words(n_unknown: int, n_rows: int, first: Any) -> str:
 def read_scored(
     frame: Frame, target: str, encoder: Encoder, task: Task, classes: Sequence[Any]
 ) -> ScoredRows:
-    """Encode rows to score on; those with a label that was not in training are left out.
-
-    Raises
-    ------
-    DataError
-        If no row is left, or a column is missing.
-    """
+    """Encode rows to score on; those with a label that was not in training are left out."""
     values = read_known(frame, target, task, encoder)
     encoded = encoder.transform(frame)
     known = known_rows(values[encoded.rows], task, classes)
@@ -299,22 +246,13 @@ class ScoringOptions:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The folds to score on.
-
-    Attributes
-    ----------
-    folds : tuple of Fold
-    how : str
-        In words.
-    notes : tuple of str
-    train : ndarray or None
-        Rows of the saved model, where it is itself the one that is scored; None where it is
-        fitted again on all rows.
-    """
+    """The folds to score on."""
 
     folds: tuple[Fold, ...]
-    how: str
+    how: str  # in words
     notes: tuple[str, ...]
+    #: Rows of the saved model, where it is itself the one that is scored; None where it is fitted
+    #: again on all rows.
     train: Rows | None
 
 
@@ -322,15 +260,7 @@ UNSCORED = Split((), "no row is held out", (), None)
 
 
 def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed: int) -> Split:
-    """Choose how to score, and split.
-
-    Raises
-    ------
-    UsageError
-        If the options do not fit together.
-    DataError
-        If there are too few rows, or the test file does not fit.
-    """
+    """Choose how to score, and split."""
     n = len(table.labels)
     if options.test is not None:
         return _test_file(table, target, options.test)
@@ -382,10 +312,8 @@ def _test_file(table: TrainingTable, target: str, test: str) -> Split:
 def conflicting_rows(table: TrainingTable) -> tuple[int, int, int] | None:
     """Find the first row whose inputs an earlier one has with another label.
 
-    Returns
-    -------
-    (earlier, later, n) or None
-        Positions of the two, and how many rows share their inputs with one of another label.
+    Returned are the earlier, the later, and how many rows share their inputs with one of another
+    label.
     """
     _, same = np.unique(table.X, axis=0, return_inverse=True)
     same = same.reshape(-1)
@@ -415,13 +343,7 @@ def say_conflicts(table: TrainingTable) -> str:
 
 
 def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
-    """Refuse, before any work, labels that cannot all be right where the noise rate is 0.
-
-    Raises
-    ------
-    DataError
-        Naming two rows.
-    """
+    """Refuse, before any work, labels that cannot all be right where the noise rate is 0."""
     rate = estimator.get_params().get("noise_rate")
     if isinstance(rate, (tuple, str, bool)) or rate != 0:
         return

@@ -52,23 +52,9 @@ MAX_INT = 2**63  # integers are below it in size
 
 
 def load_json(text: str | bytes, what: str) -> dict[str, Any]:
-    """Parse a JSON object.
+    """Parse a JSON object, called `what` in messages; the caller has limited its length.
 
-    Parameters
-    ----------
-    text : str or bytes
-        UTF-8 if bytes. Its length must have been limited by the caller.
-    what : str
-        The name of this text in messages.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        When it is not JSON, not an object, repeats a key, or has a fault (`json_fault`).
+    A ValueError when it is not JSON, not an object, repeats a key, or has a fault (`json_fault`).
     """
     try:
         decoded = text if isinstance(text, str) else text.decode()
@@ -86,20 +72,10 @@ def load_json(text: str | bytes, what: str) -> dict[str, Any]:
 
 
 def json_fault(value: Any, depth: int = 1) -> str | None:
-    """Say why a value may not stand in a manifest.
+    """Say why a value may not stand in a manifest, or None.
 
-    Parameters
-    ----------
-    value : object
-        Allowed are None, bool, int below 2^63 in size, finite float, valid Unicode text, and lists,
-        tuples and dicts of these, with text for keys, at most 32 deep.
-    depth : int, default 1
-        Depth at which the value stands.
-
-    Returns
-    -------
-    str or None
-        None when there is nothing to say.
+    Allowed are None, bool, int below 2^63 in size, finite float, valid Unicode text, and lists,
+    tuples and dicts of these, with text for keys, at most 32 deep.
     """
     if not isinstance(value, dict | list | tuple):
         return _scalar_fault(value)
@@ -151,20 +127,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write_atomically(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
-    """Put bytes into a file, or leave the old one as it is.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; a symbolic link is followed, the permissions of an existing file are kept.
-    parts : iterable of bytes
-        Written one after the other.
-
-    Raises
-    ------
-    StorageError
-        As `mercer.atomic.replacing`.
-    """
+    """Put bytes into a file, or leave the old one as it is (see `mercer.atomic.replacing`)."""
     with replacing(path) as file:
         for part in parts:
             file.write(part)
@@ -197,27 +160,10 @@ PathLike = str | os.PathLike[str]
 def write_container(
     path: PathLike, manifest: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write a file, or leave the old one as it is.
+    """Write a file, or leave the old one as it is; the same contents give the same bytes.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; a symbolic link is followed.
-    manifest : dict
-        None, bool, int, finite float, str, list and dict with str keys, nested up to 32 deep.
-    arrays : mapping of str to ndarray
-        Booleans, integers and floats of at most 64 bits, of any shape and memory order.
-
-    Raises
-    ------
-    UsageError
-        When the manifest or an array cannot be stored.
-    StorageError
-        When the file cannot be written.
-
-    Notes
-    -----
-    The same manifest and arrays give the same bytes.
+    The manifest is what `json_fault` allows; arrays are booleans, integers and floats of at most 64
+    bits, of any shape and memory order. A `UsageError` for anything else.
     """
     fault = json_fault(manifest)
     if fault is not None:
@@ -232,27 +178,10 @@ def write_container(
 def read_container(
     path: PathLike, *, max_bytes: int = 2**33
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a file, which may come from a stranger.
+    """Read a file, which may come from a stranger: its manifest and its arrays.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    max_bytes : int, default 8 GiB
-        Larger files are refused.
-
-    Returns
-    -------
-    manifest : dict
-    arrays : dict of str to ndarray
-        Writable; they share one buffer of the size of the file.
-
-    Raises
-    ------
-    StorageError
-        When there is no such file, it is not a regular file, or it cannot be read.
-    ModelFileError
-        When it is too large, not a mercer file, damaged, or not consistent.
+    Arrays can be written to; they share one buffer of the size of the file. A `ModelFileError` when
+    it is larger than `max_bytes`, not a mercer file, damaged, or not consistent.
     """
     shown = repr(os.fspath(path))
     data = _read_bytes(path, shown, max_bytes)

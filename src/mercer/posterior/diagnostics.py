@@ -64,18 +64,7 @@ FloatArray = NDArray[np.float64]
 
 
 def flat_weights(draws: Draws) -> FloatArray | None:
-    """Return the normalised weights of all draws.
-
-    Parameters
-    ----------
-    draws : Draws
-        Weighted or not.
-
-    Returns
-    -------
-    ndarray of shape (n_total,) or None
-        None where the draws have no weights.
-    """
+    """Return the normalised weights of all draws; None where they have none."""
     if draws.log_weights is None:
         return None
     log_weights = np.asarray(draws.log_weights, dtype=float).ravel()
@@ -84,17 +73,9 @@ def flat_weights(draws: Draws) -> FloatArray | None:
 
 
 def effective_size(draws: Draws) -> float:
-    """Return how many equal draws the weighted ones are worth, summed over populations.
+    """Return how many equal draws the weighted ones are worth.
 
-    Parameters
-    ----------
-    draws : Draws
-        Weighted draws.
-
-    Returns
-    -------
-    float
-        The sum over populations of 1 / sum W^2, W their weights with sum 1.
+    This is the sum over populations of 1 / sum W^2, W their weights with sum 1.
     """
     log_weights = np.asarray(draws.log_weights, dtype=float)
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
@@ -102,22 +83,10 @@ def effective_size(draws: Draws) -> float:
 
 
 def effective_sample_size(log_weights: ArrayLike) -> float:
-    """Return how many equally weighted particles the weighted ones are worth.
+    """Return how many equally weighted particles those of log weights (N,) are worth.
 
-    Parameters
-    ----------
-    log_weights : array-like of shape (N,)
-        Nats, up to a constant; -inf is a weight of 0.
-
-    Returns
-    -------
-    float
-        1 / sum W^2 with W the weights divided by their sum; in [1, N].
-
-    Raises
-    ------
-    NumericalError
-        When no weight is positive, or one is not a number.
+    This is 1 / sum W^2 with W the weights divided by their sum, in [1, N]. A `NumericalError` when
+    no weight is positive, or one is not a number.
     """
     logs = np.asarray(log_weights, dtype=np.float64)
     peak = logs.max(initial=-np.inf)
@@ -128,20 +97,11 @@ def effective_sample_size(log_weights: ArrayLike) -> float:
 
 
 def mean_sd(flat: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return means and standard deviations; squares of values near 1e300 do not overflow.
+    """Return means and standard deviations (n,) of draws (n_total, n) with normalised weights
+    (n_total,).
 
-    Parameters
-    ----------
-    flat : ndarray of shape (n_total, n)
-        Draws of n quantities.
-    weights : ndarray of shape (n_total,) or None
-        Normalised weights.
-
-    Returns
-    -------
-    mean, sd : ndarrays of shape (n,)
-        NaN for a quantity with draws that are not finite. Divisor of the variance: n_total - 1
-        without weights.
+    Squares of values near 1e300 do not overflow; a quantity with draws that are not finite gives
+    NaN. Without weights the divisor of the variance is n_total - 1.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         scale = np.abs(flat).max(axis=0)
@@ -161,21 +121,9 @@ def mean_sd(flat: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, F
 def quantiles(
     x: FloatArray, weights: FloatArray | None, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Return quantiles of one quantity.
+    """Return quantiles of finite draws (n_total,) of one quantity.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_total,)
-        Finite draws.
-    weights : ndarray of shape (n_total,) or None
-        Normalised weights; with them, the smallest draw that reaches the level.
-    levels : tuple of float
-        In [0, 1].
-
-    Returns
-    -------
-    tuple of float
-        One per level.
+    With normalised weights: the smallest draw that reaches the level.
     """
     if weights is None:
         return tuple(float(value) for value in np.quantile(x, levels))
@@ -228,23 +176,9 @@ def warning_texts(
 ) -> tuple[str, ...]:
     """Say what is wrong, the worst first.
 
-    Parameters
-    ----------
-    draws : Draws
-        The draws.
-    table : Table
-        Columns name, mean, ess_bulk, ess_tail, rhat and rhat_limit of the monitored quantities.
-    n_divergent : int
-        Kept draws whose trajectory diverged.
-    bfmi : tuple of float
-        One per chain, or empty.
-    level : float
-        Probability that chance alone passes one limit.
-
-    Returns
-    -------
-    tuple of str
-        Empty when all is well.
+    The table has columns name, mean, ess_bulk, ess_tail, rhat and rhat_limit of the monitored
+    quantities; ``bfmi`` has one entry a chain, or none; ``level`` is the probability that chance
+    alone passes one limit.
     """
     texts = _not_finite(table)
     if draws.log_weights is not None:
@@ -503,27 +437,16 @@ class Diagnostics:
 def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:
     """Judge the monitored quantities of a fit.
 
-    Parameters
-    ----------
-    draws : Draws
-        Its `monitored` variables are judged; of its statistics "acceptance_rate", "is_divergent"
-        and "energy" are used.
-    segments : tuple of int, optional
-        Lengths of successive parts of every chain that come from different models, in proportion
-        to their weights. Each part is judged by itself: effective sizes add up, and the R-hat that
-        is largest for its limit counts, of parts long enough to be judged where there are any.
+    Of the statistics "acceptance_rate", "is_divergent" and "energy" are used. ``segments`` are
+    lengths of successive parts of every chain that come from different models, in proportion to
+    their weights. Each part is judged by itself: effective sizes add up, and the R-hat that is
+    largest for its limit counts, of parts long enough to be judged where there are any.
 
-    Returns
-    -------
-    Diagnostics
-
-    Notes
-    -----
     A constant quantity has R-hat 1 and counts every draw. A single chain is judged by its two
-    halves. Where chains are stuck, each at its own value, R-hat is reported as 1000.
-    R-hat is judged however few the draws, against a limit that widens as theory says (formula in
-    the module); a fit whose chains are in order warns with a probability of at most 1 %.
-    Cost: about 3 ms per quantity for four chains of 1000 draws, and a second for the import.
+    halves. Where chains are stuck, each at its own value, R-hat is reported as 1000. R-hat is
+    judged however few the draws, against a limit that widens as theory says (formula in the
+    module); a fit whose chains are in order warns with a probability of at most 1 %. Cost: about 3
+    ms per quantity for four chains of 1000 draws, and a second for the import.
     """
     parts, bfmi = segments or (draws.n_draws,), _bfmi(draws)
     n_quantities = sum(len(draws.entry_names(name)) for name in draws.monitored)
@@ -686,15 +609,7 @@ _JUDGED = ("mcse", "ess_bulk", "ess_tail", "rhat")
 def summarise(draws: Draws) -> Table:
     """Tabulate mean, spread, quantiles and, for what is monitored, the diagnostics.
 
-    Parameters
-    ----------
-    draws : Draws
-        Monitored variables come first, then the other scalars and labelled vectors.
-
-    Returns
-    -------
-    Table
-        Columns name, mean, sd, q05, q95, mcse, ess_bulk, ess_tail, rhat.
+    Monitored variables come first, then the other scalars and labelled vectors.
     """
     weights = flat_weights(draws)
     table = diagnose(draws).table

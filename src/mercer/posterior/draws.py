@@ -91,33 +91,11 @@ class Table:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain lists, ready for JSON.
-
-        Returns
-        -------
-        dict
-            "columns" (list of str) and "rows" (list of lists).
-        """
+        """Return the "columns" (list of str) and "rows" (list of lists), ready for JSON."""
         return {"columns": list(self.columns), "rows": [list(row) for row in self.rows]}
 
     def column(self, name: str) -> tuple[Cell, ...]:
-        """Return one column.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-
-        Returns
-        -------
-        tuple
-            One entry per row.
-
-        Raises
-        ------
-        UsageError
-            When there is no such column.
-        """
+        """Return the entries of one column; a `UsageError` when there is none of that name."""
         if name not in self.columns:
             raise UsageError(f"no column {name!r}; there are {', '.join(self.columns)}")
         position = self.columns.index(name)
@@ -151,18 +129,7 @@ def _escape(text: str) -> str:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number as an entry of a table.
-
-    Parameters
-    ----------
-    value : float
-        Any number.
-
-    Returns
-    -------
-    float or None
-        None for NaN and infinities.
-    """
+    """Return a number as an entry of a table: None for NaN and infinities."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -366,26 +333,11 @@ _PROJECTED = 256  # features are first projected on so many random directions
 def representatives(
     features: NDArray[np.float64], weights: NDArray[np.float64], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Choose a few draws, and weights of them, whose averages agree with those of all.
+    """Choose at most ``most`` draws, and weights of them, whose averages agree with those of all.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, k)
-        What is to be averaged, of each draw.
-    weights : ndarray of shape (N,)
-        Of the draws; they sum to 1.
-    most : int
-        How many draws are chosen at most.
+    ``features`` (N, k) are what is averaged, ``weights`` (N,) sum to 1. The positions that are
+    returned ascend; their weights are positive, with sum 1.
 
-    Returns
-    -------
-    positions : ndarray of int
-        Ascending.
-    weights : ndarray
-        Positive, with sum 1.
-
-    Notes
-    -----
     The averages of the ``most`` - 1 leading principal components of the features are kept exactly,
     by non-negative least squares: the weights of all draws are a solution, and of all solutions a
     corner has no more draws than there are equations.
@@ -415,24 +367,10 @@ _ARVIZ_NAMES = {"is_divergent": "diverging", "n_leapfrog": "n_steps", "log_densi
 
 
 def to_arviz(draws: Draws) -> Any:
-    """Convert draws to the container of the installed ArviZ.
+    """Convert draws to the container of the installed ArviZ: InferenceData or a DataTree of xarray.
 
-    Weighted draws keep their weights as the statistic "log_weights": ArviZ itself ignores them.
-
-    Parameters
-    ----------
-    draws : Draws
-        The draws; labels become coordinates.
-
-    Returns
-    -------
-    arviz.InferenceData or xarray.DataTree
-        Groups posterior and sample_stats (the latter only where there is something in it).
-
-    Raises
-    ------
-    ImportError
-        When ArviZ is missing.
+    Labels become coordinates. Weighted draws keep their weights as the statistic "log_weights":
+    ArviZ itself ignores them.
     """
     arviz = _import_arviz()
     groups = {"posterior": {name: np.asarray(x) for name, x in draws.variables.items()}}

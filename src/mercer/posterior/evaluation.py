@@ -86,16 +86,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class HeldClasses:
-    """Class probabilities of n rows, and the classes that came.
+    """Class probabilities of n rows, and the positions of the classes that came."""
 
-    Attributes
-    ----------
-    y_index : ndarray of shape (n,)
-    proba : ndarray of shape (n, C)
-    """
-
-    y_index: NDArray[np.int64]
-    proba: Array
+    y_index: NDArray[np.int64]  # (n,)
+    proba: Array  # (n, C)
 
     def scores(self) -> Scores:
         """Score the rows."""
@@ -118,29 +112,18 @@ class HeldClasses:
 class HeldTargets:
     """Predictive laws of n numbers in brief, and the numbers that came; in the user's units.
 
-    Attributes
-    ----------
-    y : ndarray of shape (n,)
-    mean, std : ndarray of shape (n,)
-        The prediction, and the standard deviation of a new observation.
-    lower, upper : ndarray of shape (n,)
-        Ends of the central 90 % interval.
-    log_density : ndarray of shape (n,)
-        Log predictive density at y, nats.
-    pit : ndarray of shape (n,)
-        Predictive probability of values up to y.
-    variance : ndarray of shape (n,)
-        Variance of the targets that the row's model was trained on (divisor: their number); nan
-        where it is not known.
+    All fields have shape (n,).
     """
 
     y: Array
     mean: Array
-    std: Array
-    lower: Array
+    std: Array  # standard deviation of a new observation
+    lower: Array  # ends of the central 90 % interval
     upper: Array
-    log_density: Array
-    pit: Array
+    log_density: Array  # log predictive density at y, nats
+    pit: Array  # predictive probability of values up to y
+    #: Variance of the targets that the row's model was trained on (divisor: their number); nan
+    #: where it is not known.
     variance: Array
 
     def scores(self) -> RegressionScores:
@@ -157,11 +140,12 @@ class HeldTargets:
 
     @property
     def losses(self) -> Mapping[str, Array]:
-        """The scores that are means over rows, row by row; of the root, its influence.
+        """The scores that are means over rows, row by row; for the root mean squared error its
+        influence.
 
-        The influence of a row on the root mean squared error is, to first order, its squared
-        error over twice the root, up to a constant: means of such differences have the standard
-        error of a difference of roots.
+        The influence of a row on the root mean squared error is, to first order, its squared error
+        over twice the root, up to a constant: means of such differences have the standard error of
+        a difference of roots.
         """
         squares = self.squared_errors
         root = float(np.sqrt(squares.mean()))
@@ -215,16 +199,6 @@ class RunningScores:
     """Means over rows, by running sums.
 
     The calibration error and r2 need all rows at once, and are left out: nan and None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.posterior.evaluation import HeldClasses
-    >>> running = RunningScores()
-    >>> for y in ([0, 1], [1]):
-    ...     running.add(HeldClasses(np.array(y), np.full((len(y), 2), 0.5)))
-    >>> running.scores().n_rows, round(running.scores().log_score, 4)
-    (3, 0.6931)
     """
 
     def __init__(self) -> None:
@@ -276,54 +250,29 @@ class RunningScores:
 class ModelScore:
     """The held-out scores of one model or baseline on the rows of an `Evaluation`.
 
-    Attributes
-    ----------
-    name : str
-    is_baseline : bool
-    scores : Scores
-    seconds : float
-    gap_error, log_score_gap_error : float or None
-        Standard error of the difference between its error rate (its log score) and the model's,
-        over paired rows, those of a group together; None for the model itself, of a single row or
-        group, and in files that do not hold it.
-    n_groups : int or None
-        How many groups the rows come in; None where they are independent.
-    own_error : float or None
-        Standard error of its error rate from several groups.
+    Standard errors of differences from the model are over paired rows, those of a group together;
+    None for the model itself, of a single row or group, and in files that do not hold it.
     """
 
     name: str
     is_baseline: bool
     scores: Scores
     seconds: float
-    gap_error: float | None = None
-    log_score_gap_error: float | None = None
-    n_groups: int | None = None
-    own_error: float | None = None
+    gap_error: float | None = None  # of the difference of error rates
+    log_score_gap_error: float | None = None  # of the difference of log scores
+    n_groups: int | None = None  # how many groups the rows come in; None where they are independent
+    own_error: float | None = None  # standard error of the error rate from several groups
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Held-out class probabilities of the model, with the scores of the baselines beside it.
+    """Held-out class probabilities of the model, with the scores of the baselines beside it."""
 
-    Attributes
-    ----------
-    how : str
-        In words: "10-fold cross-validation", "25 % of the rows held out", "test file x.csv".
-    classes : tuple of str
-        Class labels, in the order of the columns of ``proba``.
-    y_index : ndarray of shape (n,)
-        Index of the observed class of each held-out row.
-    proba : ndarray of shape (n, C)
-        Held-out class probabilities of the model.
-    entries : tuple of ModelScore
-        The model itself first, then the baselines, on the same rows and folds.
-    """
-
-    how: str
-    classes: tuple[str, ...]
-    y_index: NDArray[np.int64]
-    proba: NDArray[np.float64]
+    how: str  # "10-fold cross-validation", "25 % of the rows held out", "test file x.csv"
+    classes: tuple[str, ...]  # labels, in the order of the columns of `proba`
+    y_index: NDArray[np.int64]  # (n,), position of the class of each held-out row
+    proba: NDArray[np.float64]  # (n, C), of the model
+    #: the model itself first, then the baselines, on the same rows and folds
     entries: tuple[ModelScore, ...]
 
     @property
@@ -336,17 +285,7 @@ class Evaluation:
 class RegressionModelScore:
     """The held-out scores of one model or baseline on the rows of a `RegressionEvaluation`.
 
-    Attributes
-    ----------
-    name : str
-    is_baseline : bool
-    scores : RegressionScores
-    seconds : float
-    gap_error, log_score_gap_error : float or None
-        Standard error of the difference between its mean squared error (its log score) and the
-        model's, over paired rows; None as in `ModelScore`.
-    n_groups, own_error : int or None, float or None
-        As in `ModelScore`, of its mean squared error.
+    Standard errors are as in `ModelScore`, with the mean squared error in place of the error rate.
     """
 
     name: str
@@ -361,20 +300,11 @@ class RegressionModelScore:
 
 @dataclass(frozen=True)
 class RegressionEvaluation:
-    """Held-out predictive laws of the model, with the scores of the baselines beside it.
+    """Held-out predictive laws of the model, with the scores of the baselines beside it."""
 
-    Attributes
-    ----------
-    how : str
-        As in `Evaluation`.
-    rows : HeldTargets
-        Held-out rows, as the model predicts them.
-    entries : tuple of RegressionModelScore
-        The model itself first, then the baselines, on the same rows and folds.
-    """
-
-    how: str
-    rows: HeldTargets
+    how: str  # as in `Evaluation`
+    rows: HeldTargets  # held-out rows, as the model predicts them
+    #: the model itself first, then the baselines, on the same rows and folds
     entries: tuple[RegressionModelScore, ...]
 
     @property
@@ -434,30 +364,17 @@ def error_rate_se(entry: ModelScore) -> float:
 def paired_gap(
     first: HeldOut, second: HeldOut, metric: str, groups: NDArray[np.int64] | None = None
 ) -> tuple[float, float | None] | None:
-    """Return how much larger a score of ``first`` is than that of ``second``, on the same rows.
+    """Return how much larger a score of ``first`` is than that of ``second``, and its standard
+    error.
 
-    Parameters
-    ----------
-    first, second : HeldClasses or HeldTargets
-        Predictions of the same rows, in the same order.
-    metric : str
-    groups : ndarray of shape (n,), optional
-        Number of the group of each row: rows of one group may be alike, groups are independent.
+    Both predict the same rows, in the same order. Rows of one group may be alike, groups are
+    independent. None for a score that is no mean over rows; the standard error is that of the
+    difference, since what one finds hard the other finds hard, and None of a single row or group.
 
-    Returns
-    -------
-    (difference, standard error) or None
-        The standard error is that of the difference, since what one finds hard the other finds
-        hard; None of a single row or group. None for a score that is no mean over rows.
-
-    Notes
-    -----
     For error rates only rows that one alone misses count. With few of them their spread is too
     small an estimate (none at all: 0), so the standard error is Bonett and Price's [1]_: one more
-    such row on either side, each in a group of its own.
-
-    With groups the standard error is that of a mean of clusters [2]_. From few groups it is
-    uncertain itself.
+    such row on either side, each in a group of its own. With groups the standard error is that of a
+    mean of clusters [2]_. From few groups it is uncertain itself.
 
     References
     ----------
@@ -508,11 +425,10 @@ def compared(gap: float, error: float | None) -> str:
 
 
 def standing(evaluation: Evaluation) -> tuple[str, ModelScore] | None:
-    """Say where the model stands beside the best baseline in errors, as `compared`.
+    """Return where the model stands beside the best baseline in errors, as `compared`, and that
+    baseline.
 
-    Returns
-    -------
-    (word, best baseline), or None without baselines
+    None without baselines.
     """
     model, *others = evaluation.entries
     if not others:
@@ -666,10 +582,7 @@ def evaluation_parts(evaluation: AnyEvaluation) -> tuple[dict[str, Any], Arrays]
 def evaluation_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> AnyEvaluation:
     """Put an evaluation together again, once it is what `mercer.posterior.schema` says.
 
-    Raises
-    ------
-    ValueError
-        If something is missing or does not fit: it names the field.
+    A ValueError names the field that is missing or does not fit.
     """
     sizes: Sizes = {}
     if isinstance(values, dict) and values.get("kind") == "regression":

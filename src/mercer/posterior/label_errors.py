@@ -20,30 +20,15 @@ _SUSPICIOUS, _FEWEST_SHOWN = 0.01, 5
 
 @dataclass(frozen=True, eq=False)
 class LabelAudit:
-    """All rows of a table, the one whose label is most likely wrong first.
-
-    Attributes
-    ----------
-    names : RowNames
-        What the rows are called, in this order.
-    recorded, suggested : ndarray of shape (n,)
-        The label as it stands, and the best of the others.
-    p_wrong, p_suggested : ndarray of shape (n,)
-        P(the recorded label is wrong), falling; P(the suggested one is right).
-    n_listed : int
-        The first so many are the list to check.
-    fdr : float
-        Largest expected share of right labels in the list that was allowed.
-    n_classes : int
-    """
+    """All rows of a table, the one whose label is most likely wrong first."""
 
     names: RowNames
-    recorded: NDArray[Any]
-    suggested: NDArray[Any]
-    p_wrong: Array
-    p_suggested: Array
-    n_listed: int
-    fdr: float
+    recorded: NDArray[Any]  # (n,), the label as it stands
+    suggested: NDArray[Any]  # (n,), the best of the others
+    p_wrong: Array  # (n,), P(the recorded label is wrong), falling
+    p_suggested: Array  # (n,), P(the suggested label is right)
+    n_listed: int  # the first so many are the list to check
+    fdr: float  # largest expected share of right labels in the list that was allowed
     n_classes: int
 
     @property
@@ -65,16 +50,8 @@ class LabelAudit:
 def longest_list(p_wrong: Array, fdr: float) -> int:
     """Length of the longest list whose expected false discovery rate is at most ``fdr``.
 
-    Parameters
-    ----------
-    p_wrong : ndarray of shape (n,)
-        Falling.
-    fdr : float
-        In [0, 1].
-
-    Notes
-    -----
-    The expected share of right labels among the first k is the mean of 1 - p, which rises with k.
+    ``p_wrong`` falls: the expected share of right labels among the first k, the mean of 1 - p,
+    rises with k.
 
     Examples
     --------
@@ -95,23 +72,8 @@ def audit_labels(
 ) -> LabelAudit:
     """Order the rows by the probability that their label is wrong.
 
-    Parameters
-    ----------
-    label_proba : ndarray of shape (n, C)
-        P(class) of each row, its recorded label taken into account.
-    recorded : ndarray of shape (n,)
-        Labels as they stand.
-    classes : ndarray of shape (C,)
-        Sorted.
-    fdr : float
-        In [0, 1].
-    names : RowNames, optional
-        What the rows are called; positions, from 0, if None.
-
-    Raises
-    ------
-    UsageError
-        If ``fdr`` is out of its range.
+    ``label_proba`` (n, C) is P(class) of each row, its recorded label taken into account;
+    ``classes`` (C,) are sorted. Rows are called ``names``, or by their positions from 0.
     """
     if not 0.0 <= fdr <= 1.0:
         raise UsageError(f"fdr must be in [0, 1]; got {fdr}")

@@ -36,16 +36,7 @@ Array = NDArray[np.float64]
 def check_components(locations: Array, scales: Array, centre: Array | None) -> None:
     """Refuse components of mixtures for m rows that are no laws of a place and a scale.
 
-    Parameters
-    ----------
-    locations : ndarray of shape (m, C)
-    scales : ndarray of shape (C,) or (m, C)
-    centre : ndarray of shape (m,), optional
-
-    Raises
-    ------
-    DataError
-        When shapes do not fit, a value is not finite, or a scale is not positive.
+    Shapes: locations (m, C), scales (C,) or (m, C), centre (m,).
     """
     shape = locations.shape
     is_right = len(shape) == 2 and shape[1] > 0 and scales.shape in (shape[1:], shape)
@@ -60,21 +51,8 @@ def check_components(locations: Array, scales: Array, centre: Array | None) -> N
 
 
 def one_value_per_row(y: ArrayLike, n_rows: int) -> Array:
-    """Return the values as an array of shape (n_rows,).
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-    n_rows : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-
-    Raises
-    ------
-    DataError
-        When there are more or fewer, or one is not finite.
+    """Return the values as an array of shape (n_rows,); a `DataError` when there are more or fewer,
+    or one is not finite.
     """
     values = np.asarray(y, dtype=np.float64)
     if values.shape != (n_rows,) or not np.isfinite(values).all():
@@ -115,13 +93,7 @@ class Predictive(Protocol):
 
 
 def check_level(level: float) -> None:
-    """Refuse a probability of an interval that is not between 0 and 1.
-
-    Raises
-    ------
-    UsageError
-        Naming it.
-    """
+    """Refuse a probability of an interval that is not between 0 and 1."""
     is_real = isinstance(level, numbers.Real)
     if not (is_real and 0.0 < level < 1.0):
         raise UsageError(f"level must be between 0 and 1, and is {level!r}")
@@ -138,14 +110,7 @@ _SUM_TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class Contamination:
-    """A share of outliers, whose law is a Cauchy.
-
-    Attributes
-    ----------
-    share : float
-        In [0, 1).
-    location, scale : float
-    """
+    """A share of outliers, in [0, 1), whose law is a Cauchy."""
 
     share: float
     location: float

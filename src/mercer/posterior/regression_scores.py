@@ -84,29 +84,11 @@ def score_regression(
     pit: FloatArray,
     variance: FloatArray,
 ) -> RegressionScores:
-    """Compute all scores.
+    """Compute all scores of n rows; every argument has shape (n,).
 
-    Parameters
-    ----------
-    y, mean : ndarray of shape (n,)
-        Observed targets and predictions.
-    lower, upper : ndarray of shape (n,)
-        Ends of the central 90 % intervals.
-    log_density : ndarray of shape (n,)
-        Log predictive density at the target, nats.
-    pit : ndarray of shape (n,)
-        Predictive probability of values up to the target.
-    variance : ndarray of shape (n,)
-        Variance of the targets that the row's model was trained on; nan where it is not known.
-
-    Returns
-    -------
-    RegressionScores
-
-    Raises
-    ------
-    DataError
-        When there are no rows.
+    Intervals are the central 90 % ones; ``pit`` is the predictive probability of values up to the
+    target; ``variance`` is that of the targets that the row's model was trained on, nan where it is
+    not known.
     """
     if len(y) == 0:
         raise DataError("need at least one row to score")
@@ -140,24 +122,13 @@ def r_squared(y: FloatArray, mean: FloatArray) -> float | None:
 
 
 def pit_distance(pit: ArrayLike) -> float:
-    """Return how far probability integral transforms are from uniform.
+    """Return how far probability integral transforms (n,) in [0, 1] are from uniform.
 
-    Parameters
-    ----------
-    pit : array_like of shape (n,)
-        In [0, 1].
-
-    Returns
-    -------
-    float
-        Integral over [0, 1] of |F_n(u) - u|, F_n their empirical distribution function: the mean
-        distance of a quantile's nominal from its observed level. In [0, 1/2]; of perfect predictive
-        laws about 0.31 / sqrt(n).
-
-    Notes
-    -----
-    Equals the integral of |quantile function of the sample - u|: with c the i-th smallest value,
-    on [(i-1)/n, i/n] = [a, b] it is ((c - a)|c - a| + (b - c)|b - c|) / 2. Cost O(n log n).
+    This is the integral over [0, 1] of |F_n(u) - u|, F_n their empirical distribution function: the
+    mean distance of a quantile's nominal from its observed level. It lies in [0, 1/2]; of perfect
+    predictive laws it is about 0.31 / sqrt(n). It equals the integral of |quantile function of the
+    sample - u|: with c the i-th smallest value, on [(i-1)/n, i/n] = [a, b] it is ((c - a)|c - a| +
+    (b - c)|b - c|) / 2. Cost O(n log n).
 
     Examples
     --------
@@ -185,40 +156,24 @@ N_BINS, FEWEST = 10, 5  # rows in a bin
 
 @dataclass(frozen=True, eq=False)
 class IntervalCoverage:
-    """Share of rows inside central intervals of rising level.
+    """Share of rows inside central intervals of rising level; arrays of shape (k,)."""
 
-    Parameters
-    ----------
-    level : ndarray of shape (k,)
-        Probability inside, as the laws say.
-    observed : ndarray of shape (k,)
-        Share of the rows.
-    lower, upper : ndarray of shape (k,)
-        Where the share lies with probability 0.9 at least if the laws are right (binomial).
-    """
-
-    level: Array
-    observed: Array
+    level: Array  # probability inside, as the laws say
+    observed: Array  # share of the rows
+    #: The share lies from `lower` to `upper` with probability 0.9 at least if the laws are right
+    #: (binomial).
     lower: Array
     upper: Array
 
 
 @dataclass(frozen=True, eq=False)
 class PitHistogram:
-    """Rows by their PIT, in bins of equal width.
+    """Rows by their PIT, in k bins of equal width."""
 
-    Parameters
-    ----------
-    edges : ndarray of shape (k + 1,)
-        From 0 to 1.
-    share : ndarray of shape (k,)
-        Share of the rows in each bin.
-    lower, upper : float
-        Where the share of a bin lies with probability 0.9 at least if the laws are right.
-    """
-
-    edges: Array
-    share: Array
+    edges: Array  # (k + 1,), from 0 to 1
+    share: Array  # (k,), share of the rows in each bin
+    #: The share of a bin lies from `lower` to `upper` with probability 0.9 at least if the laws are
+    #: right.
     lower: float
     upper: float
 
@@ -226,19 +181,7 @@ class PitHistogram:
 def interval_coverage(pit: ArrayLike) -> IntervalCoverage:
     """Count how many rows central intervals hold, at levels of 5, 10, .., 95 %.
 
-    Parameters
-    ----------
-    pit : array_like of shape (n,)
-        In [0, 1]; a row is inside the interval of level l where |2 pit - 1| <= l.
-
-    Returns
-    -------
-    IntervalCoverage
-
-    Raises
-    ------
-    DataError
-        When there are no rows, or numbers outside [0, 1].
+    A row of PIT p, in [0, 1], is inside the interval of level l where |2 p - 1| <= l.
 
     Examples
     --------
@@ -256,22 +199,7 @@ def interval_coverage(pit: ArrayLike) -> IntervalCoverage:
 
 
 def pit_histogram(pit: ArrayLike) -> PitHistogram:
-    """Count rows by their PIT, in ten bins; of less than 50 rows in fewer.
-
-    Parameters
-    ----------
-    pit : array_like of shape (n,)
-        In [0, 1].
-
-    Returns
-    -------
-    PitHistogram
-
-    Raises
-    ------
-    DataError
-        When there are no rows, or numbers outside [0, 1].
-    """
+    """Count rows by their PIT (n,), in ten bins; of less than 50 rows in fewer."""
     u = _checked(pit)
     n_bins = min(N_BINS, max(2, len(u) // FEWEST))
     counts, edges = np.histogram(u, bins=n_bins, range=(0.0, 1.0))

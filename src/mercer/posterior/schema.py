@@ -248,32 +248,16 @@ class Anything:
 
 @dataclass(frozen=True)
 class Array:
-    """An array: its axes, its type, and the range of its entries.
+    """An array: its axes, its type, and the range of its entries."""
 
-    Attributes
-    ----------
-    axes : tuple of str or int
-        For each axis a symbol, a number, or "1+" (any length but 0); "..." at the end: any more.
-    kind : {"float", "int", "bool"}
-        64 bits; floats are finite.
-    least, most : float
-        Ends of the range, included.
-    is_open : bool
-        Whether the least is not included.
-    below : str
-        A symbol: entries are positions, smaller than it.
-    sums_to_one : bool
-        Along the last axis.
-    may_be_nan, is_optional : bool
-    """
-
+    #: For each axis a symbol, a number, or "1+" (any length but 0); "..." at the end: any more.
     axes: tuple[str | int, ...]
-    kind: str = "float"
-    least: float = -LARGEST
+    kind: str = "float"  # "float", "int" or "bool", of 64 bits; floats are finite
+    least: float = -LARGEST  # ends of the range, included
     most: float = LARGEST
-    is_open: bool = False
-    below: str = ""
-    sums_to_one: bool = False
+    is_open: bool = False  # the least is not included
+    below: str = ""  # a symbol: entries are positions, smaller than it
+    sums_to_one: bool = False  # along the last axis
     may_be_nan: bool = False
     is_optional: bool = False
 
@@ -307,10 +291,7 @@ def check_arrays(
 ) -> None:
     """Check arrays by name, in the order of the table; those that it does not name are left alone.
 
-    Raises
-    ------
-    ValueError
-        It names the first that is missing or not what the table says.
+    A ValueError names the first that is missing or not what the table says.
     """
     for name, rule in table.items():
         if name in arrays:

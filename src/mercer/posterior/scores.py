@@ -37,38 +37,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Metric:
-    """One score; lower is better, if there is a better.
+    """One score; lower is better, if there is a better."""
 
-    Attributes
-    ----------
-    name : str
-        Field of `Scores` or `RegressionScores`.
-    heading : str
-        Heading of a column of a table.
-    words : str
-        In a sentence.
-    brief : str
-        In a list of scores; empty where lists leave it out.
-    is_shown : bool
-        Whether tables have a column for it though they are not sorted by it.
-    has_winner : bool
-        Whether the lowest is the best: a calibration error alone is no contest, as a model that
-        says the same of every row can have 0, and coverage has a level to meet.
-    is_pooled : bool
-        Whether it is that of all rows together, without a standard error over folds: of a few
-        rows it is mostly chance.
-    error_decimals : int or None
-        Decimals of its standard error in tables; None where its size depends on the units of the
-        target.
-    """
-
-    name: str
-    heading: str
-    words: str
-    brief: str = ""
-    is_shown: bool = True
+    name: str  # field of `Scores` or `RegressionScores`
+    heading: str  # heading of a column of a table
+    words: str  # in a sentence
+    brief: str = ""  # in a list of scores; empty where lists leave it out
+    is_shown: bool = True  # tables have a column for it though they are not sorted by it
+    #: Whether the lowest is the best: a calibration error alone is no contest, as a model that says
+    #: the same of every row can have 0, and coverage has a level to meet.
     has_winner: bool = True
+    #: Whether it is that of all rows together, without a standard error over folds: of a few rows
+    #: it is mostly chance.
     is_pooled: bool = False
+    #: Decimals of its standard error in tables; None where its size depends on the units of the
+    #: target.
     error_decimals: int | None = 3
 
     def of(self, scores: Any) -> float:
@@ -115,13 +98,7 @@ REGRESSION_METRICS: Final = (
 
 
 def find_metric(metrics: tuple[Metric, ...], name: str) -> Metric:
-    """Return the metric of that name.
-
-    Raises
-    ------
-    KeyError
-        If there is none.
-    """
+    """Return the metric of that name; a KeyError if there is none."""
     for metric in metrics:
         if metric.name == name:
             return metric
@@ -138,15 +115,7 @@ PROBA_FLOOR = float(np.finfo(float).eps)  # as in scikit-learn's log_loss
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one set of rows.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    error_rate, log_score, brier_score, calibration_error : float
-        As the functions of the same names return them; lower is better.
-    """
+    """The scores of one set of rows, as the functions of the same names return them."""
 
     n_rows: int
     error_rate: float
@@ -161,46 +130,20 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Predicted and observed frequencies, bin by bin; bins without rows are left out.
+    """Predicted and observed frequencies in k bins; bins without rows are left out."""
 
-    Parameters
-    ----------
-    mean_predicted : ndarray of shape (k,)
-        Mean predicted probability in each bin, ascending.
-    observed : ndarray of shape (k,)
-        Fraction of rows of the class.
-    n_rows : ndarray of shape (k,)
-        Rows in each bin.
-    lower, upper : ndarray of shape (k,)
-        Ends of the 90 % interval (Wilson's) for the true frequency.
-    """
-
-    mean_predicted: FloatArray
-    observed: FloatArray
+    mean_predicted: FloatArray  # mean predicted probability in each bin, ascending
+    observed: FloatArray  # fraction of rows of the class
     n_rows: IntArray
-    lower: FloatArray
+    lower: FloatArray  # ends of the 90 % interval (Wilson's) for the true frequency
     upper: FloatArray
 
 
 def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
-    """Compute all scores.
+    """Compute all scores of predicted probabilities (n, C), given the class of each row: 0, 1, ...
 
-    Parameters
-    ----------
-    y_index : array_like of shape (n,)
-        Class of each row: 0, 1, ...
-    proba : array_like of shape (n, C)
-        Predicted probabilities; rows sum to 1.
-
-    Returns
-    -------
-    Scores
-
-    Raises
-    ------
-    DataError
-        When shapes do not fit, there are no rows, a class is out of range, or a row is not a
-        distribution.
+    A `DataError` when shapes do not fit, there are no rows, a class is out of range, or a row is
+    not a distribution.
 
     Examples
     --------
@@ -218,35 +161,17 @@ def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
 
 
 def error_rate(y_index: ArrayLike, proba: ArrayLike) -> float:
-    """Return the fraction of rows whose most probable class is not the observed one.
-
-    Parameters
-    ----------
-    y_index, proba : array_like of shape (n,) and (n, C)
-        As in `score_classification`. Of equal probabilities the first class counts.
-
-    Returns
-    -------
-    float
-        In [0, 1].
+    """Return the fraction of rows whose most probable class, the first of equal ones, is not what
+    came.
     """
     y, p = checked_classes(y_index, proba)
     return float(np.mean(p.argmax(axis=1) != y))
 
 
 def log_score(y_index: ArrayLike, proba: ArrayLike) -> float:
-    """Return the mean of -log p of the observed class, in nats.
+    """Return the mean of -log p of the observed class, in nats; lower is better.
 
-    Parameters
-    ----------
-    y_index, proba : array_like of shape (n,) and (n, C)
-        As in `score_classification`. A probability below 2.2e-16 counts as 2.2e-16, as in
-        scikit-learn, so that the score is finite.
-
-    Returns
-    -------
-    float
-        Not negative; lower is better.
+    A probability below 2.2e-16 counts as 2.2e-16, as in scikit-learn, so that the score is finite.
     """
     y, p = checked_classes(y_index, proba)
     observed = p[np.arange(len(y)), y]
@@ -256,16 +181,8 @@ def log_score(y_index: ArrayLike, proba: ArrayLike) -> float:
 def brier_score(y_index: ArrayLike, proba: ArrayLike) -> float:
     """Return the mean squared distance of the probabilities from the outcome.
 
-    Parameters
-    ----------
-    y_index, proba : array_like of shape (n,) and (n, C)
-        As in `score_classification`.
-
-    Returns
-    -------
-    float
-        For two classes the mean of (p - y)^2 of the second class, in [0, 1]; for more the sum over
-        classes, in [0, 2], as in scikit-learn.
+    For two classes this is the mean of (p - y)^2 of the second class, in [0, 1]; for more the sum
+    over classes, in [0, 2], as in scikit-learn.
     """
     y, p = checked_classes(y_index, proba)
     squares = np.square(p - np.eye(p.shape[1])[y])
@@ -275,17 +192,10 @@ def brier_score(y_index: ArrayLike, proba: ArrayLike) -> float:
 def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
     """Return the expected calibration error over ten bins of equally many rows.
 
-    Parameters
-    ----------
-    y_index, proba : array_like of shape (n,) and (n, C)
-        As in `score_classification`. For two classes the probability of the second is judged, for
-        more the probability of the predicted class against its being right.
-
-    Returns
-    -------
-    float
-        Mean over rows of the distance between predicted and observed frequency in the row's bin.
-        Positive even for perfect probabilities, of order sqrt(10 / n) times 0.3.
+    This is the mean over rows of the distance between predicted and observed frequency in the row's
+    bin. For two classes the probability of the second is judged, for more the probability of the
+    predicted class against its being right. It is positive even for perfect probabilities, of order
+    sqrt(10 / n) times 0.3.
     """
     y, p = checked_classes(y_index, proba)
     if p.shape[1] == 2:
@@ -297,25 +207,11 @@ def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
 
 
 def reliability_curve(y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS) -> ReliabilityCurve:
-    """Compare predicted with observed frequencies in bins of equally many rows.
+    """Compare predicted probabilities (n,) of a class with its frequency in bins of equally many
+    rows.
 
-    Parameters
-    ----------
-    y01 : array_like of shape (n,)
-        1 where the row is of the class, else 0.
-    p : array_like of shape (n,)
-        Predicted probability of the class.
-    n_bins : int, default 10
-        Number of bins. Rows of equal probability share a bin, so there may be fewer.
-
-    Returns
-    -------
-    ReliabilityCurve
-
-    Raises
-    ------
-    DataError
-        As `score_classification`, or when `n_bins` is below 1.
+    ``y01`` is 1 where the row is of the class. Rows of equal probability share a bin, so there may
+    be fewer bins than ``n_bins``.
     """
     if n_bins < 1:
         raise DataError(f"n_bins must be at least 1, got {n_bins}")
@@ -377,22 +273,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ErrorCoverage:
-    """Error among the k most certain of n rows, for k = 1..n.
+    """Error among the k most certain of n rows, for k = 1..n."""
 
-    Parameters
-    ----------
-    coverage : ndarray of shape (n,)
-        k / n, ascending.
-    error : ndarray of shape (n,)
-        Share of wrong decisions among those rows. Of rows that are equally certain some are
-        decided at random: the expected share.
-    area : float
-        Mean of ``error``: lower is better, and 0 is without errors.
-    """
-
-    coverage: Array
+    coverage: Array  # (n,), k / n, ascending
+    #: (n,), share of wrong decisions among those rows; expected where equally certain rows tie
     error: Array
-    area: float
+    area: float  # mean of `error`: lower is better, and 0 is without errors
 
     def n_decided(self, coverage: float) -> int:
         """Return how many rows a share of them is, rounded up; at least one."""
