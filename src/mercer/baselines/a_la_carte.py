@@ -59,20 +59,11 @@ _LOG_WEIGHT = (-7.0, 4.0)
 
 @dataclass(frozen=True, eq=False)
 class SpectralEvidence:
-    """The log likelihood of given rows.
-
-    Attributes
-    ----------
-    mixture : FrequencyMixture
-    Z : ndarray of shape (n, d)
-        Standardised rows.
-    y : ndarray of shape (n,)
-        Targets, scaled to mean about 0 and standard deviation about 1.
-    """
+    """The log likelihood of given rows."""
 
     mixture: FrequencyMixture
-    Z: Array
-    y: Array
+    Z: Array  # (n, d), standardised
+    y: Array  # (n,), scaled to mean about 0 and standard deviation about 1
 
     def start(self, distance: float) -> Array:
         """Return weights 1, a noise variance of a tenth, and the start of the mixture."""
@@ -99,13 +90,7 @@ class SpectralEvidence:
         return self.mixture.frequencies(theta[self.mixture.n_components + 1 :])
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Return the negative log likelihood, in nats, and its gradient.
-
-        Raises
-        ------
-        NumericalError
-            If A is not positive definite to working precision.
-        """
+        """Return the negative log likelihood, in nats, and its gradient."""
         K, n = self.mixture.n_components, len(self.y)
         s2, W = self.noise_variance(theta), self.frequencies(theta)
         Phi = np.empty((2 * len(W), n))

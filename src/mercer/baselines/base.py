@@ -166,21 +166,11 @@ class TargetScale:
 
 @dataclass(frozen=True, eq=False)
 class ClassTargets:
-    """Two classes are told apart by one function, C classes by C of them.
+    """Two classes are told apart by one function, C classes by C of them."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (C,)
-        Sorted.
-    targets : ndarray of shape (n, 1) or (n, C)
-        1 where a row is of the second class, or of the class of the column.
-    loss : callable
-        One of the losses in `mercer.baselines.paths`.
-    """
-
-    classes: NDArray[Any]
-    targets: Array
-    loss: Loss
+    classes: NDArray[Any]  # (C,), sorted
+    targets: Array  # (n, 1) or (n, C), 1 where a row is of the second class, or of the column's
+    loss: Loss  # one of the losses in `mercer.baselines.paths`
 
     @classmethod
     def of(cls, y: NDArray[Any]) -> ClassTargets:
@@ -227,14 +217,9 @@ KERNELS: Final[dict[str, tuple[Draw, str]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Frequencies whose common length scale is still to be chosen.
+    """Frequencies whose common length scale is still to be chosen."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (F, d)
-        At length scale factor 1, in radians per unit of the standardised inputs.
-    """
-
+    #: (F, d), at length scale factor 1, in radians per unit of the standardised inputs
     frequencies: Array
 
     def scaled(self, factor: float) -> Array:
@@ -249,23 +234,12 @@ def draw_bank(
     scales: Sequence[float],
     n_frequencies: int,
 ) -> Bank:
-    """Draw frequencies of every kernel at every scale, in equal shares.
+    """Draw frequencies of every kernel in `KERNELS` at every scale, in equal shares, for rows Z (n,
+    d).
 
-    Parameters
-    ----------
-    rng : Generator
-    Z : ndarray of shape (n, d)
-        Standardised rows, for the typical distances.
-    kernels : sequence of str
-        Names from `KERNELS`.
-    scales : sequence of float
-        Length scales, in typical distances of the kernel: Euclidean, or city-block for "laplace".
-    n_frequencies : int
-        F: at least one for each kernel and scale; what is left over goes to the first ones.
-
-    Returns
-    -------
-    Bank
+    Scales are in typical distances of the kernel: Euclidean, or city-block for "laplace". At least
+    one of the F frequencies is drawn for each kernel and scale; what is left over goes to the first
+    ones.
     """
     members = [(kernel, scale) for kernel in kernels for scale in scales]
     share, n_left = divmod(n_frequencies, len(members))
@@ -302,17 +276,10 @@ _WIDEST, _NARROWEST = 2.0, 0.5
 
 @dataclass(frozen=True, eq=False)
 class FrequencyMixture:
-    """Unit draws, and how parameters move them.
+    """Unit draws, and how parameters move them."""
 
-    Attributes
-    ----------
-    draws : ndarray of shape (K, D, d)
-    is_full : bool
-        Whether M_k is a full matrix.
-    """
-
-    draws: Array
-    is_full: bool
+    draws: Array  # (K, D, d)
+    is_full: bool  # M_k is a full matrix
 
     @property
     def n_components(self) -> int:
@@ -327,10 +294,7 @@ class FrequencyMixture:
     def start(self, distance: float) -> Array:
         """Return parameters of components around 0, their length scales apart.
 
-        Parameters
-        ----------
-        distance : float
-            Typical distance of two rows; length scales are half of it to twice as much.
+        Length scales are from half the typical ``distance`` of two rows to twice as much.
         """
         K, _, d = self.draws.shape
         lengths = distance * np.geomspace(_WIDEST, _NARROWEST, K) if K > 1 else np.array([distance])

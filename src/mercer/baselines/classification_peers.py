@@ -14,28 +14,15 @@ __all__ = ["PEERS", "Peer", "find_peer", "scaled"]
 
 @dataclass(frozen=True)
 class Peer:
-    """One baseline.
+    """One baseline."""
 
-    Attributes
-    ----------
-    name : str
-        What the command line calls it.
-    label : str
-        What tables call it.
-    make : callable
-        (seed, n_rows, n_smallest) -> unfitted classifier with ``predict_proba``, or regressor with
-        ``predictive``: the seed, rows of a training part, and rows of its smallest class.
-    is_brief : bool
-        Whether `mercer fit` shows it too.
-    most_rows : int or None
-        Largest table that is fitted: with more rows it would take hours.
-    """
-
-    name: str
-    label: str
+    name: str  # what the command line calls it
+    label: str  # what tables call it
+    #: (seed, n_rows, n_smallest) -> unfitted classifier with `predict_proba`, or regressor with
+    #: `predictive`: the seed, rows of a training part, and rows of its smallest class.
     make: Callable[[int, int, int], Any]
-    is_brief: bool
-    most_rows: int | None = None
+    is_brief: bool  # `mercer fit` shows it too
+    most_rows: int | None = None  # largest table that is fitted: more rows would take hours
 
 
 def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:

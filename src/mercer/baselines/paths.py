@@ -88,22 +88,12 @@ class Deadline:
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where a descent ended.
+    """Where a descent ended."""
 
-    Attributes
-    ----------
-    theta : ndarray
-        The best that was seen.
-    value : float
-    n_steps : int
-    is_cut_short : bool
-        By the deadline.
-    """
-
-    theta: Array
+    theta: Array  # the best that was seen
     value: float
     n_steps: int
-    is_cut_short: bool
+    is_cut_short: bool  # by the deadline
 
 
 def minimise(
@@ -115,21 +105,8 @@ def minimise(
 ) -> Minimum:
     """Go down from ``start``; a step into numerical trouble ends the descent at the best so far.
 
-    Parameters
-    ----------
-    objective : callable
-        theta -> value and gradient.
-    start : ndarray
-        Must be one where the objective can be computed.
-    max_iter : int
-    deadline : Deadline
-        Looked at after each step: one is always made.
-    bounds : sequence of (lowest, highest), optional
-
-    Raises
-    ------
-    NumericalError
-        If the objective cannot be computed at ``start``.
+    The objective, theta -> value and gradient, must be computable at ``start``. The deadline is
+    looked at after each step: one is always made.
     """
     best, lowest = start, np.inf
     n_steps = 0
@@ -188,18 +165,9 @@ class NormalEquations:
 
 
 def normal_equations(frequencies: Array, blocks: Iterable[tuple[Array, Array]]) -> NormalEquations:
-    """Sum over blocks of rows.
+    """Sum over blocks of rows (b, d) and targets (b,), for frequencies (F, d).
 
-    Parameters
-    ----------
-    frequencies : ndarray of shape (F, d)
-    blocks : iterable of (Z, y)
-        Rows (b, d) and targets (b,).
-
-    Returns
-    -------
-    NormalEquations
-        Equations of order p = 1 + 2 F: the intercept, then cosine and sine of each frequency.
+    The equations have order p = 1 + 2 F: the intercept, then cosine and sine of each frequency.
     """
     products, corner = FeatureProducts(frequencies, None, 2), np.zeros(2)
     for Z, y in blocks:
@@ -231,13 +199,7 @@ def blocks_of(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def ridge(equations: NormalEquations, penalty: float) -> Array:
-    """Solve for (b0, b): shape (p,).
-
-    Raises
-    ------
-    NumericalError
-        If the penalty is so small that the matrix is singular to working precision.
-    """
+    """Solve for (b0, b): shape (p,); a `NumericalError` if the penalty is too small for that."""
     A = np.array(equations.gram, order="F")
     A[np.diag_indices(len(A))] += penalty
     A[0, 0] = equations.gram[0, 0]
@@ -260,20 +222,12 @@ def ridge_path(equations: NormalEquations, penalties: Sequence[float]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The best of a grid.
+    """The best of a grid."""
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n_factors, n_penalties)
-        Mean squared errors of the rows held out, in units of ``y``; inf where the matrix was
-        singular.
-    factor, penalty : float
-        The pair of the smallest error.
-    """
-
+    #: (n_factors, n_penalties), of the rows held out; inf where the matrix was singular
     errors: Array
-    factor: float
-    penalty: float
+    factor: float  # of the smallest error
+    penalty: float  # of the smallest error
 
 
 def cross_validate(
@@ -285,33 +239,12 @@ def cross_validate(
     n_folds: int,
     seed: int,
 ) -> Selection:
-    """Choose a length scale factor and a penalty by K-fold cross-validation.
+    """Choose a length scale factor and a penalty by the squared errors of K-fold cross-validation.
 
-    Parameters
-    ----------
-    frequencies : callable
-        Frequencies (F, d) for a length scale factor.
-    Z : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    factors, penalties : sequence of float
-    n_folds : int
-        At most n are made.
-    seed : int
-        Seed of the folds.
-
-    Returns
-    -------
-    Selection
-
-    Raises
-    ------
-    NumericalError
-        If every matrix of the grid is singular to working precision.
-
-    Notes
-    -----
-    For each factor the products of every fold are computed once, and those of the other folds are
-    a difference from their sum. Cost O(n F^2 + n_folds n_penalties F^3) for each factor.
+    ``frequencies`` gives (F, d) for a length scale factor. For each factor the products of every
+    fold are computed once, and those of the other folds are a difference from their sum. Cost O(n
+    F^2 + n_folds n_penalties F^3) for each factor. A `NumericalError` if every matrix of the grid
+    is singular.
     """
     folds = KFold(min(n_folds, len(y)), shuffle=True, random_state=seed)
     parts = [held_out for _, held_out in folds.split(Z)]
@@ -359,22 +292,11 @@ _SELECTION_STEPS, _STEPS = 100, 500
 
 @dataclass(frozen=True, eq=False)
 class WeightObjective:
-    """The penalised loss as a function of the coefficients (p, q), row by row, intercepts first.
+    """The penalised loss as a function of the coefficients (p, q), row by row, intercepts first."""
 
-    Attributes
-    ----------
-    blocks : callable
-        () -> all rows, block by block.
-    loss : callable
-        One of the losses in `mercer.baselines.paths`.
-    n_functions : int
-        q.
-    penalty : float
-    """
-
-    blocks: Callable[[], Iterable[Block]]
-    loss: Loss
-    n_functions: int
+    blocks: Callable[[], Iterable[Block]]  # all rows, block by block
+    loss: Loss  # one of the losses in this module
+    n_functions: int  # q
     penalty: float
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
@@ -417,26 +339,10 @@ def choose_by_log_loss(
     n_folds: int,
     seed: int,
 ) -> Selection:
-    """Choose a length scale factor and a penalty by K-fold cross-validation.
+    """Choose a length scale factor and a penalty by the log losses of K-fold cross-validation, nats
+    a row.
 
-    Parameters
-    ----------
-    frequencies : callable
-        Frequencies (F, d) for a length scale factor.
-    Z : ndarray of shape (n, d)
-    targets : ndarray of shape (n, q)
-    loss : callable
-    factors, penalties : sequence of float
-        Penalties in rising order.
-    n_folds : int
-        At most n are made.
-    seed : int
-        Seed of the folds.
-
-    Returns
-    -------
-    Selection
-        Its errors are log losses of the rows held out, in nats a row.
+    ``frequencies`` gives (F, d) for a length scale factor; targets are (n, q); penalties rise.
     """
     folds = list(KFold(min(n_folds, len(Z)), shuffle=True, random_state=seed).split(Z))
     errors = np.zeros((len(factors), len(penalties)))

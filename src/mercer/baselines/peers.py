@@ -32,21 +32,12 @@ _LEAST = 1e-6  # of the target's standard deviation
 class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regressor with a normal predictive law, equally wide for all rows.
 
-    Parameters
-    ----------
-    regressor : estimator
-        Gives the mean; unfitted.
-    seed : int, default=0
-        Seed of the folds.
-
-    Notes
-    -----
     The standard deviation is the root of the mean squared residual of rows that the regressor has
     not seen. These are the rows left out of the bootstrap samples where it is a forest that kept
     them (``oob_prediction_``), those of its own cross-validation where it has chosen its settings
-    by one (``cv_errors_``, of the standardised target), and else those of five folds of the
-    training rows: it is then fitted six times in all. Of many rows as many folds are left out one
-    after the other as hold 5000 rows: one above 25 000 rows.
+    by one (``cv_errors_``, of the standardised target), and else those of five folds, split by
+    ``seed``, of the training rows: it is then fitted six times in all. Of many rows as many folds
+    are left out one after the other as hold 5000 rows: one above 25 000 rows.
     """
 
     def __init__(self, regressor: Any, seed: int = 0) -> None:
@@ -54,13 +45,7 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> ResidualSpread:
-        """Fit the regressor, and learn how far it is off on rows it has not seen.
-
-        Raises
-        ------
-        DataError
-            If there is one row only.
-        """
+        """Fit the regressor, and learn how far it is off on rows it has not seen."""
         target = np.asarray(y, dtype=np.float64)
         if len(target) < 2:
             raise DataError("found 1 sample(s); the spread of residuals needs two")

@@ -62,17 +62,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Linear functions of features, as `mercer.baselines.paths.fitted_values` takes them.
+    """Linear functions of features, as `mercer.baselines.paths.fitted_values` takes them."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (F, d)
-    coef : ndarray of shape (1 + 2 F, q)
-        Intercepts first; of features over the root of F, nu included.
-    """
-
-    frequencies: Array
-    coef: Array
+    frequencies: Array  # (F, d)
+    coef: Array  # (1 + 2 F, q), intercepts first; of features over the root of F, nu included
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +74,12 @@ class FrequencyObjective:
 
     The vector of parameters holds the coefficients (1 + 2 F, q) row by row, the intercepts first,
     then nu (K,), then those of the mixture.
-
-    Attributes
-    ----------
-    mixture : FrequencyMixture
-    Z : ndarray of shape (n, d)
-        Standardised rows.
-    targets : ndarray of shape (n, q)
-    loss : callable
-        One of the losses in `mercer.baselines.paths`.
-    penalty : float
     """
 
     mixture: FrequencyMixture
-    Z: Array
-    targets: Array
-    loss: Loss
+    Z: Array  # (n, d), standardised
+    targets: Array  # (n, q)
+    loss: Loss  # one of the losses in `mercer.baselines.paths`
     penalty: float
 
     def start(self, distance: float) -> Array:
@@ -159,55 +142,29 @@ class FrequencyObjective:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search ends with.
+    """What a search ends with."""
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n_numbers of components, n_penalties, n_numbers of steps)
-        Losses of the rows held out, a row.
-    n_components : int
-    penalty : float
-    n_steps : int
-    functions : Functions
-    minimum : Minimum
-        Where the last descent, on all rows, ended.
-    """
-
+    #: (numbers of components, penalties, numbers of steps), losses of the rows held out, a row
     errors: Array
     n_components: int
     penalty: float
     n_steps: int
     functions: Functions
-    minimum: Minimum
+    minimum: Minimum  # where the last descent, on all rows, ended
 
 
 @dataclass(frozen=True)
 class FrequencySearch:
-    """Settings of the search.
-
-    Attributes
-    ----------
-    n_frequencies : int
-    components : tuple of int
-        Numbers of components that are tried.
-    penalties : tuple of float
-        In rising order.
-    is_full : bool
-    steps : tuple of int
-        Numbers of L-BFGS steps, in rising order.
-    n_folds, n_selection_rows : int
-    max_seconds : float or None
-        Half of it at most for cross-validation.
-    """
+    """Settings of the search."""
 
     n_frequencies: int
-    components: tuple[int, ...]
-    penalties: tuple[float, ...]
+    components: tuple[int, ...]  # numbers of components that are tried
+    penalties: tuple[float, ...]  # in rising order
     is_full: bool
-    steps: tuple[int, ...]
+    steps: tuple[int, ...]  # numbers of L-BFGS steps, in rising order
     n_folds: int
     n_selection_rows: int
-    max_seconds: float | None
+    max_seconds: float | None  # half of it at most for cross-validation
 
     def run(self, entropy: int, Z: Array, targets: Array, loss: Loss) -> Found:
         """Choose by cross-validation, and optimise on all rows."""

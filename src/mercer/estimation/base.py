@@ -97,10 +97,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes, sorted, and each row's position among them.
 
-    Raises
-    ------
-    ValueError
-        If y holds no labels, or one class only, in the words of scikit-learn.
+    A ValueError, in the words of scikit-learn, if y holds no labels, or one class only.
     """
     check_classification_targets(y)
     if y.dtype.kind not in "biufUO":

@@ -50,54 +50,27 @@ class Fold:
 
 @dataclass(frozen=True)
 class Contender:
-    """A model that is to be scored.
+    """A model that is to be scored."""
 
-    Attributes
-    ----------
-    name : str
-        In tables; different for each.
-    is_baseline : bool
-    make : callable
-        (n_rows, n_smallest) -> unfitted classifier or regressor, for a training part of so many
-        rows, so many of them in its smallest class (of numbers: all). It and what it returns can
-        be pickled.
-    """
-
-    name: str
+    name: str  # in tables; different for each
     is_baseline: bool
+    #: (n_rows, n_smallest) -> unfitted estimator, for a training part of so many rows, so many of
+    #: them in its smallest class (of numbers: all). It and what it returns can be pickled.
     make: Callable[[int, int], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What the folds said of one contender.
-
-    Attributes
-    ----------
-    name, is_baseline
-        What the contender is called, and whether it is a baseline.
-    parts : tuple of HeldOut
-        What it said of the test rows of each fold; empty when there is a problem.
-    seconds : float
-        Fitting and predicting, all folds.
-    task : Task
-        Which says how they are scored.
-    problem : str
-        Why there are no scores; empty when there are.
-    error : Exception or None
-        What a fold raised.
-    groups : ndarray of shape (n,) or None
-        Number of the group of each row of all parts, where rows come in groups.
-    """
+    """What the folds said of one contender."""
 
     name: str
     is_baseline: bool
-    parts: tuple[HeldOut, ...]
-    seconds: float
-    task: Task = CLASSIFICATION
-    problem: str = ""
-    error: Exception | None = None
-    groups: NDArray[np.int64] | None = None
+    parts: tuple[HeldOut, ...]  # of the test rows of each fold; empty when there is a problem
+    seconds: float  # fitting and predicting, all folds
+    task: Task = CLASSIFICATION  # says how the parts are scored
+    problem: str = ""  # why there are no scores; empty when there are
+    error: Exception | None = None  # what a fold raised
+    groups: NDArray[np.int64] | None = None  # (n,), number of the group of each row of all parts
 
     @property
     def pooled(self) -> Scores | RegressionScores:
@@ -145,28 +118,14 @@ def cross_validate(
     on_result: Callable[[Result], None] | None = None,
     name_rows: Callable[[Sequence[int]], str] | None = None,
 ) -> tuple[Result, ...]:
-    """Fit every contender on every fold and predict the rows left out.
+    """Fit every contender on every fold and predict the rows left out; results in the contenders'
+    order.
 
-    Parameters
-    ----------
-    contenders : sequence of Contender
-    folds : sequence of Fold
-    n_jobs : int
-        Processes at a time.
-    task : Task, default classification
-    seconds_per_contender : float, optional
-        One that takes longer, summed over its folds, is ended and gets no scores.
-    on_begin, on_fold : callable, optional
-        Called with a contender's name when one of its folds is begun, and when it is finished.
-    on_result : callable, optional
-        Called when all folds of a contender are finished.
-    name_rows : callable, optional
-        What rows are called, given their positions in the table: for problems that are about rows.
-
-    Returns
-    -------
-    tuple of Result
-        In the order of ``contenders``.
+    A contender that takes longer than ``seconds_per_contender``, summed over its folds, is ended
+    and gets no scores. ``on_begin`` and ``on_fold`` are called with its name when one of its folds
+    is begun and when it is finished, ``on_result`` when all are. ``name_rows`` says what rows are
+    called, given their positions in the table, in problems that are about rows. ``n_jobs``
+    processes run at a time.
     """
     jobs = [
         Job(contender.name, functools.partial(_run_fold, task.name, contender.make, fold))

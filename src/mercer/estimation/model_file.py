@@ -155,13 +155,7 @@ def write_model(
 
 
 def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """Read manifest and arrays of a model file, of this format or an older one.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, not a model, or of a newer format.
-    """
+    """Read manifest and arrays of a model file, of this format or an older one."""
     manifest, arrays = read_container(path)
     if manifest.get("kind") != "model":
         raise ModelFileError(f"{path}: a mercer file, but not a model")
@@ -298,13 +292,7 @@ class Common:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Labels of a classifier's classes.
-
-        Raises
-        ------
-        ValueError
-            If there are none.
-        """
+        """Labels of a classifier's classes; a ValueError if there are none."""
         if self.known_classes is None:
             raise ValueError("a classifier needs classes")
         return self.known_classes
@@ -342,10 +330,8 @@ def common_parts(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def restore_common(parts: ModelParts) -> Common:
     """Put the parts together again.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
+    A ValueError, KeyError or TypeError where something is missing or does not fit; the reader of
+    the file names it.
     """
     values, arrays = parts.fields, parts.arrays
     sizes: Sizes = {}

@@ -134,24 +134,9 @@ def run_options(
 ) -> RunOptions:
     """Fix the entropy of a run, or take it from the checkpoint that the run continues.
 
-    Parameters
-    ----------
-    common : CommonArguments
-    estimator : estimator
-        Its `fingerprint` is part of what identifies the checkpoint.
-    data_digest : str
-        `digest_arrays` of all training data.
-    started : float
-        `time.monotonic` when ``fit`` began: ``max_seconds`` counts from there.
-
-    Raises
-    ------
-    UsageError
-        If there is to be a checkpoint, and an argument has no identity.
-    ModelFileError
-        If the checkpoint is damaged or of another version.
-    StorageError
-        If it cannot be written, or another fit has it in hand.
+    ``data_digest`` is `digest_arrays` of all training data; it and the estimator's `fingerprint`
+    identify the checkpoint. ``max_seconds`` counts from ``started``, `time.monotonic` when ``fit``
+    began.
     """
     entropy = entropy_of(common.random_state)
     run = None
@@ -190,11 +175,8 @@ def fingerprint(estimator: Any) -> dict[str, Any]:
     objects by their class and parameters, functions of a module by their name, their code and what
     that refers to.
 
-    Raises
-    ------
-    UsageError
-        If an argument could be another in the next process without anybody noticing: a lambda, a
-        function inside another, an object that does not tell its parameters.
+    A `UsageError` where an argument could be another in the next process without anybody noticing:
+    a lambda, a function inside another, an object that does not tell its parameters.
     """
     params = estimator.get_params(deep=False)
     left_out = {*_NOT_OF_DRAWS, *estimator._after_draws}

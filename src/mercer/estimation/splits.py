@@ -18,18 +18,12 @@ N_TRIES = 20
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The folds of a cross-validation.
+    """The folds of a cross-validation."""
 
-    Parameters
-    ----------
-    pairs : tuple of (train, test)
-        Positions of rows. Every class is in every training part.
-    note : str
-        What differs from what was asked; empty if nothing does. Rows of a class that has a
-        single row (or group) are in all training parts and in no test part.
-    """
-
+    #: positions of training and test rows; every class is in every training part
     pairs: tuple[tuple[Rows, Rows], ...]
+    #: What differs from what was asked; empty if nothing does. Rows of a class that has a single
+    #: row (or group) are in all training parts and in no test part.
     note: str
 
 
@@ -41,32 +35,11 @@ def holdout(
     *,
     is_classification: bool = True,
 ) -> tuple[Rows, Rows]:
-    """Split rows once, with the shares of the classes kept.
+    """Split rows once, a share ``test_size`` of them for testing: sorted positions of both parts.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        The targets.
-    test_size : float
-        The share of the test rows, in (0, 1).
-    rng : numpy.random.Generator
-        Draws the rows.
-    groups : ndarray of shape (n,), optional
-        Rows of one group stay on one side; then the shares are kept as well as the groups allow.
-    is_classification : bool
-        Whether the targets are classes.
-
-    Returns
-    -------
-    train, test : ndarray of int
-        Sorted positions; neither is empty. Every class has a training row.
-
-    Raises
-    ------
-    UsageError
-        `test_size` is out of range.
-    DataError
-        There are too few rows or groups.
+    The shares of the classes are kept, and every class has a training row. Rows of one group stay
+    on one side; then the shares are kept as well as the groups allow. A `DataError` where there are
+    too few rows or groups.
     """
     if not 0.0 < test_size < 1.0:
         raise UsageError(f"test_size must be between 0 and 1, and is {test_size}")
@@ -89,33 +62,11 @@ def folds(
     *,
     is_classification: bool = True,
 ) -> Folds:
-    """Split rows into folds, with the shares of the classes kept.
+    """Split rows into folds, with the shares of the classes kept; rows of one group stay in one
+    fold.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        The targets.
-    n_folds : int
-        How many folds; fewer where the smallest class has fewer rows (or groups), and then the
-        note says so.
-    rng : numpy.random.Generator
-        Draws the rows.
-    groups : ndarray of shape (n,), optional
-        Rows of one group stay in one fold.
-    is_classification : bool
-        Whether the targets are classes.
-
-    Returns
-    -------
-    Folds
-        Positions of the training and the test rows, sorted.
-
-    Raises
-    ------
-    UsageError
-        `n_folds` is less than 2.
-    DataError
-        There are too few rows or groups for two folds.
+    There are fewer folds where the smallest class has fewer rows (or groups) than ``n_folds``, and
+    then the note says so. A `DataError` where there are too few for two folds.
     """
     if n_folds < 2:
         raise UsageError(f"the number of folds must be at least 2, and is {n_folds}")

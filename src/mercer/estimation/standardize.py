@@ -33,24 +33,15 @@ Array = NDArray[np.float64]
 class Standardizer:
     """x -> g((x - centre) / scale) per column, with g by ``kind``; constant columns become 0.
 
-    Attributes
-    ----------
-    kind : ndarray of shape (d,), int
-        0 plain, 1 clipped at 10, 2 Yeo-Johnson, 3 inverse hyperbolic sine.
-    centre, scale : ndarray of shape (d,)
-        In units of the input; scale is 0 for a constant column.
-    shape : ndarray of shape (d,)
-        Yeo-Johnson's parameter of the scaled column, 1 elsewhere.
-    after_centre, after_scale : ndarray of shape (d,)
-        Mean and standard deviation of g on the training rows, for kinds 2 and 3.
+    All fields have shape (d,).
     """
 
-    kind: NDArray[np.int64]
-    centre: Array
-    scale: Array
-    shape: Array
-    after_centre: Array
-    after_scale: Array
+    kind: NDArray[np.int64]  # 0 plain, 1 clipped at 10, 2 Yeo-Johnson, 3 inverse hyperbolic sine
+    centre: Array  # in units of the input
+    scale: Array  # in units of the input; 0 for a constant column
+    shape: Array  # Yeo-Johnson's parameter of the scaled column, 1 elsewhere
+    after_centre: Array  # mean of g on the training rows, for kinds 2 and 3
+    after_scale: Array  # standard deviation of g on the training rows, for kinds 2 and 3
 
     def transform(self, X: Array) -> Array:
         """Standardise rows of shape (m, d); the result is finite for finite rows."""
@@ -75,17 +66,12 @@ class Standardizer:
     def warped(
         self, X: Array, warp: object, which: NDArray[np.bool_], knee: float = 1.0
     ) -> Standardizer:
-        """Warp some columns instead, learned on training rows X (n, d).
+        """Warp the columns ``which`` (d,), but for constant ones, learned on training rows X (n,
+        d).
 
-        Parameters
-        ----------
-        warp : {"yeo-johnson", "arcsinh"}
-            The second of values less their median, over ``knee`` interquartile ranges.
-        which : ndarray of shape (d,)
-            Constant columns are left alone.
-        knee : float
-            How far from the median "arcsinh" turns from a line to a logarithm, in interquartile
-            ranges (standard deviations of a column whose interquartile range is 0).
+        "arcsinh" is that of values less their median, over ``knee`` interquartile ranges (standard
+        deviations of a column whose interquartile range is 0): so far from the median it turns from
+        a line to a logarithm.
         """
         which = which & (self.scale > 0.0)
         deviations = X - X.mean(axis=0)
@@ -135,19 +121,9 @@ class Standardizer:
 
 
 def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
-    """Learn a standardisation of finite inputs of shape (n, d).
+    """Learn a standardisation, one of `METHODS`, of finite inputs (n, d).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    method : one of `METHODS`
-    names : tuple of str
-        Names of the columns, for messages.
-
-    Warns
-    -----
-    MercerWarning
-        Naming the columns that are constant.
+    A `MercerWarning` names the columns that are constant.
     """
     d = X.shape[1]
     if method is False:
@@ -267,17 +243,9 @@ class TargetScale:
 
 
 def scale_target(y: Array) -> TargetScale:
-    """Learn mean and standard deviation of finite targets.
+    """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
-    Warns
-    -----
-    MercerWarning
-        If all targets are the same.
-
-    Raises
-    ------
-    DataError
-        If the targets are too large to compute with.
+    A `DataError` if the targets are too large to compute with.
     """
     if np.ptp(y) == 0.0:
         warn_user("the target is constant, and so is the prediction", MercerWarning)

@@ -55,26 +55,13 @@ class Answered(Protocol):
 
 
 class Task(ABC):
-    """What differs between classification and regression where models are scored.
-
-    Attributes
-    ----------
-    name : {"classification", "regression"}
-    metrics : tuple of Metric
-        The scores, in the order of tables.
-    default_metric : str
-        The name of the one that `compare` sorts by.
-    is_stratified : bool
-        Whether splits keep the shares of the classes.
-    noun : str
-        What one target is: a class, a value.
-    """
+    """What differs between classification and regression where models are scored."""
 
     name: ClassVar[Literal["classification", "regression"]]
-    metrics: ClassVar[tuple[Metric, ...]]
-    default_metric: ClassVar[str]
-    is_stratified: ClassVar[bool]
-    noun: ClassVar[str]
+    metrics: ClassVar[tuple[Metric, ...]]  # the scores, in the order of tables
+    default_metric: ClassVar[str]  # the name of the one that `compare` sorts by
+    is_stratified: ClassVar[bool]  # splits keep the shares of the classes
+    noun: ClassVar[str]  # what one target is: a class, a value
 
     @abstractmethod
     def encode(self, values: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[Any]]:
@@ -96,17 +83,10 @@ class Task(ABC):
 
     @abstractmethod
     def answer(self, model: Any, X: Array, y: NDArray[Any], variance: float) -> HeldOut:
-        """Return what a fitted model says of rows whose target is known.
+        """Return what a fitted model says of rows X (m, d) whose target is known.
 
-        Parameters
-        ----------
-        model : estimator
-            With ``predict_proba``, or ``predictive``.
-        X : ndarray of shape (m, d)
-        y : ndarray of shape (m,)
-            As `encode` returns it.
-        variance : float
-            Variance of the targets that the model was trained on.
+        ``y`` (m,) is as `encode` returns it, ``variance`` that of the targets that the model was
+        trained on.
         """
 
     @abstractmethod

@@ -134,21 +134,10 @@ def run_jobs(
 ) -> list[Outcome]:
     """Run jobs, in their order, and return what became of them, in the same order.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-    n_workers : int
-        Processes at a time. With 1, and no limit of time, the jobs run in this process.
-    seconds_per_group : float, optional
-        Once the jobs of a group have taken so long, summed, its running jobs are ended and the
-        others are not begun.
-    on_begin, on_outcome : callable, optional
-        Called before and after each job.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Once all workers have ended.
+    With one worker, and no limit of time, the jobs run in this process. Once the jobs of a group
+    have taken ``seconds_per_group``, summed, its running jobs are ended and the others are not
+    begun. ``on_begin`` and ``on_outcome`` are called before and after each job. A KeyboardInterrupt
+    is raised once all workers have ended.
     """
     begin = on_begin or (lambda job: None)
     tell = on_outcome or (lambda outcome: None)

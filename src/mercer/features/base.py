@@ -47,27 +47,8 @@ class FeatureMap(ABC):
     def features(
         self, X: Array, out: Features | None = None, dtype: DTypeLike = np.float64
     ) -> Features:
-        """Map the rows of X.
+        """Map the rows of X (n, d) to (n, m), into ``out`` where given.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        out : ndarray of shape (n, m), optional
-            Float32 or float64; overwritten and returned, where given.
-        dtype : {float64, float32}, default float64
-            Type of the result, where ``out`` is not given.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-
-        Raises
-        ------
-        UsageError
-            If a shape or a type does not fit.
-
-        Notes
-        -----
         Beyond the result, memory is a few blocks of two megabytes, however many rows there are.
         Single precision is that of the result: what precedes it is computed in double precision
         wherever digits could be lost.
@@ -91,10 +72,7 @@ class FeatureMap(ABC):
 def stored_array(arrays: Mapping[str, NDArray[Any]], name: str, ndim: int) -> Array:
     """Return an array of a file, once it is known to be finite doubles of ``ndim`` axes.
 
-    Raises
-    ------
-    KeyError, ValueError
-        If it is missing or something else; the reader of the file names it.
+    A KeyError or ValueError where it is not; the reader of the file names it.
     """
     values = arrays[name]
     is_right = values.dtype == np.float64 and values.ndim == ndim and np.isfinite(values).all()

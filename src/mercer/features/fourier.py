@@ -37,23 +37,14 @@ __all__ = ["FourierMap", "draw_fourier"]
 class FourierMap(FeatureMap):
     """Cosines and sines of the phases x'omega, scaled to the variance v0.
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (d, F)
-        In radians per unit of the input.
-    log_variance : float
-        log v0.
-
-    Notes
-    -----
-    A common offset of all rows turns the features, and costs as many digits of the phase as it
-    has more than the differences: centre the inputs. For float32, whole turns are taken off the
-    phase in double precision, and cosines and sines of single precision are right to 4e-7, in a
-    tenth of the time or less.
+    A common offset of all rows turns the features, and costs as many digits of the phase as it has
+    more than the differences: centre the inputs. For float32, whole turns are taken off the phase
+    in double precision, and cosines and sines of single precision are right to 4e-7, in a tenth of
+    the time or less.
     """
 
-    frequencies: Array
-    log_variance: float
+    frequencies: Array  # (d, F), in radians per unit of the input
+    log_variance: float  # log v0
 
     @property
     def n_inputs(self) -> int:
@@ -83,12 +74,8 @@ class FourierMap(FeatureMap):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FourierMap:
-        """Put together what `to_arrays` took apart.
-
-        Raises
-        ------
-        KeyError, ValueError
-            If something is missing or does not fit.
+        """Put together what `to_arrays` took apart; a KeyError or ValueError if something does not
+        fit.
         """
         frequencies = stored_array(arrays, "frequencies", 2)
         if frequencies.size == 0:
@@ -99,27 +86,9 @@ class FourierMap(FeatureMap):
 def draw_fourier(
     rng: np.random.Generator, kernel: Kernel, theta: Array, n_inputs: int, n_frequencies: int
 ) -> FourierMap:
-    """Draw frequencies from the spectral density of a kernel.
+    """Draw F frequencies, half the number of features, from the spectral density of a kernel.
 
-    Parameters
-    ----------
-    rng : Generator
-    kernel : SquaredExponentialARD or MaternARD
-    theta : ndarray of shape (1 + d,)
-        log(v0, w_1, .., w_d).
-    n_inputs : int
-        d.
-    n_frequencies : int
-        F: half the number of features.
-
-    Returns
-    -------
-    FourierMap
-
-    Raises
-    ------
-    UsageError
-        If the kernel has no spectral density here, or a number does not fit.
+    The kernel is squared exponential or Matérn, with theta = log(v0, w_1, .., w_d) and d inputs.
 
     Examples
     --------

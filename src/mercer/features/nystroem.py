@@ -41,21 +41,12 @@ _POOL_PER_LANDMARK = 10
 
 @dataclass(frozen=True, eq=False)
 class NystroemMap(FeatureMap):
-    """phi(x) = root_inverse' k(Z, x).
-
-    Attributes
-    ----------
-    kernel : Kernel
-    theta : ndarray of shape (p,)
-        Its log parameters.
-    landmarks : ndarray of shape (m, d)
-    root_inverse : ndarray of shape (m, r)
-        Eigenvectors of k(Z, Z) over the roots of their eigenvalues, the largest first.
-    """
+    """phi(x) = root_inverse' k(Z, x)."""
 
     kernel: Kernel
-    theta: Array
-    landmarks: Array
+    theta: Array  # (p,), log parameters of the kernel
+    landmarks: Array  # (m, d)
+    #: (m, r), eigenvectors of k(Z, Z) over the roots of their eigenvalues, the largest first
     root_inverse: Array
 
     @property
@@ -82,12 +73,8 @@ class NystroemMap(FeatureMap):
 
     @classmethod
     def from_arrays(cls, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> NystroemMap:
-        """Put together what `to_arrays` took apart.
-
-        Raises
-        ------
-        KeyError, ValueError
-            If something is missing or does not fit.
+        """Put together what `to_arrays` took apart; a KeyError or ValueError if something does not
+        fit.
         """
         theta = stored_array(arrays, "theta", 1)
         landmarks = stored_array(arrays, "landmarks", 2)
@@ -125,13 +112,7 @@ def fit_nystroem(
 
 
 def nystroem_map(kernel: Kernel, theta: Array, landmarks: Array) -> NystroemMap:
-    """Return the map of given landmarks of shape (m, d).
-
-    Raises
-    ------
-    NumericalError
-        If no landmark has a variance above 0, or the eigenvalues cannot be computed.
-    """
+    """Return the map of given landmarks (m, d), one of which at least has a variance above 0."""
     root_inverse = _inverse_root(kernel.gram(theta, landmarks))
     return NystroemMap(kernel, theta, landmarks, root_inverse)
 
@@ -161,30 +142,12 @@ def choose_landmarks(
     n_landmarks: int,
     method: str = "uniform",
 ) -> Array:
-    """Draw distinct rows of X, in their order in X.
+    """Draw ``n_landmarks`` distinct rows of X (n, d), in their order; all where there are no more.
 
-    Parameters
-    ----------
-    rng : Generator
-    X : ndarray of shape (n, d)
-    kernel : Kernel
-    theta : ndarray of shape (p,)
-    n_landmarks : int
-        All rows where there are no more than that.
-    method : {"uniform", "kmeans++"}
-        "kmeans++" draws each landmark with probability proportional to its squared distance in
-        the feature space, k(x, x) - 2 k(x, z) + k(z, z), from the nearest one before it, among at
-        most 20 000 rows, or ten for each landmark, drawn uniformly. It stops early where every
-        one of them repeats a landmark.
-
-    Returns
-    -------
-    ndarray of shape (m, d)
-
-    Raises
-    ------
-    UsageError
-        If the number or the method cannot be used.
+    "kmeans++" draws each landmark with probability proportional to its squared distance in the
+    feature space, k(x, x) - 2 k(x, z) + k(z, z), from the nearest one before it, among at most 20
+    000 rows, or ten for each landmark, drawn uniformly. It stops early where every one of them
+    repeats a landmark.
     """
     if n_landmarks < 1 or len(X) == 0:
         raise UsageError(f"at least one landmark and one row are needed; got {n_landmarks}")

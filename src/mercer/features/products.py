@@ -97,13 +97,8 @@ _ROWS_AT_ONCE = 1024
 def fill_features(frequencies: Array, X: Array, out: Array) -> None:
     """Write cosines and sines of the phases, scaled by 1 / sqrt(M), one row of ``out`` each.
 
-    Parameters
-    ----------
-    frequencies : ndarray of shape (M, d)
-        In radians per unit of the input.
-    X : ndarray of shape (n, d)
-    out : ndarray of shape (2 M, n)
-        Rows 2 j and 2 j + 1 belong to frequency j.
+    ``frequencies`` (M, d) are in radians per unit of the input, X is (n, d) and ``out`` (2 M, n):
+    its rows 2 j and 2 j + 1 belong to frequency j.
     """
     phase = frequencies @ X.T
     scale = 1.0 / math.sqrt(len(frequencies))
@@ -141,38 +136,20 @@ class PairwiseSum:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Sums over rows of products of new features.
+    """Sums over rows of products of new features."""
 
-    Attributes
-    ----------
-    among : ndarray of shape (2 M', 2 M')
-        Products of the new features with each other; symmetric.
-    across : ndarray of shape (2 M', m)
-        Products of the new features with the given columns.
-    """
-
-    among: Array
-    across: Array
+    among: Array  # (2 M', 2 M'), of the new features with each other; symmetric
+    across: Array  # (2 M', m), of the new features with the given columns
 
 
 class FeatureProducts:
     """Sums over rows of [new features]' [new features, old features, H, y].
 
     This is the one object that touches rows: where they come from (memory, a disk) and who adds
-    them is the business of the caller.
-
-    Parameters
-    ----------
-    new : ndarray of shape (M', d)
-        Frequencies whose products are wanted.
-    old : ndarray of shape (M, d) or None
-        Frequencies whose products with the new ones are wanted too.
-    n_columns : int
-        Number of further columns that are handed over with each block.
-
-    Notes
-    -----
-    Memory: 8 (2 M')(2 M' + 2 M + columns) bytes, times the logarithm of the number of tasks.
+    them is the business of the caller. ``new`` (M', d) are the frequencies whose products are
+    wanted, ``old`` (M, d) those whose products with the new ones are wanted too; ``n_columns``
+    further columns are handed over with each block. Memory: 8 (2 M')(2 M' + 2 M + columns) bytes,
+    times the logarithm of the number of tasks.
     """
 
     def __init__(self, new: Array, old: Array | None, n_columns: int) -> None:
@@ -186,15 +163,9 @@ class FeatureProducts:
         self._room = np.empty((self._n_new + self._n_given, _ROWS_AT_ONCE))
 
     def add(self, X: Array, columns: Array, weights: Array | None = None) -> None:
-        """Add a block of rows.
+        """Add a block of rows X (b, d), with the further columns (n_columns, b) as rows.
 
-        Parameters
-        ----------
-        X : ndarray of shape (b, d)
-        columns : ndarray of shape (n_columns, b)
-            The further columns, as rows.
-        weights : ndarray of shape (b,), optional
-            Non-negative; products are sum_i w_i a_i b_i. One for every row, where not given.
+        With non-negative weights w (b,), products are sum_i w_i a_i b_i.
         """
         begin = 0
         while begin < len(X):

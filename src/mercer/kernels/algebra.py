@@ -22,14 +22,10 @@ MAX_LEAVES = 10
 class Composite(Kernel):
     """Kernels side by side; theta is theirs, one after the other.
 
-    A parameter whose name occurs in several leaves bears the number of its leaf, counted from 1
-    at the left: "log_weight_1", "log_weight_2". A name that occurs once stays bare.
-
-    Attributes
-    ----------
-    kernels : tuple of Kernel
-        Two or more, at most 10 leaves in all; a sum in a sum is dissolved, as is a product in a
-        product.
+    A parameter whose name occurs in several leaves bears the number of its leaf, counted from 1 at
+    the left: "log_weight_1", "log_weight_2". A name that occurs once stays bare. There are two
+    kernels or more, of at most 10 leaves in all; a sum in a sum is dissolved, as is a product in a
+    product.
     """
 
     kernels: tuple[Kernel, ...]

@@ -28,21 +28,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One entry of theta, or one for each input.
+    """One entry of theta, or one for each input."""
 
-    Attributes
-    ----------
-    name : str
-        Such as "log_weight", or "log_weight_2" where several leaves of a kernel have one.
-    kind : {"variance", "weight", "shape", "period", "frequency"}
-        What it is, whatever its name: priors go by kinds.
-    per_input : bool
-        Whether theta holds one for each input (d numbers in a row) or a single one.
-    """
-
-    name: str
+    name: str  # such as "log_weight", or "log_weight_2" where several leaves have one
+    #: What it is, whatever its name, since priors go by kinds: "variance", "weight", "shape",
+    #: "period" or "frequency".
     kind: str
-    per_input: bool
+    per_input: bool  # theta holds one for each input (d numbers in a row), not a single one
 
 
 VARIANCE = Parameter("log_signal_variance", "variance", per_input=False)
@@ -131,13 +123,11 @@ def scaled_rows(log_weights: Array, X: Array, reference: Array) -> Array:
 
 
 def turned_rows(log_frequencies: Array, X: Array, reference: Array) -> tuple[Array, Array, Array]:
-    """How often each input has turned since the first row of ``reference``.
+    """How often each input has turned since the first row of ``reference``, and cosine and sine:
+    (n, d).
 
-    Returns
-    -------
-    turns, cosine, sine : ndarray of shape (n, d)
-        Whole and broken turns, and the angle's cosine and sine. Whole turns are taken off
-        before, exactly, so that an angle keeps its digits however many there are.
+    Whole turns are taken off before the angle is computed, exactly, so that it keeps its digits
+    however many there are.
     """
     turns = (X - reference[:1]) * np.exp(log_frequencies)
     angles = 2.0 * np.pi * np.fmod(turns, 1.0)

@@ -62,16 +62,10 @@ _ALLOWED = (
 
 
 def read_kernel(text: str) -> Kernel:
-    """Return the kernel that a text describes.
+    """Return the kernel that a text describes; a `UsageError` names the nearest to an unknown name.
 
-    Names, ``+``, ``*``, parentheses, and calls with one integer or one kernel; nothing is
-    evaluated.
-
-    Raises
-    ------
-    UsageError
-        For anything else, with what there is and the nearest name to one that is unknown; for
-        more than 400 characters.
+    Names, ``+``, ``*``, parentheses, and calls with one integer or one kernel, in at most 400
+    characters; nothing is evaluated.
     """
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a kernel in more than {MAX_LENGTH} characters ({len(text)})")
@@ -117,12 +111,8 @@ def _hint(node: ast.expr) -> str:
 
 
 def write_kernel(kernel: Kernel) -> str:
-    """Return the text that `read_kernel` reads as an equal kernel.
-
-    Raises
-    ------
-    UsageError
-        If there is none, as of a kernel that the user has written.
+    """Return the text that `read_kernel` reads as an equal kernel; a `UsageError` if there is
+    none.
     """
     for name, known in LEAVES.items():
         if known == kernel:
@@ -204,11 +194,6 @@ def kernel_named(name: str) -> Kernel:
 def name_of_kernel(kernel: Kernel) -> str:
     """Return the name under which a kernel can be stored; the inverse of `kernel_named`.
 
-    Raises
-    ------
-    UsageError
-        If it has no name.
-
     Examples
     --------
     >>> name_of_kernel(kernel_named("(rbf+linear) * isotropic( matern32 )"))
@@ -220,19 +205,9 @@ def name_of_kernel(kernel: Kernel) -> str:
 def as_kernel(value: object, n_inputs: int) -> Kernel:
     """Return the kernel that an argument stands for.
 
-    Parameters
-    ----------
-    value : str, Kernel, or a kernel of scikit-learn
-        A name as in `kernel_named`, a kernel of mercer, or one of
-        `sklearn.gaussian_process.kernels`, of which the structure is taken, without its values
-        (see `mercer.kernels.translate`).
-    n_inputs : int
-        Columns of the inputs.
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, or has no counterpart.
+    This is a name as in `kernel_named`, a kernel of mercer, or one of
+    `sklearn.gaussian_process.kernels`, of which the structure is taken, without its values (see
+    `mercer.kernels.translate`).
 
     Examples
     --------

@@ -57,40 +57,21 @@ _FIRST_RATE = 0.1
 
 @dataclass(frozen=True)
 class LabelNoise:
-    """What errors cost in nats, and what they say of the rates.
+    """What errors cost in nats, and what they say of the rates."""
 
-    Attributes
-    ----------
-    group : ndarray of shape (n,), int64
-        Group of each row: its recorded class where rates per class are learned, else 0.
-    step : ndarray of shape (n_groups, n + 1), or (1, n_0 + 1, n_1 + 1)
-        step[g, e]: cost of one more error in group g when it has e; never negative. Where rates of
-        two classes are learned, step[0, e_0, e_1] is the cost of all errors: with three axes that
-        of one more is a difference, which may be negative.
-    row_cost : ndarray of shape (n,)
-        Cost of an error in the row, on top of ``step``.
-    log_no_errors : float
-        Log probability of the labels when no row is wrong.
-    rates : ndarray or None
-        Known rates: one, one a class, or one a row; None where they are learned.
-    prior : tuple of float or None
-        a, b of the Beta prior of each rate, where they are learned.
-    sizes : ndarray of shape (n_groups,)
-        Rows of each group.
-    n_classes : int
-    is_by_class : bool
-        Whether there is a rate for each class.
-    """
-
+    #: (n,), recorded class of each row where rates per class are learned, else 0
     group: NDArray[np.int64]
+    #: (n_groups, n + 1): step[g, e] is the cost of one more error in group g when it has e; never
+    #: negative. Where rates of two classes are learned, (1, n_0 + 1, n_1 + 1): step[0, e_0, e_1] is
+    #: the cost of all errors, of which that of one more is a difference, which may be negative.
     step: Array
-    row_cost: Array
-    log_no_errors: float
-    rates: Array | None
-    prior: tuple[float, float] | None
-    sizes: NDArray[np.int64]
+    row_cost: Array  # (n,), cost of an error in the row, on top of `step`
+    log_no_errors: float  # log probability of the labels when no row is wrong
+    rates: Array | None  # known ones: one, one a class, or one a row; None where they are learned
+    prior: tuple[float, float] | None  # a, b of the Beta prior of each rate, where they are learned
+    sizes: NDArray[np.int64]  # (n_groups,), rows of each group
     n_classes: int
-    is_by_class: bool = False
+    is_by_class: bool = False  # there is a rate for each class
 
     @property
     def is_common(self) -> bool:
@@ -141,9 +122,7 @@ class LabelNoise:
     def expected_rates(self, errors: NDArray[np.int64]) -> Array:
         """E[rate | errors] from errors by group, (..., n_groups); known rates are given back.
 
-        Returns
-        -------
-        ndarray of shape (..., 1), or (..., C) where there is a rate for each class
+        The result is (..., 1), or (..., C) where there is a rate for each class.
         """
         if self.prior is None:
             known = np.zeros(1) if self.rates is None else self.rates
@@ -178,21 +157,12 @@ class LabelNoise:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Labels of several classes, each recorded as another at a rate of its own.
+    """Labels of several classes, each recorded as another at a rate of its own."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n,), int64
-        As recorded, 0..C-1.
-    matrix : ndarray of shape (C, C)
-        P(recorded y | class c), known, or where a chain starts.
-    prior : ndarray of shape (C, C) or None
-        Dirichlet parameters of each row, cut off where the diagonal is not the largest entry of
-        its row; None where the matrix is known.
-    """
-
-    labels: NDArray[np.int64]
-    matrix: Array
+    labels: NDArray[np.int64]  # (n,), as recorded, 0..C-1
+    matrix: Array  # (C, C), P(recorded y | class c), known, or where a chain starts
+    #: (C, C), Dirichlet parameters of each row, cut off where the diagonal is not the largest entry
+    #: of its row; None where the matrix is known.
     prior: Array | None = None
 
     @property
@@ -214,12 +184,10 @@ class Confusion:
         return np.array(each).reshape(*chosen.shape[:-1], n_classes, n_classes)
 
     def log_likelihood(self, chosen: NDArray[Any]) -> Array:
-        """Log probability of the labels given the classes, in nats, an unknown matrix integrated.
+        """Log probability of the labels given the classes ``chosen`` (..., n) by the classifier, in
+        nats.
 
-        Parameters
-        ----------
-        chosen : ndarray of shape (..., n)
-            Class that the classifier says of each row.
+        An unknown matrix is integrated out.
         """
         counts = self.counts(chosen)
         if self.prior is None:

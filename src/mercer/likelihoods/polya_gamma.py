@@ -102,14 +102,7 @@ def _is_accepted(rng, x):
 
 @compiled(nogil=True, error_model="numpy")
 def draw_polya_gamma(rng, c):
-    """Draw PG(1, c).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    c : float
-        Any; NaN gives NaN, an infinity 0.
-    """
+    """Draw PG(1, c) for any c; NaN gives NaN, an infinity 0."""
     if math.isnan(c):
         return math.nan
     z = 0.5 * abs(c)

@@ -89,22 +89,10 @@ _LEAF = 64
 
 
 def factorise(B: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Factorise B = L L' in place.
+    """Factorise B = L L' in place; a `NumericalError` if B is not positive definite.
 
-    Parameters
-    ----------
-    B : ndarray of shape (n, n)
-        Symmetric, Fortran-ordered; only the lower triangle is read. It is overwritten.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        L in the lower triangle; what stands above the diagonal has no meaning.
-
-    Raises
-    ------
-    NumericalError
-        If B is not positive definite to working precision.
+    B is symmetric and Fortran-ordered; only its lower triangle is read. What stands above the
+    diagonal of L has no meaning.
     """
     L, info = lapack.dpotrf(B, lower=1, clean=0, overwrite_a=1)
     if info != 0:
@@ -163,13 +151,7 @@ def solve_factored(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np
 
 
 def solve_positive(B: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve B x = b for a symmetric positive definite B; neither is changed.
-
-    Raises
-    ------
-    NumericalError
-        If B is not positive definite to working precision.
-    """
+    """Solve B x = b for a symmetric positive definite B; neither is changed."""
     _, x, info = lapack.dposv(B, b, lower=1)
     if info != 0:
         raise NumericalError(f"matrix of order {len(B)} is not positive definite (pivot {info})")

@@ -37,15 +37,9 @@ _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Mark a loop over arrays and scalars: compiled on first use, kept in Numba's cache.
 
-    Parameters
-    ----------
-    **options
-        Options of ``numba.njit``, such as ``nogil`` and ``error_model``.
-
-    Notes
-    -----
-    Where neither the folder of the source nor that of the user can be written, the cache lies in a
-    private temporary folder that goes with the process, and a `MercerWarning` says so.
+    Options are those of ``numba.njit``, such as ``nogil`` and ``error_model``. Where neither the
+    folder of the source nor that of the user can be written, the cache lies in a private temporary
+    folder that goes with the process, and a `MercerWarning` says so.
     """
 
     def mark(function: Callable[..., Any]) -> Any:
@@ -63,14 +57,10 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def compile_first(tell: Callable[[str], None], *warm_ups: Callable[[], None]) -> None:
-    """Compile loops into Numba's cache, unless that is done.
+    """Compile loops into Numba's cache, unless that is done; ``tell`` is told `COMPILING` before
+    that.
 
-    Parameters
-    ----------
-    tell : callable
-        Told `COMPILING` before that.
-    *warm_ups : callable
-        Functions of a module, without arguments, that use every loop once.
+    ``warm_ups`` are functions of a module, without arguments, that use every loop once.
     """
     _drop_stale()
     for warm_up in warm_ups:

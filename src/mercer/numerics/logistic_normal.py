@@ -66,22 +66,10 @@ class LogisticMoments(NamedTuple):
 def expected_logistic(
     mean: NDArray[np.float64], variance: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Average 1/(1 + e^-f) over f ~ N(mean, variance).
+    """Average 1/(1 + e^-f) over f ~ N(mean, variance); the absolute error is at most 7e-7.
 
-    Parameters
-    ----------
-    mean, variance : ndarray of the same shape
-        Mean and variance of the latent value; the variance is not negative.
-
-    Returns
-    -------
-    ndarray of that shape
-        Between 0 and 1. The absolute error is at most 7e-7 for any mean and variance.
-
-    Notes
-    -----
-    The integral of Phi(s f) over N(m, v) is Phi(s m / sqrt(1 + s^2 v)), so no quadrature is
-    needed; the source uses five error functions too.
+    The integral of Phi(s f) over N(m, v) is Phi(s m / sqrt(1 + s^2 v)), so no quadrature is needed;
+    the source uses five error functions too.
     """
     z = mean[..., np.newaxis] * _SCALES
     z /= np.sqrt(1.0 + variance[..., np.newaxis] * _SCALES**2)
@@ -91,21 +79,9 @@ def expected_logistic(
 def logistic_moments(mean: Array, variance: Array) -> LogisticMoments:
     """Average log(1 + e^f), 1/(1 + e^-f) and two derivatives over f ~ N(mean, variance).
 
-    Parameters
-    ----------
-    mean, variance : ndarray of the same shape
-        Mean and variance of the latent value; the variance is not negative.
-
-    Returns
-    -------
-    LogisticMoments
-        Each the derivative of the one before with respect to the mean, to rounding: a search can
-        rely on it. The largest absolute errors are 2.1e-6, 7e-7, 3.1e-6 and 2e-5.
-
-    Notes
-    -----
-    By the mixture of `expected_logistic`, with Phi(m/c) integrated and differentiated, c^2 =
-    1/s^2 + v.
+    Each is the derivative of the one before with respect to the mean, to rounding: a search can
+    rely on it. The largest absolute errors are 2.1e-6, 7e-7, 3.1e-6 and 2e-5. By the mixture of
+    `expected_logistic`, with Phi(m/c) integrated and differentiated, c^2 = 1/s^2 + v.
     """
     spread = np.sqrt(1.0 / _SCALES**2 + variance[..., np.newaxis])
     z = mean[..., np.newaxis] / spread

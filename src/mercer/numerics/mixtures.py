@@ -37,33 +37,19 @@ def search_quantiles(
     tolerance: float | Array,
     is_patient: bool = False,
 ) -> Array:
-    """Return where each row's gap, which grows, passes through 0.
+    """Return where each row's gap, which grows, passes through 0; arrays have shape (m,).
 
-    Parameters
-    ----------
-    start : ndarray of shape (m,)
-        First guesses, inside the brackets.
-    low, high : ndarray of shape (m,)
-        Brackets: the gap is not positive at ``low`` and not negative at ``high``.
-    gap_and_slope : callable
-        Takes points and the rows that they belong to; returns the gaps there, which may be
-        infinite, and their derivatives. Where a derivative leads nowhere the bracket is halved.
-    tolerance : float or ndarray of shape (m,)
-        Half the length of a bracket at the end, in the units of ``low``.
-    is_patient : bool, default False
-        Lengthen all of Newton's steps, and halve the bracket more rarely.
+    First guesses ``start`` lie inside the brackets: the gap is not positive at ``low`` and not
+    negative at ``high``. ``gap_and_slope`` takes points and the rows that they belong to; returns
+    the gaps there, which may be infinite, and their derivatives. Where a derivative leads nowhere
+    the bracket is halved. ``tolerance`` is half the length of a bracket at the end, in the units of
+    ``low``.
 
-    Returns
-    -------
-    ndarray of shape (m,)
-
-    Notes
-    -----
     Near the end Newton's step is lengthened by the tolerance, so that the bracket closes from both
-    sides. A step from afar that meets the root to the last digit leaves the other side open; if
-    the bracket is halved next, Newton cannot come back to that end, and halving finishes the row
-    in about 20 evaluations in place of 5. ``is_patient`` avoids this. Rows that are found are not
-    evaluated any more.
+    sides. A step from afar that meets the root to the last digit leaves the other side open; if the
+    bracket is halved next, Newton cannot come back to that end, and halving finishes the row in
+    about 20 evaluations in place of 5. ``is_patient``, which lengthens all of Newton's steps and
+    halves the bracket more rarely, avoids this. Rows that are found are not evaluated any more.
     """
     x, low, high = start.copy(), low.copy(), high.copy()
     near = np.broadcast_to(tolerance, x.shape)
@@ -125,23 +111,10 @@ _SLACK = 1e-6
 def student_log_density(
     y: Array, locations: Array, scales: Array, weights: Array, df: float | Array
 ) -> Array:
-    """Return the log density of each row's mixture at one value.
+    """Return the log density, nats, of each row's mixture at one finite value: y is (m,).
 
-    Parameters
-    ----------
-    y : ndarray of shape (m,)
-        Finite.
-    locations, scales : ndarray of shape (m, N)
-        Locations and scales of the components; scales are positive.
-    weights : ndarray of shape (N,)
-        Positive, with sum 1.
-    df : float or ndarray of shape (N,)
-        Degrees of freedom, positive; inf is a normal.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Nats; finite.
+    Locations and scales of the components are (m, N), weights (N,) sum to 1. Degrees of freedom are
+    one number or (N,); inf is a normal.
     """
     offsets = np.log(weights) - np.log(scales)
     with np.errstate(over="ignore"):
@@ -156,15 +129,7 @@ def student_cdf(
 ) -> Array:
     """Return the probability that each row's mixture gives to values up to y.
 
-    Parameters
-    ----------
-    y, locations, scales, weights, df
-        As in `student_log_density`.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        In [0, 1].
+    Shapes are as in `student_log_density`.
     """
     with np.errstate(over="ignore"):
         z = (y[:, np.newaxis] - locations) / scales
@@ -184,25 +149,12 @@ def _inverse(df: float | Array, p: float | Array) -> Array:
 def student_quantiles(
     p: float, locations: Array, scales: Array, weights: Array, df: float | Array
 ) -> Array:
-    """Return the quantile of each row's mixture.
+    """Return the quantile, p in (0, 1), of each row's mixture; shapes are as in
+    `student_log_density`.
 
-    Parameters
-    ----------
-    p : float
-        In (0, 1).
-    locations, scales, weights
-        As in `student_log_density`.
-    df : float or ndarray of shape (N,)
-        Degrees of freedom, positive.
+    It is right to 2e-9 in the units of ``locations``, which should be about their spread; where the
+    ends of the first bracket are so large that numbers are coarser, to four of their steps.
 
-    Returns
-    -------
-    ndarray of shape (m,)
-        To 2e-9 in the units of ``locations``, which should be about their spread; where the ends of
-        the first bracket are so large that numbers are coarser, to four of their steps.
-
-    Notes
-    -----
     The equation solved is T^-1(F(x)) = T^-1(p) with T the heaviest-tailed of the components,
     straight where all are alike. The quantile lies between the components' quantiles and, where
     there is a variance, by Cantelli's inequality within sqrt((1-p)/p) standard deviations below the

@@ -37,33 +37,21 @@ MOST_SCALARS: Final = 12
 
 @dataclass(frozen=True)
 class Scalar:
-    """One number per draw.
-
-    Attributes
-    ----------
-    name : str
-        Such as "log_density" or "log_weight[glu]".
-    values : ndarray of shape (n_chains, n_draws)
-    """
+    """One number per draw, such as "log_density" or "log_weight[glu]"."""
 
     name: str
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n_chains, n_draws)
 
 
 def choose(draws: Draws, names: Sequence[str] | None) -> tuple[Scalar, ...]:
-    """Return the named scalars, at most 12 of them.
+    """Return the named scalars, at most 12 of them; the monitored variables if ``names`` is None.
 
-    Parameters
-    ----------
-    draws : Draws
-    names : sequence of str, optional
-        Variables ("log_weight", which stands for all of its entries) or single entries
-        ("log_weight[glu]"); the monitored variables if None.
+    A name is a variable ("log_weight", which stands for all of its entries) or an entry
+    ("log_weight[glu]"). Return the named scalars, at most 12 of them; the monitored variables if
+    ``names`` is None.
 
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or nothing is left to show.
+    A name is a variable ("log_weight", which stands for all of its entries) or an entry
+    ("log_weight[glu]").
     """
     if names is None:
         names = draws.monitored

@@ -101,12 +101,8 @@ def learned_kernel(
 
 
 def position(model: Any, column: int | str) -> int:
-    """Return the position of an input that is given by position or name.
-
-    Raises
-    ------
-    UsageError
-        If there is none, naming the nearest.
+    """Return the position of an input that is given by position or name; refuse one that is not
+    there.
     """
     names = list(model.feature_labels_)
     if isinstance(column, str):

@@ -126,12 +126,8 @@ def _table(estimator: Any, summary: Any) -> NamedTable:
 def pass_sections(estimator: Any, given: str, drift: str) -> tuple[Section, ...]:
     """Return the section on the one pass over the rows, if there are enough of them.
 
-    Parameters
-    ----------
-    given : str
-        What the score is the logarithm of.
-    drift : str
-        What helps where the data have changed on the way.
+    ``given`` is what the score is the logarithm of, ``drift`` what helps where the data have
+    changed on the way.
     """
     densities = estimator.log_predictive_
     n = len(densities)

@@ -99,30 +99,12 @@ def build_report(
     audit: LabelAudit | None = None,
     next_step: tuple[str, str] = ("", ""),
 ) -> Report:
-    """Put together the report of a fitted estimator.
+    """Put together the report of a fitted estimator; a `UsageError` if there is none for its kind.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted model of mercer.
-    evaluation : Evaluation, RegressionEvaluation or None
-        Scores on held-out rows; without them the report says that there are none.
-    provenance : Provenance or None
-        What it was fitted on and how; without it the report says that this is not known.
-    audit : LabelAudit, optional
-        Audit of the labels of the training rows, for a report on them: their section then comes
-        first, and absent held-out scores are no lack.
-    next_step : tuple of str
-        Words and the command after them, to run next; shown with the scores.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    UsageError
-        If there is no report for this kind of estimator.
+    Without an evaluation the report says that there are no held-out scores, without a provenance
+    that it is not known how the model came about. With an audit of the labels, its section comes
+    first, and absent scores are no lack. ``next_step`` is words and the command after them, to run
+    next; shown with the scores.
     """
     kind = type(estimator).__name__
     if kind not in _METHODS:

@@ -22,20 +22,11 @@ __all__ = ["inline", "render", "write_report"]
 
 
 def inline(svg: str, prefix: str, alt: str) -> Markup:
-    """Return an SVG element for a page.
+    """Return an SVG element, drawn by `mercer.plot.style.to_svg`, for a page.
 
-    Colours of the plots' palette become CSS variables (``--plot-ink``), so that the page can
-    change them in the dark; ids get ``prefix``, so that no two figures share one; size, style
-    sheet and description of the file's maker go away.
-
-    Parameters
-    ----------
-    svg : str
-        From `mercer.plot.style.to_svg`.
-    prefix : str
-        Unique in the page.
-    alt : str
-        What is to be seen, for those who cannot see it.
+    Colours of the plots' palette become CSS variables (``--plot-ink``), so that the page can change
+    them in the dark; ids get ``prefix``, unique in the page, so that no two figures share one;
+    size, style sheet and description of the file's maker go away. ``alt`` says what is to be seen.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(
@@ -91,19 +82,6 @@ def render(report: Report) -> str:
 
 
 def write_report(path: str | os.PathLike[str], html: str) -> None:
-    """Write a rendered report.
-
-    Parameters
-    ----------
-    path : str or path
-        An existing file is replaced, as a whole.
-    html : str
-        From `mercer.report.html.render`.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written; an existing one is then as it was.
-    """
+    """Write a page from `render`; an existing file is replaced as a whole, or stays as it was."""
     # "replace": a lone surrogate from an undecodable file name becomes a question mark.
     write_atomically(path, (html.encode("utf-8", errors="replace"),))

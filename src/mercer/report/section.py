@@ -173,32 +173,16 @@ class NamedTable:
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a report.
+    """One section of a report."""
 
-    Attributes
-    ----------
-    key : str
-        Its anchor in the page: lower-case letters and hyphens.
-    title : str
-    text : tuple of str
-        Paragraphs in plain words.
-    warnings : tuple of str
-        Shown set off, before the figures.
-    points : tuple of str
-        A list after the paragraphs.
-    figures, tables : tuple
-    command : str
-        Shown as something to type, with a button that copies it; empty for none.
-    """
-
-    key: str
+    key: str  # its anchor in the page: lower-case letters and hyphens
     title: str
-    text: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    points: tuple[str, ...] = ()
+    text: tuple[str, ...]  # paragraphs in plain words
+    warnings: tuple[str, ...] = ()  # shown set off, before the figures
+    points: tuple[str, ...] = ()  # a list after the paragraphs
     figures: tuple[Figure, ...] = ()
     tables: tuple[NamedTable, ...] = ()
-    command: str = ""
+    command: str = ""  # shown as something to type, with a button that copies it; empty for none
 
 
 @dataclass(frozen=True)
@@ -230,14 +214,8 @@ def from_table(
 ) -> NamedTable:
     """Return a table of the posterior with a caption.
 
-    Parameters
-    ----------
-    caption : str
-    source : Table
-    headings : mapping of str to str, optional
-        Other words for columns.
-    decimals : mapping of str to int, optional
-        Decimals to show in a column of numbers, where the default will not do.
+    ``headings`` are other words for columns, ``decimals`` those of columns where the default will
+    not do.
     """
     columns = [_cells(source.column(name), (decimals or {}).get(name)) for name in source.columns]
     shown = tuple((headings or {}).get(name, name) for name in source.columns)

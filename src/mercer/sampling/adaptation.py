@@ -64,17 +64,10 @@ class LearnedTuning:
 
 @dataclass(frozen=True)
 class HamiltonianAdaptation(Adaptation):
-    """Tune step size and mass of HMC or NUTS over ``n_warmup`` steps.
-
-    Attributes
-    ----------
-    n_warmup : int
-    target_acceptance : float
-        Acceptance rate that the step size is to give.
-    """
+    """Tune step size and mass of HMC or NUTS over ``n_warmup`` steps."""
 
     n_warmup: int
-    target_acceptance: float = 0.75
+    target_acceptance: float = 0.75  # acceptance rate that the step size is to give
 
     def init(self, sampler: Any) -> LearnedTuning:
         """Begin the search at the sampler's own step size."""

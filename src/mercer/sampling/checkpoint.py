@@ -50,13 +50,7 @@ def pack(value: Any, name: str) -> dict[str, NDArray[Any]]:
 
 
 def unpack(template: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
-    """Rebuild what ``pack`` flattened; types and keys come from ``template``, never the file.
-
-    Raises
-    ------
-    ModelFileError
-        If an array is missing or is not of the template's type.
-    """
+    """Rebuild what ``pack`` flattened; types and keys come from ``template``, never the file."""
     if dataclasses.is_dataclass(template) and not isinstance(template, type):
         fields = {
             f.name: unpack(getattr(template, f.name), arrays, f"{name}/{f.name}")
@@ -173,20 +167,9 @@ def open_run(
 ) -> RunFolder:
     """Find the run with this identity in ``folder``, or begin one with ``entropy``.
 
-    Parameters
-    ----------
-    folder : Path
-    identity : RunIdentity
-    entropy : int
-    held : ExitStack, optional
-        The run is kept from all others until this is closed.
-
-    Raises
-    ------
-    ModelFileError
-        If the run that is there was made by another version, or its file is damaged.
-    StorageError
-        If the folder cannot be made or written, or another process has this run in hand.
+    The run is kept from all others until ``held`` is closed. A `ModelFileError` if the run that is
+    there was made by another version, or is damaged; a `StorageError` if another process has it in
+    hand.
     """
     path = folder / identity.digest
     try:

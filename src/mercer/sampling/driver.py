@@ -115,10 +115,7 @@ def run_chain(
 ) -> Chain:
     """Run one chain to its end, its deadline or a stop; resume it if its file says so.
 
-    Parameters
-    ----------
-    rngs : pair of Generator
-        For the start and for the steps.
+    Of the two generators one is for the start, one for the steps.
     """
     start, steps = rngs
     with signals.interruptible():
@@ -279,21 +276,11 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """Where a run of one chain ended.
+    """Where a run of one chain ended."""
 
-    Attributes
-    ----------
-    state : object
-        After the last step.
-    rng : numpy.random.Generator
-        As that step left it.
-    notes : tuple of str
-        What a user should be told, a line each.
-    """
-
-    state: Any
-    rng: np.random.Generator
-    notes: tuple[str, ...]
+    state: Any  # after the last step
+    rng: np.random.Generator  # as that step left it
+    notes: tuple[str, ...]  # what a user should be told, a line each
 
 
 @dataclass(frozen=True)
@@ -314,21 +301,10 @@ def sample(
 ) -> Sampled:
     """Run the chains and return their draws.
 
-    Parameters
-    ----------
-    sampler : Sampler
-    options : RunOptions
-    adaptation : Adaptation, optional
-        How warm-up tunes the sampler; without it warm-up steps are only dropped.
-    labels : Labels, optional
-    note_of : callable, optional
-        What a user should be told given the state that a chain ended with; empty for nothing.
-        Several chains with the same line are told of once.
-
-    Raises
-    ------
-    SamplingStoppedError
-        After Ctrl-C or SIGTERM, once checkpoints are written. It is a KeyboardInterrupt.
+    Without an adaptation, warm-up steps are only dropped. ``note_of`` says what a user should be
+    told given the state that a chain ended with, empty for nothing; several chains with the same
+    line are told of once. After Ctrl-C or SIGTERM, `SamplingStoppedError`, a KeyboardInterrupt, is
+    raised once checkpoints are written.
     """
     finished = load_finished(options, labels=labels)
     if finished is not None:
@@ -342,17 +318,8 @@ def sample(
 def run_to_end(sampler: Sampler[Any, Any], options: RunOptions) -> End:
     """Run one chain of which only the last state is wanted: a population that learns row by row.
 
-    Parameters
-    ----------
-    sampler : Sampler
-        Its ``record`` is not used.
-    options : RunOptions
-        Options of one chain without warm-up; ``n_draws`` is the number of steps.
-
-    Raises
-    ------
-    SamplingStoppedError
-        As `sample`.
+    Options are those of one chain without warm-up; ``n_draws`` is the number of steps. The
+    sampler's ``record`` is not used. It is stopped as `sample` is.
     """
     run = options.run
     notes = (f"resumed from {run.path}",) if run is not None and run.is_resumed else ()

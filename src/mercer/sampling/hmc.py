@@ -83,13 +83,7 @@ def unit_mass(n: int) -> Mass:
 
 
 def mass_from_covariance(covariance: Array) -> Mass:
-    """Mass whose inverse is the given positive definite covariance.
-
-    Raises
-    ------
-    NumericalError
-        If it is not positive definite.
-    """
+    """Mass whose inverse is the given positive definite covariance."""
     try:
         factor = np.ascontiguousarray(np.linalg.cholesky(covariance), dtype=np.float64)
     except np.linalg.LinAlgError as error:
@@ -100,8 +94,6 @@ def mass_from_covariance(covariance: Array) -> Mass:
 def mass_from_draws(draws: Array) -> Mass:
     """Mass from warm-up draws of shape (k, p), shrunk towards a diagonal.
 
-    Notes
-    -----
     k/(k+5) of the sample covariance, of whose off-diagonal a further 5/(k+5) is dropped, plus
     5/(k+5) of 1e-3: weak enough to follow the draws, strong enough to stay positive definite.
     """
@@ -169,27 +161,14 @@ class HMCInfo:
 
 @dataclass(frozen=True)
 class HMC(Sampler[HMCState, HMCInfo]):
-    """Hybrid Monte Carlo on a target.
-
-    Attributes
-    ----------
-    target : Target
-    start : callable
-        Draws the starting position, shape (p,), from a generator.
-    recorder : callable
-        Turns an evaluated point into the named arrays of one draw.
-    tuning : HamiltonianTuning
-    n_leapfrog : int or None
-        Steps of every trajectory; None where ``path_length`` decides.
-    path_length : float or None
-        Middle length of a trajectory, in units of mass-whitened positions.
-    """
+    """Hybrid Monte Carlo on a target."""
 
     target: Target
-    start: Callable[[np.random.Generator], NDArray[np.float64]]
-    recorder: Callable[[Point], Mapping[str, NDArray[np.float64]]]
+    start: Callable[[np.random.Generator], NDArray[np.float64]]  # draws the starting position (p,)
+    recorder: Callable[[Point], Mapping[str, NDArray[np.float64]]]  # named arrays of one draw
     tuning: HamiltonianTuning
-    n_leapfrog: int | None = None
+    n_leapfrog: int | None = None  # steps of every trajectory; None where `path_length` decides
+    #: middle length of a trajectory, in units of mass-whitened positions
     path_length: float | None = 2.0
 
     def init(self, rng: np.random.Generator) -> HMCState:

@@ -43,26 +43,14 @@ class MetropolisInfo:
 
 @dataclass(frozen=True)
 class Metropolis(Sampler[MetropolisState, MetropolisInfo]):
-    """Random-walk Metropolis on a target.
-
-    Attributes
-    ----------
-    target : Target
-    start : callable
-        Draws the starting position, shape (p,), from a generator.
-    recorder : callable
-        Turns an evaluated point into the named arrays of one draw.
-    tuning : HamiltonianTuning
-        The step size, and the mass whose inverse is the covariance of a move of size 1.
-    n_moves : int
-        Proposals a step.
-    """
+    """Random-walk Metropolis on a target."""
 
     target: Target
-    start: Callable[[np.random.Generator], NDArray[np.float64]]
-    recorder: Callable[[Point], Mapping[str, NDArray[np.float64]]]
+    start: Callable[[np.random.Generator], NDArray[np.float64]]  # draws the starting position (p,)
+    recorder: Callable[[Point], Mapping[str, NDArray[np.float64]]]  # named arrays of one draw
+    #: The step size, and the mass whose inverse is the covariance of a move of size 1.
     tuning: HamiltonianTuning
-    n_moves: int = 10
+    n_moves: int = 10  # proposals a step
 
     def init(self, rng: np.random.Generator) -> MetropolisState:
         """Draw a start and evaluate it."""

@@ -18,32 +18,13 @@ _SUM_TOLERANCE = 1e-8
 
 
 def resample(rng: np.random.Generator, weights: ArrayLike, scheme: str) -> Counts:
-    """Draw N ancestors among N particles, particle i on average N w_i times.
+    """Draw the positions, ascending, of N ancestors among N particles of weights w; N w_i of i on
+    average.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    weights : array-like of shape (N,)
-        Not negative, with sum 1 up to 1e-8.
-    scheme : str
-        "systematic": one uniform number for all; counts are N w_i rounded down or up.
-        "stratified": one in each of N equal strata. "multinomial": N independent draws.
-
-    Returns
-    -------
-    ndarray of shape (N,), int64
-        Positions of the particles kept, ascending. A particle without weight is never among them.
-
-    Raises
-    ------
-    UsageError
-        When the scheme is not known.
-    NumericalError
-        When these are no weights.
-
-    Notes
-    -----
-    Cost O(N). See [1]_, chapter 9.
+    "systematic": one uniform number for all; counts are N w_i rounded down or up. "stratified": one
+    in each of N equal strata. "multinomial": N independent draws. A particle without weight is
+    never drawn. Weights sum to 1 up to 1e-8, else a `NumericalError`. Cost O(N). See [1]_, chapter
+    9.
 
     References
     ----------

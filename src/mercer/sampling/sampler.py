@@ -21,22 +21,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Point:
-    """A position with all that evaluating the target there gave.
+    """A position with all that evaluating the target there gave."""
 
-    Attributes
-    ----------
-    position : ndarray of shape (p,)
-    log_density : float
-        Up to a constant, in nats; -inf where the target has no mass.
-    gradient : ndarray of shape (p,)
-        Gradient of the log density.
-    extra : mapping of names to arrays
-        By-products of the evaluation that are recorded with a draw.
-    """
-
-    position: Array
-    log_density: float
-    gradient: Array
+    position: Array  # (p,)
+    log_density: float  # up to a constant, in nats; -inf where the target has no mass
+    gradient: Array  # (p,), of the log density
+    #: by-products of the evaluation that are recorded with a draw
     extra: Mapping[str, Array] = field(default_factory=dict)
 
 

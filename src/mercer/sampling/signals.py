@@ -61,18 +61,12 @@ class StopSignals:
 
     They may be nested: signals go to the innermost. A signal that is ignored stays so.
 
-    Parameters
-    ----------
-    board : Board, optional
-        Asked to stop the chains of other processes too; and looked at by `check_stop`.
-    manner : {"hold", "patient", "raise"}
-        What else a signal does: nothing, raise `StopRequestedError` after half a second in which
-        nobody looked, or raise it at the next safe place.
-    numbers : tuple of int
-        The signals; none: only the board stops.
-    is_program : bool
-        The process is mercer's own: the second signal ends it at once, and so does the first
-        where no safe place is found.
+    The ``board`` is asked to stop the chains of other processes too; and looked at by `check_stop`.
+    The ``manner`` is what else a signal does: nothing ("hold"), raise `StopRequestedError` after
+    half a second in which nobody looked ("patient"), or raise it at the next safe place ("raise").
+    Without ``numbers``, the signals, only the board stops. With ``is_program`` the process is
+    mercer's own: the second signal ends it at once, and so does the first where no safe place is
+    found.
     """
 
     def __init__(
@@ -199,11 +193,8 @@ _sending = threading.Lock()
 def check_stop() -> None:
     """Give up a long step if a stop was asked for: called between its parts, in any depth.
 
-    Raises
-    ------
-    StopRequestedError
-        Only where the step may be given up: it is inside `StopSignals.interruptible`, or in
-        something that is no step.
+    `StopRequestedError` is raised only where the step may be given up: inside
+    `StopSignals.interruptible`, or in something that is no step.
     """
     if not _open or not _is_main_thread():
         return
