@@ -234,12 +234,11 @@ def draw_bank(
     scales: Sequence[float],
     n_frequencies: int,
 ) -> Bank:
-    """Draw frequencies of every kernel in `KERNELS` at every scale, in equal shares, for rows Z (n,
-    d).
+    """Draw F frequencies of every kernel in ``kernels`` at every scale, in equal shares.
 
-    Scales are in typical distances of the kernel: Euclidean, or city-block for "laplace". At least
-    one of the F frequencies is drawn for each kernel and scale; what is left over goes to the first
-    ones.
+    Scales are in typical distances of the kernel between rows Z (n, d): Euclidean, or city-block
+    for "laplace". At least one frequency is drawn for each kernel and scale; what is left over goes
+    to the first ones.
     """
     members = [(kernel, scale) for kernel in kernels for scale in scales]
     share, n_left = divmod(n_frequencies, len(members))

@@ -339,8 +339,7 @@ def choose_by_log_loss(
     n_folds: int,
     seed: int,
 ) -> Selection:
-    """Choose a length scale factor and a penalty by the log losses of K-fold cross-validation, nats
-    a row.
+    """Choose a length scale factor and a penalty by cross-validated log loss, in nats a row.
 
     ``frequencies`` gives (F, d) for a length scale factor; targets are (n, q); penalties rise.
     """

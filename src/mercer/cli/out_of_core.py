@@ -142,9 +142,7 @@ class TableStream:
         return self.inputs.n_rows
 
     def check(self) -> None:
-        """Read all inputs once, before output that cannot be taken back: no cell may be missing or
-        infinite.
-        """
+        """Read all inputs once, to find bad cells before output that cannot be taken back."""
         for _ in self.inputs.blocks(self.answerer.n_rows):
             pass
 

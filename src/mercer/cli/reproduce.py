@@ -66,9 +66,7 @@ def command(
 
 
 def _load(name: str) -> ModuleType:
-    """Import a module of the papers, which lie beside the package's source and are not
-    installed.
-    """
+    """Import a module of the papers, which are not installed with the package."""
     import importlib
     import sys
 

@@ -69,11 +69,11 @@ def as_pair(step: NextStep | None) -> tuple[str, str]:
 
 
 def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep | None:
-    """Propose to compare all models on the table that a command learned from, or on ``data`` like
-    it.
+    """Propose to compare all models on the table that a command learned from.
 
     ``words`` are the command line, from the name of the command on; its options of the table are
-    kept. None where the table is not there, or the words are no command of mercer that fits.
+    kept. ``data`` is another table of the same columns. None where the table is not there, or the
+    words are no command of mercer that fits.
     """
     known = _parsed(words)
     if known is None:

@@ -82,9 +82,7 @@ class ColumnCode:
         return [DATE_PARTS[part] + (first if part == "days" else "") for part in self.parts]
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Encode values, none of them missing, as (n, n_features): texts, or floats (of dates as
-        `read` gives them).
-        """
+        """Encode texts or floats (of dates as `read` gives them): (n,) to (n, n_features)."""
         if self.kind == "date":
             return np.column_stack([_date_part(values, part, self.origin) for part in self.parts])
         if self.kind == "frequency":
@@ -303,8 +301,7 @@ class Encoder:
         return tuple(code.name for code in self.codes if code.written is not None)
 
     def transform(self, frame: Frame) -> Encoded:
-        """Encode a table, matching its columns by name; those that are not needed are named in the
-        result.
+        """Encode a table, matching its columns by name.
 
         A level of text that was not in training becomes zero in all its columns (where two levels
         share one column: the first of the two), and a note says so. A column that is missing, or a

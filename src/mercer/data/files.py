@@ -105,9 +105,7 @@ def check_path(path: Path) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn the operating system's errors while reading, and an early end, into one-line typed
-    ones.
-    """
+    """Turn the operating system's errors while reading, and an early end, into typed ones."""
     name = printable(str(path))
     try:
         yield

@@ -90,9 +90,7 @@ class CellFormat:
         return value
 
     def read_all(self, texts: Iterable[str | None]) -> NDArray[np.float64]:
-        """Read many cells, NaN where one is missing; a `FormatError` names the first that is not
-        written so.
-        """
+        """Read many cells, NaN where one is missing; a `FormatError` names the first wrong one."""
         known: dict[str | None, float] = {None: math.nan}
         values = []
         for text in texts:
@@ -347,9 +345,7 @@ class NumberFinder:
         )
 
     def _choose(self, open_: Sequence[str], unit: str) -> str:
-        """Choose among the conventions by which all numbers can be read, unless two give other
-        numbers.
-        """
+        """Choose among the conventions by which all numbers can be read, if they agree."""
         marks = self._has & {"comma", "point"}
         if len(open_) == 1 or not marks or "space" in self._has:
             return open_[0]

@@ -219,9 +219,7 @@ def refuse_twins(source: str, names: Iterable[str]) -> None:
 def refuse_other_columns(
     first: str, first_names: tuple[str, ...], source: str, names: tuple[str, ...]
 ) -> None:
-    """Refuse a file that lacks a column of the first one, or has another; their order
-    may differ.
-    """
+    """Refuse a file whose columns are not those of the first one; their order may differ."""
     for name in first_names:
         if name not in names:
             raise DataError(

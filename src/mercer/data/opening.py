@@ -37,8 +37,7 @@ _BATCH = 2**13
 def read_texts(
     paths: Sequence[Path], column: str, rows_per_block: int
 ) -> Iterator[NDArray[np.object_]]:
-    """Read one column of CSV (also gzipped) or Parquet files, one after the other, in blocks of
-    cells.
+    """Read one column of CSV (also gzipped) or Parquet files in blocks, one file after the other.
 
     Texts are as they stand, such as "007"; None where the cell is missing.
     """

@@ -31,9 +31,7 @@ class RowWriter(ABC):
         self._names: tuple[str, ...] | None = None
 
     def append(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Write the next rows: columns of numbers, booleans or texts, named and ordered as in the
-        first block.
-        """
+        """Write the next rows: numbers, booleans or texts, in the columns of the first block."""
         names = tuple(columns)
         if len({len(values) for values in columns.values()}) > 1:
             raise ValueError(f"columns of different lengths: {', '.join(names)}")
@@ -64,9 +62,7 @@ class RowWriter(ABC):
 
 
 class CsvWriter(RowWriter):
-    """Write CSV to an open text file: numbers with all their digits, so that they are read back
-    alike.
-    """
+    """Write CSV to an open text file; numbers with all digits, so that they are read back alike."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()

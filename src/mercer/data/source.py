@@ -40,11 +40,10 @@ Array = NDArray[np.float64]
 def regroup(
     pieces: Iterable[Array], rows_per_block: int, n_rows: int, *, is_reused: bool = False
 ) -> Iterator[Array]:
-    """Cut `n_rows` rows that come in pieces of any length into blocks of `rows_per_block`, in C
-    order.
+    """Cut rows that come in pieces of any length into blocks of `rows_per_block`, in C order.
 
     A piece may be overwritten once the next one is asked for. With `is_reused` all blocks are the
-    same memory.
+    same memory. There are `n_rows` rows in all.
     """
     left = n_rows
     n_filled = 0

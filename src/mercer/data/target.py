@@ -109,9 +109,7 @@ def _read_numbers(
 
 
 def refuse_range(frame: Frame, name: str, values: NDArray[np.float64], *, is_varied: bool) -> None:
-    """Refuse numbers that cannot be computed with and, with ``is_varied``, that are all
-    the same.
-    """
+    """Refuse numbers that cannot be computed with or, with ``is_varied``, are all the same."""
     source = f"{printable(frame.source)}: target {quoted(name)}"
     if np.abs(values).max() > LARGEST:
         row = int(np.argmax(np.abs(values)))

@@ -118,14 +118,13 @@ def cross_validate(
     on_result: Callable[[Result], None] | None = None,
     name_rows: Callable[[Sequence[int]], str] | None = None,
 ) -> tuple[Result, ...]:
-    """Fit every contender on every fold and predict the rows left out; results in the contenders'
-    order.
+    """Fit every contender on every fold and predict the rows left out.
 
-    A contender that takes longer than ``seconds_per_contender``, summed over its folds, is ended
-    and gets no scores. ``on_begin`` and ``on_fold`` are called with its name when one of its folds
-    is begun and when it is finished, ``on_result`` when all are. ``name_rows`` says what rows are
-    called, given their positions in the table, in problems that are about rows. ``n_jobs``
-    processes run at a time.
+    Results come in the contenders' order. A contender that takes longer than
+    ``seconds_per_contender``, summed over its folds, is ended and gets no scores. ``on_begin`` and
+    ``on_fold`` are called with its name when one of its folds is begun and when it is finished,
+    ``on_result`` when all are. ``name_rows`` says what rows are called, given their positions in
+    the table, in problems that are about rows. ``n_jobs`` processes run at a time.
     """
     jobs = [
         Job(contender.name, functools.partial(_run_fold, task.name, contender.make, fold))

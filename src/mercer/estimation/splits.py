@@ -62,8 +62,7 @@ def folds(
     *,
     is_classification: bool = True,
 ) -> Folds:
-    """Split rows into folds, with the shares of the classes kept; rows of one group stay in one
-    fold.
+    """Split rows into folds, with the shares of the classes kept and groups whole.
 
     There are fewer folds where the smallest class has fewer rows (or groups) than ``n_folds``, and
     then the note says so. A `DataError` where there are too few for two folds.

@@ -66,8 +66,7 @@ class Standardizer:
     def warped(
         self, X: Array, warp: object, which: NDArray[np.bool_], knee: float = 1.0
     ) -> Standardizer:
-        """Warp the columns ``which`` (d,), but for constant ones, learned on training rows X (n,
-        d).
+        """Warp the columns ``which`` (d,), but for constant ones, as rows X (n, d) tell.
 
         "arcsinh" is that of values less their median, over ``knee`` interquartile ranges (standard
         deviations of a column whose interquartile range is 0): so far from the median it turns from

@@ -74,9 +74,7 @@ class FourierMap(FeatureMap):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FourierMap:
-        """Put together what `to_arrays` took apart; a KeyError or ValueError if something does not
-        fit.
-        """
+        """Put together what `to_arrays` took apart; a KeyError or ValueError if it does not fit."""
         frequencies = stored_array(arrays, "frequencies", 2)
         if frequencies.size == 0:
             raise ValueError("a Fourier map needs frequencies")

@@ -73,9 +73,7 @@ class NystroemMap(FeatureMap):
 
     @classmethod
     def from_arrays(cls, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> NystroemMap:
-        """Put together what `to_arrays` took apart; a KeyError or ValueError if something does not
-        fit.
-        """
+        """Put together what `to_arrays` took apart; a KeyError or ValueError if it does not fit."""
         theta = stored_array(arrays, "theta", 1)
         landmarks = stored_array(arrays, "landmarks", 2)
         root_inverse = stored_array(arrays, "root_inverse", 2)

@@ -123,8 +123,7 @@ def scaled_rows(log_weights: Array, X: Array, reference: Array) -> Array:
 
 
 def turned_rows(log_frequencies: Array, X: Array, reference: Array) -> tuple[Array, Array, Array]:
-    """How often each input has turned since the first row of ``reference``, and cosine and sine:
-    (n, d).
+    """Turns of each input since the first row of ``reference``, their cosine and sine: (n, d) each.
 
     Whole turns are taken off before the angle is computed, exactly, so that it keeps its digits
     however many there are.

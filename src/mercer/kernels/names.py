@@ -111,9 +111,7 @@ def _hint(node: ast.expr) -> str:
 
 
 def write_kernel(kernel: Kernel) -> str:
-    """Return the text that `read_kernel` reads as an equal kernel; a `UsageError` if there is
-    none.
-    """
+    """Return the text that `read_kernel` reads as an equal kernel; a `UsageError` without one."""
     for name, known in LEAVES.items():
         if known == kernel:
             return name

@@ -184,8 +184,7 @@ class Confusion:
         return np.array(each).reshape(*chosen.shape[:-1], n_classes, n_classes)
 
     def log_likelihood(self, chosen: NDArray[Any]) -> Array:
-        """Log probability of the labels given the classes ``chosen`` (..., n) by the classifier, in
-        nats.
+        """Log probability of the labels given the classifier's classes (..., n), in nats.
 
         An unknown matrix is integrated out.
         """

@@ -57,8 +57,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def compile_first(tell: Callable[[str], None], *warm_ups: Callable[[], None]) -> None:
-    """Compile loops into Numba's cache, unless that is done; ``tell`` is told `COMPILING` before
-    that.
+    """Compile loops into Numba's cache, unless that is done; before that ``tell`` gets `COMPILING`.
 
     ``warm_ups`` are functions of a module, without arguments, that use every loop once.
     """

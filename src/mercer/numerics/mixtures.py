@@ -149,11 +149,11 @@ def _inverse(df: float | Array, p: float | Array) -> Array:
 def student_quantiles(
     p: float, locations: Array, scales: Array, weights: Array, df: float | Array
 ) -> Array:
-    """Return the quantile, p in (0, 1), of each row's mixture; shapes are as in
-    `student_log_density`.
+    """Return the quantile, p in (0, 1), of each row's mixture.
 
-    It is right to 2e-9 in the units of ``locations``, which should be about their spread; where the
-    ends of the first bracket are so large that numbers are coarser, to four of their steps.
+    Shapes are as in `student_log_density`. It is right to 2e-9 in the units of ``locations``, which
+    should be about their spread; where the ends of the first bracket are so large that numbers are
+    coarser, to four of their steps.
 
     The equation solved is T^-1(F(x)) = T^-1(p) with T the heaviest-tailed of the components,
     straight where all are alike. The quantile lies between the components' quantiles and, where

@@ -101,9 +101,7 @@ def learned_kernel(
 
 
 def position(model: Any, column: int | str) -> int:
-    """Return the position of an input that is given by position or name; refuse one that is not
-    there.
-    """
+    """Return the position of an input that is given by position or name."""
     names = list(model.feature_labels_)
     if isinstance(column, str):
         if column not in names:

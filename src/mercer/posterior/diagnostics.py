@@ -97,8 +97,7 @@ def effective_sample_size(log_weights: ArrayLike) -> float:
 
 
 def mean_sd(flat: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return means and standard deviations (n,) of draws (n_total, n) with normalised weights
-    (n_total,).
+    """Return means and standard deviations (n,) of draws (n_total, n), normalised weights given.
 
     Squares of values near 1e300 do not overflow; a quantity with draws that are not finite gives
     NaN. Without weights the divisor of the variance is n_total - 1.

@@ -140,8 +140,7 @@ class HeldTargets:
 
     @property
     def losses(self) -> Mapping[str, Array]:
-        """The scores that are means over rows, row by row; for the root mean squared error its
-        influence.
+        """The scores that are means over rows, row by row; of the root, the influence of each row.
 
         The influence of a row on the root mean squared error is, to first order, its squared error
         over twice the root, up to a constant: means of such differences have the standard error of
@@ -364,8 +363,7 @@ def error_rate_se(entry: ModelScore) -> float:
 def paired_gap(
     first: HeldOut, second: HeldOut, metric: str, groups: NDArray[np.int64] | None = None
 ) -> tuple[float, float | None] | None:
-    """Return how much larger a score of ``first`` is than that of ``second``, and its standard
-    error.
+    """Return how much larger a score of ``first`` is than ``second``'s, and the standard error.
 
     Both predict the same rows, in the same order. Rows of one group may be alike, groups are
     independent. None for a score that is no mean over rows; the standard error is that of the
@@ -425,8 +423,7 @@ def compared(gap: float, error: float | None) -> str:
 
 
 def standing(evaluation: Evaluation) -> tuple[str, ModelScore] | None:
-    """Return where the model stands beside the best baseline in errors, as `compared`, and that
-    baseline.
+    """Compare the model's errors with the best baseline's: the word of `compared`, and the latter.
 
     None without baselines.
     """

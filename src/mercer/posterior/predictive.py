@@ -51,9 +51,7 @@ def check_components(locations: Array, scales: Array, centre: Array | None) -> N
 
 
 def one_value_per_row(y: ArrayLike, n_rows: int) -> Array:
-    """Return the values as an array of shape (n_rows,); a `DataError` when there are more or fewer,
-    or one is not finite.
-    """
+    """Return the values as an array of shape (n_rows,), all of them finite; else a `DataError`."""
     values = np.asarray(y, dtype=np.float64)
     if values.shape != (n_rows,) or not np.isfinite(values).all():
         raise DataError(

@@ -161,9 +161,7 @@ def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
 
 
 def error_rate(y_index: ArrayLike, proba: ArrayLike) -> float:
-    """Return the fraction of rows whose most probable class, the first of equal ones, is not what
-    came.
-    """
+    """Return the fraction of rows whose most probable class (first of equals) is not what came."""
     y, p = checked_classes(y_index, proba)
     return float(np.mean(p.argmax(axis=1) != y))
 
@@ -207,8 +205,7 @@ def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
 
 
 def reliability_curve(y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS) -> ReliabilityCurve:
-    """Compare predicted probabilities (n,) of a class with its frequency in bins of equally many
-    rows.
+    """Compare probabilities (n,) of a class with its frequency in bins of equally many rows.
 
     ``y01`` is 1 where the row is of the class. Rows of equal probability share a bin, so there may
     be fewer bins than ``n_bins``.

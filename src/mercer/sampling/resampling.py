@@ -18,13 +18,12 @@ _SUM_TOLERANCE = 1e-8
 
 
 def resample(rng: np.random.Generator, weights: ArrayLike, scheme: str) -> Counts:
-    """Draw the positions, ascending, of N ancestors among N particles of weights w; N w_i of i on
-    average.
+    """Draw the positions, ascending, of N ancestors among N weighted particles.
 
-    "systematic": one uniform number for all; counts are N w_i rounded down or up. "stratified": one
-    in each of N equal strata. "multinomial": N independent draws. A particle without weight is
-    never drawn. Weights sum to 1 up to 1e-8, else a `NumericalError`. Cost O(N). See [1]_, chapter
-    9.
+    Particle i is drawn N w_i times on average, and never if it has no weight; weights sum to 1 up
+    to 1e-8. "systematic": one uniform number for all; counts are N w_i rounded down or up.
+    "stratified": one in each of N equal strata. "multinomial": N independent draws. Cost O(N). See
+    [1]_, chapter 9.
 
     References
     ----------
