@@ -53,32 +53,6 @@ from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
 
-__all__ = [
-    "CLASS_FACTORS",
-    "CLASS_PENALTIES",
-    "FACTORS",
-    "KERNELS",
-    "PENALTIES",
-    "Bank",
-    "ClassTargets",
-    "FrequencyMixture",
-    "FunctionClassifier",
-    "FunctionRegressor",
-    "InputEstimator",
-    "RandomFeatureClassifier",
-    "RandomFeatureRegressor",
-    "TargetScale",
-    "checked_grid",
-    "draw_bank",
-    "draw_mixture",
-    "equations_of",
-    "probabilities",
-    "solve_allowed",
-    "some_rows",
-    "typical_distance",
-]
-
-
 # What the baselines share: forgetting earlier fits, names of columns, standardised inputs.
 
 Array = NDArray[np.float64]

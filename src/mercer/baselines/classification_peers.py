@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from mercer.errors import UsageError
 
-__all__ = ["PEERS", "Peer", "find_peer", "scaled"]
-
 
 @dataclass(frozen=True)
 class Peer:

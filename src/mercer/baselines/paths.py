@@ -23,28 +23,6 @@ from mercer.errors import NumericalError
 from mercer.features.products import FeatureProducts, fill_features
 from mercer.numerics.cholesky import factorise
 
-__all__ = [
-    "Deadline",
-    "Loss",
-    "Minimum",
-    "NormalEquations",
-    "Selection",
-    "WeightObjective",
-    "blocks_of",
-    "choose_by_log_loss",
-    "cross_validate",
-    "fit_weights",
-    "fitted_values",
-    "logistic",
-    "minimise",
-    "normal_equations",
-    "ridge",
-    "ridge_path",
-    "softmax",
-    "squared",
-]
-
-
 Array = NDArray[np.float64]
 Loss = Callable[[Array, Array], tuple[float, Array]]
 

@@ -19,9 +19,6 @@ from mercer.baselines.classification_peers import PEERS, Peer, scaled
 from mercer.errors import DataError
 from mercer.posterior.predictive import NormalMixture
 
-__all__ = ["REGRESSION_PEERS", "ArdProcess", "ResidualSpread", "least_std", "peers_of"]
-
-
 Array = NDArray[np.float64]
 
 N_FOLDS = 5

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from mercer.cli.fitting import Plan
     from mercer.cli.terminal import Session
 
-__all__ = ["Audited", "Writes", "audit_fitted", "audit_json", "check_id", "command", "write_audit"]
-
-
 # The work of `mercer audit`: from a fitted model to the rows whose label is probably wrong.
 
 _COLUMNS = ("file", "row", "label", "p_wrong", "suggested", "p_suggested", "is_listed")

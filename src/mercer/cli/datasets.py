@@ -6,8 +6,6 @@ import click
 
 from mercer.cli.options import debug_option, json_option
 
-__all__ = ["command"]
-
 
 @click.command()
 @json_option

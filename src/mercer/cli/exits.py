@@ -15,9 +15,6 @@ import click
 
 from mercer.errors import MercerError
 
-__all__ = ["StoppedError", "fail", "hush_output", "mend_streams", "stoppable"]
-
-
 _CLOSED = 128 + 13  # as a program that SIGPIPE ends
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from mercer.cli.terminal import Session
     from mercer.models import SavedModel
 
-__all__ = ["command"]
-
 _HOLDS_ROWS = (
     "yes: the standardised training rows and their labels can be read out of it, so share it only "
     "with those who may see the data"

@@ -17,8 +17,6 @@ import click
 from mercer.cli.exits import fail, hush_output, mend_streams
 from mercer.sampling.signals import StopSignals
 
-__all__ = ["cli", "main", "run"]
-
 _COMMANDS = {
     "fit": "Fit a model to a table, score it beside baselines, save it.",
     "predict": "Predict the rows of a table with a saved model.",

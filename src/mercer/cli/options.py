@@ -9,23 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = [
-    "TableOptions",
-    "cv_option",
-    "debug_option",
-    "drop_option",
-    "group_option",
-    "id_option",
-    "jobs_option",
-    "json_option",
-    "out_path",
-    "run_options",
-    "seed_option",
-    "set_option",
-    "spreadsheet_option",
-    "table_options",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

@@ -40,9 +40,6 @@ from mercer.posterior.evaluation import HeldOut, RunningScores
 from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import Scores
 
-__all__ = ["LARGE_BYTES", "BlockScores", "Streamed", "TableStream", "open_stream"]
-
-
 Rows = NDArray[np.int64]
 
 

@@ -35,18 +35,6 @@ from mercer.errors import StorageError, UsageError
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import Provenance
 
-__all__ = [
-    "appending_rows",
-    "check_format",
-    "check_outputs",
-    "for_spreadsheet",
-    "make_provenance",
-    "records",
-    "typed_words",
-    "write_rows",
-]
-
-
 # Writing named columns as CSV, JSON or Parquet: whole or not at all.
 
 _BLOCK = 10_000  # rows written at a time

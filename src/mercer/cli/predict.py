@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mercer.cli.prediction import Predictions
     from mercer.cli.terminal import Session
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")

@@ -23,22 +23,6 @@ from mercer.models import SavedModel
 from mercer.posterior.evaluation import AnyEvaluation, HeldClasses, HeldOut, hold
 from mercer.posterior.regression_scores import LEVEL
 
-__all__ = [
-    "Answerer",
-    "Predictions",
-    "answerer_of",
-    "check_id",
-    "encoder_of",
-    "find_answerer",
-    "ignored_words",
-    "implied_id",
-    "predict_frame",
-    "read_for",
-    "row_names",
-    "score_frame",
-]
-
-
 # What a saved model says of a block of rows, as columns of a table: classes or numbers.
 
 Array = NDArray[np.float64]

@@ -18,9 +18,6 @@ from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.models import SavedModel, name_of
 
-__all__ = ["Queries", "check_model", "command", "query_frame"]
-
-
 # The work of `mercer query`: from a saved model and a pool to the rows to label next.
 
 

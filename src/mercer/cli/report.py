@@ -9,8 +9,6 @@ import click
 
 from mercer.cli.options import debug_option, out_path
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")

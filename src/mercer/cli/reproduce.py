@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from mercer.cli.terminal import Session
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")

@@ -22,18 +22,6 @@ from mercer.estimation.model_file import TableModel, write_model
 from mercer.models import MODELS
 from mercer.posterior.evaluation import Provenance
 
-__all__ = [
-    "NextStep",
-    "as_json",
-    "as_pair",
-    "compare_step",
-    "fit_step",
-    "provenance_of",
-    "say_fitted",
-    "write_files",
-]
-
-
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
 

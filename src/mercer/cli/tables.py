@@ -24,26 +24,6 @@ from mercer.estimation.splits import folds, holdout
 from mercer.estimation.tasks import TASKS, Task
 from mercer.random import stream
 
-__all__ = [
-    "UNSCORED",
-    "Known",
-    "ScoredRows",
-    "ScoringOptions",
-    "Split",
-    "TrainingTable",
-    "conflicting_rows",
-    "cross_validation",
-    "known_rows",
-    "read_known",
-    "read_scored",
-    "read_training",
-    "refuse_conflicts",
-    "say_conflicts",
-    "split_rows",
-    "unknown_words",
-]
-
-
 Rows = NDArray[np.int64]
 
 

@@ -37,27 +37,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-__all__ = [
-    "Session",
-    "diagnosed",
-    "digits3",
-    "duration",
-    "evaluation_json",
-    "evaluation_table",
-    "list_words",
-    "listed_scores",
-    "lowest",
-    "noise_json",
-    "noise_words",
-    "plain_table",
-    "rows_table",
-    "score_words",
-    "shown",
-    "spoken",
-    "suspects_table",
-]
-
-
 _LABEL = 10  # width of the column of labels
 _PIPED_WIDTH = 200
 
@@ -66,10 +45,10 @@ class Proposal(Protocol):
     """A command to run next, and the words before it."""
 
     @property
-    def sentence(self) -> str: ...
+    def sentence(self) -> str: ...  # noqa: D102
 
     @property
-    def command(self) -> str: ...
+    def command(self) -> str: ...  # noqa: D102
 
 
 class _Output(Console):

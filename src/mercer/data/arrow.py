@@ -16,19 +16,6 @@ from mercer.data.frame import Column, Frame, Kind, Origin, refuse_other_columns,
 from mercer.data.source import CHUNK_CELLS, REMEDY, Part, RowSource, index_refusal
 from mercer.errors import DataError
 
-__all__ = [
-    "PARQUET",
-    "ParquetRows",
-    "as_column",
-    "decoding",
-    "is_arrow",
-    "kind_of",
-    "need_pyarrow",
-    "open_parquet",
-    "read_arrow",
-]
-
-
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
 ARROW_STREAM = b"\xff\xff\xff\xff"

@@ -39,9 +39,6 @@ from mercer.data.frame import (
 from mercer.data.source import REMEDY, Part, index_refusal, no_rows
 from mercer.errors import StorageError
 
-__all__ = ["NumberColumn", "cache_folder", "open_csv"]
-
-
 # The cells of one column of a text table as numbers, block by block.
 
 

@@ -21,8 +21,6 @@ from mercer.data.files import check_size, place, printable, quoted, reading
 from mercer.data.frame import INDEX_COLUMNS, Column, ColumnBuilder, Frame, Origin, parse_number
 from mercer.errors import DataError
 
-__all__ = ["CsvBlock", "check_header", "read_blocks", "read_csv"]
-
 #: Longest line, and longest text after unpacking, in characters.
 MAX_LINE = 2**24
 MAX_TEXT = 2**33

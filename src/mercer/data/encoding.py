@@ -16,19 +16,6 @@ from mercer.data.formats import CellFormat, Dates, FormatError, find_format
 from mercer.data.frame import Column, Frame, stray_text
 from mercer.errors import DataError, ModelFileError, UsageError
 
-__all__ = [
-    "DATE_PARTS",
-    "MAX_LEVELS",
-    "ColumnCode",
-    "Encoded",
-    "Encoder",
-    "as_levels",
-    "fit_code",
-    "fit_encoder",
-    "no_column",
-]
-
-
 # How one column of a table becomes columns of a matrix: learned, applied, written and read.
 
 #: Text with more levels than this is encoded by the frequency of the level.

@@ -22,9 +22,6 @@ from mercer.data.files import Stamp, printable, reading
 from mercer.data.source import CHUNK_CELLS, Part, RowSource
 from mercer.errors import DataError, MercerError
 
-__all__ = ["NPY", "ArrayRows", "FileRows", "check_array", "find_file", "open_array", "open_npy"]
-
-
 # Rows of an array in memory.
 
 

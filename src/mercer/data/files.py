@@ -15,20 +15,6 @@ from pathlib import Path
 
 from mercer.errors import DataError, MercerError, StorageError
 
-__all__ = [
-    "MAX_CELLS",
-    "Stamp",
-    "changed",
-    "check_path",
-    "check_size",
-    "nearest",
-    "place",
-    "printable",
-    "quoted",
-    "reading",
-]
-
-
 # Words of messages about data: names made printable, places in a file, the nearest name.
 
 LONGEST = 60

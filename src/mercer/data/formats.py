@@ -21,17 +21,6 @@ from numpy.typing import NDArray
 from mercer.data.files import quoted
 from mercer.errors import ModelFileError
 
-__all__ = [
-    "CellFormat",
-    "Dates",
-    "FormatError",
-    "NumberFinder",
-    "days_since_1970",
-    "find_date_format",
-    "find_format",
-    "find_number_format",
-]
-
 #: What the user says of dates whose column does not tell day from month.
 Dates = Literal["auto", "dayfirst", "monthfirst"]
 

@@ -18,8 +18,6 @@ from mercer.data.encoding import as_levels
 from mercer.data.files import printable, quoted
 from mercer.data.frame import Frame
 
-__all__ = ["RowNames", "file_columns"]
-
 Rows = NDArray[np.int64]
 Kind = Literal["file", "positions", "unknown"]
 

@@ -13,8 +13,6 @@ from mercer.data.formats import CellFormat, FormatError, find_number_format
 from mercer.data.frame import Column, Frame, stray_text
 from mercer.errors import DataError, UsageError
 
-__all__ = ["MAX_CLASSES", "Target", "Task", "read_target", "refuse_range"]
-
 #: At most so many distinct whole numbers are taken for classes.
 MAX_CLASSES = 10
 #: Numbers, and differences between them, whose squares neither overflow nor underflow.

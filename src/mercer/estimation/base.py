@@ -21,8 +21,6 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
     from mercer.posterior.predictive import Predictive
 
-__all__ = ["KernelEstimator", "LabelAnswers", "NumberAnswers", "encode_classes"]
-
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; a subclass adds its arguments, ``fit`` and the parts of its file."""

@@ -22,8 +22,6 @@ from mercer.posterior.evaluation import HeldOut
 from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import Scores, find_metric
 
-__all__ = ["FOLD_DRAWS", "Contender", "Fold", "Result", "cross_validate", "for_folds", "maker_of"]
-
 # Draws of the one chain that a fold is fitted with: its Monte Carlo error is far below the error
 # of a score from so few rows.
 FOLD_DRAWS = 250

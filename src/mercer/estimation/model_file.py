@@ -37,31 +37,6 @@ if TYPE_CHECKING:  # what a table adds to a model is loaded where there is one
     from mercer.data.encoding import Encoder
     from mercer.posterior.evaluation import AnyEvaluation, Provenance
 
-__all__ = [
-    "Common",
-    "Extra",
-    "ModelParts",
-    "Savable",
-    "TableModel",
-    "check_constant",
-    "common_parts",
-    "decode_labels",
-    "diagnostics_from_dict",
-    "draws_from_parts",
-    "draws_to_parts",
-    "encode_labels",
-    "is_finite",
-    "json_params",
-    "read_parts",
-    "require",
-    "restore_common",
-    "restore_standardizer",
-    "table_from_dict",
-    "table_model_from",
-    "write_model",
-]
-
-
 Arrays = dict[str, NDArray[Any]]
 
 

@@ -29,18 +29,6 @@ from mercer.sampling.checkpoint import RunIdentity, digest_arrays, open_run
 from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.signals import StopRequestedError, StopSignals
 
-__all__ = [
-    "CommonArguments",
-    "check_choice",
-    "check_count",
-    "check_positive",
-    "fingerprint",
-    "fitting",
-    "nearest_hint",
-    "run_options",
-]
-
-
 # Checks of constructor arguments, made at ``fit``; messages name the parameter and its range.
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from mercer.errors import DataError, UsageError
 
-__all__ = ["Folds", "folds", "holdout"]
-
 Rows = NDArray[np.int64]
 N_TRIES = 20
 

@@ -10,9 +10,6 @@ from scipy.stats import yeojohnson, yeojohnson_normmax
 
 from mercer.errors import DataError, MercerWarning, warn_user
 
-__all__ = ["METHODS", "Standardizer", "TargetScale", "fit_standardizer", "identity", "scale_target"]
-
-
 METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
 _WARPS = ("yeo-johnson", "arcsinh")
 

@@ -27,8 +27,6 @@ from mercer.posterior.evaluation import (
 from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric, Scores
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Answered", "Task", "task_of"]
-
 #: Rows that a regressor predicts at a time: it holds a number for each of them and each draw.
 BLOCK: Final = 1000
 

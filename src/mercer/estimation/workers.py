@@ -16,9 +16,6 @@ from typing import Any
 
 from mercer.sampling.signals import StopSignals
 
-__all__ = ["Job", "Outcome", "Worker", "end_processes", "run_jobs", "start_worker"]
-
-
 # A process that takes one job after the other, and can be ended at any time.
 #
 # It imports what its first job needs. Ctrl-C is blocked in it: the parent decides, and ends it by

@@ -11,8 +11,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import UsageError
 
-__all__ = ["Array", "FeatureMap", "Features", "stored_array"]
-
 Array = NDArray[np.float64]
 Features = NDArray[np.floating[Any]]
 

@@ -30,8 +30,6 @@ from mercer.features.base import Array, FeatureMap, Features, stored_array
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import MaternARD, SquaredExponentialARD
 
-__all__ = ["FourierMap", "draw_fourier"]
-
 
 @dataclass(frozen=True, eq=False)
 class FourierMap(FeatureMap):

@@ -26,8 +26,6 @@ from mercer.errors import NumericalError, UsageError
 from mercer.features.base import Array, FeatureMap, Features, stored_array
 from mercer.kernels.base import Kernel
 
-__all__ = ["METHODS", "NystroemMap", "choose_landmarks", "fit_nystroem", "nystroem_map"]
-
 METHODS = ("uniform", "kmeans++")
 
 # Relative to the largest eigenvalue of k(Z, Z). Rounding leaves m 10^-16 or so of noise, and

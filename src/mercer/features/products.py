@@ -28,17 +28,6 @@ from scipy.linalg import blas
 
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "ROWS_PER_TASK",
-    "SAFE_PHASE",
-    "FeatureProducts",
-    "PairwiseSum",
-    "Products",
-    "cosines_and_sines",
-    "fill_features",
-]
-
-
 # Compiled loops of feature maps: arrays in and out. Twins in NumPy: ``tests/twins``.
 
 # Phases up to this size keep all their digits in the three-part reduction below.

@@ -9,20 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "VARIANCE",
-    "WEIGHTS",
-    "Array",
-    "Kernel",
-    "Parameter",
-    "half_scatter",
-    "row_blocks",
-    "scaled_rows",
-    "shortened_rows",
-    "turned_rows",
-]
-
-
 Array = NDArray[np.float64]
 
 

@@ -29,20 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaln, gammainc, gammaincinv, gammaln
 
-__all__ = [
-    "IMPOSSIBLE",
-    "Confusion",
-    "LabelNoise",
-    "class_rates",
-    "confusion_of_rates",
-    "fixed_rate",
-    "learned_class_rates",
-    "learned_confusion",
-    "learned_rate",
-    "log_incomplete_beta",
-    "row_rates",
-]
-
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating[Any]]
 

@@ -9,14 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = [
-    "class_probabilities",
-    "log_likelihood",
-    "one_hot",
-    "softmax_log_likelihood",
-    "success_probability",
-]
-
 
 def success_probability(f: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probability of y = 1 at the latent values f, any shape."""

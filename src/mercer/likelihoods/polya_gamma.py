@@ -28,9 +28,6 @@ import math
 
 from mercer.numerics.compilation import compiled
 
-__all__ = ["draw_polya_gamma", "fill_polya_gamma"]
-
-
 _JOINT = 0.64
 _MOST_TRIES = 1000
 # Above this z the right piece's share is below exp(-2 z - 0.32 z^2) or so, below e^-280.

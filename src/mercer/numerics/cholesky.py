@@ -16,19 +16,6 @@ from scipy.linalg import blas, lapack
 
 from mercer.errors import NumericalError
 
-__all__ = [
-    "FactorMemory",
-    "Workspace",
-    "factorise",
-    "invert_factored",
-    "invert_lower",
-    "solve_factored",
-    "solve_lower",
-    "solve_positive",
-    "symmetric_product",
-]
-
-
 # Large arrays that one evaluation after the other overwrites.
 #
 # A fresh array of megabytes costs a page fault every four kilobytes, which is a fifth of the time

@@ -27,8 +27,6 @@ from llvmlite import binding
 
 from mercer.errors import MercerWarning
 
-__all__ = ["COMPILING", "compile_first", "compiled"]
-
 COMPILING = "compiling the inner loops, once on this machine: about ten seconds"
 _NO_CACHE = "cannot cache"  # how Numba begins where it finds no folder that it may write
 _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded

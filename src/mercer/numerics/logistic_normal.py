@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-__all__ = ["LogisticMoments", "NormalPrior", "expected_logistic", "logistic_moments"]
-
-
 # Independent normal distributions over a vector of unconstrained parameters.
 
 

@@ -12,14 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, poch, stdtr, stdtrit
 
-__all__ = [
-    "search_quantiles",
-    "student_cdf",
-    "student_log_density",
-    "student_quantiles",
-]
-
-
 Array = NDArray[np.float64]
 GapAndSlope = Callable[[Array, NDArray[np.intp]], tuple[Array, Array]]
 

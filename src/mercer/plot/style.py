@@ -17,19 +17,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = [
-    "CHAIN_COLOURS",
-    "FONT_SIZE",
-    "PALETTE",
-    "bare_figure",
-    "dress",
-    "mark",
-    "new_axes",
-    "new_figure",
-    "plain",
-    "to_svg",
-]
-
 # Blue, vermilion, green, purple, sky, amber: Okabe & Ito's colours, told apart by colour-blind
 # readers. Amber and sky come last: they are the palest on white.
 PALETTE: Final[dict[str, str]] = {

@@ -30,15 +30,6 @@ from numpy.typing import NDArray
 from mercer.atomic import replacing
 from mercer.errors import MercerError, ModelFileError, StorageError, UsageError
 
-__all__ = [
-    "json_fault",
-    "load_json",
-    "mercer_version",
-    "read_container",
-    "write_atomically",
-    "write_container",
-]
-
 
 def mercer_version() -> str:
     """Version of the installed package, which every file says."""

@@ -30,36 +30,6 @@ from mercer.posterior.scores import (
     score_classification,
 )
 
-__all__ = [
-    "COMPARED",
-    "AnyEvaluation",
-    "Evaluation",
-    "HeldClasses",
-    "HeldOut",
-    "HeldTargets",
-    "ModelScore",
-    "Provenance",
-    "RegressionEvaluation",
-    "RegressionModelScore",
-    "RunningScores",
-    "clustered_error",
-    "compared",
-    "digits",
-    "error_rate_se",
-    "evaluation_from",
-    "evaluation_parts",
-    "hold",
-    "joined",
-    "log_score_words",
-    "mse_error",
-    "paired_gap",
-    "provenance_from",
-    "regression_standing",
-    "standing",
-    "verdict",
-]
-
-
 # Numbers of any size in sentences.
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 
-__all__ = ["LabelAudit", "audit_labels", "longest_list"]
-
 Array = NDArray[np.float64]
 
 _SUSPICIOUS, _FEWEST_SHOWN = 0.01, 5

@@ -20,35 +20,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CLASS_EVALUATION",
-    "COMMON",
-    "DIAGNOSTICS",
-    "EVALUATION_CLASSES",
-    "EVALUATION_NUMBERS",
-    "LABELS",
-    "LARGEST",
-    "NUMBER_EVALUATION",
-    "PROVENANCE",
-    "STANDARDIZER",
-    "TARGET",
-    "Array",
-    "Cells",
-    "Choice",
-    "Fields",
-    "Flag",
-    "ListOf",
-    "MapOf",
-    "Maybe",
-    "Number",
-    "Rule",
-    "Sizes",
-    "Text",
-    "Whole",
-    "check_arrays",
-    "draws_of",
-]
-
 Sizes = dict[str, int]
 
 LARGEST = 1e150  # of a number anywhere in a file: its square is finite

@@ -18,19 +18,6 @@ from mercer.report.section import (
     percent,
 )
 
-__all__ = [
-    "GLOSSARY",
-    "GLOSSARY_OF_CLASSES",
-    "TITLE",
-    "TITLE_OF_CLASSES",
-    "class_sections",
-    "describe",
-    "describe_classes",
-    "pass_sections",
-    "sections",
-]
-
-
 TITLE: Final = "Sequential kernel regression"
 GLOSSARY: Final = (
     "n_centres: number of kernels in the sum. noise_std: standard deviation of the noise, in those "

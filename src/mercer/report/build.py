@@ -27,8 +27,6 @@ from mercer.report.held_out import class_sections, class_tiles
 from mercer.report.held_out_numbers import number_sections, number_tiles
 from mercer.report.section import Report, Section, Tile, count, percent
 
-__all__ = ["build_report"]
-
 
 @dataclass(frozen=True)
 class _Method:

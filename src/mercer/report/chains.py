@@ -23,16 +23,6 @@ from mercer.report.section import (
     percent,
 )
 
-__all__ = [
-    "chains_section",
-    "diagnostics_section",
-    "fit_section",
-    "particles_section",
-    "reproduce_section",
-    "weights_text",
-]
-
-
 # The first and the last section: what was fitted on what, and how to do it again.
 
 _UNKNOWN = "The model does not record where its data came from or which command made it."

@@ -36,27 +36,6 @@ from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import ErrorCoverage, ReliabilityCurve
 from mercer.sphere.evidence import EvidenceCurve
 
-__all__ = [
-    "boundaries_svg",
-    "centres_svg",
-    "coverage_svg",
-    "evidence_svg",
-    "interval_coverage_svg",
-    "kernel_svg",
-    "label_errors_svg",
-    "particles_svg",
-    "pit_svg",
-    "predicted_band_svg",
-    "predictions_svg",
-    "prequential_svg",
-    "ranks_svg",
-    "relevance_svg",
-    "reliability_svg",
-    "residuals_svg",
-    "spectral_density_svg",
-    "trace_svg",
-]
-
 # Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.
 _WIDTH = 5.0
 

@@ -20,21 +20,6 @@ from mercer.report.section import (
     percent,
 )
 
-__all__ = [
-    "GLOSSARY",
-    "GLOSSARY_OF_NUMBERS",
-    "HOLDS_ROWS",
-    "TITLE",
-    "TITLE_OF_NUMBERS",
-    "describe",
-    "describe_numbers",
-    "kernel_words",
-    "number_sections",
-    "relevance_sections",
-    "sections",
-]
-
-
 TITLE: Final = "Gaussian process classifier"
 GLOSSARY: Final = (
     "log_weight: logarithm of an input's weight. log_signal_variance: of how far the function may "

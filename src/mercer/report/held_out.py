@@ -36,17 +36,6 @@ from mercer.report.section import (
     percent,
 )
 
-__all__ = [
-    "COMPARED",
-    "class_sections",
-    "class_tiles",
-    "coverage_section",
-    "error_rate_se",
-    "reliability_section",
-    "scores_section",
-    "standing",
-]
-
 LOG_SCORE: Final = "The log score judges the probabilities and not only the labels."
 ABSENT: Final = (
     "There are no held-out rows: nothing here says how well the model predicts rows that it has "

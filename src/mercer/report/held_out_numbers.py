@@ -33,8 +33,6 @@ from mercer.report.section import (
     percent,
 )
 
-__all__ = ["number_sections", "number_tiles"]
-
 _MOST_DRAWN: Final = 500  # rows: more points would be one blot, and a large file
 _SURPRISING: Final = 1e-3  # chance of a coverage this far off that asks for attention
 _TITLES: Final = {

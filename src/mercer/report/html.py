@@ -15,9 +15,6 @@ from mercer.plot.style import PALETTE
 from mercer.posterior.container import write_atomically
 from mercer.report.section import Report
 
-__all__ = ["inline", "render", "write_report"]
-
-
 # Matplotlib's SVG made fit for a page: ids of its own, the page's colours, any width.
 
 

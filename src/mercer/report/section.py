@@ -15,26 +15,6 @@ from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import digits
 from mercer.report.figures import predicted_band_svg
 
-__all__ = [
-    "Cell",
-    "Figure",
-    "NamedTable",
-    "Report",
-    "Section",
-    "Tile",
-    "column",
-    "count",
-    "curve_figures",
-    "duration",
-    "from_table",
-    "listing",
-    "noise_words",
-    "number",
-    "ordinal",
-    "percent",
-]
-
-
 # Numbers, durations and lists in words.
 
 

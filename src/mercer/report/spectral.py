@@ -24,21 +24,6 @@ from mercer.report.section import (
 )
 from mercer.spectral.prediction import InputScales, input_scales
 
-__all__ = [
-    "GLOSSARY",
-    "GLOSSARY_OF_CLASSES",
-    "TITLE",
-    "TITLE_OF_CLASSES",
-    "class_sections",
-    "describe",
-    "describe_classes",
-    "kernel_section",
-    "sections",
-    "spectrum_section",
-    "used_words",
-]
-
-
 # The section of a report on the spectrum of a learned kernel: densities and groups of waves.
 
 _MOST_DENSITIES: Final = 2

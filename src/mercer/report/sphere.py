@@ -21,8 +21,6 @@ from mercer.report.section import (
     percent,
 )
 
-__all__ = ["GLOSSARY", "TITLE", "describe", "sections"]
-
 TITLE: Final = "Kernel Gibbs classifier"
 GLOSSARY: Final = (
     "n_errors: rows whose label a drawn classifier contradicts. noise_rate: share of wrong labels. "

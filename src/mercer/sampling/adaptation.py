@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from mercer.sampling.hmc import HamiltonianTuning, mass_from_draws
 from mercer.sampling.sampler import Adaptation
 
-__all__ = ["DualAveraging", "HamiltonianAdaptation", "LearnedTuning", "mass_windows"]
-
 _GAMMA, _T0, _KAPPA = 0.05, 10.0, 0.75  # Hoffman & Gelman's constants, names theirs
 _MAX_STEP_SIZE = 2.0  # beyond it the leapfrog is unstable once the mass is whitened
 

@@ -25,9 +25,6 @@ from mercer.atomic import locked
 from mercer.errors import ModelFileError, StorageError
 from mercer.posterior.container import read_container, write_container
 
-__all__ = ["ChainFile", "RunFolder", "RunIdentity", "digest_arrays", "open_run", "pack", "unpack"]
-
-
 # States as named arrays and back, directed by a template of the same type: no pickle.
 
 

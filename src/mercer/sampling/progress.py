@@ -16,9 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Board", "ProgressBar", "is_wanted", "tell"]
-
-
 # Where running chains write how far they are, and read whether they are to stop.
 #
 # One small array, in memory or, for chains in other processes, mapped from a temporary file. Each

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NumericalError, UsageError
 
-__all__ = ["SCHEMES", "resample"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

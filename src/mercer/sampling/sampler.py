@@ -11,9 +11,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Adaptation", "Point", "Sampler", "Target", "iterate"]
-
-
 # A log density that samplers can move on, and a point at which it has been evaluated.
 
 Array = NDArray[np.float64]

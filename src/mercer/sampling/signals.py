@@ -25,16 +25,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:  # --help need not wait for numpy
     from mercer.sampling.progress import Board
 
-__all__ = [
-    "StopRequestedError",
-    "StopSignals",
-    "check_stop",
-    "hold_interrupts",
-    "is_late",
-    "part_of_time",
-    "stop_when_late",
-]
-
 #: What a signal does beside setting the flag: nothing; raise once a step has lasted for too long
 #: without a look at the flag; raise at the next safe place.
 Manner = Literal["hold", "patient", "raise"]

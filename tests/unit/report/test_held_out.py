@@ -6,15 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer.posterior.evaluation import Evaluation, ModelScore
+from mercer.posterior.evaluation import Evaluation, ModelScore, error_rate_se, standing
 from mercer.posterior.scores import Scores
-from mercer.report.held_out import (
-    coverage_section,
-    error_rate_se,
-    reliability_section,
-    scores_section,
-    standing,
-)
+from mercer.report.held_out import coverage_section, reliability_section, scores_section
 from support.fake_estimator import fake_evaluation
 
 
