@@ -21,6 +21,7 @@ class Peer:
     make: Callable[[int, int, int], Any]
     is_brief: bool  # `mercer fit` shows it too
     most_rows: int | None = None  # largest table that is fitted: more rows would take hours
+    is_simple: bool = False  # preferred to whatever is only level with it
 
 
 def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
@@ -92,8 +93,8 @@ def scaled(estimator: Any) -> Any:
 
 
 PEERS: Final = (
-    Peer("dummy", "class shares only", _dummy, is_brief=True),
-    Peer("logistic", "logistic regression", _logistic, is_brief=True),
+    Peer("dummy", "class shares only", _dummy, is_brief=True, is_simple=True),
+    Peer("logistic", "logistic regression", _logistic, is_brief=True, is_simple=True),
     Peer("svc", "calibrated SVC", _svc, is_brief=True),
     Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
     Peer("forest", "random forest", _forest, is_brief=False),

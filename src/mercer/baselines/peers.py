@@ -206,8 +206,8 @@ def _with_spread(regressor: Any, seed: int) -> Any:
 
 #: A regressor that predicts a number only joins by one line and a function like those above.
 REGRESSION_PEERS: Final = (
-    Peer("dummy", "mean only", _dummy, is_brief=True),
-    Peer("ridge", "ridge regression", _ridge, is_brief=True),
+    Peer("dummy", "mean only", _dummy, is_brief=True, is_simple=True),
+    Peer("ridge", "ridge regression", _ridge, is_brief=True, is_simple=True),
     Peer("svr", "SVR", _svr, is_brief=False),
     Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
     Peer("forest", "random forest", _forest, is_brief=False),

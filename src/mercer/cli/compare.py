@@ -1,14 +1,22 @@
-"""`mercer compare`: all models and baselines on the same folds."""
+"""`mercer compare`: all models and baselines on the same folds.
+
+Models of mercer are scored at a quick setting first, then at longer ones while their time lasts.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -23,15 +31,27 @@ from mercer.cli.options import (
     group_option,
     jobs_option,
     json_option,
+    out_path,
     table_options,
 )
+from mercer.cli.outputs import typed_words, write_rows
+from mercer.cli.saving import NextStep, fit_step
 from mercer.cli.tables import TrainingTable
-from mercer.cli.terminal import digits3, duration, lowest, plain_table, shown
+from mercer.cli.terminal import (
+    Session,
+    digits3,
+    duration,
+    lowest,
+    plain_table,
+    shown,
+    spoken,
+)
 from mercer.data.files import nearest, quoted
 from mercer.errors import UsageError
-from mercer.estimation.cross_validate import Contender, Result, for_folds, maker_of
+from mercer.estimation.cross_validate import Contender, Fold, Result, contender_of
 from mercer.estimation.tasks import CLASSIFICATION, Task
 from mercer.models import able_models, choose_model, model_names
+from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import (
     HeldClasses,
     HeldOut,
@@ -50,10 +70,13 @@ __all__ = [
     "make_contenders",
     "metric_for",
     "results_json",
+    "write_scores",
 ]
 
 
 # The table of `compare`: it fills as models finish, and ends with a sentence of advice.
+
+_SILENCE = 10.0  # seconds without a line, after which a fold is worth one
 
 # What a model of mercer says beyond probabilities.
 _ALSO = {
@@ -63,18 +86,30 @@ _ALSO = {
 
 
 class LiveScores:
-    """The state of the table: finished models sorted by the metric, then the others."""
+    """The state of the table: finished models sorted by the metric, then the others.
+
+    On a terminal it is drawn as it fills; elsewhere ``tell`` gets a line for each model at each of
+    its settings, and for each fold of those that take long.
+    """
 
     def __init__(
-        self, names: Sequence[str], n_folds: int, metric: str, task: Task = CLASSIFICATION
+        self,
+        names: Sequence[str],
+        n_folds: int,
+        metric: str,
+        task: Task = CLASSIFICATION,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
-        self._n_done = dict.fromkeys(names, 0)
+        self._n_done = dict.fromkeys(names, 0)  # of the setting in hand
         self._begun: set[str] = set()
         self._n_folds = n_folds
+        self._task = task
         self._metric = find_metric(task.metrics, metric)
         self._columns = shown(task.metrics, self._metric)
         self._results: dict[str, Result] = {}
         self._live: Live | None = None
+        self._tell = tell
+        self._told = time.monotonic()
 
     @contextmanager
     def shown(self, console: Console) -> Iterator[None]:
@@ -82,8 +117,10 @@ class LiveScores:
         if not console.is_terminal:
             yield
             return
+        self._tell = None
         with Live(self.table(), console=console, transient=True, auto_refresh=False) as self._live:
             yield
+        self._live = None
 
     def begin(self, name: str) -> None:
         """Take in that a fold of a model is begun."""
@@ -93,12 +130,36 @@ class LiveScores:
     def count(self, name: str) -> None:
         """Take in that a fold of a model is finished."""
         self._n_done[name] += 1
+        if self._n_done[name] < self._n_folds and time.monotonic() > self._told + _SILENCE:
+            self._say(f"{name}: {self._n_done[name]} of {self._n_folds} folds")
         self._redraw()
 
     def add(self, result: Result) -> None:
-        """Take in the result of a model."""
+        """Take in the result of a model, which may have others at longer settings."""
         self._results[result.name] = result
+        self._n_done[result.name] = 0
+        words = result.problem
+        if not words:
+            mean, error = result.mean_and_error(self._metric.name)
+            spread = f" ± {_error_text(self._metric, error)}" if math.isfinite(error) else ""
+            words = f"{self._metric.words} {digits3(mean)}{spread}, {spoken(result.seconds)} of CPU"
+            words = f"{result.setting}, {words}" if result.setting else words
+        self._say(f"{result.name}: {words}")
         self._redraw()
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What is known of each model, in the order of their names."""
+        return tuple(
+            self._results.get(name)
+            or Result(name, not name.startswith("mercer "), (), math.nan, self._task, "not scored")
+            for name in self._n_done
+        )
+
+    def _say(self, words: str) -> None:
+        if self._tell is not None:
+            self._told = time.monotonic()
+            self._tell(words)
 
     def table(self, *, is_final: bool = False) -> Table:
         """Build the table as it stands; the best of each column in bold at the end."""
@@ -107,7 +168,7 @@ class LiveScores:
         position = columns.index(by)
         if not by.is_pooled:
             names[position] += " ±"
-        table = plain_table("model", *names, "seconds")
+        table = plain_table("model", *names, "CPU s")
         done = [result for result in self._results.values() if not result.problem]
         done.sort(key=lambda result: result.mean_and_error(by.name)[0])
         means = [[result.mean_and_error(each.name)[0] for each in columns] for result in done]
@@ -121,7 +182,11 @@ class LiveScores:
             error = result.mean_and_error(by.name)[1]
             if math.isfinite(error):
                 cells[position].append(f" {_error_text(by, error)}", style="dim")
-            table.add_row(result.name, *cells, duration(result.seconds))
+            n_done = self._n_done[result.name]
+            more = f" {n_done}/{self._n_folds}" if n_done and not is_final else ""
+            label = Text.assemble(result.name, (f" {result.setting}{more}", "dim"))
+            label.rstrip()
+            table.add_row(label, *cells, duration(result.seconds))
         for name, n_done in self._n_done.items():
             found = self._results.get(name)
             if found is None:
@@ -144,22 +209,16 @@ def _error_text(metric: Metric, error: float) -> str:
 
 
 def advice(results: Sequence[Result], metric: str, limit: float) -> str:
-    """Say in a sentence or two which to take: mercer's best beside the best baseline.
+    """Say in a sentence or two which to take: mercer's best beside the baselines.
 
-    The difference is taken row by row; within two standard errors of it the two are called level.
+    Differences are taken row by row; within two standard errors of it two models are called level.
+    Beside a simple baseline that is level nothing else needs to be said.
     """
     task = results[0].task
     by = find_metric(task.metrics, metric)
     words = by.words
-    scored = [result for result in results if not result.problem]
-    ours = _best([result for result in scored if not result.is_baseline], metric)
-    theirs = _best([result for result in scored if result.is_baseline], metric)
-    lost = [result.name for result in results if result.problem.startswith("out of time")]
-    ending = (
-        f" {' and '.join(lost)} ran out of time: --seconds-per-model above {limit:g} would tell."
-        if lost
-        else ""
-    )
+    ours, theirs = _best_two(results, metric)
+    ending = _unfinished(results, limit)
     if ours is None or theirs is None:
         only = ours or theirs
         if only is None:
@@ -167,31 +226,82 @@ def advice(results: Sequence[Result], metric: str, limit: float) -> str:
         kind = "baseline" if only.is_baseline else "model"
         return f"Of the {kind}s scored, {only.name} has the lowest {words}.{ending}"
     gap, error = _difference(ours, theirs, metric)
-    amount = digits3(abs(gap))
-    if not by.is_pooled:
-        amount += f", with a standard error of {digits3(error)} of the difference, rows paired"
-        amount += "" if ours.groups is None else " and groups taken whole"
     if abs(gap) <= 2 * error:
+        simple = _simple_and_level(results, ours, metric)
+        first = f"{ours.name} and {theirs.name} are level in {words}"
+        if simple is not None:
+            theirs = simple
+            gap, error = _difference(ours, theirs, metric)
+            first = f"{ours.name} is only level with {theirs.name}, which is simpler, in {words}"
         quicker, slower = sorted((ours, theirs), key=lambda result: result.seconds)
         times = slower.seconds / max(quicker.seconds, 1e-9)
         speed = "both take about as long"
         if times >= 1.5:
             speed = f"{quicker.name} is {times:.{0 if times >= 2.5 else 1}f} times as fast"
         return (
-            f"{ours.name} and {theirs.name} are level in {words} (apart by {amount}): "
-            f"{speed}, {ours.name} also says how sure it is"
-            f"{_ALSO.get(ours.name, '')}.{ending}"
+            f"{first} (apart by {_amount(gap, error, by, ours)}): {speed}, {ours.name} also says "
+            f"how sure it is{_ALSO.get(ours.name, '')}.{ending}"
         )
-    if gap < 0:
-        return f"Take {ours.name}: its {words} is below that of {theirs.name} by {amount}.{ending}"
-    return f"Take {theirs.name}: its {words} is below that of {ours.name} by {amount}.{ending}"
+    better, worse = (ours, theirs) if gap < 0 else (theirs, ours)
+    return (
+        f"Take {better.name}: its {words} is below that of {worse.name} by "
+        f"{_amount(gap, error, by, ours)}.{ending}"
+    )
+
+
+def _amount(gap: float, error: float, by: Metric, ours: Result) -> str:
+    amount = digits3(abs(gap))
+    if not by.is_pooled:
+        amount += f", with a standard error of {digits3(error)} of the difference, rows paired"
+        amount += "" if ours.groups is None else " and groups taken whole"
+    return amount
+
+
+def _unfinished(results: Sequence[Result], limit: float) -> str:
+    """Say which models more time would score, or score at a longer setting."""
+    lost = [each.name for each in results if each.problem.startswith("out of time")]
+    quick = [each.name for each in results if each.is_quick]
+    words = ""
+    if lost:
+        words = f" {_listed(lost)} ran out of time: --seconds-per-model above {limit:g} would tell."
+    if quick:
+        verb = "was" if len(quick) == 1 else "were"
+        words += (
+            f" {_listed(quick)} {verb} scored at a quicker setting than by default, which the "
+            f"table names: --seconds-per-model above {limit:g} goes on."
+        )
+    return words
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _best_two(results: Sequence[Result], metric: str) -> tuple[Result | None, Result | None]:
+    """Return mercer's best and the best baseline."""
+    scored = [result for result in results if not result.problem]
+    return (
+        _best([result for result in scored if not result.is_baseline], metric),
+        _best([result for result in scored if result.is_baseline], metric),
+    )
+
+
+def _simple_and_level(results: Sequence[Result], ours: Result, metric: str) -> Result | None:
+    """Return the simplest baseline that is level with mercer's best, if a simple one is."""
+    scored = {result.name: result for result in results if not result.problem}
+    for peer in peers_of(ours.task.name):
+        found = scored.get(peer.label)
+        if peer.is_simple and found is not None:
+            gap, error = _difference(ours, found, metric)
+            if gap >= -2 * error:
+                return found
+    return None
 
 
 def best_model(results: Sequence[Result], metric: str) -> tuple[str, bool] | None:
     """Return mercer's best as ``--model`` takes it, and whether no baseline is clearly better."""
-    scored = [result for result in results if not result.problem]
-    ours = _best([result for result in scored if not result.is_baseline], metric)
-    theirs = _best([result for result in scored if result.is_baseline], metric)
+    ours, theirs = _best_two(results, metric)
     if ours is None:
         return None
     name = ours.name.removeprefix("mercer ")
@@ -202,21 +312,50 @@ def best_model(results: Sequence[Result], metric: str) -> tuple[str, bool] | Non
 
 
 def results_json(
-    results: Sequence[Result], metric: str, how: str, advice_words: str
+    results: Sequence[Result],
+    metric: str,
+    how: str,
+    advice_words: str,
+    *,
+    is_complete: bool = True,
 ) -> dict[str, Any]:
     """Return everything as JSON can hold it."""
     return {
         "how": how,
         "metric": metric,
+        "is_complete": is_complete,
         "models": [_as_json(result) for result in results],
         "advice": advice_words,
     }
+
+
+def write_scores(path: Path, results: Sequence[Result], as_json: dict[str, Any]) -> None:
+    """Write the scores to a file by its suffix: all of the JSON, or a row for each model."""
+    if path.suffix.lower() == ".json":
+        write_atomically(path, (json.dumps(as_json, indent=2).encode(),))
+        return
+    columns: dict[str, list[Any]] = {"model": [], "setting": [], "problem": []}
+    for result in results:
+        columns["model"].append(result.name)
+        columns["setting"].append(result.setting)
+        columns["problem"].append(result.problem)
+        for metric in result.task.metrics:
+            found = math.nan, math.nan
+            if not result.problem:
+                found = result.mean_and_error(metric.name)
+            for name, value in zip((metric.name, f"{metric.name}_se"), found, strict=True):
+                columns.setdefault(name, []).append(value)
+        columns.setdefault("seconds", []).append(result.seconds)
+    kinds = {name: object if name in ("model", "setting", "problem") else float for name in columns}
+    write_rows(path, {name: np.array(each, kinds[name]) for name, each in columns.items()})
 
 
 def _as_json(result: Result) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": result.name, "is_baseline": result.is_baseline}
     if result.problem:
         return {**fields, "problem": result.problem}
+    if result.setting:
+        fields |= {"setting": result.setting, "is_quick": result.is_quick}
     for metric in result.task.metrics:
         mean, error = result.mean_and_error(metric.name)
         fields[metric.name] = {
@@ -256,9 +395,10 @@ def make_contenders(
     names: str | None,
     settings: Sequence[str],
     seed: int,
+    folds: Sequence[Fold],
     tell: Callable[[str], None],
 ) -> list[Contender]:
-    """Return the contenders that were asked for, or all that fit; the quick ones first.
+    """Return the contenders that were asked for, or all that fit; those of mercer first.
 
     ``tell`` is told when a model has loops to compile, and which baseline is left out.
 
@@ -279,10 +419,7 @@ def make_contenders(
         if peer.most_rows is not None and n_rows > peer.most_rows:
             tell(f"{peer.label} is left out: it is for {peer.most_rows} rows at most")
             del baselines[name]
-    contenders = [
-        Contender(peer.label, True, functools.partial(peer.make, seed))
-        for peer in baselines.values()
-    ]
+    contenders: list[Contender] = []
     entries = {name: entry for name, entry in able.items() if name in chosen}
     classes = {name: entry.estimator_class() for name, entry in entries.items()}
     known = {argument for each in classes.values() for argument in each().get_params()}
@@ -292,7 +429,12 @@ def make_contenders(
         mine = estimator_class().get_params()
         taken = {k: v for k, v in arguments.items() if k in mine or k not in known}
         estimator = make_estimator(estimator_class, taken, always(seed))
-        contenders.append(Contender(f"mercer {name}", False, maker_of(for_folds(estimator))))
+        quicker = entries[name].quicker
+        contenders.append(contender_of(f"mercer {name}", estimator, quicker, taken, folds))
+    contenders += [
+        Contender(peer.label, True, functools.partial(peer.make, seed))
+        for peer in sorted(baselines.values(), key=lambda peer: not peer.is_brief)
+    ]
     if names is not None:
         for name in chosen:
             if name not in able and name not in peers:
@@ -353,8 +495,10 @@ _METRICS = (
     type=click.FloatRange(0.1),
     default=60.0,
     show_default=True,
-    help="One that takes longer, over all its folds, is ended.",
+    help="CPU seconds, over all folds. Models of mercer have a score from a quick setting before, "
+    "and then longer ones while they last; a baseline that takes longer is ended.",
 )
+@out_path("--out", "Write the scores, whole after each model: .json, .csv or .parquet.")
 @cv_option("Number of folds [default: 10 below 1000 rows, else 5].")
 @jobs_option
 @json_option
@@ -374,6 +518,7 @@ def command(
     metric: str | None,
     seconds_per_model: float,
     cv: int | None,
+    out: Path | None,
     jobs: int | None,
     is_json: bool,
 ) -> None:
@@ -388,33 +533,37 @@ def command(
 
     from mercer.cli.exits import StoppedError, stoppable
     from mercer.cli.fitting import describe_table
-    from mercer.cli.outputs import typed_words
-    from mercer.cli.saving import fit_step
+    from mercer.cli.outputs import check_format, check_outputs
     from mercer.cli.tables import N_FOLDS, SMALL, cross_validation, read_training
-    from mercer.cli.terminal import Session
     from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
 
+    check_format(out)
+    check_outputs({"--out": out}, {"DATA": data})
     session = Session(is_json)
     table = read_training(data, TableOptions(target, task, drop, id_column, group, missing, dates))
     tell = functools.partial(session.note, "")
     metric = metric_for(table.task, metric)
-    contenders = make_contenders(table, models, settings, seed, tell)
-    describe_table(table, session)
     n_folds = cv or (N_FOLDS if len(table.labels) < SMALL else 5)
     split = cross_validation(table, n_folds, seed)
+    contenders = make_contenders(table, models, settings, seed, split.folds, tell)
+    describe_table(table, session)
     session.say(
         "scoring",
-        f"{split.how}, the same for all; at most {seconds_per_model:g} s a model, its "
-        f"folds added up; mercer's models have 1 chain of at most {FOLD_DRAWS} draws a fold",
+        f"{split.how}, the same for all; {seconds_per_model:g} CPU seconds a model, its folds "
+        "added up; mercer's models at a quick setting first, then at longer ones while these last, "
+        f"1 chain of at most {FOLD_DRAWS} draws a fold",
     )
     for note in split.notes:
         session.say("", note)
     session.say("seed", str(seed))
     session.blank()
-    live = LiveScores([each.name for each in contenders], len(split.folds), metric, table.task)
+    live = LiveScores(
+        [each.name for each in contenders], len(split.folds), metric, table.task, tell
+    )
+    report = _Report(live, metric, seconds_per_model, split.how, out)
     try:
         with live.shown(session.err), stoppable(None):
-            results = cross_validate(
+            cross_validate(
                 contenders,
                 split.folds,
                 n_jobs=jobs or cpu_count(),
@@ -422,20 +571,50 @@ def command(
                 seconds_per_contender=seconds_per_model,
                 on_begin=live.begin,
                 on_fold=live.count,
-                on_result=live.add,
+                on_result=report.take,
                 name_rows=table.names.listed,
             )
     except StoppedError as error:
-        raise StoppedError(error.signal_number, "`compare` keeps nothing") from error
-    session.show(live.table(is_final=True))
-    session.blank()
-    for result in results:
-        if result.error is not None:
-            session.note("warning", f"{result.name}: {result.problem}")
-    words = advice(results, metric, seconds_per_model)
-    session.say("advice", words)
-    found = best_model(results, metric)
-    step = None if found is None else fit_step(typed_words(), found[0], is_kept=found[1])
-    session.propose(step)
-    command = None if step is None else step.command
-    session.give({**results_json(results, metric, split.how, words), "next": command})
+        report.end(session, is_complete=False)
+        raise StoppedError(error.signal_number, "what was scored before is above") from error
+    report.end(session, is_complete=True)
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What is said and written of the results there are."""
+
+    live: LiveScores
+    metric: str
+    limit: float
+    how: str
+    out: Path | None
+
+    def take(self, result: Result) -> None:
+        """Take in the result of a model, and keep what is known so far."""
+        self.live.add(result)
+        if self.out is not None:
+            write_scores(self.out, self.live.results, self._as_json(is_complete=False)[0])
+
+    def end(self, session: Session, *, is_complete: bool) -> None:
+        """Show the table, what to take, and the command that does."""
+        session.show(self.live.table(is_final=True))
+        session.blank()
+        for result in self.live.results:
+            if result.error is not None:
+                words = result.problem or f"failed at a longer setting: {result.error}"
+                session.note("warning", f"{result.name}: {words}")
+        fields, step = self._as_json(is_complete=is_complete)
+        session.say("advice", fields["advice"])
+        session.propose(step)
+        if self.out is not None:
+            write_scores(self.out, self.live.results, fields)
+        session.give(fields)
+
+    def _as_json(self, *, is_complete: bool) -> tuple[dict[str, Any], NextStep | None]:
+        results = self.live.results
+        words = advice(results, self.metric, self.limit)
+        found = best_model(results, self.metric)
+        step = None if found is None else fit_step(typed_words(), found[0], is_kept=found[1])
+        fields = results_json(results, self.metric, self.how, words, is_complete=is_complete)
+        return {**fields, "next": None if step is None else step.command}, step

@@ -115,7 +115,7 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.fitting import fit_final, refuse_unconverged, score
+    from mercer.cli.fitting import fit_final, refuse_unconverged, say_first, score
     from mercer.cli.outputs import typed_words
     from mercer.cli.saving import (
         as_json,
@@ -128,7 +128,10 @@ def _fit(
     from mercer.estimation.model_file import TableModel
     from mercer.posterior.evaluation import verdict
 
-    fitted = fit_final(plan, session) if plan.is_scored_itself else None
+    fitted = None
+    if plan.is_scored_itself:
+        say_first(plan, session)
+        fitted = fit_final(plan, session)
     evaluation, problems = score(plan, session, fitted)
     session.blank()
     session.show(evaluation_table(evaluation))

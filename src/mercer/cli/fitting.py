@@ -28,7 +28,7 @@ from mercer.cli.tables import (
     refuse_conflicts,
     split_rows,
 )
-from mercer.cli.terminal import Session
+from mercer.cli.terminal import Session, digits3
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.row_names import RowNames
 from mercer.errors import (
@@ -40,10 +40,17 @@ from mercer.errors import (
     StorageError,
     UsageError,
 )
-from mercer.estimation.cross_validate import Contender, Result, cross_validate, for_folds, maker_of
+from mercer.estimation.cross_validate import (
+    Contender,
+    Result,
+    contender_of,
+    cross_validate,
+    for_folds,
+)
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import AnyEvaluation
+from mercer.posterior.scores import find_metric
 from mercer.sampling.checkpoint import digest_arrays
 
 __all__ = [
@@ -62,6 +69,7 @@ __all__ = [
     "parse_settings",
     "parse_value",
     "refuse_unconverged",
+    "say_first",
     "score",
 ]
 
@@ -258,6 +266,7 @@ class Plan:
     seed: int
     n_jobs: int
     checkpoint: Path | None
+    given: frozenset[str]  # arguments of ``--set``
 
     @property
     def label(self) -> str:
@@ -337,9 +346,14 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
         if peer.is_brief
     ]
     if fitted is None:
-        contenders.insert(0, Contender(plan.label, False, maker_of(_for_folds(plan))))
+        contenders.insert(0, _contender(plan))
+
+    def tell(result: Result) -> None:
+        if result.is_quick and not result.problem:
+            session.say("at first", _first_words(result))
+
     with session.progress() as bar:
-        n_fits = len(contenders) * len(plan.split.folds)
+        n_fits = sum(len(each.settings) for each in contenders) * len(plan.split.folds)
         task = bar.add_task("scoring", total=n_fits, detail="")
         results = cross_validate(
             contenders,
@@ -347,6 +361,7 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
             n_jobs=plan.n_jobs,
             task=plan.table.task,
             on_fold=lambda name: bar.update(task, advance=1, detail=name),
+            on_result=tell,
             name_rows=plan.table.names.listed,
         )
     if fitted is not None:
@@ -359,10 +374,32 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
     return evaluation, [f"{each.name}: {each.problem}" for each in peers if each.problem]
 
 
-def _for_folds(plan: Plan) -> Any:
-    """Return the estimator that a fold fits, its state in its own folder."""
+def say_first(plan: Plan, session: Session) -> None:
+    """Say what a quick setting scores, before the fit of the model that is scored itself."""
+    sooner = _contender(plan).sooner
+    if sooner:
+        quick = Contender(plan.label, False, sooner[0].make, sooner[0].words)
+        (result,) = cross_validate([quick], plan.split.folds, n_jobs=1, task=plan.table.task)
+        if not result.problem:
+            session.say("at first", _first_words(result))
+
+
+def _contender(plan: Plan) -> Contender:
+    """Return the model as folds fit it, at its quickest setting first; its state in its folder."""
     checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
-    return for_folds(plan.estimator).set_params(checkpoint=checkpoint)
+    params = {**plan.estimator.get_params(deep=False), "checkpoint": checkpoint}
+    estimator = type(plan.estimator)(**params)
+    quicker = plan.entry.quicker[:1]
+    return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds)
+
+
+def _first_words(result: Result) -> str:
+    metric = find_metric(result.task.metrics, result.task.default_metric)
+    mean, _ = result.mean_and_error(metric.name)
+    return (
+        f"{metric.words} {digits3(mean)}, at a quick setting ({result.setting}); the fit as asked "
+        "for follows"
+    )
 
 
 def _score_itself(plan: Plan, fitted: Fitted) -> Result:
@@ -462,7 +499,9 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         verb = "going on from" if is_resumed else "the state is kept in"
         session.say("resume", f"{verb} {checkpoint}")
     session.say("seed", str(options.seed))
-    return Plan(entry, table, split, estimator, options.seed, n_jobs, checkpoint)
+    return Plan(
+        entry, table, split, estimator, options.seed, n_jobs, checkpoint, frozenset(settings)
+    )
 
 
 def refuse_numbers(table: TrainingTable) -> None:

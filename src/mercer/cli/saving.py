@@ -32,6 +32,7 @@ _OF_TABLE = {
     "--id": "id_column",
     "--group": "group",
     "--missing": "missing",
+    "--dates": "dates",
     "--seed": "seed",
     "--set": "settings",
     "--cv": "cv",
@@ -110,7 +111,7 @@ def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
 
 def _table_options(known: Mapping[str, Any]) -> list[str]:
     """Write the options of the table that were given, as they are typed."""
-    defaults = {"task": "auto", "missing": "error", "seed": 0}
+    defaults = {"task": "auto", "missing": "error", "dates": "auto", "seed": 0}
     words: list[str] = []
     for option, name in _OF_TABLE.items():
         value = known.get(name)

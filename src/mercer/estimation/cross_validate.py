@@ -1,4 +1,8 @@
-"""Scores of several models on the same folds, each fold in a process of its own."""
+"""Scores of several models on the same folds, each fold in a process of its own.
+
+A model may be scored at several settings, the quick ones first: what the last complete one says
+counts, so that there is a score whatever the time allows.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,17 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import RowsError
+from mercer.estimation.splits import holdout
 from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
 from mercer.posterior.evaluation import HeldOut
@@ -47,6 +52,15 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """One setting of a model."""
+
+    words: str  # what it is called in tables: "250 draws"
+    make: Callable[[int, int], Any]  # as that of `Contender`
+    most_rows: int | None = None  # of more training rows so many are fitted, a random choice
+
+
+@dataclass(frozen=True)
 class Contender:
     """A model that is to be scored."""
 
@@ -55,6 +69,13 @@ class Contender:
     #: (n_rows, n_smallest) -> unfitted estimator, for a training part of so many rows, so many of
     #: them in its smallest class (of numbers: all). It and what it returns can be pickled.
     make: Callable[[int, int], Any]
+    words: str = ""  # what this setting is called
+    sooner: tuple[Setting, ...] = ()  # quicker ones, the quickest first: scored in any case
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All settings, the quickest first."""
+        return (*self.sooner, Setting(self.words, self.make))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +85,13 @@ class Result:
     name: str
     is_baseline: bool
     parts: tuple[HeldOut, ...]  # of the test rows of each fold; empty when there is a problem
-    seconds: float  # fitting and predicting, all folds
+    seconds: float  # of CPU time, fitting and predicting, all folds
     task: Task = CLASSIFICATION  # says how the parts are scored
     problem: str = ""  # why there are no scores; empty when there are
-    error: Exception | None = None  # what a fold raised
+    error: Exception | None = None  # what a fold raised; with scores, at a longer setting
     groups: NDArray[np.int64] | None = None  # (n,), number of the group of each row of all parts
+    setting: str = ""  # at which it was scored
+    is_quick: bool = False  # whether that is a quicker one than its own
 
     @property
     def pooled(self) -> Scores | RegressionScores:
@@ -104,6 +127,64 @@ def for_folds(estimator: Any) -> Any:
     return type(estimator)(**params)
 
 
+def contender_of(
+    name: str,
+    estimator: Any,
+    quicker: Sequence[Mapping[str, Any]],
+    given: Collection[str],
+    folds: Sequence[Fold],
+) -> Contender:
+    """Return what scores a model of mercer, at quicker settings first.
+
+    ``quicker`` are the arguments of these, the quickest first: it is fitted to a few hundred rows
+    at most. Arguments that the user gave stay, but numbers of draws and particles, where the
+    quicker are fewer, and those of the inference.
+    """
+    full = for_folds(estimator)
+    n_rows = min(len(fold.y_train) for fold in folds)
+    n_classes = max(len(np.unique(fold.y_train)) for fold in folds)
+    few = _FEW_ROWS if isinstance(estimator, RegressorMixin) else _few_rows(n_classes)
+    sooner: list[Setting] = []
+    for arguments in quicker:
+        params, limit = full.get_params(), None if sooner else few
+        changes = {
+            key: min(params[key], value) if key in _COUNTS else value
+            for key, value in arguments.items()
+            if key in params and (key in _COUNTS or key in _OF_INFERENCE or key not in given)
+        }
+        if params.get("rank") is not None:
+            changes.pop("nugget", None)  # finite features have none
+        is_quicker = any(params[key] != value for key, value in changes.items())
+        if not is_quicker and (limit is None or n_rows <= limit):
+            break
+        quick = type(full)(**{**params, **changes, "checkpoint": None})
+        words = _words_of(quick)
+        if limit is not None and n_rows > limit:
+            words += f", {limit} rows"
+        sooner.append(Setting(words, maker_of(quick), limit))
+    return Contender(name, False, maker_of(full), _words_of(full), tuple(sooner))
+
+
+_FEW_ROWS = 500
+_COUNTS = ("n_draws", "n_warmup", "n_particles")
+# Of these a fit at the maximum takes its own.
+_OF_INFERENCE = ("inference", "integration", "n_leapfrog", "step_size")
+
+
+def _few_rows(n_classes: int) -> int:
+    """So many rows are fitted at the quickest setting: fewer where classes are many."""
+    return max(_FEW_ROWS * 3 // max(n_classes, 3), 150)
+
+
+def _words_of(estimator: Any) -> str:
+    params = estimator.get_params()
+    if params.get("inference") == "map":
+        return "maximum"
+    if "n_draws" in params:
+        return f"{params['n_draws']} draws"
+    return f"{params['n_particles']} particles"
+
+
 def cross_validate(
     contenders: Sequence[Contender],
     folds: Sequence[Fold],
@@ -118,42 +199,52 @@ def cross_validate(
 ) -> tuple[Result, ...]:
     """Fit every contender on every fold and predict the rows left out.
 
-    Results come in the contenders' order. A contender that takes longer than
-    ``seconds_per_contender``, summed over its folds, is ended and gets no scores. ``on_begin`` and
-    ``on_fold`` are called with its name when one of its folds is begun and when it is finished,
-    ``on_result`` when all are. ``name_rows`` says what rows are called, given their positions in
-    the table, in problems that are about rows. ``n_jobs`` processes run at a time.
+    A contender that has quicker settings is scored at each, the quickest first, and its last
+    complete score counts. ``seconds_per_contender`` are CPU seconds, summed over folds and
+    settings: one that would take longer is ended or not begun, but for the quickest of several.
+    ``on_begin`` and ``on_fold`` are called with a contender's name when one of its folds is begun
+    and when it is finished, ``on_result`` when all are, at each setting. ``name_rows`` says what
+    rows are called, given their positions in the table, in problems that are about rows. ``n_jobs``
+    processes run at a time. Results come in the contenders' order.
     """
-    jobs = [
-        Job(contender.name, functools.partial(_run_fold, task.name, contender.make, fold))
-        for contender in contenders
-        for fold in folds
-    ]
+    jobs: list[Job] = []
+    for stage in range(max(len(contender.settings) for contender in contenders)):
+        for contender in contenders:
+            for setting in contender.settings[stage : stage + 1]:
+                calls = [functools.partial(_run_fold, task.name, setting, fold) for fold in folds]
+                is_due = stage == 0 and len(contender.sooner) > 0
+                jobs += [Job(contender.name, call, stage, is_due=is_due) for call in calls]
     known = {contender.name: contender for contender in contenders}
-    tell = functools.partial(_result, folds, task, seconds_per_contender, name_rows)
-    finished: dict[str, list[Outcome]] = {name: [] for name in known}
+    judge = functools.partial(_result, folds, task, seconds_per_contender, name_rows)
+    finished: dict[tuple[str, int], list[Outcome]] = {(job.group, job.stage): [] for job in jobs}
+    results: dict[str, Result] = {}
 
     def hear(outcome: Outcome) -> None:
-        name = outcome.job.group
-        finished[name].append(outcome)
-        if on_fold is not None:
+        name, stage = outcome.job.group, outcome.job.stage
+        own = finished[name, stage]
+        own.append(outcome)
+        if on_fold is not None and not outcome.is_out_of_time:
             on_fold(name)
-        if on_result is not None and len(finished[name]) == len(folds):
-            by_job = {id(each.job): each for each in finished[name]}
-            ordered = [by_job[id(job)] for job in jobs if job.group == name]
-            on_result(tell(known[name], ordered))
+        if len(own) < len(folds):
+            return
+        own.sort(key=lambda each: position[id(each.job)])
+        result = judge(known[name], stage, own)
+        if result.problem and name in results:  # what a quicker setting said stands
+            results[name] = replace(results[name], error=result.error)
+            return
+        results[name] = result
+        if on_result is not None:
+            on_result(result)
 
-    outcomes = run_jobs(
+    position = {id(job): k for k, job in enumerate(jobs)}
+    run_jobs(
         jobs,
         n_jobs,
         seconds_per_group=seconds_per_contender,
         on_begin=None if on_begin is None else lambda job: on_begin(job.group),
         on_outcome=hear,
     )
-    k = len(folds)
-    return tuple(
-        tell(contender, outcomes[i * k : (i + 1) * k]) for i, contender in enumerate(contenders)
-    )
+    return tuple(results[contender.name] for contender in contenders)
 
 
 def maker_of(estimator: Any) -> Callable[[int, int], Any]:
@@ -165,21 +256,32 @@ def _copy(estimator: Any, n_rows: int, n_smallest: int) -> Any:
     return clone(estimator)
 
 
-def _run_fold(task_name: str, make: Callable[[int, int], Any], fold: Fold) -> tuple[HeldOut, float]:
-    """Fit on one part, predict the other; return what was said of it, and seconds."""
-    started = time.perf_counter()
+def _run_fold(task_name: str, setting: Setting, fold: Fold) -> tuple[HeldOut, float]:
+    """Fit on one part, predict the other; return what was said of it, and CPU seconds."""
+    started = time.process_time()
     task = TASKS[task_name]
-    model = make(len(fold.y_train), task.n_smallest(fold.y_train))
+    rows = _some_rows(fold.y_train, setting.most_rows, is_classification=task.is_stratified)
+    X, y = fold.X_train[rows], fold.y_train[rows]
+    model = setting.make(len(y), task.n_smallest(y))
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # of convergence, say: the scores tell
         try:
-            model.fit(fold.X_train, fold.y_train)
+            model.fit(X, y)
         except RowsError as error:
             if fold.train is None:
                 raise
-            raise RowsError(fold.train[list(error.rows)].tolist(), error.words) from None
+            names = fold.train[rows][list(error.rows)].tolist()
+            raise RowsError(names, error.words) from None
         held = task.answer(model, fold.X_test, fold.y_test, task.variance(fold.y_train))
-    return held, time.perf_counter() - started
+    return held, time.process_time() - started
+
+
+def _some_rows(y: NDArray[Any], limit: int | None, *, is_classification: bool) -> NDArray[np.int64]:
+    """Choose at most so many rows, every class among them; the same for the same targets."""
+    if limit is None or len(y) <= limit:
+        return np.arange(len(y))
+    rng = np.random.default_rng(len(y))
+    return holdout(y, 1.0 - limit / len(y), rng, is_classification=is_classification)[0]
 
 
 def _result(
@@ -188,6 +290,7 @@ def _result(
     limit: float | None,
     name_rows: Callable[[Sequence[int]], str] | None,
     contender: Contender,
+    stage: int,
     outcomes: Sequence[Outcome],
 ) -> Result:
     error = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
@@ -197,12 +300,20 @@ def _result(
     elif error is not None:
         problem = f"failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     elif any(outcome.is_out_of_time for outcome in outcomes):
-        problem = f"out of time ({limit:g} s)"
+        problem = f"out of time ({limit:g} CPU s)"
     name, is_baseline = contender.name, contender.is_baseline
     if problem:
         return Result(name, is_baseline, (), math.nan, task, problem, error)
     parts = tuple(outcome.value[0] for outcome in outcomes)
     seconds = sum(outcome.value[1] for outcome in outcomes)
     own = [fold.groups_test for fold in folds if fold.groups_test is not None]
-    groups = np.concatenate(own) if own else None
-    return Result(name, is_baseline, parts, seconds, task, groups=groups)
+    return Result(
+        name,
+        is_baseline,
+        parts,
+        seconds,
+        task,
+        groups=np.concatenate(own) if own else None,
+        setting=contender.settings[stage].words,
+        is_quick=stage < len(contender.sooner),
+    )

@@ -1,4 +1,8 @@
-"""Jobs in worker processes that can really be ended: by Ctrl-C, SIGTERM or a limit of time."""
+"""Jobs in worker processes that can really be ended: by Ctrl-C, SIGTERM or a limit of CPU time.
+
+Time is that of the worker's processor, so that a machine that is busy with other things changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from mercer.sampling.signals import StopSignals
 # SIGTERM, so that a job that samples can save its checkpoint first. It ends when its parent does.
 
 _PATIENCE = 1.0  # seconds that a worker has to save what it is doing
+_TICK = 0.1  # seconds between looks at the clock
 
 
 @dataclass
@@ -31,7 +36,7 @@ class Worker:
     process: Any
     pipe: Connection
     position: int | None = None  # of its job
-    begun: float | None = None  # time.monotonic
+    seconds: float = 0.0  # of CPU time that its job has taken
 
 
 def start_worker() -> Worker:
@@ -48,17 +53,50 @@ def start_worker() -> Worker:
 def _work(pipe: Connection) -> None:
     """Take jobs until the parent hangs up."""
     threading.Thread(target=_follow_parent, daemon=True).start()
+    meter = _Meter(pipe)
+    threading.Thread(target=meter.run, daemon=True).start()
     # SIGTERM unwinds, so that temporary folders are removed.
     with suppress(EOFError, KeyboardInterrupt, BrokenPipeError), StopSignals(manner="raise"):
         while True:
             packed = pipe.recv_bytes()
             try:
                 call = pickle.loads(packed)
-                pipe.send(("begun", None))
+                meter.begin()
                 kind, content = "value", call()
             except Exception as error:
                 kind, content = "error", _picklable(error)
-            pipe.send((kind, content))
+            meter.end(kind, content)
+
+
+class _Meter:
+    """Tells the parent through the pipe how much CPU time a job has taken, ten times a second.
+
+    Compiled loops let other threads run, so that it is heard while they do.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()  # of the pipe, which takes one message at a time
+        self._begun: float | None = None
+
+    def begin(self) -> None:
+        with self._lock:
+            self._begun = time.process_time()
+            self._pipe.send(("begun", None, 0.0))
+
+    def end(self, kind: str, content: Any) -> None:
+        with self._lock:
+            seconds = 0.0 if self._begun is None else time.process_time() - self._begun
+            self._begun = None
+            self._pipe.send((kind, content, seconds))
+
+    def run(self) -> None:
+        with suppress(OSError):  # the parent is gone
+            while True:
+                time.sleep(_TICK)
+                with self._lock:
+                    if self._begun is not None:
+                        self._pipe.send(("spent", None, time.process_time() - self._begun))
 
 
 def _follow_parent() -> None:
@@ -100,15 +138,14 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_TICK = 0.1  # seconds between looks at the clock
-
-
 @dataclass(frozen=True)
 class Job:
     """A call that can be pickled; jobs of one group share a limit of time."""
 
     group: str
     call: Callable[[], Any]
+    stage: int = 0  # of use only where all its jobs end; a later one takes longer
+    is_due: bool = False  # runs to its end, however long that takes
 
 
 @dataclass(frozen=True)
@@ -119,6 +156,7 @@ class Outcome:
     value: Any = None
     error: Exception | None = None
     is_out_of_time: bool = False
+    seconds: float = 0.0  # of CPU time
 
 
 def run_jobs(
@@ -131,10 +169,11 @@ def run_jobs(
 ) -> list[Outcome]:
     """Run jobs, in their order, and return what became of them, in the same order.
 
-    With one worker, and no limit of time, the jobs run in this process. Once the jobs of a group
-    have taken ``seconds_per_group``, summed, its running jobs are ended and the others are not
-    begun. ``on_begin`` and ``on_outcome`` are called before and after each job. A KeyboardInterrupt
-    is raised once all workers have ended.
+    With one worker, and no limit of time, the jobs run in this process. The jobs of a group, but
+    for those that are due, may take ``seconds_per_group`` of CPU time, summed: where a stage would
+    take it above that, by its jobs that have ended, or by those of the stage before where none has,
+    its running jobs are ended and the others are not begun. ``on_begin`` and ``on_outcome`` are
+    called before and after each job. A KeyboardInterrupt is raised once all workers have ended.
     """
     begin = on_begin or (lambda job: None)
     tell = on_outcome or (lambda outcome: None)
@@ -160,32 +199,32 @@ class _Pool:
     tell: Callable[[Outcome], None]
     workers: list[Worker] = field(default_factory=list)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self, n_workers: int) -> list[Outcome]:
         """Keep ``n_workers`` busy until each job has an outcome."""
-        todo = list(range(len(self.jobs)))
         while len(self.outcomes) < len(self.jobs):
-            todo = [position for position in todo if position not in self.outcomes]
-            self._begin(todo, n_workers)
+            self._begin(n_workers)
             busy = {worker.pipe: worker for worker in self.workers if worker.position is not None}
             for pipe in wait(list(busy), timeout=_TICK):
                 self._hear(busy[pipe])  # type: ignore[index]
             self._enforce_limit()
         return [self.outcomes[position] for position in range(len(self.jobs))]
 
-    def _begin(self, todo: list[int], n_workers: int) -> None:
+    def _begin(self, n_workers: int) -> None:
         """Hand jobs to idle workers, and start workers while there are too few."""
-        while todo:
+        taken = {worker.position for worker in self.workers}
+        for position in range(len(self.jobs)):
+            if position in taken or position in self.outcomes:
+                continue
             idle = next((worker for worker in self.workers if worker.position is None), None)
             if idle is None:
                 if len(self.workers) >= n_workers:
                     return
                 idle = start_worker()
                 self.workers.append(idle)
-            idle.position, idle.begun = todo.pop(0), None
+            idle.position, idle.seconds = position, 0.0
             try:
-                idle.pipe.send(self.jobs[idle.position].call)
+                idle.pipe.send(self.jobs[position].call)
             except OSError:
                 self._lose(idle)
 
@@ -194,19 +233,16 @@ class _Pool:
         if worker.position is None:
             return
         try:
-            kind, content = worker.pipe.recv()
+            kind, content, worker.seconds = worker.pipe.recv()
         except (EOFError, OSError):
             self._lose(worker)
             return
-        if kind == "begun":
-            worker.begun = time.monotonic()
-            self.begin(self.jobs[worker.position])
-            return
         job = self.jobs[worker.position]
-        outcome = Outcome(job, **{kind: content})
-        self._count(worker)
-        self._settle(worker.position, outcome)
-        worker.position = worker.begun = None
+        if kind == "begun":
+            self.begin(job)
+        elif kind != "spent":
+            position, worker.position = worker.position, None
+            self._settle(position, Outcome(job, **{kind: content}, seconds=worker.seconds))
 
     def _lose(self, worker: Worker) -> None:
         position = worker.position
@@ -219,27 +255,28 @@ class _Pool:
         if self.limit is None:
             return
         for group in {job.group for job in self.jobs}:
-            running = [
-                worker
-                for worker in self.workers
-                if worker.position is not None and self.jobs[worker.position].group == group
-            ]
-            now = time.monotonic()
-            used = self.seconds.get(group, 0.0)
-            used += sum(now - worker.begun for worker in running if worker.begun is not None)
-            if used <= self.limit:
+            own = [k for k, job in enumerate(self.jobs) if job.group == group]
+            left = [k for k in own if k not in self.outcomes and not self.jobs[k].is_due]
+            if not left or self._expected(own, self.jobs[left[0]].stage) <= self.limit:
                 continue
-            for worker in running:
+            for worker in [worker for worker in self.workers if worker.position in left]:
                 self._remove(worker)
-            for position, job in enumerate(self.jobs):
-                if job.group == group and position not in self.outcomes:
-                    self._settle(position, Outcome(job, is_out_of_time=True))
+            for position in left:
+                self._settle(position, Outcome(self.jobs[position], is_out_of_time=True))
 
-    def _count(self, worker: Worker) -> None:
-        if worker.begun is not None and worker.position is not None:
-            group = self.jobs[worker.position].group
-            spent = time.monotonic() - worker.begun
-            self.seconds[group] = self.seconds.get(group, 0.0) + spent
+    def _expected(self, positions: list[int], stage: int) -> float:
+        """CPU seconds of the jobs of a group up to the end of a stage, as far as can be told."""
+        spent = {k: self.outcomes[k].seconds for k in positions if k in self.outcomes}
+        spent |= {w.position: w.seconds for w in self.workers if w.position in positions}
+        total = sum(spent.values())
+        left = [k for k in positions if k not in self.outcomes and self.jobs[k].stage <= stage]
+        ended = [spent[k] for k in self.outcomes if k in spent and self.jobs[k].stage == stage]
+        if not ended and all(self.jobs[k].stage == stage for k in left):
+            ended = [spent[k] for k in spent if self.jobs[k].stage == stage - 1]
+        if ended:
+            each = sum(ended) / len(ended)
+            total += sum(max(each - spent.get(k, 0.0), 0.0) for k in left)
+        return total
 
     def _settle(self, position: int, outcome: Outcome) -> None:
         self.outcomes[position] = outcome

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
+import signal
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -40,6 +44,7 @@ def test_all_that_tell_three_classes_apart(
         monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=24))
     code, out, _ = run(
         "compare", "iris", "--target", "target", "--cv", "2", "--json", "--metric", "error_rate",
+        "--seconds-per-model", "10",
         *SPHERE,
     )  # fmt: skip
     assert code == 0
@@ -50,16 +55,146 @@ def test_all_that_tell_three_classes_apart(
     assert all(model["error_rate"]["standard_error"] is not None for model in result["models"])
 
 
-def test_one_that_runs_out_of_time_is_listed_so(run, table: Path) -> None:
-    code, out, _ = run(
+def test_every_model_of_ours_has_a_score_whatever_the_time(run, table: Path) -> None:
+    code, out, err = run(
+        "compare", table, "--target", "label", "--models", "gp,spectral,sphere,basis,dummy",
+        "--cv", "2", "--seconds-per-model", "0.1", "--jobs", "1", "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    found = json.loads(out)
+    models = {model["name"]: model for model in found["models"]}
+    ours = {name: each["setting"] for name, each in models.items() if name.startswith("mercer")}
+    assert ours == {
+        "mercer gp": "maximum",
+        "mercer spectral": "10 draws",
+        "mercer sphere": "20 draws",
+        "mercer basis": "50 particles",
+    }
+    assert all(models[name]["log_score"]["mean"] > 0 for name in ours)
+    assert "scored at a quicker setting than by default" in found["advice"]
+    assert "mercer sphere: 20 draws, log score " in err  # a line each, off a terminal
+
+
+def test_settings_are_refined_while_time_is_left(run, table: Path) -> None:
+    code, out, err = run(
         "compare", table, "--target", "label", "--models", "gp,dummy", "--cv", "2",
-        "--seconds-per-model", "0.7", "--set", "n_draws=100000", "--jobs", "2", "--json",
+        "--set", "n_draws=60", "--set", "n_chains=1", "--jobs", "1", "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    gp = json.loads(out)["models"][0]
+    assert (gp["setting"], gp["is_quick"]) == ("60 draws", False)
+    said = [line.strip() for line in err.splitlines() if "mercer gp: " in line]
+    assert [line.split(",")[0] for line in said if "folds" not in line] == [
+        "mercer gp: maximum",
+        "mercer gp: 50 draws",
+        "mercer gp: 60 draws",
+    ]
+
+
+def test_a_baseline_that_runs_out_of_time_is_listed_so(run, table: Path) -> None:
+    code, out, _ = run(
+        "compare", table, "--target", "label", "--models", "forest,dummy", "--cv", "2",
+        "--seconds-per-model", "0.1", "--jobs", "2", "--json",
     )  # fmt: skip
     assert code == 0
     models = {model["name"]: model for model in json.loads(out)["models"]}
-    assert models["mercer gp"]["problem"] == "out of time (0.7 s)"
-    assert "log_score" in models["class shares only"]
+    assert models["random forest"]["problem"] == "out of time (0.1 CPU s)"
     assert "ran out of time" in json.loads(out)["advice"]
+
+
+def test_quick_settings_keep_what_was_asked_for(run, table: Path) -> None:
+    """Of what is incompatible with them nothing is left, and a rank takes no nugget."""
+    for model, options in (
+        ("gp", ["integration=exact", "kernel=matern32"]),
+        ("gp", ["inference=hmc", "n_leapfrog=5", "step_size=0.1"]),
+        ("sphere", ["rank=8"]),
+        ("sphere", ["kernel=linear"]),
+    ):
+        code, out, err = run(
+            "compare", table, "--target", "label", "--models", f"{model},dummy", "--cv", "2",
+            "--seconds-per-model", "0.1", "--jobs", "1", "--json",
+            *(word for option in options for word in ("--set", option)),
+        )  # fmt: skip
+        assert code == 0, err
+        assert "problem" not in json.loads(out)["models"][0], options
+
+
+def test_scores_are_written_in_three_formats(run, table: Path, tmp_path: Path) -> None:
+    for name in ("scores.json", "scores.csv", "scores.parquet"):
+        code, _, err = run(
+            "compare", table, "--target", "label", "--models", "logistic,dummy", "--cv", "2",
+            "--out", tmp_path / name, "--jobs", "1",
+        )  # fmt: skip
+        assert code == 0, err
+    found = json.loads((tmp_path / "scores.json").read_text())
+    assert found["is_complete"]
+    with open(tmp_path / "scores.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["model"] for row in rows] == ["class shares only", "logistic regression"]
+    of_json = {model["name"]: model["log_score"]["mean"] for model in found["models"]}
+    assert {row["model"]: float(row["log_score"]) for row in rows} == of_json
+    code, _, err = run("compare", table, "--target", "label", "--out", tmp_path / "scores.txt")
+    assert code == 2
+    assert "must end in" in err
+
+
+def test_what_was_scored_before_a_signal_is_kept(table: Path, tmp_path: Path) -> None:
+    """SIGINT once the first model is written: table, advice and file are of what there is."""
+    out = tmp_path / "scores.json"
+    words = [
+        "compare", str(table), "--target", "label", "--models", "gp,logistic", "--cv", "2",
+        "--set", "n_draws=200000", "--set", "inference=hmc", "--seconds-per-model", "600",
+        "--jobs", "1", "--out", str(out),
+    ]  # fmt: skip
+    program = "import sys; from mercer.cli.main import run; run()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    said = ""
+    assert process.stderr is not None
+    for line in process.stderr:
+        said += line
+        if "logistic regression: log score" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    shown, err = process.communicate(timeout=60)
+    assert process.returncode == 130, said + err
+    assert "mercer gp maximum" in shown
+    assert "logistic regression" in shown
+    assert "advice " in shown
+    assert "stopped by SIGINT; what was scored before is above" in err
+    found = json.loads(out.read_text())
+    assert not found["is_complete"]
+    assert [model["name"] for model in found["models"] if "problem" not in model] == [
+        "mercer gp",
+        "logistic regression",
+    ]
+
+
+def test_the_command_that_is_recommended_runs_as_printed(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "patients of may.csv"
+    rng = np.random.default_rng(5)
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["who", "seen", "dose", "ill"])
+        for k in range(40):
+            day, dose = f"{k % 12 + 1:02}/{k % 9 + 1:02}/2024", f"{rng.normal():.3f}"
+            writer.writerow([f"p{k}", day, dose, "no" if rng.random() < 0.5 else "yes"])
+    code, out, err = run(
+        "compare", path, "--target", "ill", "--id", "who", "--dates", "monthfirst", "--cv", "2",
+        "--models", "basis,dummy", "--set", "n_particles=10", "--jobs", "1",
+    )  # fmt: skip
+    assert code == 0, err
+    command = next(line for line in out.splitlines() if line.startswith("next"))
+    words = shlex.split(command.removeprefix("next"))
+    assert words[0] == "mercer"
+    code, out, err = run(*words[1:], "--jobs", "1")
+    assert code == 0, err
+    assert "--dates monthfirst" in command
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from mercer.estimation.cross_validate import Contender, Fold, cross_validate, maker_of
+from mercer.estimation.cross_validate import Contender, Fold, Setting, cross_validate, maker_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -54,3 +54,34 @@ def test_a_failure_is_told_and_the_others_go_on() -> None:
     assert failed.problem == "failed: no good"
     assert isinstance(failed.error, ValueError)
     assert not fine.problem
+
+
+def test_a_quicker_setting_stands_where_the_longer_one_fails() -> None:
+    quick = Setting("quick", maker_of(DummyClassifier()), most_rows=10)
+    told: list[str] = []
+    (result,) = cross_validate(
+        [Contender("it", False, maker_of(Failing()), "long", (quick,))],
+        FOLDS,
+        n_jobs=1,
+        on_result=lambda each: told.append(each.setting),
+    )
+    assert (result.setting, result.is_quick, result.problem) == ("quick", True, "")
+    assert isinstance(result.error, ValueError)
+    assert told == ["quick"]
+
+
+class Counting(DummyClassifier):
+    def fit(self, X, y, sample_weight=None):
+        self.counts_ = np.bincount(y)
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        return np.tile(self.counts_, (len(X), 1))
+
+
+def test_of_many_rows_a_quick_setting_takes_some_of_each_class() -> None:
+    y = (np.arange(40) % 10 == 0).astype(np.int64)
+    quick = Setting("quick", maker_of(Counting()), most_rows=10)
+    contender_ = Contender("it", False, maker_of(Failing()), "long", (quick,))
+    (result,) = cross_validate([contender_], [Fold(X, y, X[:1], y[:1])], n_jobs=1)
+    np.testing.assert_array_equal(result.parts[0].proba, [[9, 1]])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,31 @@ def test_advice_on_numbers_by_any_metric(metric: str) -> None:
         assert words
     else:
         assert words.startswith("Take mercer spectral: its ")
+
+
+def test_advice_begins_with_a_simple_baseline_that_is_level() -> None:
+    """Whatever is better than both by chance; not where mercer's best is clearly better."""
+    logistic = result("logistic regression", 0.7, seconds=0.1)
+    words = advice([OURS, logistic, result("svc", 0.7)], "log_score", 60)
+    assert words.startswith("mercer gp is only level with logistic regression, which is simpler")
+    assert "logistic regression is 300 times as fast" in words
+    words = advice([OURS, result("logistic regression", 0.6), result("svc", 0.7)], "log_score", 60)
+    assert words.startswith("mercer gp and svc are level")
+
+
+def test_advice_names_what_was_scored_at_a_quick_setting() -> None:
+    quick = replace(OURS, setting="maximum", is_quick=True)
+    assert "--seconds-per-model above 60 goes on" in advice([quick], "log_score", 60)
+    assert "goes on" not in advice([OURS], "log_score", 60)
+
+
+def test_off_a_terminal_each_result_has_a_line() -> None:
+    said: list[str] = []
+    live = LiveScores(["mercer gp"], 4, "log_score", tell=said.append)
+    with live.shown(Console(file=io.StringIO())):
+        live.count("mercer gp")
+        live.add(replace(OURS, setting="maximum"))
+    assert said == ["mercer gp: maximum, log score 0.354 ± 0.003, 30 s of CPU"]
 
 
 def test_pairs_of_folds_tell_apart_what_their_spread_hides() -> None:
