@@ -23,6 +23,7 @@ from mercer.posterior.evaluation import (
     hold,
     joined,
     paired_gap,
+    rows_worth,
 )
 from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric, Scores
@@ -216,21 +217,22 @@ def _errors(
     groups: NDArray[np.int64] | None,
     *,
     is_model: bool,
-) -> tuple[float | None, float | None, int | None, float | None]:
+) -> tuple[float | None, float | None, int | None, float | None, float | None]:
     """Return standard errors of the differences from the model in ``metric`` and in log score.
 
-    Where rows come in groups, how many there are follows, and the standard error of ``metric``
-    itself.
+    Where rows come in groups, how many there are follows, the standard error of ``metric``
+    itself, and how many independent rows they are worth.
     """
-    n_groups = None if groups is None else len(np.unique(groups))
-    own = None
-    if groups is not None and n_groups != 1:
-        own = clustered_error(other.losses[metric], groups)
+    n_groups = own = n_worth = None
+    if groups is not None:
+        n_groups, n_worth = len(np.unique(groups)), rows_worth(other.residuals, groups)
+        if n_groups != 1:
+            own = clustered_error(other.losses[metric], groups)
     if is_model:
-        return None, None, n_groups, own
+        return None, None, n_groups, own, n_worth
     gaps = (paired_gap(other, model, name, groups) for name in (metric, "log_score"))
     first, second = (None if gap is None else gap[1] for gap in gaps)
-    return first, second, n_groups, own
+    return first, second, n_groups, own, n_worth
 
 
 CLASSIFICATION: Final[Task] = _Classification()

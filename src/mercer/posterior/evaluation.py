@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.posterior.predictive import Predictive
-from mercer.posterior.regression_scores import LEVEL, RegressionScores, score_regression
+from mercer.posterior.regression_scores import (
+    LEVEL,
+    LEVELS,
+    RegressionScores,
+    score_regression,
+)
 from mercer.posterior.schema import (
     CLASS_EVALUATION,
     EVALUATION_CLASSES,
@@ -66,6 +71,14 @@ class HeldClasses:
         return score_classification(self.y_index, self.proba)
 
     @property
+    def residuals(self) -> Array:
+        """Whether the class came less its probability, (k, n): of two classes of the second."""
+        if self.proba.shape[1] == 2:
+            return np.asarray(self.y_index - self.proba[:, 1])[np.newaxis]
+        is_right = self.proba.argmax(axis=1) == self.y_index
+        return np.asarray(is_right - self.proba.max(axis=1))[np.newaxis]
+
+    @property
     def losses(self) -> Mapping[str, Array]:
         """The scores that are means over rows, row by row: ndarrays of shape (n,)."""
         observed = self.proba[np.arange(len(self.y_index)), self.y_index]
@@ -107,6 +120,12 @@ class HeldTargets:
             pit=self.pit,
             variance=self.variance,
         )
+
+    @property
+    def residuals(self) -> Array:
+        """Whether the target is in its central interval less the level, (k, n), at k levels."""
+        distance = np.abs(2.0 * self.pit - 1.0)
+        return (distance <= LEVELS[:, np.newaxis] + 1e-12) - LEVELS[:, np.newaxis]
 
     @property
     def losses(self) -> Mapping[str, Array]:
@@ -231,6 +250,7 @@ class ModelScore:
     log_score_gap_error: float | None = None  # of the difference of log scores
     n_groups: int | None = None  # how many groups the rows come in; None where they are independent
     own_error: float | None = None  # standard error of the error rate from several groups
+    n_worth: float | None = None  # how many independent rows those of the groups are worth
 
 
 @dataclass(frozen=True)
@@ -265,6 +285,7 @@ class RegressionModelScore:
     log_score_gap_error: float | None = None
     n_groups: int | None = None
     own_error: float | None = None
+    n_worth: float | None = None
 
 
 @dataclass(frozen=True)
@@ -378,6 +399,28 @@ def clustered_error(values: Array, groups: NDArray[np.int64]) -> float:
         return math.inf
     deviations = sums - sizes * values.mean()
     return math.sqrt(n_groups / (n_groups - 1) * float(deviations @ deviations)) / n
+
+
+def rows_worth(residuals: Array, groups: NDArray[np.int64]) -> float:
+    """How many independent rows the rows of groups are worth, from 1 (a single group) to n.
+
+    ``residuals`` (k, n) are, of k quantities, what came less what was predicted, whose expectation
+    is 0. Divides n by the design effect [1]_: the variance of a sum over rows, by groups, over that
+    of independent rows, averaged over the quantities.
+
+    References
+    ----------
+    .. [1] L. Kish (1965), Survey Sampling, Wiley, section 5.4.
+    """
+    n, n_groups = len(groups), len(np.unique(groups))
+    if n_groups < 2:
+        return 1.0
+    sums = np.stack([np.bincount(groups, each) for each in residuals])
+    alone = np.square(residuals).sum(axis=1)
+    if not alone.all():
+        return float(n_groups)  # nothing says how alike the rows of a group are
+    effect = np.mean(np.square(sums).sum(axis=1) / alone)
+    return float(np.clip(n / effect, 1.0, n))
 
 
 def compared(gap: float, error: float | None) -> str:

@@ -14,6 +14,7 @@ from mercer.errors import DataError
 
 __all__ = [
     "LEVEL",
+    "LEVELS",
     "IntervalCoverage",
     "PitHistogram",
     "RegressionScores",
@@ -178,10 +179,11 @@ class PitHistogram:
     upper: float
 
 
-def interval_coverage(pit: ArrayLike) -> IntervalCoverage:
+def interval_coverage(pit: ArrayLike, n_worth: float | None = None) -> IntervalCoverage:
     """Count how many rows central intervals hold, at levels of 5, 10, .., 95 %.
 
     A row of PIT p, in [0, 1], is inside the interval of level l where |2 p - 1| <= l.
+    ``n_worth`` is how many independent rows these are worth, by default all.
 
     Examples
     --------
@@ -194,17 +196,19 @@ def interval_coverage(pit: ArrayLike) -> IntervalCoverage:
     # A value at the very end of an interval is inside, whatever rounding made of it.
     inside = np.searchsorted(distance, LEVELS + 1e-12, side="right") / len(u)
     tail = (1.0 - BAND) / 2.0
-    lower, upper = (binom.ppf(p, len(u), LEVELS) / len(u) for p in (tail, 1.0 - tail))
+    n = len(u) if n_worth is None else max(round(n_worth), 1)
+    lower, upper = (binom.ppf(p, n, LEVELS) / n for p in (tail, 1.0 - tail))
     return IntervalCoverage(LEVELS.copy(), inside, lower, upper)
 
 
-def pit_histogram(pit: ArrayLike) -> PitHistogram:
+def pit_histogram(pit: ArrayLike, n_worth: float | None = None) -> PitHistogram:
     """Count rows by their PIT (n,), in ten bins; of less than 50 rows in fewer."""
     u = _checked(pit)
     n_bins = min(N_BINS, max(2, len(u) // FEWEST))
     counts, edges = np.histogram(u, bins=n_bins, range=(0.0, 1.0))
     tail = (1.0 - BAND) / 2.0
-    lower, upper = (float(binom.ppf(p, len(u), 1.0 / n_bins)) / len(u) for p in (tail, 1.0 - tail))
+    n = len(u) if n_worth is None else max(round(n_worth), 1)
+    lower, upper = (float(binom.ppf(p, n, 1.0 / n_bins)) / n for p in (tail, 1.0 - tail))
     return PitHistogram(edges, counts / len(u), lower, upper)
 
 

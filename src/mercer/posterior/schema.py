@@ -359,7 +359,7 @@ PROVENANCE = Fields(
 
 _OF_ROWS = Whole(1, size="n_held")
 # Which the first files do not hold.
-_GAPS = frozenset({"gap_error", "log_score_gap_error", "n_groups", "own_error"})
+_GAPS = frozenset({"gap_error", "log_score_gap_error", "n_groups", "own_error", "n_worth"})
 _ENTRY: dict[str, Rule] = {
     "name": Text(),
     "is_baseline": Flag(),
@@ -368,6 +368,7 @@ _ENTRY: dict[str, Rule] = {
     "log_score_gap_error": Maybe(Number(0.0)),
     "n_groups": Maybe(Whole(1)),
     "own_error": Maybe(Number(0.0)),
+    "n_worth": Maybe(Number(1.0)),
 }
 _SHARE = Number(0.0, 1.0)
 _CLASS_SCORES = Fields(

@@ -204,11 +204,14 @@ def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
     return float(np.sum(gaps * curve.n_rows) / len(y))
 
 
-def reliability_curve(y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS) -> ReliabilityCurve:
+def reliability_curve(
+    y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS, *, share_worth: float = 1.0
+) -> ReliabilityCurve:
     """Compare probabilities (n,) of a class with its frequency in bins of equally many rows.
 
     ``y01`` is 1 where the row is of the class. Rows of equal probability share a bin, so there may
-    be fewer bins than ``n_bins``.
+    be fewer bins than ``n_bins``. A row is worth ``share_worth``
+    independent ones, in the intervals.
     """
     if n_bins < 1:
         raise DataError(f"n_bins must be at least 1, got {n_bins}")
@@ -216,10 +219,12 @@ def reliability_curve(y01: ArrayLike, p: ArrayLike, n_bins: int = N_BINS) -> Rel
     if second.ndim != 1:
         raise DataError(f"p must have shape (n,), got {second.shape}")
     y, proba = checked_classes(y01, np.column_stack([1.0 - second, second]))
-    return _curve(y == 1, proba[:, 1], n_bins)
+    return _curve(y == 1, proba[:, 1], n_bins, share_worth)
 
 
-def _curve(is_hit: NDArray[np.bool_], p: FloatArray, n_bins: int) -> ReliabilityCurve:
+def _curve(
+    is_hit: NDArray[np.bool_], p: FloatArray, n_bins: int, share_worth: float = 1.0
+) -> ReliabilityCurve:
     """Bin rows by the rank of their probability; ties go where the first of them goes."""
     bins = np.searchsorted(np.sort(p), p, side="left") * n_bins // len(p)
     _, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
@@ -227,9 +232,10 @@ def _curve(is_hit: NDArray[np.bool_], p: FloatArray, n_bins: int) -> Reliability
     observed = np.bincount(bins, weights=is_hit) / counts
     # Wilson (1927): the frequencies q with |observed - q| <= z sqrt(q (1 - q) / count)
     z2 = float(ndtri(0.5 + INTERVAL_LEVEL / 2)) ** 2
-    center = (observed + z2 / (2 * counts)) / (1 + z2 / counts)
-    spread = observed * (1 - observed) / counts + z2 / (4 * counts**2)
-    half = np.sqrt(z2 * spread) / (1 + z2 / counts)
+    n = counts * share_worth
+    center = (observed + z2 / (2 * n)) / (1 + z2 / n)
+    spread = observed * (1 - observed) / n + z2 / (4 * n**2)
+    half = np.sqrt(z2 * spread) / (1 + z2 / n)
     return ReliabilityCurve(
         mean_predicted=mean,
         observed=observed,

@@ -11,6 +11,7 @@ from mercer.posterior.evaluation import (
     COMPARED,
     Evaluation,
     ModelScore,
+    RegressionModelScore,
     error_rate_se,
     log_score_words,
     standing,
@@ -168,18 +169,20 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
         y = evaluation.proba.argmax(axis=1) == evaluation.y_index
         p, what = evaluation.proba.max(axis=1), "the most probable class"
         when, came = f" of {what}, it should be right", f"{what} was right"
-    curve = reliability_curve(y, p)
+    entry = evaluation.entries[0]
+    curve = reliability_curve(y, p, share_worth=1.0 / _widening(entry) ** 2)
     reach = (curve.lower <= curve.mean_predicted) & (curve.mean_predicted <= curve.upper)
     n_bins, n_reach = len(reach), int(np.count_nonzero(reach))
-    error = evaluation.entries[0].scores.calibration_error
-    by_chance = _error_by_chance(curve)
+    error = entry.scores.calibration_error
+    by_chance = _error_by_chance(curve) * _widening(entry)
     text = (
         f"When the model says 70 %{when} seven times in ten. Each point gathers about "
         f"{round(p.size / n_bins)} held-out rows with similar probabilities and shows how often "
         f"{came}; on the diagonal the probabilities are right.",
         f"{n_reach} of {n_bins} bars reach the diagonal; of bars that each hold 90 %, about nine "
         f"in ten should. On average the points lie {100 * error:.1f} percentage points from it "
-        f"(the calibration error). At this number of rows some distance is chance: even "
+        f"(the calibration error). At this number of rows{of_groups(entry)} some distance is "
+        f"chance: even "
         f"perfect probabilities would lie about {100 * by_chance:.1f} points off.",
     )
     figure = Figure(
@@ -191,6 +194,18 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
         "within their 90 % intervals.",
     )
     return Section("reliability", title, text, figures=(figure,))
+
+
+def of_groups(entry: ModelScore | RegressionModelScore) -> str:
+    """Say, where rows come in groups, how many independent ones they are worth."""
+    if entry.n_worth is None:
+        return ""
+    return f" in {entry.n_groups} groups, worth about {entry.n_worth:.0f} independent rows,"
+
+
+def _widening(entry: ModelScore) -> float:
+    """How much wider chance scatters rows in groups than as many independent ones."""
+    return 1.0 if entry.n_worth is None else math.sqrt(entry.scores.n_rows / entry.n_worth)
 
 
 def _error_by_chance(curve: ReliabilityCurve) -> float:
@@ -216,7 +231,13 @@ def coverage_section(evaluation: Evaluation | None) -> Section:
         "A person can look at the rows that the model is least sure of. The curve says what that "
         "would gain: the error among the rows that are left to the model, those with the largest "
         "probability of their class.",
-        _gain_words(curve, whole, half, float(np.sort(top)[len(top) - curve.n_decided(0.5)])),
+        _gain_words(
+            curve,
+            whole,
+            half,
+            float(np.sort(top)[len(top) - curve.n_decided(0.5)]),
+            _widening(evaluation.entries[0]),
+        ),
     )
     listed = ", ".join(f"{percent(curve.error_at(c))} of {percent(c, 0)}" for c in COVERAGES)
     figure = Figure(
@@ -228,7 +249,9 @@ def coverage_section(evaluation: Evaluation | None) -> Section:
     return Section("coverage", title, text, figures=(figure,), tables=(_coverage_table(curve),))
 
 
-def _gain_words(curve: ErrorCoverage, whole: float, half: float, bound: float) -> str:
+def _gain_words(
+    curve: ErrorCoverage, whole: float, half: float, bound: float, widening: float
+) -> str:
     n_half = curve.n_decided(0.5)
     words = (
         f"Of all {count(len(curve.error))} rows it errs on {percent(whole)}, of the surer half on "
@@ -242,7 +265,7 @@ def _gain_words(curve: ErrorCoverage, whole: float, half: float, bound: float) -
     # The surer half against the other one, both binomial at the common rate.
     n_other = max(len(curve.error) - n_half, 1)
     other = (whole * len(curve.error) - half * n_half) / n_other
-    spread = math.sqrt(whole * (1.0 - whole) * (1.0 / n_half + 1.0 / n_other))
+    spread = math.sqrt(whole * (1.0 - whole) * (1.0 / n_half + 1.0 / n_other)) * widening
     return f"{words}." if other - half > 2.0 * spread else f"{words}: a gap that may be chance."
 
 

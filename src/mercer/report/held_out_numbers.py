@@ -20,7 +20,7 @@ from mercer.posterior.evaluation import (
 )
 from mercer.posterior.regression_scores import LEVEL, interval_coverage, pit_histogram
 from mercer.report.figures import interval_coverage_svg, pit_svg, predictions_svg, residuals_svg
-from mercer.report.held_out import ABSENT
+from mercer.report.held_out import ABSENT, of_groups
 from mercer.report.section import (
     Cell,
     Figure,
@@ -53,7 +53,7 @@ def number_sections(evaluation: RegressionEvaluation | None) -> tuple[Section, .
     return (
         _scores_section(evaluation),
         _predictions_section(evaluation),
-        _intervals_section(evaluation.rows),
+        _intervals_section(evaluation.rows, evaluation.entries[0]),
     )
 
 
@@ -76,14 +76,19 @@ def number_tiles(evaluation: RegressionEvaluation) -> tuple[Tile, ...]:
         Tile(
             "Inside 90 % intervals",
             percent(scores.coverage_90),
-            f"of {count(scores.n_rows)} rows",
-            needs_attention=_is_surprising(scores.coverage_90, scores.n_rows),
+            f"of {count(scores.n_rows)} rows{of_groups(evaluation.entries[0])}".rstrip(","),
+            needs_attention=_is_surprising(scores.coverage_90, _worth(evaluation.entries[0])),
         ),
     )
 
 
 def _share_words(share: float) -> str:
     return percent(share) if share >= 0.001 else number(share, 2)
+
+
+def _worth(entry: RegressionModelScore) -> int:
+    """How many independent rows say whether intervals are right."""
+    return entry.scores.n_rows if entry.n_worth is None else max(round(entry.n_worth), 1)
 
 
 def _is_surprising(coverage: float, n: int) -> bool:
@@ -216,22 +221,22 @@ def _explained(r2: float | None) -> str:
     return f", and it explains {percent(r2)} of the variance of these rows"
 
 
-def _intervals_section(rows: HeldTargets) -> Section:
-    curve, histogram = interval_coverage(rows.pit), pit_histogram(rows.pit)
-    n = len(rows.pit)
+def _intervals_section(rows: HeldTargets, entry: RegressionModelScore) -> Section:
+    n, n_worth = len(rows.pit), _worth(entry)
+    curve, histogram = interval_coverage(rows.pit, n_worth), pit_histogram(rows.pit, n_worth)
     inside = float(np.mean((rows.lower <= rows.y) & (rows.y <= rows.upper)))
     is_in_band = (curve.lower <= curve.observed) & (curve.observed <= curve.upper)
     n_in_band = int(np.count_nonzero(is_in_band))
     text = (
         f"Of 90 % intervals nine in ten should hold the value that came; here {percent(inside)} of "
-        f"{count(n)} do. The first drawing shows the same at every level: on the diagonal "
-        "intervals are right, below it too narrow, above it too wide. "
+        f"{count(n)}{of_groups(entry)} do. The first drawing shows the same at every level: on "
+        "the diagonal intervals are right, below it too narrow, above it too wide. "
         f"{n_in_band} of {len(is_in_band)} points lie in the grey band, where perfect intervals "
         "would lie with a probability of 90 % each.",
         "The second shows how far up in its predicted law each value came out. Right laws give "
         "level bars; a valley says too narrow, a hill too wide, a slope that predictions are too "
         f"low or too high. The average distance from level is {percent(_distance(rows))}; by "
-        f"chance alone perfect laws would have about {percent(_distance_by_chance(n))}.",
+        f"chance alone perfect laws would have about {percent(_distance_by_chance(n_worth))}.",
     )
     figures = (
         Figure(
