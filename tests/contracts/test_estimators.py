@@ -83,7 +83,7 @@ OTHER_SETTINGS = [
 @pytest.fixture(autouse=True)
 def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
     """How exact the evidence is does not matter here."""
-    monkeypatch.setattr(selection, "_LONG", ((10**9, Ladder(n_pilot=10, n_sweeps=12)),))
+    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 12),)),))
 
 
 # Its data hold constant columns, and mercer warns of them.

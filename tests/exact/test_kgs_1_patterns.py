@@ -25,6 +25,7 @@ from support.sphere_cases import (
     pattern_probabilities,
     pattern_probabilities_by_cdf,
     patterns,
+    powered,
     signed,
 )
 
@@ -90,7 +91,7 @@ def test_kgs_1_evidence_at_one_half(n: int) -> None:
 
 
 def test_kgs_1_sees_a_halved_cost() -> None:
-    G, halved = signed(*noisy_gram(5)), fixed_rate(0.1, 5).tempered(0.5)
+    G, halved = signed(*noisy_gram(5)), powered(fixed_rate(0.1, 5), 0.5)
     assert abs(math.log(evidence(G, 0.1)) - pattern_posterior(G, halved)[1]) > 0.1
 
 

@@ -10,7 +10,7 @@ from mercer.sphere import tempering
 from mercer.sphere.loops import swap_neighbours, tempered_sweeps
 from mercer.sphere.tempering import TemperedSampler, TemperedState
 from support.lift_cases import chi_square_excess, make_tempered, mutated
-from support.sphere_cases import exact_draws, noises, pattern_number, pattern_posterior
+from support.sphere_cases import exact_draws, noises, pattern_number, pattern_posterior, powered
 
 L = np.array([[2.0, 0.0, 0.0], [0.8, 0.6, 0.0], [-0.3, 0.2, 0.5]])
 POWERS = (0.0, 0.3, 0.6, 1.0)
@@ -29,7 +29,7 @@ def largest_excess(sampler: TemperedSampler, count: int) -> float:
     alarm 1e-6 over all cases.
     """
     rng, noise = np.random.default_rng(46), sampler.model.noise
-    rungs = [noise.tempered(power) for power in POWERS]
+    rungs = [powered(noise, power) for power in POWERS]
     starts = np.stack([exact_draws(rng, L, rung, count) for rung in rungs], axis=1)
     sampler.init(rng)
     cells = np.empty((count, len(POWERS)), np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sphere import great_circle as compiled
+from support.sphere_cases import powered
 
 # (rng, point, direction, n_rows, noise) -> (point, n_errors, n_arcs), or just (point, ...).
 Step = Callable[..., tuple]
@@ -66,7 +67,7 @@ def mistaken(mistake: str) -> Step:
 def tempered(step: Step, power: float) -> Step:
     """A step at another rate of label noise: the likelihood to a power."""
     return lambda rng, point, direction, n_rows, noise: step(
-        rng, point, direction, n_rows, noise.tempered(power)
+        rng, point, direction, n_rows, powered(noise, power)
     )
 
 

@@ -16,7 +16,14 @@ from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
 from mercer.sphere import loops as compiled
 from mercer.sphere.sampler import SphereModel, SphereSampler, first_moves, make_start
 from mercer.sphere.tempering import TemperedSampler
-from support.sphere_cases import Arcs, exact_draws, on_the_circle, pattern_number, pattern_posterior
+from support.sphere_cases import (
+    Arcs,
+    exact_draws,
+    on_the_circle,
+    pattern_number,
+    pattern_posterior,
+    powered,
+)
 from support.statistics import FALSE_ALARM, dkw_distance, dkw_limit
 
 Array = np.ndarray
@@ -38,7 +45,7 @@ def errors_of(noise: LabelNoise, f: Array) -> Array:
 
 def tempered(move: Move, power: float) -> Move:
     """A move at another rate of label noise: the likelihood to a power."""
-    return lambda L, noise: move(L, noise.tempered(power))
+    return lambda L, noise: move(L, powered(noise, power))
 
 
 # --- samplers ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
@@ -59,6 +59,20 @@ def noises(n: int, seed: int = 32) -> dict[str, LabelNoise]:
         "learned": label_noise.learned_rate((1.0, 3.0), n),
         "learned per class": label_noise.learned_class_rates((1.0, 3.0), labels),
     }
+
+
+def powered(noise: LabelNoise, power: float) -> LabelNoise:
+    """Costs of the likelihood to a power in [0, 1]; impossible errors stay impossible."""
+
+    def times(cost: np.ndarray) -> np.ndarray:
+        return np.where(cost >= label_noise.IMPOSSIBLE, cost, power * cost)
+
+    return replace(
+        noise,
+        step=times(noise.step),
+        row_cost=times(noise.row_cost),
+        log_no_errors=power * noise.log_no_errors,
+    )
 
 
 # --- sign patterns of f ~ N(0, G), KGS-1 ---------------------------------------------------------

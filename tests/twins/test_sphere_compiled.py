@@ -14,7 +14,7 @@ from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
 from mercer.sphere import loops as compiled
 from mercer.sphere.sampler import SphereModel
 from support.lift_cases import errors_of
-from support.sphere_cases import noises, noisy_rows
+from support.sphere_cases import noises, noisy_rows, powered
 
 SIZES = (1, 2, 3, 7, 33, 70)
 KINDS = [*noises(7), "certain", "useless"]
@@ -158,7 +158,7 @@ def test_trajectories_at_a_power() -> None:
         return point, counts.tolist()
 
     one, counts = end(model.noise, 0.4)
-    two, same = end(model.noise.tempered(0.4), 1.0)
+    two, same = end(powered(model.noise, 0.4), 1.0)
     np.testing.assert_allclose(one, two, atol=1e-9)
     assert counts == same
     stayed, counts = end(model.noise, 1.0, 0)

@@ -21,7 +21,7 @@ T have Dirichlet priors, cut off where the diagonal is not largest: see `Confusi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -69,15 +69,6 @@ class LabelNoise:
         """Rows whose error has no probability: shape (n,)."""
         first = 0.0 if self.step.ndim == 3 else self.step[self.group, 0]
         return np.asarray(self.row_cost + first >= IMPOSSIBLE)
-
-    def tempered(self, power: float) -> LabelNoise:
-        """Costs of the likelihood to a power in [0, 1]; impossible errors stay impossible."""
-        return replace(
-            self,
-            step=_tempered(self.step, power),
-            row_cost=_tempered(self.row_cost, power),
-            log_no_errors=power * self.log_no_errors,
-        )
 
     def errors_by_group(self, is_wrong: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Count wrong rows, shape (..., n), by group: shape (..., n_groups)."""
@@ -357,7 +348,3 @@ def _log_odds(rates: Array, n_classes: int) -> Array:
     with np.errstate(divide="ignore"):
         odds = np.log((n_classes - 1) * (1.0 - rates)) - np.log(rates)
     return np.asarray(np.clip(odds, 0.0, IMPOSSIBLE))
-
-
-def _tempered(cost: Array, power: float) -> Array:
-    return np.where(cost >= IMPOSSIBLE, cost, power * cost)

@@ -451,7 +451,8 @@ class KernelGibbsClassifier(CloudClassifier):
         Of the best model, in nats, with its standard error; averaged over one rate and one a class
         where both were compared, the latter a priori three times as likely.
     compared_ : Table
-        The models that were compared, with evidence and share of the draws.
+        The models that were compared, with evidence and share of the draws; without a standard
+        error those that an approximation of the evidence was enough to drop.
     bayes_point_ : ndarray of shape (n_models, ...)
         Coefficients of the mean classifier, one row for each model that gave draws.
     notes_ : tuple of str

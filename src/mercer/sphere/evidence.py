@@ -1,4 +1,4 @@
-"""Evidence of every noise rate from one ladder of rungs.
+"""Evidence of every noise rate from one ladder of rungs, and its approximation.
 
 **Target.** With a common rate the likelihood depends on a classifier through its number of errors e
 only, so the evidence of any rate, known or integrated out, follows from the prior law of e:
@@ -21,19 +21,31 @@ rows, 30 rungs and 1000 sweeps; 0.15 s for 10^5 rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtr
 
-from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise, fixed_rate
+from mercer.errors import NumericalError
+from mercer.likelihoods.label_noise import (
+    IMPOSSIBLE,
+    LabelNoise,
+    fixed_rate,
+    log_incomplete_beta,
+)
+from mercer.numerics.cholesky import factorise, solve_lower
 
 __all__ = [
+    "Approximation",
     "ErrorLaw",
     "EvidenceCurve",
     "LadderCounts",
     "PriorWeights",
+    "Sites",
+    "approximate_evidence",
     "error_costs",
     "error_law",
     "log_evidence_of",
@@ -332,8 +344,8 @@ def error_law(errors: IntArray | Sequence[IntArray], rung_costs: Array) -> Error
     return ErrorLaw(log_prior, support, weights.influence, weights.is_connected)
 
 
-def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float]:
-    """Log E_prior[exp(-cost)] for noise of any kind, and its standard error.
+def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float, float]:
+    """Log E_prior[exp(-cost)] for noise of any kind, its standard error, and effective draws.
 
     Parameters
     ----------
@@ -346,14 +358,19 @@ def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float]:
     Returns
     -------
     tuple of float
-        To be added to ``log_no_errors``. Both nan if no draw is possible under the target.
+        To be added to ``log_no_errors``. Both nan if no draw is possible under the target. Few
+        effective draws (of 1 / sum of squared weights) tell that the rungs hardly see the target.
     """
     n_sweeps, n_rungs = target.shape
     if rung_costs[..., 0].any():
         raise ValueError("the first rung must be the prior")
     counts = LadderCounts.of([n_sweeps] * n_rungs, np.arange(target.size), target.size)
     weights = weigh_draws(counts, rung_costs.transpose(1, 0, 2).reshape(target.size, n_rungs))
-    return weights.log_mean(target.T.ravel())
+    value, error = weights.log_mean(target.T.ravel())
+    if not np.isfinite(value):
+        return value, error, 0.0
+    weight = np.exp(np.minimum(weights.log_weight - target.T.ravel() - value, 0.0))
+    return value, error, float(1.0 / (weight @ weight))
 
 
 def place_rungs(etas: Array, errors: Array | IntArray, step: float = 1.2) -> Array:
@@ -401,3 +418,233 @@ def place_rungs(etas: Array, errors: Array | IntArray, step: float = 1.2) -> Arr
 def _trapezoid(y: Array, x: Array) -> Array:
     """Integral of y from the first x to each: shape of x."""
     return np.append(0.0, np.cumsum(0.5 * (y[1:] + y[:-1]) * np.diff(x)))
+
+
+# Evidence of a model in a few milliseconds: expectation propagation over its labels.
+#
+# **Target.** p(labels | model) = E[prod_i t_i(f_i)], f ~ N(0, L L' + s I), labels multiplied in,
+# averaged over unknown rates: t_i is P(label | f_i > 0) on the right side, P(label | f_i <= 0)
+# on the other. What is not in L (the nugget, and the parts of the Gram matrix too small to matter)
+# is independent for every row and integrated out with t_i: a + b Phi(f_i / sqrt(s)).
+#
+# **One sweep** [3]_, [4]_, all rows at once.
+#
+# 1. The Gaussian with the sites: P = I + L' T L, marginals of f from its factor.
+# 2. Take each site out of its marginal, match the moments of the rest times t_i, and move the site
+#    towards that. Sites of labels that look wrong have negative precisions: where P is not positive
+#    definite those are halved.
+#
+# Rates move to the mode of their posterior, as in EM, while the sites settle. Over the log odds of
+# 2 q the evidence is integrated by Laplace's method, its Hessian from differences of the gradient,
+# for which sites need not move: log Z is stationary in them.
+#
+# **How good.** Beside long tempered runs mostly within half a nat where there is a nugget, and
+# within two where there is none and the rank is low. It tells which candidates deserve a run.
+#
+# **Cost.** O(n r^2) a sweep; some 15 sweeps for one rate and 15 more for a rate a class.
+#
+# References
+# ----------
+# .. [3] Minka (2001), Expectation propagation for approximate Bayesian inference, UAI.
+# .. [4] Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, section 3.6.
+
+_SQRT_2PI = math.sqrt(2.0 * math.pi)
+# Sweeps from which on sites move by a share of the way, and the share.
+_DAMPING = ((24, 0.25), (12, 0.5), (0, 0.8))
+_FEWEST_SWEEPS, _MOST_SWEEPS = 2, 40
+# Changes of the log evidence, in nats, below which sites are at rest: on the way to the mode of the
+# rates, at it, and for differences of the gradient.
+_NEARLY, _AT_REST, _FINE = 0.1, 0.03, 0.03
+# The rate that the search begins at, and the least and the largest that it may find.
+_FIRST_RATE, _RATES = 0.1, (1e-4, 0.45)
+# Step in the log odds of 2 q; the least curvature there.
+_STEP, _FLATTEST = 0.3, 0.05
+# A precision is taken to be above this share of the prior's.
+_SMALLEST = 1e-10
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Gaussian factors exp(shift f - precision f^2 / 2) in the place of the labels, (n,) each."""
+
+    precision: Array
+    shift: Array
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What expectation propagation found.
+
+    Attributes
+    ----------
+    log_evidence : float
+        In nats.
+    is_settled : bool
+        Whether the sites came to rest.
+    sites : Sites
+    rates : ndarray of shape (n_rates,)
+        Known, or at the mode.
+    """
+
+    log_evidence: float
+    is_settled: bool
+    sites: Sites
+    rates: Array
+
+
+def approximate_evidence(
+    L: Array, variance: Array, noise: LabelNoise, start: Approximation | None = None
+) -> Approximation:
+    """Approximate the log probability of the labels.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, r)
+        Rows of the feature space, labels multiplied in.
+    variance : ndarray of shape (n,)
+        Of what each row has besides, independent of the others.
+    noise : LabelNoise
+        One rate, known or learned; or learned, one for each of two classes.
+    start : Approximation, optional
+        Of a model like this one, to begin at.
+    """
+    labels = _Labels(L, variance, noise)
+    sites = start.sites if start is not None else Sites(np.zeros(len(L)), np.zeros(len(L)))
+    if noise.prior is None:
+        assert noise.rates is not None
+        end = labels.settle(sites, logit(2.0 * noise.rates[:1]), _AT_REST)
+        return Approximation(end.log_z, end.is_settled, end.sites, noise.rates[:1])
+    n_rates = 2 if noise.is_by_class else 1
+    rates = np.full(n_rates, _FIRST_RATE) if start is None else np.resize(start.rates, n_rates)
+    near = labels.settle(sites, logit(2.0 * rates), _NEARLY, is_learning=True)
+    mode = labels.settle(near.sites, near.log_odds, _AT_REST)
+    return Approximation(
+        labels.integrated(mode), mode.is_settled, mode.sites, 0.5 * expit(mode.log_odds)
+    )
+
+
+@dataclass(frozen=True)
+class _Swept:
+    """Sites after some sweeps, with what the last of them saw."""
+
+    sites: Sites
+    log_odds: Array  # of 2 q
+    log_z: float
+    gradient: Array  # of log_z in the log odds
+    is_settled: bool
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The arguments of `approximate_evidence`."""
+
+    L: Array
+    variance: Array
+    noise: LabelNoise
+
+    def settle(
+        self, sites: Sites, log_odds: Array, tolerance: float, *, is_learning: bool = False
+    ) -> _Swept:
+        """Sweep until log Z is at rest; where rates are being learned they follow the errors."""
+        before, swept = np.inf, None
+        for k in range(_MOST_SWEEPS):
+            share = next(share for first, share in _DAMPING if k >= first)
+            swept, wrong = self._sweep(sites, log_odds, share)
+            sites, change, before = swept.sites, abs(swept.log_z - before), swept.log_z
+            if k + 1 >= _FEWEST_SWEEPS and change < tolerance:
+                break
+            if is_learning:
+                log_odds = self._likely_rates(wrong)
+        assert swept is not None
+        return replace(swept, log_odds=log_odds, is_settled=bool(change < tolerance))
+
+    def integrated(self, mode: _Swept) -> float:
+        """Log evidence over the rates by Laplace's method about a point near their mode."""
+        n_rates = len(mode.log_odds)
+        gradient = mode.gradient + self._prior_gradient(mode.log_odds)
+        hessian = np.empty((n_rates, n_rates))
+        for k in range(n_rates):
+            shifted = mode.log_odds + _STEP * (np.arange(n_rates) == k)
+            there = self.settle(mode.sites, shifted, _FINE).gradient
+            hessian[k] = (there + self._prior_gradient(shifted) - gradient) / _STEP
+        curvature, axes = np.linalg.eigh(-0.5 * (hessian + hessian.T))
+        curvature = np.maximum(curvature, _FLATTEST)
+        ahead = np.minimum(0.5 * (axes.T @ gradient) ** 2 / curvature, 1.0).sum()
+        width = 0.5 * np.log(2.0 * math.pi / curvature).sum()
+        return float(mode.log_z + self._log_prior(mode.log_odds) + ahead + width)
+
+    def _sweep(self, sites: Sites, log_odds: Array, share: float) -> tuple[_Swept, Array]:
+        """One sweep; also the probabilities that labels are wrong."""
+        rates = 0.5 * expit(log_odds)
+        if len(rates) == 1:
+            own = other = np.full(len(self.L), rates[0])
+        else:
+            own, other = rates[self.noise.group], rates[1 - self.noise.group]
+        sites, marginal, mean, log_det = self._gaussian(sites)  # step 1
+        cavity = np.maximum(1.0 / marginal - sites.precision, _SMALLEST / marginal)  # step 2
+        m = (mean / marginal - sites.shift) / cavity
+        sd = np.sqrt(1.0 / cavity + self.variance)
+        z = m / sd
+        right = ndtr(z)
+        total = other + (1.0 - own - other) * right  # of the tilted law
+        slope = (1.0 - own - other) * np.exp(-0.5 * z * z) / (_SQRT_2PI * sd * total)
+        bend = slope * (slope + z / sd)
+        left = np.maximum(1.0 - bend / cavity, 1e-3)
+        precision, shift = bend / left, (slope + m * bend) / left
+        log_z = float(
+            np.log(total).sum() + 0.5 * sites.shift @ mean - 0.5 * log_det
+            + 0.5 * (m * m * cavity - mean * mean / marginal - np.log(cavity * marginal)).sum()
+        )  # fmt: skip
+        wrong = other * (1.0 - right) / total
+        moved = Sites(
+            sites.precision + share * (precision - sites.precision),
+            sites.shift + share * (shift - sites.shift),
+        )
+        by_rate = self._by_rate((1.0 - right) / total, -right / total)
+        gradient = rates * (1.0 - 2.0 * rates) * by_rate
+        return _Swept(moved, log_odds, log_z, gradient, is_settled=False), wrong
+
+    def _gaussian(self, sites: Sites) -> tuple[Sites, Array, Array, float]:
+        """Sites as they may be; variances and means of f under them; log det P."""
+        while True:
+            P = (self.L.T * sites.precision) @ self.L
+            P.flat[:: len(P) + 1] += 1.0
+            try:
+                C = factorise(P.T)
+                break
+            except NumericalError:
+                low = np.minimum(sites.precision, 0.0)
+                is_tiny = low.min() > -1e-3
+                sites = replace(sites, precision=sites.precision - (1.0 if is_tiny else 0.5) * low)
+        A = solve_lower(C, self.L.T)
+        log_det = 2.0 * float(np.log(C.diagonal()).sum())
+        return sites, np.einsum("ij,ij->j", A, A), A.T @ (A @ sites.shift), log_det
+
+    def _by_rate(self, of_wrong: Array, of_right: Array) -> Array:
+        """Sums over rows: a wrong label is due to the rate of the other class."""
+        if not self.noise.is_by_class:
+            return np.array([(of_wrong + of_right).sum()])
+        group = self.noise.group
+        of_other, of_own = np.bincount(1 - group, of_wrong, 2), np.bincount(group, of_right, 2)
+        return np.asarray(of_other + of_own, dtype=np.float64)
+
+    def _likely_rates(self, wrong: Array) -> Array:
+        """Log odds of 2 q by the labels that are expected to be wrong."""
+        assert self.noise.prior is not None
+        a, b = self.noise.prior
+        n_wrong = self._by_rate(wrong, np.zeros_like(wrong))
+        n = self._by_rate(wrong, 1.0 - wrong)
+        return np.asarray(logit(2.0 * np.clip((n_wrong + a) / (n + a + b), *_RATES)))
+
+    def _log_prior(self, log_odds: Array) -> float:
+        """Log density of the log odds of 2 q, of q from its Beta law below a half."""
+        assert self.noise.prior is not None
+        (a, b), q = self.noise.prior, 0.5 * expit(log_odds)
+        whole = log_incomplete_beta(np.array([a]), np.array([b]), 0.5)[0]
+        log_density = a * np.log(q) + (b - 1.0) * np.log1p(-q) + np.log1p(-2.0 * q) - whole
+        return float(log_density.sum())
+
+    def _prior_gradient(self, log_odds: Array) -> Array:
+        assert self.noise.prior is not None
+        (a, b), q = self.noise.prior, 0.5 * expit(log_odds)
+        return np.asarray((a - (b - 1.0) * q / (1.0 - q)) * (1.0 - 2.0 * q) - 2.0 * q)

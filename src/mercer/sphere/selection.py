@@ -1,15 +1,17 @@
 """Candidates of kernels, length scales and nuggets, compared by their evidence and averaged.
 
-Candidates are compared in rounds. Short tempered runs, the first on a subset of the rows where
-there are many, drop those that are hopeless; the runs of the others are prolonged, on all rows.
-The weights are posterior probabilities under equal prior ones.
+Candidates are compared in rounds. Expectation propagation, first on a subset of the rows where
+there are many, drops those that are hopeless. Of the others a tempered run on all rows is begun,
+and that of those that are still within reach is prolonged: it gives the evidence. The weights are
+posterior probabilities under equal prior ones.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
 from mercer.sampling.driver import is_late
-from mercer.sphere.evidence import ErrorLaw
+from mercer.sphere.evidence import ErrorLaw, approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
     FeatureSpace,
@@ -63,15 +65,20 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Candidates further behind than this, in nats and beyond two standard errors, are dropped.
-_HOPELESS = 4.0
-# On a subset of the rows differences are smaller and less to be trusted.
-_HOPELESS_ON_SUBSET = 12.0
-_SUBSET_ROWS = 400
-# Rounds before the last one, each on what the one before has left: its runs are prolonged.
-_SHORT, _MEDIUM = Ladder(n_pilot=10, n_sweeps=30), Ladder(n_pilot=12, n_sweeps=60)
-# The last round: fewer sweeps where they are dear.
-_LONG = ((600, Ladder(20, 150)), (10**9, Ladder(16, 60)))
+# Candidates further behind than this, in nats and beyond two standard errors, are dropped: their
+# share would be below the smallest.
+_HOPELESS = 3.0
+# On a subset of the rows differences are smaller, and one subset differs from another.
+_HOPELESS_ON_SUBSET = 8.0
+# How far expectation propagation is from tempered runs, in nats: with a nugget, and without.
+_ERROR, _ERROR_WITHOUT_NUGGET = 0.5, 1.0
+# Rows of the first subset, where it is much fewer than there are; and most rows for propagation.
+_SUBSET_ROWS, _MOST_PROPAGATED = 400, 1500
+# The run that is begun, and what it is prolonged to: fewer sweeps where they are dear.
+_RUNS: tuple[tuple[int, tuple[Ladder, ...]], ...] = (
+    (600, (Ladder(12, 30), Ladder(12, 75), Ladder(20, 150))),
+    (10**9, (Ladder(12, 30), Ladder(16, 60))),
+)
 # Models with a smaller share of the evidence give no draws.
 _SMALLEST_SHARE = 0.05
 # A priori log probabilities of one noise rate, and of one for each class: errors are seldom even.
@@ -93,9 +100,10 @@ class Compared:
     """A candidate with its log evidence (nats), standard error, and the law that gave them.
 
     ``is_final`` tells a candidate of the last round from one that was dropped before; ``n_rows``
-    says how many rows the evidence is of. There is a law for two classes only. ``by_class`` is the
-    log evidence with a noise rate for each class, of the last round where it was asked for, and
-    ``one_rate`` that with one, where ``log_evidence`` is the average over both.
+    says how many rows the evidence is of, and ``is_approximate`` that it had no run. There is a law
+    for two classes only. ``by_class`` is the log evidence with a noise rate for each class, of the
+    last round where it was asked for, and ``one_rate`` that with one, where ``log_evidence`` is the
+    average over both.
     """
 
     candidate: Candidate
@@ -106,6 +114,7 @@ class Compared:
     law: ErrorLaw | None
     by_class: tuple[float, float] | None = None
     one_rate: float | None = None
+    is_approximate: bool = False
 
 
 def compare(
@@ -152,29 +161,60 @@ def compare(
     everything = np.arange(len(labels)) if among is None else among
     measuring = _Measuring(labels, noise_of, entropy, deadline, by_class, len(everything))
     compared: dict[int, Compared] = {}
-    runs: dict[int, tuple[Climb, ...]] = {}
+    approximate: dict[int, Compared] = {}
     alive = sorted(range(len(candidates)), key=lambda k: abs(k - len(candidates) // 2))
-    rounds = _rounds(entropy, everything) if len(candidates) > 1 else []
-    last = next(ladder for size, ladder in _LONG if len(everything) <= size)
-    for number, (rows, ladder) in enumerate([*rounds, (everything, last)]):
-        is_whole, is_last = len(rows) == len(everything), number == len(rounds)
-        measured: dict[int, Compared] = {}
+    for rows, limit in _screens(entropy, everything) if len(candidates) > 1 else []:
+        seen = {k: measuring.approximate(candidates[k], rows) for k in alive}
+        measured = {k: one for k, one in seen.items() if one is not None}
+        compared |= measured
+        approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
+    runs: dict[int, tuple[Climb, ...]] = {}
+    ladders = next(ladders for size, ladders in _RUNS if len(everything) <= size)
+    ladders = ladders if len(candidates) > 1 else ladders[-1:]
+    for number, ladder in enumerate(ladders):
+        measured = {}
         for k in alive:
-            before = runs.get(k) if is_whole else None
-            found = measuring.run(candidates[k], k, rows, ladder, before)
+            found = measuring.run(candidates[k], k, everything, ladder, runs.get(k))
             if found is None:
                 continue
-            if is_whole:
-                runs[k] = found
-            measured[k] = measuring.evidence(candidates[k], k, rows, found, ladder, is_last=is_last)
+            runs[k] = found
+            measured[k] = measuring.evidence(
+                candidates[k], k, everything, found, ladder, is_last=number == len(ladders) - 1
+            )
         compared |= measured
         if not measured:
             break
-        alive = _not_hopeless(measured, _HOPELESS if is_whole else _HOPELESS_ON_SUBSET)
-    finals = [
-        one if one.is_final else replace(one, law=None, by_class=None) for one in compared.values()
-    ]
+        both = {k: _both(one, approximate.get(k)) for k, one in measured.items()}
+        alive = _not_hopeless(both, _HOPELESS)
+    finals = [_shown(one) for one in compared.values()]
     return tuple(sorted(finals, key=_standing))
+
+
+def _both(run: Compared, other: Compared | None) -> Compared:
+    """What a run and an approximation say together of the same rows: means by precision."""
+    if other is None or other.n_rows != run.n_rows:
+        return run
+    own = run.log_evidence, run.standard_error
+    value, error = _mean(*own, other.log_evidence, other.standard_error)
+    by_class = None
+    if run.by_class is not None and other.by_class is not None:
+        by_class = _mean(*run.by_class, *other.by_class)
+    return replace(run, log_evidence=value, standard_error=error, by_class=by_class)
+
+
+def _mean(one: float, error: float, two: float, error_of_two: float) -> tuple[float, float]:
+    precision, other = error**-2.0, error_of_two**-2.0
+    if not np.isfinite(one) or precision + other == 0.0:
+        return one, error
+    return (precision * one + other * two) / (precision + other), (precision + other) ** -0.5
+
+
+def _shown(one: Compared) -> Compared:
+    """What an evidence that is not of the last round is good for."""
+    if one.is_final:
+        return one
+    error = np.nan if one.is_approximate else one.standard_error
+    return replace(one, law=None, by_class=None, standard_error=error)
 
 
 @dataclass(frozen=True)
@@ -187,6 +227,31 @@ class _Measuring:
     deadline: float | None
     by_class: LabelNoise | None
     n_rows: int  # of all that it is about
+    parts: dict[tuple[int, int], KernelSpace] = field(default_factory=dict)  # of fewer rows
+
+    def approximate(self, candidate: Candidate, rows: NDArray[np.int64]) -> Compared | None:
+        """Approximate the evidence on some rows; None if there is no time for it."""
+        if is_late(self.deadline):
+            return None
+        L, variance = self._space(candidate, rows).smooth_rows()
+        labels, n_classes = self.labels[rows], int(self.labels.max()) + 1
+        noise = self.noise_of(len(rows))
+        each = [
+            approximate_evidence(signed_rows(L, (labels == c) * 1), variance, noise)
+            for c in ([1] if n_classes == 2 else range(n_classes))
+        ]
+        error = _ERROR if candidate.nugget > 0.0 else _ERROR_WITHOUT_NUGGET
+        error *= math.sqrt(len(each)) if all(one.is_settled for one in each) else math.inf
+        found: tuple[float, float] | None = None
+        if self.by_class is not None:
+            two = approximate_evidence(
+                signed_rows(L, labels), variance, self._rates_by_class(rows), each[0]
+            )
+            found = two.log_evidence, error if two.is_settled else math.inf
+        value = sum(one.log_evidence for one in each)
+        return Compared(
+            candidate, value, error, len(rows), False, None, found, is_approximate=True
+        )  # fmt: skip
 
     def run(
         self,
@@ -228,8 +293,9 @@ class _Measuring:
     ) -> Compared:
         """What runs say of a candidate.
 
-        Rates by class are weighed by the draws of one rate, and in the last round by a run of
-        their own.
+        Rates by class are weighed by the draws of one rate: what both are the better for, with the
+        same errors, does not blur how they differ. Where hardly a draw counts for them, they have a
+        run of their own in the last round.
         """
         laws, noise = [one.law() for one in runs], self.noise_of(len(rows))
         each = np.array([law.log_evidence(noise) for law in laws])
@@ -238,22 +304,37 @@ class _Measuring:
             return Compared(candidate, value, error, len(rows), is_last, None)
         found: tuple[float, float] | None = None
         if self.by_class is not None:
-            two = self.by_class
-            if len(rows) < len(self.labels):
-                assert two.prior is not None
-                two = learned_class_rates(two.prior, self.labels[rows])
-            if not is_last:
-                found = runs[0].log_evidence(two)
-            else:
+            two = self._rates_by_class(rows)
+            found = runs[0].log_evidence(two)
+            if is_last and not np.isfinite(found[1]):
                 rng = stream(self.entropy, "by class", number)
                 L = signed_rows(self._rows(candidate, rows), self.labels[rows])
                 with contextlib.suppress(OutOfTimeError):
                     found = measure_noise(rng, L, two, ladder, self.deadline)
         return Compared(candidate, value, error, len(rows), is_last, laws[0], found)
 
+    def _rates_by_class(self, rows: NDArray[np.int64]) -> LabelNoise:
+        assert self.by_class is not None
+        assert self.by_class.prior is not None
+        if len(rows) == len(self.labels):
+            return self.by_class
+        return learned_class_rates(self.by_class.prior, self.labels[rows])
+
     def _rows(self, candidate: Candidate, rows: NDArray[np.int64]) -> Array:
+        return self._space(candidate, rows).design().L
+
+    def _space(self, candidate: Candidate, rows: NDArray[np.int64]) -> Space:
+        """That of some of the rows; nuggets of a kernel share its decomposition."""
         space = candidate.space
-        return space.design().L if len(rows) == len(self.labels) else space.some_rows(rows)
+        if len(rows) == len(self.labels):
+            return space
+        if not isinstance(space, KernelSpace):
+            return space.among(rows)
+        plain = space.plain or space
+        key = id(plain), len(rows)
+        if key not in self.parts:
+            self.parts[key] = plain.among(rows)
+        return self.parts[key].with_nugget(candidate.nugget)
 
 
 def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
@@ -323,17 +404,21 @@ def _kept(weights: Array) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _rounds(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], Ladder]]:
-    """Rows and ladders of the rounds before the last."""
-    if len(everything) <= _SUBSET_ROWS * 3 // 2:
-        return [(everything, _SHORT), (everything, _MEDIUM)]
-    chosen = stream(entropy, "rows", 1).choice(everything, _SUBSET_ROWS, replace=False)
-    return [(np.sort(chosen), _MEDIUM), (everything, _SHORT)]
+def _screens(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], float]]:
+    """Rows for propagation, and how far behind is hopeless there."""
+    n, screens = len(everything), []
+    if n > _SUBSET_ROWS * 3 // 2:
+        chosen = stream(entropy, "rows", 1).choice(everything, _SUBSET_ROWS, replace=False)
+        screens.append((np.sort(chosen), _HOPELESS_ON_SUBSET))
+    if n > _MOST_PROPAGATED:
+        everything = stream(entropy, "rows", 4).choice(everything, _MOST_PROPAGATED, replace=False)
+    screens.append((np.sort(everything), _HOPELESS))
+    return screens
 
 
-def _standing(one: Compared) -> tuple[bool, float]:
-    """Order: those that were run on all rows first, by evidence."""
-    return not one.is_final, -one.log_evidence
+def _standing(one: Compared) -> tuple[bool, int, bool, float]:
+    """Order: those that came furthest first, by evidence."""
+    return not one.is_final, -one.n_rows, one.is_approximate, -one.log_evidence
 
 
 def _not_hopeless(compared: Mapping[int, Compared], limit: float) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -285,6 +285,9 @@ def design_from_features(Phi: Array) -> Design:
 
 # Numbers in one block of new rows against training rows or draws.
 _BLOCK_NUMBERS = 4_000_000
+# Principal components that together are below this share of the nugget may be taken for a part of
+# it, or below this share of the mean variance where there is none.
+_LEFT_OUT, _LEAST_LEFT_OUT = 0.01, 1e-6
 # Rows whose features are made at a time.
 _BLOCK_ROWS = 16384
 
@@ -301,8 +304,12 @@ class Space(ABC):
         """Rows of the feature space for many rows: half the memory."""
 
     @abstractmethod
-    def some_rows(self, rows: NDArray[np.int64]) -> Array:
-        """Rows of the feature space of some of the training rows alone."""
+    def smooth_rows(self) -> tuple[Array, Array]:
+        """Rows (n, r) of fewer columns, and the variance (n,) that each has besides them."""
+
+    @abstractmethod
+    def among(self, rows: NDArray[np.int64]) -> Space:
+        """The space that some of the training rows alone would have."""
 
     @abstractmethod
     def coefficients(self, design: Design, g: Array) -> Array:
@@ -344,15 +351,20 @@ class KernelSpace(Space):
         Training rows; a Gram matrix where the covariance is precomputed.
     nugget : float
         Variance of feature noise: overlap of the classes, as against wrong labels.
+    plain : KernelSpace or None
+        The same without a nugget, whose decomposition this one uses.
     """
 
     covariance: Covariance
     X: Array
     nugget: float
+    plain: KernelSpace | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """Of the Gram matrix, without the nugget."""
+        """Of the Gram matrix, without the nugget; made when it is asked for, once for all."""
+        if self.plain is not None:
+            return self.plain.spectrum
         return spectrum_of(self.covariance.gram(self.X))
 
     @cached_property
@@ -364,9 +376,7 @@ class KernelSpace(Space):
 
     def with_nugget(self, nugget: float) -> KernelSpace:
         """The same covariance with another nugget; the decomposition is shared."""
-        space = KernelSpace(self.covariance, self.X, nugget)
-        space.__dict__["spectrum"] = self.spectrum
-        return space
+        return KernelSpace(self.covariance, self.X, nugget, self.plain or self)
 
     def design(self) -> Design:
         """Rows L with L L' = G + nugget I."""
@@ -376,10 +386,19 @@ class KernelSpace(Space):
         """The same, rounded."""
         return self.design().L.astype(np.float32)
 
-    def some_rows(self, rows: NDArray[np.int64]) -> Array:
-        """Rows of the smaller Gram matrix."""
+    def smooth_rows(self) -> tuple[Array, Array]:
+        """Principal components of the Gram matrix; the nugget and the others are left out."""
+        values = self.spectrum.eigenvalues
+        left_out = np.cumsum(values[::-1])[::-1] / len(values)  # by the k-th and those after it
+        is_kept = left_out > max(_LEFT_OUT * self.nugget, _LEAST_LEFT_OUT * values.mean())
+        V = self.spectrum.vectors
+        L = np.ascontiguousarray(V[:, is_kept] * np.sqrt(values[is_kept]))
+        return L, self.nugget + V[:, ~is_kept] ** 2 @ values[~is_kept]
+
+    def among(self, rows: NDArray[np.int64]) -> KernelSpace:
+        """That of the smaller Gram matrix."""
         X = self.X[np.ix_(rows, rows)] if self.covariance.kernel is None else self.X[rows]
-        return KernelSpace(self.covariance, X, self.nugget).design().L
+        return KernelSpace(self.covariance, X, self.nugget)
 
     def coefficients(self, design: Design, g: Array) -> Array:
         """alpha = dual g."""
@@ -442,9 +461,13 @@ class FeatureSpace(Space):
         assert L is not None
         return L
 
-    def some_rows(self, rows: NDArray[np.int64]) -> Array:
-        """Their features."""
-        return self.features(self.X[rows].astype(np.float64))
+    def smooth_rows(self) -> tuple[Array, Array]:
+        """The features, and nothing besides."""
+        return self.design().L, np.zeros(len(self.X))
+
+    def among(self, rows: NDArray[np.int64]) -> FeatureSpace:
+        """The same features of fewer rows."""
+        return FeatureSpace(self.features, self.X[rows].astype(np.float64))
 
     def coefficients(self, design: Design, g: Array) -> Array:
         """The coordinates themselves."""

@@ -209,6 +209,8 @@ _PILOT = np.concatenate([[0.0], np.geomspace(0.02, _TOP, 11)])
 _PILOT_POWERS = np.concatenate([[0.0], np.geomspace(0.004, 1.0, 11)])
 # Rows times sweeps between two looks at the clock.
 _ROWS_A_LOOK = 2000
+# Effective draws without which the draws of one noise say nothing of another.
+_FEWEST_EFFECTIVE = 20.0
 # Sweeps without which a run says nothing.
 _FEWEST_SWEEPS = 10
 
@@ -260,11 +262,15 @@ class Climb:
         return error_law(errors, costs[:, np.newaxis] * np.arange(self.seen.shape[2] + 1))
 
     def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
-        """Log evidence of noise of any kind by reweighting all draws, and its standard error."""
+        """Log evidence of noise of any kind by reweighting all draws, and its standard error.
+
+        The error is inf where hardly any draw counts.
+        """
         own = self.sampler.model.noise.cost(self.is_wrong)
         rungs = own[:, :, np.newaxis] * np.array(self.sampler.powers)
-        value, error = log_evidence_of(noise.cost(self.is_wrong), rungs)
-        return value + noise.log_no_errors, error
+        value, error, n_effective = log_evidence_of(noise.cost(self.is_wrong), rungs)
+        is_enough = noise is self.sampler.model.noise or n_effective >= _FEWEST_EFFECTIVE
+        return value + noise.log_no_errors, error if is_enough else np.inf
 
 
 def climb_errors(

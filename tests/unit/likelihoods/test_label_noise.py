@@ -57,22 +57,7 @@ def test_rate_zero_makes_errors_impossible() -> None:
     noise = row_rates(np.array([0.0, 0.2, 0.0]))
     np.testing.assert_array_equal(noise.row_cost == IMPOSSIBLE, [True, False, True])
     assert np.exp(-noise.cost(np.array([True, False, False]))) == 0.0
-    assert noise.tempered(0.01).row_cost[0] == IMPOSSIBLE
-    assert fixed_rate(0.0, 3).tempered(0.5).step[0, 0] == IMPOSSIBLE
     assert fixed_rate(0.0, 3).log_no_errors == 0.0
-
-
-@pytest.mark.parametrize("kind", noises(7))
-def test_powers_of_the_likelihood(kind: str) -> None:
-    noise, is_wrong = noises(7)[kind], patterns(7)
-    is_possible = noise.cost(is_wrong) < IMPOSSIBLE
-    tempered = noise.tempered(0.3)
-    np.testing.assert_allclose(
-        tempered.cost(is_wrong)[is_possible], 0.3 * noise.cost(is_wrong)[is_possible]
-    )
-    assert (tempered.cost(is_wrong)[~is_possible] >= IMPOSSIBLE).all()
-    assert tempered.log_no_errors == pytest.approx(0.3 * noise.log_no_errors)
-    assert noise.tempered(1.0).cost(is_wrong) == pytest.approx(noise.cost(is_wrong))
 
 
 def test_common_rates() -> None:

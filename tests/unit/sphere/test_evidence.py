@@ -161,7 +161,7 @@ def general_estimates(kind: str, told: float = 1.0) -> tuple[np.ndarray, float]:
     values = []
     for _ in range(40):
         drawn = cost[error_ladder(rng, law, powers[:, None] * cost, 500)]
-        value, _ = log_evidence_of(told * drawn, told * drawn[:, :, None] * powers)
+        value, _, _ = log_evidence_of(told * drawn, told * drawn[:, :, None] * powers)
         values.append([value + noise.log_no_errors])
     return np.array(values), pattern_posterior(G, noise)[1]
 

@@ -31,7 +31,7 @@ OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "_LONG", ((10**9, Ladder(10, 12)),))
+    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 12),)),))
     monkeypatch.setattr(selection, "_HOPELESS", 100.0)
 
 

@@ -29,9 +29,7 @@ ROW_RATES = np.linspace(0.05, 0.4, 14)
 def short():
     """How exact the evidence is does not matter here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "_SHORT", Ladder(10, 40))
-        patch.setattr(selection, "_MEDIUM", Ladder(10, 40))
-        patch.setattr(selection, "_LONG", ((10**9, Ladder(10, 60)),))
+        patch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 40), Ladder(10, 60))),))
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates, learned_rate
 from mercer.sphere import selection, tempering
+from mercer.sphere.evidence import approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.selection import (
     Candidate,
     Compared,
+    _both,
     _not_hopeless,
     compare,
     over_both_noises,
@@ -38,9 +41,8 @@ def noise_of(n: int) -> LabelNoise:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "_SHORT", Ladder(10, 20))
-    monkeypatch.setattr(selection, "_MEDIUM", Ladder(10, 24))
-    monkeypatch.setattr(selection, "_LONG", ((40, Ladder(10, 30)), (10**9, Ladder(10, 40))))
+    runs = (40, (Ladder(10, 30),)), (10**9, (Ladder(10, 20), Ladder(10, 40)))
+    monkeypatch.setattr(selection, "_RUNS", runs)
 
 
 LINEAR = Candidate("linear", None, 0.0, FeatureSpace(FiniteFeatures.fitted(None, X, 1.0), X))
@@ -93,9 +95,34 @@ def test_one_candidate_has_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_prolonged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the candidates that are left; nothing is measured twice."""
     seen = spy(monkeypatch)
-    compare([rbf(0.02), rbf(1.5)], RING, noise_of, 7)
-    first = [(N, 20, False), (N, 20, False)]
-    assert seen == [*first, (N, 24, True), (N, 40, True)]
+    compared = compare([rbf(1.4), rbf(1.5)], RING, noise_of, 7)
+    assert seen == [(N, 20, False), (N, 20, False), (N, 40, True), (N, 40, True)]
+    assert [one.is_final for one in compared] == [True, True]
+
+
+def test_the_hopeless_have_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor has their evidence a standard error."""
+    seen = spy(monkeypatch)
+    first, second = compare([rbf(0.02), rbf(1.5)], RING, noise_of, 7)
+    assert seen == [(N, 20, False), (N, 40, True)]
+    assert (first.is_final, first.is_approximate) == (True, False)
+    assert (second.is_final, second.is_approximate) == (False, True)
+    assert np.isfinite(first.standard_error)
+    assert np.isnan(second.standard_error)
+
+
+def test_a_run_and_an_approximation_together() -> None:
+    """Weighed by their precisions; an approximation of other rows, or none at all, is left out."""
+    run, other = made(-10.0, by_class=-12.0), replace(made(-11.0), standard_error=0.2)
+    both = _both(run, other)
+    assert both.log_evidence == pytest.approx(-10.2)
+    assert both.standard_error == pytest.approx(125.0**-0.5)
+    assert both.by_class is None
+    assert _both(run, replace(other, by_class=(-13.0, 0.2))).by_class[0] == pytest.approx(-12.5)
+    for unknown in (None, replace(other, n_rows=N - 1), replace(other, standard_error=np.inf)):
+        assert _both(run, unknown).log_evidence == -10.0
+    broken = replace(run, log_evidence=-9.0, standard_error=np.inf)
+    assert _both(broken, other).log_evidence == -11.0
 
 
 def test_the_seed_decides_and_candidates_do_not_disturb_each_other() -> None:
@@ -137,11 +164,20 @@ def test_among_some_rows() -> None:
 
 
 def test_many_rows_begin_with_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where there are too many for propagation, on more of them; runs are on all."""
     monkeypatch.setattr(selection, "_SUBSET_ROWS", 20)
-    seen = spy(monkeypatch)
+    seen, propagated = spy(monkeypatch), []
+
+    def spying(L, *rest):
+        propagated.append(len(L))
+        return approximate_evidence(L, *rest)
+
+    monkeypatch.setattr(selection, "approximate_evidence", spying)
     compare([rbf(1.5), rbf(1.4)], RING, noise_of, 7)
-    assert seen[:4] == [(20, 24, False), (20, 24, False), (N, 20, False), (N, 20, False)]
-    assert seen[4:] == [(N, 40, True), (N, 40, True)]
+    monkeypatch.setattr(selection, "_MOST_PROPAGATED", 40)
+    compare([rbf(1.5), rbf(1.4)], RING, noise_of, 7)
+    assert propagated == [20, 20, N, N, 20, 20, 40, 40]
+    assert seen == 2 * [(N, 20, False), (N, 20, False), (N, 40, True), (N, 40, True)]
 
 
 CANDIDATES = [rbf(1.5), rbf(1.4), rbf(1.6)]
@@ -151,21 +187,23 @@ def test_after_the_deadline_nothing_is_measured() -> None:
     assert compare(CANDIDATES, RING, noise_of, 7, time.monotonic() - 1.0) == ()
 
 
-@pytest.mark.parametrize(("n_sweeps", "n_measured"), [(20, 0), (30, 1), (68, 2), (104, 3)])
+@pytest.mark.parametrize(
+    ("n_looks", "n_measured", "n_run"), [(1, 2, 0), (20, 3, 0), (40, 3, 1), (78, 3, 2), (110, 3, 3)]
+)
 def test_every_sweep_looks_at_the_clock(
-    monkeypatch: pytest.MonkeyPatch, n_sweeps: int, n_measured: int
+    monkeypatch: pytest.MonkeyPatch, n_looks: int, n_measured: int, n_run: int
 ) -> None:
     """A clock that ticks whenever it is looked at; the middle of the candidates comes first."""
     ticks = itertools.count()
     monkeypatch.setattr(tempering, "_ROWS_A_LOOK", N)
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
-    compared = compare(CANDIDATES, RING, noise_of, 7, float(n_sweeps))
+    compared = compare(CANDIDATES, RING, noise_of, 7, float(n_looks))
     assert len(compared) == n_measured
     assert not any(one.is_final for one in compared)
-    if n_measured > 0:
-        assert 1.4 in [one.candidate.lengthscale for one in compared]
-        np.testing.assert_array_equal(shares(compared), np.arange(n_measured) == 0)
-    assert next(ticks) < n_sweeps + 8  # of what is left each is asked for once
+    assert [one.is_approximate for one in compared] == [k >= n_run for k in range(n_measured)]
+    assert 1.4 in [one.candidate.lengthscale for one in compared]
+    np.testing.assert_array_equal(shares(compared), np.arange(n_measured) == 0)
+    assert next(ticks) < n_looks + 8  # of what is left each is asked for once
 
 
 def made(log_evidence: float, *, is_final: bool = True, by_class: float | None = None) -> Compared:

@@ -108,7 +108,7 @@ def test_nuggets_share_a_decomposition() -> None:
 )
 def test_some_rows_and_single_precision(space, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, L = np.array([1, 4, 7, 8]), space.design().L
-    some = space.some_rows(rows)
+    some = space.among(rows).design().L
     np.testing.assert_allclose(some @ some.T, (L @ L.T)[np.ix_(rows, rows)], atol=1e-9)
     monkeypatch.setattr(module, "_BLOCK_ROWS", 3)
     single = space.single_precision_rows()

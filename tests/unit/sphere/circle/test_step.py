@@ -11,7 +11,7 @@ from scipy import stats
 from mercer.likelihoods.label_noise import LabelNoise, class_rates, fixed_rate, row_rates
 from mercer.sphere.great_circle import great_circle_move, great_circle_moves
 from support.circle_cases import extended
-from support.sphere_cases import noises, noisy_rows
+from support.sphere_cases import noises, noisy_rows, powered
 
 N, R = 30, 6
 KINDS = noises(N)
@@ -170,7 +170,7 @@ def test_one_dimension_has_two_points(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", LINE_KINDS)
 def test_two_points_see_another_rate(kind: str) -> None:
-    used = LINE_KINDS[kind].tempered(0.7)
+    used = powered(LINE_KINDS[kind], 0.7)
     assert two_point_chi_square(LINE_KINDS[kind], used) > 2.0 * LIMIT
 
 
