@@ -46,7 +46,7 @@ from mercer.cli.terminal import (
     shown,
     spoken,
 )
-from mercer.data.files import nearest, quoted
+from mercer.data.files import nearest, printable, quoted
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Contender, Fold, Result, contender_of
 from mercer.estimation.tasks import CLASSIFICATION, Task
@@ -208,17 +208,18 @@ def _error_text(metric: Metric, error: float) -> str:
     return f"{error:.{metric.error_decimals}f}"
 
 
-def advice(results: Sequence[Result], metric: str, limit: float) -> str:
+def advice(results: Sequence[Result], metric: str, limit: float | None) -> str:
     """Say in a sentence or two which to take: mercer's best beside the baselines.
 
     Differences are taken row by row; within two standard errors of it two models are called level.
-    Beside a simple baseline that is level nothing else needs to be said.
+    Beside a simple baseline that is level nothing else needs to be said. ``limit`` are the CPU
+    seconds of a model; None where something else ended the comparison.
     """
     task = results[0].task
     by = find_metric(task.metrics, metric)
     words = by.words
     ours, theirs = _best_two(results, metric)
-    ending = _unfinished(results, limit)
+    ending = "" if limit is None else _unfinished(results, limit)
     if ours is None or theirs is None:
         only = ours or theirs
         if only is None:
@@ -576,7 +577,8 @@ def command(
             )
     except StoppedError as error:
         report.end(session, is_complete=False)
-        raise StoppedError(error.signal_number, "what was scored before is above") from error
+        place = "above" if out is None else f"above and in {printable(str(out))}"
+        raise StoppedError(error.signal_number, f"what was scored before is {place}") from error
     report.end(session, is_complete=True)
 
 
@@ -613,7 +615,7 @@ class _Report:
 
     def _as_json(self, *, is_complete: bool) -> tuple[dict[str, Any], NextStep | None]:
         results = self.live.results
-        words = advice(results, self.metric, self.limit)
+        words = advice(results, self.metric, self.limit if is_complete else None)
         found = best_model(results, self.metric)
         step = None if found is None else fit_step(typed_words(), found[0], is_kept=found[1])
         fields = results_json(results, self.metric, self.how, words, is_complete=is_complete)

@@ -143,7 +143,9 @@ def contender_of(
     full = for_folds(estimator)
     n_rows = min(len(fold.y_train) for fold in folds)
     n_classes = max(len(np.unique(fold.y_train)) for fold in folds)
-    few = _FEW_ROWS if isinstance(estimator, RegressorMixin) else _few_rows(n_classes)
+    few: int | None = _FEW_ROWS if isinstance(estimator, RegressorMixin) else _few_rows(n_classes)
+    if few is not None and n_rows <= 1.5 * few:
+        few = None
     sooner: list[Setting] = []
     for arguments in quicker:
         params, limit = full.get_params(), None if sooner else few
@@ -155,11 +157,11 @@ def contender_of(
         if params.get("rank") is not None:
             changes.pop("nugget", None)  # finite features have none
         is_quicker = any(params[key] != value for key, value in changes.items())
-        if not is_quicker and (limit is None or n_rows <= limit):
+        if not is_quicker and limit is None:
             break
         quick = type(full)(**{**params, **changes, "checkpoint": None})
         words = _words_of(quick)
-        if limit is not None and n_rows > limit:
+        if limit is not None:
             words += f", {limit} rows"
         sooner.append(Setting(words, maker_of(quick), limit))
     return Contender(name, False, maker_of(full), _words_of(full), tuple(sooner))

@@ -163,7 +163,8 @@ def test_what_was_scored_before_a_signal_is_kept(table: Path, tmp_path: Path) ->
     assert "mercer gp maximum" in shown
     assert "logistic regression" in shown
     assert "advice " in shown
-    assert "stopped by SIGINT; what was scored before is above" in err
+    assert "stopped by SIGINT; what was scored before is above and in " in err
+    assert "--seconds-per-model" not in shown[shown.index("advice ") :]
     found = json.loads(out.read_text())
     assert not found["is_complete"]
     assert [model["name"] for model in found["models"] if "problem" not in model] == [
