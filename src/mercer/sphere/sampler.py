@@ -442,6 +442,10 @@ class SphereSampler(Sampler[SphereState, SphereInfo]):
 # independent where no wall is met; where many rows hold g in a narrow cone it need be no longer
 # than takes it across: a few posterior standard deviations. Directions are the principal axes of
 # the covariance, as long as the standard deviation along them.
+#
+# The number of errors, and the rate that is learned from it, moves more slowly than g. Of the
+# trajectories of a draw as many are kept as leave it correlated by a third from draw to draw, as if
+# by a process of order one.
 
 QUARTER = 0.5 * math.pi
 # Trajectories are this many posterior standard deviations long, where that is below a quarter.
@@ -452,20 +456,26 @@ _LARGEST_ROTATED = 100
 _N_LINES = 16
 
 
+# Correlation of the numbers of errors of successive draws that is small enough.
+_CORRELATION = 0.35
+
+
 @dataclass(frozen=True)
 class SphereTuning:
-    """What warm-up changes: the duration, and the directions d of shape (k, r)."""
+    """What warm-up changes: durations, directions d of shape (k, r), trajectories of a draw."""
 
     duration: float
     directions: Array
+    n_trajectories: int
 
 
 @dataclass(frozen=True)
 class LearnedSpread:
-    """Steps seen, and the g of the window in hand, shape (k, r)."""
+    """Steps seen, the g of the window in hand, shape (k, r), and the errors of later steps."""
 
     n_seen: int
     window: Array
+    n_errors: Array
 
 
 @dataclass(frozen=True)
@@ -476,7 +486,7 @@ class SphereAdaptation(Adaptation):
 
     def init(self, sampler: Any) -> LearnedSpread:
         """Nothing is known."""
-        return LearnedSpread(0, np.empty((0, sampler.model.rank)))
+        return LearnedSpread(0, np.empty((0, sampler.model.rank)), np.empty(0))
 
     def update(
         self, learned: LearnedSpread, sampler: Any, state: Any, info: Any
@@ -489,21 +499,28 @@ class SphereAdaptation(Adaptation):
         if n_seen in ends:
             sampler = self.with_tuning(sampler, _tuned(window, sampler.moves, sampler.model))
             window = window[:0]
-        return LearnedSpread(n_seen, window), sampler
+        n_errors = learned.n_errors
+        if n_seen > self.n_warmup // 3:
+            n_errors = np.append(n_errors, float(info.n_errors))
+        return LearnedSpread(n_seen, window, n_errors), sampler
 
     def finish(self, learned: LearnedSpread, sampler: Any) -> Any:
-        """Return the sampler as the last window left it."""
-        return sampler
+        """Return the sampler as the last window left it, with as many trajectories as it needs."""
+        tuning = self.tuning(sampler)
+        n_needed = _n_needed(tuning.n_trajectories, learned.n_errors)
+        return self.with_tuning(sampler, dataclasses.replace(tuning, n_trajectories=n_needed))
 
     def tuning(self, sampler: Any) -> SphereTuning:
-        """Return duration and directions."""
-        n = sampler.model.n_rows
-        return SphereTuning(sampler.moves.duration, sampler.moves.directions[:, n:])
+        """Return duration, directions and trajectories."""
+        n, moves = sampler.model.n_rows, sampler.moves
+        return SphereTuning(moves.duration, moves.directions[:, n:], moves.names.count("hmc"))
 
     def with_tuning(self, sampler: Any, tuning: SphereTuning) -> Any:
-        """Put duration and directions in place."""
+        """Put them in place."""
         directions = sampler.model.extended(tuning.directions)
-        moves = Moves(sampler.moves.names, tuning.duration, directions)
+        others = tuple(name for name in sampler.moves.names if name != "hmc")
+        names = ("hmc",) * tuning.n_trajectories + others
+        moves = Moves(names, tuning.duration, directions)
         return dataclasses.replace(sampler, moves=moves)
 
 
@@ -526,4 +543,19 @@ def _tuned(window: Array, moves: Moves, model: SphereModel) -> SphereTuning:
         variances, vectors = np.linalg.eigh(deviations.T @ deviations / len(window))
         scaled = (vectors * np.sqrt(np.maximum(variances, 1e-12 * variances.max()))).T[::-1]
         axes = np.ascontiguousarray(scaled[: len(axes)])
-    return SphereTuning(duration, axes)
+    return SphereTuning(duration, axes, moves.names.count("hmc"))
+
+
+def _n_needed(n_trajectories: int, n_errors: Array) -> int:
+    """Trajectories after which the numbers of errors are correlated by a third, at most as many.
+
+    With a standard error on top of what was seen: few draws ask for more trajectories.
+    """
+    if n_trajectories <= 1 or len(n_errors) < 3:
+        return n_trajectories
+    deviations = n_errors - n_errors.mean()
+    seen = float(deviations[1:] @ deviations[:-1]) / max(float(deviations @ deviations), 1e-300)
+    correlation = max(seen, 0.0) + 1.0 / math.sqrt(len(n_errors))
+    if correlation >= _CORRELATION:
+        return n_trajectories
+    return math.ceil(n_trajectories * math.log(_CORRELATION) / math.log(correlation))

@@ -12,6 +12,7 @@ from mercer.sphere.sampler import (
     SphereModel,
     SphereSampler,
     SphereTuning,
+    _n_needed,
     first_moves,
 )
 from support.lift_cases import make_sphere
@@ -77,10 +78,27 @@ def test_a_short_warmup_changes_nothing() -> None:
 
 def test_tuning_is_put_in_place_without_the_data() -> None:
     sampler, adaptation = make_sphere(narrow(), "hmc", "lines"), SphereAdaptation(100)
-    tuning = SphereTuning(0.3, 2.0 * np.eye(3))
+    tuning = SphereTuning(0.3, 2.0 * np.eye(3), 2)
+    assert adaptation.tuning(sampler).n_trajectories == 1
     moved = adaptation.with_tuning(sampler, tuning)
     assert moved.moves.duration == 0.3
     np.testing.assert_allclose(moved.moves.directions, narrow().extended(2.0 * np.eye(3)))
     seen = adaptation.tuning(moved)
     assert seen.duration == 0.3
     np.testing.assert_array_equal(seen.directions, tuning.directions)
+    assert seen.n_trajectories == 2
+    assert moved.moves.names == ("hmc", "hmc", "lines")
+
+
+def test_trajectories_of_a_draw_are_as_many_as_it_needs() -> None:
+    """Few where errors are independent from draw to draw, all where they hardly move."""
+    rng = np.random.default_rng(3)
+    assert _n_needed(8, rng.integers(0, 9, 100).astype(float)) in (4, 5, 6)
+    assert _n_needed(8, np.repeat(rng.integers(0, 9, 20), 5).astype(float)) == 8
+    assert _n_needed(8, np.zeros(100)) == 4  # there is nothing to see: 8 log(.35) / log(1/10)
+    assert _n_needed(8, np.zeros(2)) == 8
+    assert _n_needed(1, rng.integers(0, 9, 100).astype(float)) == 1
+    model = SphereModel(noisy_rows(40, 30), fixed_rate(0.2, 40))
+    kept = warmed(make_sphere(model, *["hmc"] * 8), 120).moves.names
+    assert set(kept) == {"hmc"}
+    assert len(kept) < 8
