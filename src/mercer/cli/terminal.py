@@ -26,7 +26,6 @@ from mercer.posterior.evaluation import (
     AnyEvaluation,
     Evaluation,
     ModelScore,
-    RegressionModelScore,
     verdict,
 )
 from mercer.posterior.label_errors import LabelAudit
@@ -222,7 +221,7 @@ def evaluation_table(evaluation: AnyEvaluation) -> Table:
     """
     metrics = shown(evaluation.metrics)
     table = plain_table("held out", *(metric.heading for metric in metrics), "seconds")
-    entries: tuple[ModelScore | RegressionModelScore, ...] = evaluation.entries
+    entries: tuple[ModelScore[Any], ...] = evaluation.entries
     values = [[metric.of(entry.scores) for metric in metrics] for entry in entries]
     best = lowest(values, metrics)
     for entry, row in zip(entries, values, strict=True):

@@ -23,9 +23,8 @@ from mercer.errors import RowsError
 from mercer.estimation.splits import holdout
 from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
-from mercer.posterior.evaluation import HeldOut
-from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import Scores, find_metric
+from mercer.posterior.evaluation import AnyScores, HeldOut, joined
+from mercer.posterior.scores import find_metric
 
 # Draws of the one chain that a fold is fitted with: its Monte Carlo error is far below the error
 # of a score from so few rows.
@@ -94,14 +93,14 @@ class Result:
     is_quick: bool = False  # whether that is a quicker one than its own
 
     @property
-    def pooled(self) -> Scores | RegressionScores:
+    def pooled(self) -> AnyScores:
         """Scores of the rows of all folds together."""
-        return self.task.score(self.parts)
+        return joined(self.parts).scores()
 
     def by_fold(self, metric: str) -> Array:
         """Return one score of each fold."""
         found = find_metric(self.task.metrics, metric)
-        return np.array([found.of(self.task.score([part])) for part in self.parts])
+        return np.array([found.of(part.scores()) for part in self.parts])
 
     def mean_and_error(self, metric: str) -> tuple[float, float]:
         """Return mean and standard error over the folds of one score (nan for a single fold).

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,13 @@ from mercer.posterior.evaluation import (
     HeldTargets,
     ModelScore,
     RegressionEvaluation,
-    RegressionModelScore,
     clustered_error,
     hold,
     joined,
     paired_gap,
     rows_worth,
 )
-from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric, Scores
+from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
 
 #: Rows that a regressor predicts at a time: it holds a number for each of them and each draw.
 BLOCK: Final = 1000
@@ -53,66 +51,29 @@ class Answered(Protocol):
     def groups(self) -> NDArray[np.int64] | None: ...  # noqa: D102
 
 
-class Task(ABC):
+@dataclass(frozen=True)
+class Task:
     """What differs between classification and regression where models are scored."""
 
-    name: ClassVar[Literal["classification", "regression"]]
-    metrics: ClassVar[tuple[Metric, ...]]  # the scores, in the order of tables
-    default_metric: ClassVar[str]  # the name of the one that `compare` sorts by
-    is_stratified: ClassVar[bool]  # splits keep the shares of the classes
-    noun: ClassVar[str]  # what one target is: a class, a value
+    name: Literal["classification", "regression"]
+    metrics: tuple[Metric, ...]  # the scores, in the order of tables
+    default_metric: str  # the name of the one that `compare` sorts by
+    noun: str  # what one target is: a class, a value
+    is_stratified: bool  # targets are classes, whose shares splits keep
 
-    @abstractmethod
     def encode(self, values: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[Any]]:
         """Return the classes, sorted, and what folds learn: positions among them, or numbers."""
-
-    @abstractmethod
-    def known(
-        self, values: NDArray[Any], classes: Sequence[Any]
-    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return which targets can be scored, positions ascending, and these as `encode` does."""
-
-    @abstractmethod
-    def n_smallest(self, y: NDArray[Any]) -> int:
-        """Return the number of rows of the smallest class; of numbers, of all."""
-
-    @abstractmethod
-    def variance(self, y: NDArray[Any]) -> float:
-        """Return the variance of training targets, by which errors are standardised; or nan."""
-
-    @abstractmethod
-    def answer(self, model: Any, X: Array, y: NDArray[Any], variance: float) -> HeldOut:
-        """Return what a fitted model says of rows X (m, d) whose target is known.
-
-        ``y`` (m,) is as `encode` returns it, ``variance`` that of the targets that the model was
-        trained on.
-        """
-
-    @abstractmethod
-    def score(self, parts: Sequence[HeldOut]) -> Scores | RegressionScores:
-        """Score the rows of one or several folds together."""
-
-    @abstractmethod
-    def evaluate(
-        self, how: str, classes: tuple[Any, ...], answered: Sequence[Answered]
-    ) -> AnyEvaluation:
-        """Put together what model files and reports keep; the model itself comes first."""
-
-
-class _Classification(Task):
-    name = "classification"
-    metrics = CLASSIFICATION_METRICS
-    default_metric = "log_score"
-    is_stratified = True
-    noun = "class"
-
-    def encode(self, values: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[Any]]:
+        if not self.is_stratified:
+            return (), np.asarray(values, dtype=np.float64)
         classes, index = np.unique(values, return_inverse=True)
         return tuple(classes.tolist()), index.reshape(-1).astype(np.int64)
 
     def known(
         self, values: NDArray[Any], classes: Sequence[Any]
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return which targets can be scored, positions ascending, and these as `encode` does."""
+        if not self.is_stratified:
+            return np.arange(len(values)), np.asarray(values, dtype=np.float64)
         position = {label: index for index, label in enumerate(classes)}
         found = [position.get(label, -1) for label in values.tolist()]
         index = np.array(found, dtype=np.int64)
@@ -120,94 +81,41 @@ class _Classification(Task):
         return kept, index[kept]
 
     def n_smallest(self, y: NDArray[Any]) -> int:
-        return int(np.bincount(y).min())
+        """Return the number of rows of the smallest class; of numbers, of all."""
+        return int(np.bincount(y).min()) if self.is_stratified else len(y)
 
     def variance(self, y: NDArray[Any]) -> float:
-        return math.nan
+        """Return the variance of training targets, by which errors are standardised; or nan."""
+        return math.nan if self.is_stratified else float(y.var())
 
-    def answer(self, model: Any, X: Array, y: NDArray[Any], variance: float) -> HeldClasses:
-        return HeldClasses(y, np.asarray(model.predict_proba(X), dtype=np.float64))
+    def answer(self, model: Any, X: Array, y: NDArray[Any], variance: float) -> HeldOut:
+        """Return what a fitted model says of rows X (m, d) whose target is known.
 
-    def score(self, parts: Sequence[HeldOut]) -> Scores:
-        return _classes(parts).scores()
-
-    def evaluate(
-        self, how: str, classes: tuple[Any, ...], answered: Sequence[Answered]
-    ) -> Evaluation:
-        rows = _classes(answered[0].parts)
-        entries = tuple(
-            ModelScore(
-                each.name,
-                each.is_baseline,
-                self.score(each.parts),
-                each.seconds,
-                *_errors(
-                    _classes(each.parts),
-                    rows,
-                    "error_rate",
-                    each.groups,
-                    is_model=each is answered[0],
-                ),
-            )
-            for each in answered
-        )
-        names = tuple(str(label) for label in classes)
-        return Evaluation(how, names, rows.y_index, rows.proba, entries)
-
-
-class _Regression(Task):
-    name = "regression"
-    metrics = REGRESSION_METRICS
-    default_metric = "rmse"
-    is_stratified = False
-    noun = "value"
-
-    def encode(self, values: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[Any]]:
-        return (), np.asarray(values, dtype=np.float64)
-
-    def known(
-        self, values: NDArray[Any], classes: Sequence[Any]
-    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        return np.arange(len(values)), np.asarray(values, dtype=np.float64)
-
-    def n_smallest(self, y: NDArray[Any]) -> int:
-        return len(y)
-
-    def variance(self, y: NDArray[Any]) -> float:
-        return float(y.var())
-
-    def answer(self, model: Any, X: Array, y: NDArray[Any], variance: float) -> HeldTargets:
+        ``y`` (m,) is as `encode` returns it, ``variance`` that of the targets that the model was
+        trained on.
+        """
+        if self.is_stratified:
+            return HeldClasses(y, np.asarray(model.predict_proba(X), dtype=np.float64))
         blocks = [slice(begin, begin + BLOCK) for begin in range(0, len(X), BLOCK)]
         return joined([hold(model.predictive(X[rows]), y[rows], variance) for rows in blocks])
 
-    def score(self, parts: Sequence[HeldOut]) -> RegressionScores:
-        return _targets(parts).scores()
-
     def evaluate(
         self, how: str, classes: tuple[Any, ...], answered: Sequence[Answered]
-    ) -> RegressionEvaluation:
-        rows = _targets(answered[0].parts)
-        entries = tuple(
-            RegressionModelScore(
-                each.name,
-                each.is_baseline,
-                self.score(each.parts),
-                each.seconds,
-                *_errors(
-                    _targets(each.parts), rows, "mse", each.groups, is_model=each is answered[0]
-                ),
+    ) -> AnyEvaluation:
+        """Put together what model files and reports keep; the model itself comes first."""
+        rows = joined(answered[0].parts)
+        kind = Evaluation if isinstance(rows, HeldClasses) else RegressionEvaluation
+        entries: list[ModelScore[Any]] = []
+        for each in answered:
+            own = joined(each.parts)
+            errors = _errors(own, rows, kind.main_error, each.groups, is_model=each is answered[0])
+            entries.append(
+                ModelScore(each.name, each.is_baseline, own.scores(), each.seconds, *errors)
             )
-            for each in answered
-        )
-        return RegressionEvaluation(how, rows, entries)
-
-
-def _classes(parts: Sequence[HeldOut]) -> HeldClasses:
-    return joined([part for part in parts if isinstance(part, HeldClasses)])
-
-
-def _targets(parts: Sequence[HeldOut]) -> HeldTargets:
-    return joined([part for part in parts if isinstance(part, HeldTargets)])
+        if isinstance(rows, HeldTargets):
+            return RegressionEvaluation(how, rows, tuple(entries))
+        names = tuple(str(label) for label in classes)
+        return Evaluation(how, names, rows.y_index, rows.proba, tuple(entries))
 
 
 def _errors(
@@ -235,8 +143,10 @@ def _errors(
     return first, second, n_groups, own, n_worth
 
 
-CLASSIFICATION: Final[Task] = _Classification()
-REGRESSION: Final[Task] = _Regression()
+CLASSIFICATION: Final = Task(
+    "classification", CLASSIFICATION_METRICS, "log_score", "class", is_stratified=True
+)
+REGRESSION: Final = Task("regression", REGRESSION_METRICS, "rmse", "value", is_stratified=False)
 #: By name.
 TASKS: Final[dict[str, Task]] = {task.name: task for task in (CLASSIFICATION, REGRESSION)}
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import DataError
 from mercer.posterior.predictive import Predictive
 from mercer.posterior.regression_scores import (
     LEVEL,
     LEVELS,
     RegressionScores,
-    score_regression,
+    pit_distance,
+    r_squared,
 )
 from mercer.posterior.schema import (
     CLASS_EVALUATION,
@@ -111,14 +113,24 @@ class HeldTargets:
 
     def scores(self) -> RegressionScores:
         """Score the rows."""
-        return score_regression(
-            self.y,
-            self.mean,
-            lower=self.lower,
-            upper=self.upper,
-            log_density=self.log_density,
-            pit=self.pit,
-            variance=self.variance,
+        if len(self.y) == 0:
+            raise DataError("need at least one row to score")
+        squares = self.squared_errors
+        mse = float(squares.mean())
+        standardized = None
+        if np.all(self.variance > 0):
+            standardized = float(np.mean(squares / self.variance))
+        return RegressionScores(
+            n_rows=len(self.y),
+            mse=mse,
+            rmse=math.sqrt(mse),
+            standardized_mse=standardized,
+            mae=float(np.mean(np.abs(self.y - self.mean))),
+            r2=r_squared(self.y, self.mean),
+            log_score=float(-np.mean(self.log_density)),
+            coverage_90=float(np.mean((self.lower <= self.y) & (self.y <= self.upper))),
+            width_90=float(np.mean(self.upper - self.lower)),
+            calibration_error=pit_distance(self.pit),
         )
 
     @property
@@ -152,7 +164,9 @@ class HeldTargets:
 
 
 HeldOut: TypeAlias = HeldClasses | HeldTargets
-Kind = TypeVar("Kind", HeldClasses, HeldTargets)
+Kind = TypeVar("Kind", bound=HeldOut)
+AnyScores: TypeAlias = Scores | RegressionScores
+ScoresT = TypeVar("ScoresT", Scores, RegressionScores)
 
 
 def hold(law: Predictive, y: Array, variance: float) -> HeldTargets:
@@ -172,12 +186,11 @@ def hold(law: Predictive, y: Array, variance: float) -> HeldTargets:
 
 def joined(parts: Sequence[Kind]) -> Kind:
     """Put the rows of several parts, one at least, into one."""
-    kind = type(parts[0])
-    columns = {
+    columns: dict[str, Any] = {
         field.name: np.concatenate([getattr(part, field.name) for part in parts])
-        for field in fields(kind)
+        for field in fields(parts[0])
     }
-    return kind(**columns)
+    return replace(parts[0], **columns)
 
 
 # Scores of rows that come block by block and are not kept.
@@ -192,7 +205,7 @@ class RunningScores:
     def __init__(self) -> None:
         self._n_rows = 0
         self._sums: dict[str, float] = {}
-        self._last: Scores | RegressionScores | None = None
+        self._last: AnyScores | None = None
 
     def add(self, held: HeldOut) -> None:
         """Score some rows, one at least; always of the same task."""
@@ -205,51 +218,36 @@ class RunningScores:
                 math.nan if value is None else value
             )
 
-    def scores(self) -> Scores | RegressionScores | None:
+    def scores(self) -> AnyScores | None:
         """Return the scores of all rows so far; None before the first."""
         if self._last is None:
             return None
-        means = {name: total / self._n_rows for name, total in self._sums.items()}
-        if isinstance(self._last, Scores):
-            return Scores(
-                n_rows=self._n_rows,
-                error_rate=means["error_rate"],
-                log_score=means["log_score"],
-                brier_score=means["brier_score"],
-                calibration_error=math.nan,
-            )
-        standardized = means["standardized_mse"]
-        return replace(
-            self._last,
-            n_rows=self._n_rows,
-            mse=means["mse"],
-            rmse=math.sqrt(means["mse"]),
-            standardized_mse=None if math.isnan(standardized) else standardized,
-            mae=means["mae"],
-            r2=None,
-            log_score=means["log_score"],
-            coverage_90=means["coverage_90"],
-            width_90=means["width_90"],
-            calibration_error=math.nan,
-        )
+        means: dict[str, Any] = {name: total / self._n_rows for name, total in self._sums.items()}
+        means |= {"n_rows": self._n_rows, "calibration_error": math.nan}
+        if isinstance(self._last, RegressionScores):
+            means |= {"rmse": math.sqrt(means["mse"]), "r2": None}
+            if math.isnan(means["standardized_mse"]):
+                means["standardized_mse"] = None
+        return replace(self._last, **means)
 
 
 @dataclass(frozen=True)
-class ModelScore:
-    """The held-out scores of one model or baseline on the rows of an `Evaluation`.
+class ModelScore(Generic[ScoresT]):
+    """The held-out scores of one model or baseline on the rows of an evaluation.
 
-    Standard errors of differences from the model are over paired rows, those of a group together;
-    None for the model itself, of a single row or group, and in files that do not hold it.
+    Errors are wrong classes, or squared errors. Standard errors of differences from the model are
+    over paired rows, those of a group together; None for the model itself, of a single row or
+    group, and in files that do not hold it.
     """
 
     name: str
     is_baseline: bool
-    scores: Scores
+    scores: ScoresT
     seconds: float
-    gap_error: float | None = None  # of the difference of error rates
+    gap_error: float | None = None  # of the difference of mean errors
     log_score_gap_error: float | None = None  # of the difference of log scores
     n_groups: int | None = None  # how many groups the rows come in; None where they are independent
-    own_error: float | None = None  # standard error of the error rate from several groups
+    own_error: float | None = None  # standard error of the mean error from several groups
     n_worth: float | None = None  # how many independent rows those of the groups are worth
 
 
@@ -262,30 +260,9 @@ class Evaluation:
     y_index: NDArray[np.int64]  # (n,), position of the class of each held-out row
     proba: NDArray[np.float64]  # (n, C), of the model
     #: the model itself first, then the baselines, on the same rows and folds
-    entries: tuple[ModelScore, ...]
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The scores of the entries."""
-        return CLASSIFICATION_METRICS
-
-
-@dataclass(frozen=True)
-class RegressionModelScore:
-    """The held-out scores of one model or baseline on the rows of a `RegressionEvaluation`.
-
-    Standard errors are as in `ModelScore`, with the mean squared error in place of the error rate.
-    """
-
-    name: str
-    is_baseline: bool
-    scores: RegressionScores
-    seconds: float
-    gap_error: float | None
-    log_score_gap_error: float | None = None
-    n_groups: int | None = None
-    own_error: float | None = None
-    n_worth: float | None = None
+    entries: tuple[ModelScore[Scores], ...]
+    metrics: ClassVar[tuple[Metric, ...]] = CLASSIFICATION_METRICS
+    main_error: ClassVar[str] = "error_rate"
 
 
 @dataclass(frozen=True)
@@ -295,12 +272,9 @@ class RegressionEvaluation:
     how: str  # as in `Evaluation`
     rows: HeldTargets  # held-out rows, as the model predicts them
     #: the model itself first, then the baselines, on the same rows and folds
-    entries: tuple[RegressionModelScore, ...]
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The scores of the entries."""
-        return REGRESSION_METRICS
+    entries: tuple[ModelScore[RegressionScores], ...]
+    metrics: ClassVar[tuple[Metric, ...]] = REGRESSION_METRICS
+    main_error: ClassVar[str] = "mse"
 
 
 AnyEvaluation: TypeAlias = Evaluation | RegressionEvaluation
@@ -338,7 +312,7 @@ _CHANCE: Final = {
 }
 
 
-def error_rate_se(entry: ModelScore) -> float:
+def error_rate_se(entry: ModelScore[Scores]) -> float:
     """Return the standard error of an error rate; infinite for a single group.
 
     For k errors in n independent rows, the binomial standard error at (k + 1) / (n + 2), so that
@@ -435,32 +409,26 @@ def compared(gap: float, error: float | None) -> str:
     return "ahead" if gap < 0 else "behind"
 
 
-def standing(evaluation: Evaluation) -> tuple[str, ModelScore] | None:
+def standing(evaluation: AnyEvaluation) -> tuple[str, ModelScore[Any]] | None:
     """Compare the model's errors with the best baseline's: the word of `compared`, and the latter.
 
     None without baselines.
     """
-    model, *others = evaluation.entries
+    entries: tuple[ModelScore[Any], ...] = evaluation.entries
+    model, *others = entries
     if not others:
         return None
-    best = min(others, key=lambda entry: entry.scores.error_rate)
-    return compared(model.scores.error_rate - best.scores.error_rate, best.gap_error), best
 
+    def error(entry: ModelScore[Any]) -> float:
+        return float(getattr(entry.scores, evaluation.main_error))
 
-def regression_standing(
-    evaluation: RegressionEvaluation,
-) -> tuple[str, RegressionModelScore] | None:
-    """Say where the model stands in squared error beside the best baseline, as `standing`."""
-    model, *others = evaluation.entries
-    if not others:
-        return None
-    best = min(others, key=lambda entry: entry.scores.mse)
-    return compared(model.scores.mse - best.scores.mse, best.gap_error), best
+    best = min(others, key=error)
+    return compared(error(model) - error(best), best.gap_error), best
 
 
 def log_score_words(evaluation: AnyEvaluation) -> str:
     """Say how the model's log score compares with that of the best baseline, on the same rows."""
-    entries: tuple[ModelScore | RegressionModelScore, ...] = evaluation.entries
+    entries: tuple[ModelScore[Any], ...] = evaluation.entries
     model, *others = entries
     if not others:
         return ""
@@ -515,7 +483,7 @@ def _classification_verdict(evaluation: Evaluation) -> str:
 def _regression_verdict(evaluation: RegressionEvaluation) -> str:
     scores = evaluation.entries[0].scores
     rmse = digits(scores.rmse, 4)
-    place = regression_standing(evaluation)
+    place = standing(evaluation)
     if place is None:
         return (
             f"The root mean squared error of the model is {rmse} on these rows, in the units of "
@@ -535,7 +503,7 @@ def _regression_verdict(evaluation: RegressionEvaluation) -> str:
     )
 
 
-def _gap_words(word: str, gap: str, error: str, model: ModelScore | RegressionModelScore) -> str:
+def _gap_words(word: str, gap: str, error: str, model: ModelScore[Any]) -> str:
     """Say whether a gap is chance; ``gap`` and ``error`` are written out, with their unit."""
     if word == "unknown":
         if model.scores.n_rows == 1:
@@ -602,9 +570,7 @@ def evaluation_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any
         if np.any(rows.lower > rows.upper):
             raise ValueError("evaluation/lower is above evaluation/upper")
         entries = tuple(
-            RegressionModelScore(
-                **{"gap_error": None, **each, "scores": RegressionScores(**each["scores"])}
-            )
+            ModelScore(**{**each, "scores": RegressionScores(**each["scores"])})
             for each in values["entries"]
         )
         return RegressionEvaluation(values["how"], rows, entries)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -22,7 +21,6 @@ __all__ = [
     "pit_distance",
     "pit_histogram",
     "r_squared",
-    "score_regression",
 ]
 
 
@@ -73,41 +71,6 @@ class RegressionScores:
     def to_dict(self) -> dict[str, int | float | None]:
         """Return the scores by name."""
         return asdict(self)
-
-
-def score_regression(
-    y: FloatArray,
-    mean: FloatArray,
-    *,
-    lower: FloatArray,
-    upper: FloatArray,
-    log_density: FloatArray,
-    pit: FloatArray,
-    variance: FloatArray,
-) -> RegressionScores:
-    """Compute all scores of n rows; every argument has shape (n,).
-
-    Intervals are the central 90 % ones; ``pit`` is the predictive probability of values up to the
-    target; ``variance`` is that of the targets that the row's model was trained on, nan where it is
-    not known.
-    """
-    if len(y) == 0:
-        raise DataError("need at least one row to score")
-    squares = np.square(y - mean)
-    mse = float(squares.mean())
-    standardized = float(np.mean(squares / variance)) if np.all(variance > 0) else None
-    return RegressionScores(
-        n_rows=len(y),
-        mse=mse,
-        rmse=math.sqrt(mse),
-        standardized_mse=standardized,
-        mae=float(np.mean(np.abs(y - mean))),
-        r2=r_squared(y, mean),
-        log_score=float(-np.mean(log_density)),
-        coverage_90=float(np.mean((lower <= y) & (y <= upper))),
-        width_90=float(np.mean(upper - lower)),
-        calibration_error=pit_distance(pit),
-    )
 
 
 def r_squared(y: FloatArray, mean: FloatArray) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from mercer.posterior.evaluation import (
     COMPARED,
     Evaluation,
     ModelScore,
-    RegressionModelScore,
     error_rate_se,
     log_score_words,
     standing,
@@ -21,6 +20,7 @@ from mercer.posterior.scores import (
     COVERAGES,
     ErrorCoverage,
     ReliabilityCurve,
+    Scores,
     error_coverage_curve,
     reliability_curve,
 )
@@ -124,7 +124,7 @@ def _score_table(evaluation: Evaluation) -> NamedTable:
     return NamedTable(caption, columns, tuple(rows))
 
 
-def _gap_cells(entry: ModelScore, model: ModelScore) -> tuple[Cell, Cell]:
+def _gap_cells(entry: ModelScore[Scores], model: ModelScore[Scores]) -> tuple[Cell, Cell]:
     """Show how far a baseline's error rate and log score are from the model's."""
     if entry is model or entry.gap_error is None or entry.log_score_gap_error is None:
         return Cell("–", 0.0), Cell("–", 0.0)
@@ -134,7 +134,7 @@ def _gap_cells(entry: ModelScore, model: ModelScore) -> tuple[Cell, Cell]:
     return Cell(_points(entry, model), points), Cell(words, gap)
 
 
-def _points(entry: ModelScore, model: ModelScore) -> str:
+def _points(entry: ModelScore[Scores], model: ModelScore[Scores]) -> str:
     """Write how much more a baseline errs than the model, in percentage points."""
     assert entry.gap_error is not None
     gap = 100 * (entry.scores.error_rate - model.scores.error_rate)
@@ -196,14 +196,14 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
     return Section("reliability", title, text, figures=(figure,))
 
 
-def of_groups(entry: ModelScore | RegressionModelScore) -> str:
+def of_groups(entry: ModelScore[Any]) -> str:
     """Say, where rows come in groups, how many independent ones they are worth."""
     if entry.n_worth is None:
         return ""
     return f" in {entry.n_groups} groups, worth about {entry.n_worth:.0f} independent rows,"
 
 
-def _widening(entry: ModelScore) -> float:
+def _widening(entry: ModelScore[Scores]) -> float:
     """How much wider chance scatters rows in groups than as many independent ones."""
     return 1.0 if entry.n_worth is None else math.sqrt(entry.scores.n_rows / entry.n_worth)
 

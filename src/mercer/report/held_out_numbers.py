@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from scipy.stats import binom
@@ -11,14 +11,19 @@ from scipy.stats import binom
 from mercer.posterior.evaluation import (
     COMPARED,
     HeldTargets,
+    ModelScore,
     RegressionEvaluation,
-    RegressionModelScore,
     log_score_words,
     mse_error,
-    regression_standing,
+    standing,
     verdict,
 )
-from mercer.posterior.regression_scores import LEVEL, interval_coverage, pit_histogram
+from mercer.posterior.regression_scores import (
+    LEVEL,
+    RegressionScores,
+    interval_coverage,
+    pit_histogram,
+)
 from mercer.report.figures import interval_coverage_svg, pit_svg, predictions_svg, residuals_svg
 from mercer.report.held_out import ABSENT, of_groups
 from mercer.report.section import (
@@ -32,6 +37,8 @@ from mercer.report.section import (
     number,
     percent,
 )
+
+Score: TypeAlias = ModelScore[RegressionScores]
 
 _MOST_DRAWN: Final = 500  # rows: more points would be one blot, and a large file
 _SURPRISING: Final = 1e-3  # chance of a coverage this far off that asks for attention
@@ -60,7 +67,7 @@ def number_sections(evaluation: RegressionEvaluation | None) -> tuple[Section, .
 def number_tiles(evaluation: RegressionEvaluation) -> tuple[Tile, ...]:
     """Return the headline numbers of a regressor."""
     scores = evaluation.entries[0].scores
-    place = regression_standing(evaluation)
+    place = standing(evaluation)
     note = "no baseline to compare with"
     if place is not None:
         word, best = place
@@ -86,7 +93,7 @@ def _share_words(share: float) -> str:
     return percent(share) if share >= 0.001 else number(share, 2)
 
 
-def _worth(entry: RegressionModelScore) -> int:
+def _worth(entry: Score) -> int:
     """How many independent rows say whether intervals are right."""
     return entry.scores.n_rows if entry.n_worth is None else max(round(entry.n_worth), 1)
 
@@ -161,7 +168,7 @@ def _score_table(evaluation: RegressionEvaluation) -> NamedTable:
     return NamedTable(caption, _COLUMNS, tuple(rows))
 
 
-def _judged(entry: RegressionModelScore) -> tuple[float, float, float]:
+def _judged(entry: Score) -> tuple[float, float, float]:
     s = entry.scores
     share = math.nan if s.standardized_mse is None else s.standardized_mse
     return s.rmse, share, s.log_score
@@ -173,7 +180,7 @@ def _texts(judged: tuple[float, ...]) -> tuple[str, str, str]:
     return number(rmse, 4), "–" if math.isnan(share) else _share_words(share), f"{log_score:.3f}"
 
 
-def _gap_cell(entry: RegressionModelScore, model: RegressionModelScore) -> Cell:
+def _gap_cell(entry: Score, model: Score) -> Cell:
     if entry is model or entry.gap_error is None:
         return Cell("–", 0.0)
     gap = entry.scores.mse - model.scores.mse
@@ -221,7 +228,7 @@ def _explained(r2: float | None) -> str:
     return f", and it explains {percent(r2)} of the variance of these rows"
 
 
-def _intervals_section(rows: HeldTargets, entry: RegressionModelScore) -> Section:
+def _intervals_section(rows: HeldTargets, entry: Score) -> Section:
     n, n_worth = len(rows.pit), _worth(entry)
     curve, histogram = interval_coverage(rows.pit, n_worth), pit_histogram(rows.pit, n_worth)
     inside = float(np.mean((rows.lower <= rows.y) & (rows.y <= rows.upper)))

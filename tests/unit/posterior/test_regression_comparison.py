@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mercer.posterior.evaluation import mse_error, regression_standing, verdict
+from mercer.posterior.evaluation import mse_error, standing, verdict
 from support.fake_regression import fake_regression
 
 
@@ -22,7 +22,7 @@ def test_the_model_beside_the_best_baseline(
     noise: float, baselines: tuple[float, ...], word: str, best: str, place: str
 ) -> None:
     evaluation = fake_regression(noise=noise, baselines=baselines)
-    found = regression_standing(evaluation)
+    found = standing(evaluation)
     assert found is not None
     assert (found[0], found[1].name) == (word, best)
     said = verdict(evaluation)
@@ -44,11 +44,11 @@ def test_pairing_tells_apart_what_the_errors_themselves_do_not() -> None:
 
 def test_without_a_baseline_or_with_one_row_nothing_is_claimed() -> None:
     alone = fake_regression(baselines=())
-    assert regression_standing(alone) is None
+    assert standing(alone) is None
     assert "nothing to compare" in verdict(alone)
     assert "of the variance" in verdict(alone)
     single = fake_regression(n_rows=1, baselines=(5.0,))
-    found = regression_standing(single)
+    found = standing(single)
     assert found is not None
     assert found[0] == "unknown"
     assert "One row says nothing" in verdict(single)
