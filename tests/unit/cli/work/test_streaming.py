@@ -320,7 +320,7 @@ PEAK = """
 import re, sys
 from pathlib import Path
 from mercer.cli.main import main
-from mercer.cli.work import streaming
+from mercer.cli import out_of_core as streaming
 from mercer.posterior.predictive import NormalMixture
 
 def peak():  # in MB; that of getrusage starts at the peak of the parent
