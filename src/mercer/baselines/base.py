@@ -9,7 +9,8 @@ A kernel of differences t = x - x', for a unit length scale, and how its frequen
 The last two are products over inputs. A length scale s takes t / s for t, and omega / s for omega.
 
 Concatenating the features of several kernels with equal weights, eq. (17) of [1]_, is the feature
-map of their pooled frequencies, so that a bank is one matrix of frequencies. With F of them
+map of their pooled frequencies, so that several kernels are one matrix of frequencies. With F of
+them
 
     phi(x) = F^(-1/2) [cos(omega_1'x), sin(omega_1'x), cos(omega_2'x), ..]
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -163,66 +164,40 @@ def probabilities(f: Array) -> Array:
     return np.asarray(softmax_of(f, axis=1))
 
 
-Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
-
 # Pairs of so many rows at most give the typical distance.
 _DISTANCE_ROWS = 1000
 
-
-def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    return rng.standard_normal(shape)
-
-
-def _cauchy(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    return rng.standard_cauchy(shape)
-
-
-def _double_exponential(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    return rng.laplace(size=shape)
-
-
-# Name of a kernel: draws of its frequencies, and the distance that its length scale is measured in.
-KERNELS: Final[dict[str, tuple[Draw, str]]] = {
-    "rbf": (_normal, "euclidean"),
-    "laplace": (_cauchy, "cityblock"),
-    "cauchy": (_double_exponential, "euclidean"),
+# Name of a kernel: the distribution of its frequencies, as `numpy.random.Generator` calls it, and
+# the distance that its length scale is measured in.
+KERNELS: Final = {
+    "rbf": ("standard_normal", "euclidean"),
+    "laplace": ("standard_cauchy", "cityblock"),
+    "cauchy": ("laplace", "euclidean"),
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Bank:
-    """Frequencies whose common length scale is still to be chosen."""
-
-    #: (F, d), at length scale factor 1, in radians per unit of the standardised inputs
-    frequencies: Array
-
-    def scaled(self, factor: float) -> Array:
-        """Return the frequencies with all length scales multiplied by ``factor``."""
-        return self.frequencies / factor
-
-
-def draw_bank(
+def draw_frequencies(
     rng: np.random.Generator,
     Z: Array,
     kernels: Sequence[str],
     scales: Sequence[float],
     n_frequencies: int,
-) -> Bank:
-    """Draw F frequencies of every kernel in ``kernels`` at every scale, in equal shares.
+) -> Array:
+    """Draw frequencies (F, d) of every kernel in ``kernels`` at every scale, in equal shares.
 
-    Scales are in typical distances of the kernel between rows Z (n, d): Euclidean, or city-block
-    for "laplace". At least one frequency is drawn for each kernel and scale; what is left over goes
-    to the first ones.
+    They are in radians per unit of the standardised inputs. Scales are in typical distances of the
+    kernel between rows Z (n, d): Euclidean, or city-block for "laplace". At least one frequency is
+    drawn for each kernel and scale; what is left over goes to the first ones.
     """
     members = [(kernel, scale) for kernel in kernels for scale in scales]
     share, n_left = divmod(n_frequencies, len(members))
     distance = {kernel: typical_distance(rng, Z, KERNELS[kernel][1]) for kernel in kernels}
     parts = []
     for k, (kernel, scale) in enumerate(members):
-        draw, _ = KERNELS[kernel]
+        draw = getattr(rng, KERNELS[kernel][0])
         n = share + (k < n_left)
-        parts.append(draw(rng, (n, Z.shape[1])) / (scale * distance[kernel]))
-    return Bank(np.vstack(parts))
+        parts.append(draw(size=(n, Z.shape[1])) / (scale * distance[kernel]))
+    return np.vstack(parts)
 
 
 def typical_distance(rng: np.random.Generator, Z: Array, metric: str) -> float:
@@ -346,7 +321,51 @@ class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
         return rows, self._target_scale_.standardise(target)
 
 
-class RandomFeatureRegressor(FunctionRegressor, ABC):
+class _Grid(NamedTuple):
+    """Length scales and penalties that are tried, folds, and rows that they are tried on."""
+
+    factors: tuple[float, ...]
+    penalties: tuple[float, ...]
+    n_folds: int
+    n_kept: int
+
+
+class RandomFeatureEstimator(InputEstimator, ABC):
+    """Frequencies are drawn once; their length scale and the penalty are chosen on some rows."""
+
+    length_factors: Sequence[float]
+    penalties: Sequence[float]
+    random_state: object
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, Z: Array) -> Array:
+        """Check what is the subclass's own, and draw frequencies for standardised rows."""
+
+    def _grid(self) -> _Grid:
+        """Check the arguments of the choice."""
+        factors = checked_grid("length_factors", self.length_factors)
+        return _Grid(factors, checked_grid("penalties", self.penalties), *self._checked())
+
+    def _select(
+        self,
+        grid: _Grid,
+        standardised: Callable[[NDArray[np.int64]], Array],
+        targets: Array,
+        choose: Callable[..., Selection],
+    ) -> Selection:
+        """Draw frequencies, and choose their length scale and the penalty on some of the rows."""
+        entropy = entropy_of(self.random_state)
+        some = some_rows(stream(entropy, "rows"), len(targets), grid.n_kept)
+        Z = standardised(some)
+        W = self._draw(stream(entropy, "start"), Z)
+        seed = int(stream(entropy, "folds").integers(2**31))
+        chosen = choose(W, Z, targets[some], grid.factors, grid.penalties, grid.n_folds, seed)
+        self.cv_errors_, self.length_factor_ = chosen.errors, chosen.factor
+        self.frequencies_ = W / chosen.factor
+        return chosen
+
+
+class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
     """Ridge regression on random Fourier features; a subclass says which frequencies are drawn."""
 
     def __init__(
@@ -368,10 +387,6 @@ class RandomFeatureRegressor(FunctionRegressor, ABC):
         self.standardize = standardize
         self.random_state = random_state
 
-    @abstractmethod
-    def _draw(self, rng: np.random.Generator, Z: Array) -> Bank:
-        """Check what is the subclass's own, and draw frequencies for standardised rows."""
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> RandomFeatureRegressor:
         """Draw frequencies, choose length scale and penalty, and solve for the coefficients.
 
@@ -392,37 +407,15 @@ class RandomFeatureRegressor(FunctionRegressor, ABC):
             If every penalty is so small that the equations are singular.
         """
         self._forget()
-        factors = checked_grid("length_factors", self.length_factors)
-        penalties = checked_grid("penalties", self.penalties)
-        n_folds, n_kept = self._checked()
+        grid = self._grid()
         rows, target = self._checked_numbers(X, y)
-        chosen = self._select(rows, target, factors, penalties, n_folds, n_kept)
+        transform = self.standardizer_.transform
+        chosen = self._select(grid, lambda some: transform(rows[some]), target, cross_validate)
         equations = equations_of(self.frequencies_, self.standardizer_, rows, target)
-        coef, self.penalty_ = solve_allowed(
-            equations, [p for p in penalties if p >= chosen.penalty]
-        )
+        allowed = [p for p in grid.penalties if p >= chosen.penalty]
+        coef, self.penalty_ = solve_allowed(equations, allowed)
         self.intercept_, self.coef_ = float(coef[0]), coef[1:]
         return self
-
-    def _select(
-        self,
-        X: Array,
-        u: Array,
-        factors: Sequence[float],
-        penalties: Sequence[float],
-        n_folds: int,
-        n_kept: int,
-    ) -> Selection:
-        """Draw frequencies, and choose their length scale and the penalty on some of the rows."""
-        entropy = entropy_of(self.random_state)
-        some = some_rows(stream(entropy, "rows"), len(X), n_kept)
-        Z = self.standardizer_.transform(X[some])
-        bank = self._draw(stream(entropy, "start"), Z)
-        seed = int(stream(entropy, "folds").integers(2**31))
-        chosen = cross_validate(bank.scaled, Z, u[some], factors, penalties, n_folds, seed)
-        self.cv_errors_, self.length_factor_ = chosen.errors, chosen.factor
-        self.frequencies_ = bank.scaled(chosen.factor)
-        return chosen
 
 
 def checked_grid(name: str, values: Sequence[float]) -> tuple[float, ...]:
@@ -486,7 +479,7 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
         return np.asarray(rows), found
 
 
-class RandomFeatureClassifier(FunctionClassifier):
+class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
     """Logistic regression on random Fourier features; a subclass says which are drawn."""
 
     def __init__(
@@ -508,10 +501,6 @@ class RandomFeatureClassifier(FunctionClassifier):
         self.standardize = standardize
         self.random_state = random_state
 
-    @abstractmethod
-    def _draw(self, rng: np.random.Generator, Z: Array) -> Bank:
-        """Check what is the subclass's own, and draw frequencies for standardised rows."""
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> RandomFeatureClassifier:
         """Draw frequencies, choose length scale and penalty, and fit the coefficients.
 
@@ -531,24 +520,16 @@ class RandomFeatureClassifier(FunctionClassifier):
             If an argument is out of its range.
         """
         self._forget()
-        factors = checked_grid("length_factors", self.length_factors)
-        penalties = checked_grid("penalties", self.penalties)
-        n_folds, n_kept = self._checked()
+        grid = self._grid()
         rows, classes = self._checked_classes(X, y)
         Z = self.standardizer_.transform(rows)
-        entropy = entropy_of(self.random_state)
-        some = some_rows(stream(entropy, "rows"), len(Z), n_kept)
-        bank = self._draw(stream(entropy, "start"), Z[some])
-        seed = int(stream(entropy, "folds").integers(2**31))
-        chosen = choose_by_log_loss(
-            bank.scaled, Z[some], classes.targets[some], classes.loss, factors, penalties,
-            n_folds, seed,
-        )  # fmt: skip
-        self.cv_errors_, self.length_factor_ = chosen.errors, chosen.factor
-        self.penalty_ = chosen.penalty
-        self.frequencies_ = bank.scaled(chosen.factor)
+
+        def choose(W: Array, Z: Array, targets: Array, *grid: Any) -> Selection:
+            return choose_by_log_loss(W, Z, targets, classes.loss, *grid)
+
+        self.penalty_ = self._select(grid, lambda some: Z[some], classes.targets, choose).penalty
         coef, found = fit_weights(
-            self.frequencies_, Z, classes.targets, classes.loss, chosen.penalty
+            self.frequencies_, Z, classes.targets, classes.loss, self.penalty_
         )
         self.n_iter_ = found.n_steps
         self.intercept_, self.coef_ = coef[0], coef[1:]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
+from mercer import baselines
 from mercer.errors import UsageError
 
 
@@ -66,22 +68,9 @@ def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
     return HistGradientBoostingClassifier(random_state=seed)
 
 
-def _sinks(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.rks import RKSClassifier
-
-    return RKSClassifier(random_state=seed)
-
-
-def _bank(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.mkl import MKLClassifier
-
-    return MKLClassifier(random_state=seed)
-
-
-def _optimised(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.rfo import RFOClassifier
-
-    return RFOClassifier(random_state=seed)
+def _own(name: str, seed: int, n_rows: int, n_smallest: int) -> Any:
+    """Return a baseline of this package."""
+    return getattr(baselines, name)(random_state=seed)
 
 
 def scaled(estimator: Any) -> Any:
@@ -99,12 +88,7 @@ PEERS: Final = (
     Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
     Peer("forest", "random forest", _forest, is_brief=False),
     Peer("boosting", "gradient boosting", _boosting, is_brief=True),
-    Peer("rks", "random kitchen sinks", _sinks, is_brief=False),
-    Peer("mkl", "bank of kernels", _bank, is_brief=False),
-    Peer("rfo", "optimised frequencies", _optimised, is_brief=False),
+    Peer("rks", "random kitchen sinks", partial(_own, "RKSClassifier"), is_brief=False),
+    Peer("mkl", "bank of kernels", partial(_own, "MKLClassifier"), is_brief=False),
+    Peer("rfo", "optimised frequencies", partial(_own, "RFOClassifier"), is_brief=False),
 )
-
-
-def find_peer(name: str) -> Peer | None:
-    """Return the baseline of that name, if there is one."""
-    return next((peer for peer in PEERS if peer.name == name), None)

@@ -1,4 +1,4 @@
-"""`MKLRegressor` and `MKLClassifier`: a bank of kernels by random features."""
+"""`MKLRegressor` and `MKLClassifier`: several kernels by random features."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from mercer.baselines.base import (
     FACTORS,
     KERNELS,
     PENALTIES,
-    Bank,
     RandomFeatureClassifier,
     RandomFeatureRegressor,
     checked_grid,
-    draw_bank,
+    draw_frequencies,
 )
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
 
-__all__ = ["MKLClassifier", "MKLRegressor", "draw_checked_bank"]
+__all__ = ["MKLClassifier", "MKLRegressor", "draw_checked"]
 
 
 class MKLRegressor(RandomFeatureRegressor):
-    """Ridge regression on the concatenated random features of a bank of kernels.
+    """Ridge regression on the concatenated random features of several kernels.
 
     The sum of kernels K = sum_k alpha_k K_k of multiple kernel learning is that of the features of
     all kernels side by side, each scaled by the root of its weight; a linear model of the features
@@ -41,7 +40,7 @@ class MKLRegressor(RandomFeatureRegressor):
         "rbf": exp(-|t|^2 / (2 s^2)). "laplace": exp(-sum_l |t_l| / s). "cauchy":
         prod_l 1 / (1 + t_l^2 / s^2).
     scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
-        Length scales s of each kernel in the bank, in median distances of the standardised rows:
+        Length scales s of each kernel, in median distances of the standardised rows:
         Euclidean, or city-block for "laplace".
     length_factors : sequence of float
         Common factors of all length scales that are tried. Eight by default, from 1/8 to 16.
@@ -85,7 +84,7 @@ class MKLRegressor(RandomFeatureRegressor):
 
     Notes
     -----
-    Implements eqs. (16) and (17) of [1]_. The paper does not say which scales are in its bank, nor
+    Implements eqs. (16) and (17) of [1]_. The paper does not say which scales its kernels have, nor
     which form the Laplace and Cauchy kernels of several inputs have; products over inputs are the
     forms whose frequencies have independent components.
 
@@ -126,18 +125,18 @@ class MKLRegressor(RandomFeatureRegressor):
         self.kernels = kernels
         self.scales = scales
 
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
-        return draw_checked_bank(rng, Z, self.kernels, self.scales, self.n_features)
+    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return draw_checked(rng, Z, self.kernels, self.scales, self.n_features)
 
 
-def draw_checked_bank(
+def draw_checked(
     rng: np.random.Generator,
     Z: NDArray[np.float64],
     kernels: Sequence[str],
     scales: Sequence[float],
     n_features: int,
-) -> Bank:
-    """Draw a bank of kernels, or raise `UsageError` that names the argument that is wrong."""
+) -> NDArray[np.float64]:
+    """Draw frequencies of several kernels; a `UsageError` names the argument that is wrong."""
     scales = checked_grid("scales", scales)
     if isinstance(kernels, str) or len(kernels) == 0:
         raise UsageError(f"kernels must be a sequence of names; got {kernels!r}")
@@ -149,14 +148,14 @@ def draw_checked_bank(
             f"n_features must be at least {2 * n_members}, two for each kernel and scale; "
             f"got {n_features}"
         )
-    return draw_bank(rng, Z, tuple(kernels), scales, n_features // 2)
+    return draw_frequencies(rng, Z, tuple(kernels), scales, n_features // 2)
 
 
-# `MKLClassifier`: a bank of kernels for classes, by random features.
+# `MKLClassifier`: several kernels for classes, by random features.
 
 
 class MKLClassifier(RandomFeatureClassifier):
-    """Logistic regression on the concatenated random features of a bank of kernels.
+    """Logistic regression on the concatenated random features of several kernels.
 
     Frequencies are drawn once and kept; one factor of all length scales and the ridge penalty are
     chosen by cross-validation on the training rows. Several classes: softmax.
@@ -168,7 +167,7 @@ class MKLClassifier(RandomFeatureClassifier):
     kernels : sequence of str, default=("laplace", "rbf", "cauchy")
         As those of `MKLRegressor`.
     scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
-        Length scales of each kernel in the bank, in median distances of the standardised rows:
+        Length scales of each kernel, in median distances of the standardised rows:
         Euclidean, or city-block for "laplace".
     length_factors : sequence of float
         Common factors of all length scales that are tried. Six by default, from 1/8 to 4.
@@ -256,5 +255,5 @@ class MKLClassifier(RandomFeatureClassifier):
         self.kernels = kernels
         self.scales = scales
 
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
-        return draw_checked_bank(rng, Z, self.kernels, self.scales, self.n_features)
+    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return draw_checked(rng, Z, self.kernels, self.scales, self.n_features)

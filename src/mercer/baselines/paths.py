@@ -209,7 +209,7 @@ class Selection:
 
 
 def cross_validate(
-    frequencies: Callable[[float], Array],
+    frequencies: Array,
     Z: Array,
     y: Array,
     factors: Sequence[float],
@@ -219,14 +219,14 @@ def cross_validate(
 ) -> Selection:
     """Choose a length scale factor and a penalty by the squared errors of K-fold cross-validation.
 
-    ``frequencies`` gives (F, d) for a length scale factor. For each factor the products of every
+    ``frequencies`` (F, d) are those of factor 1. For each factor the products of every
     fold are computed once, and those of the other folds are a difference from their sum. Cost O(n
     F^2 + n_folds n_penalties F^3) for each factor. A `NumericalError` if every matrix of the grid
     is singular.
     """
     folds = KFold(min(n_folds, len(y)), shuffle=True, random_state=seed)
     parts = [held_out for _, held_out in folds.split(Z)]
-    errors = np.array([_errors(frequencies(factor), Z, y, parts, penalties) for factor in factors])
+    errors = np.array([_errors(frequencies / factor, Z, y, parts, penalties) for factor in factors])
     errors[~np.isfinite(errors)] = np.inf
     i, k = divmod(int(np.argmin(errors)), len(penalties))
     if not np.isfinite(errors[i, k]):
@@ -308,7 +308,7 @@ def fit_weights(
 
 
 def choose_by_log_loss(
-    frequencies: Callable[[float], Array],
+    frequencies: Array,
     Z: Array,
     targets: Array,
     loss: Loss,
@@ -319,12 +319,12 @@ def choose_by_log_loss(
 ) -> Selection:
     """Choose a length scale factor and a penalty by cross-validated log loss, in nats a row.
 
-    ``frequencies`` gives (F, d) for a length scale factor; targets are (n, q); penalties rise.
+    ``frequencies`` (F, d) are those of factor 1; targets are (n, q); penalties rise.
     """
     folds = list(KFold(min(n_folds, len(Z)), shuffle=True, random_state=seed).split(Z))
     errors = np.zeros((len(factors), len(penalties)))
     for i, factor in enumerate(factors):
-        W = frequencies(factor)
+        W = frequencies / factor
         for train, test in folds:
             path = _path(W, Z[train], targets[train], loss, penalties)
             for k, coef in enumerate(path):

@@ -5,6 +5,7 @@ Predictive laws for regressors that give a number only: a normal as wide as thei
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
+from mercer import baselines
 from mercer.baselines.classification_peers import PEERS, Peer, scaled
 from mercer.errors import DataError
 from mercer.posterior.predictive import NormalMixture
@@ -130,13 +132,13 @@ class ArdProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.dummy import DummyRegressor
 
-    return _with_spread(DummyRegressor(strategy="mean"), seed)
+    return ResidualSpread(DummyRegressor(strategy="mean"), seed)
 
 
 def _ridge(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.linear_model import RidgeCV
 
-    return _with_spread(scaled(RidgeCV(alphas=np.logspace(-3, 4, 15))), seed)
+    return ResidualSpread(scaled(RidgeCV(alphas=np.logspace(-3, 4, 15))), seed)
 
 
 def _svr(seed: int, n_rows: int, n_smallest: int) -> Any:
@@ -144,7 +146,7 @@ def _svr(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVR
 
-    return _with_spread(
+    return ResidualSpread(
         TransformedTargetRegressor(scaled(SVR(C=10.0)), transformer=StandardScaler()), seed
     )
 
@@ -155,13 +157,13 @@ def _neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:
     # Of the rows a fifth is left out to see the residuals.
     n_neighbours = min(5, max(1, 4 * n_rows // 5))
     regressor = KNeighborsRegressor(n_neighbours, weights="distance", n_jobs=1)
-    return _with_spread(scaled(regressor), seed)
+    return ResidualSpread(scaled(regressor), seed)
 
 
 def _forest(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.ensemble import RandomForestRegressor
 
-    return _with_spread(
+    return ResidualSpread(
         RandomForestRegressor(300, oob_score=True, random_state=seed, n_jobs=1), seed
     )
 
@@ -169,39 +171,16 @@ def _forest(seed: int, n_rows: int, n_smallest: int) -> Any:
 def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    return _with_spread(HistGradientBoostingRegressor(random_state=seed), seed)
+    return ResidualSpread(HistGradientBoostingRegressor(random_state=seed), seed)
 
 
 def _process(seed: int, n_rows: int, n_smallest: int) -> Any:
     return ArdProcess()
 
 
-def _sinks(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.rks import RKSRegressor
-
-    return _with_spread(RKSRegressor(random_state=seed), seed)
-
-
-def _bank(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.mkl import MKLRegressor
-
-    return _with_spread(MKLRegressor(random_state=seed), seed)
-
-
-def _a_la_carte(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.a_la_carte import AlaCarteRegressor
-
-    return _with_spread(AlaCarteRegressor(random_state=seed), seed)
-
-
-def _optimised(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from mercer.baselines.rfo import RFORegressor
-
-    return _with_spread(RFORegressor(random_state=seed), seed)
-
-
-def _with_spread(regressor: Any, seed: int) -> Any:
-    return ResidualSpread(regressor, seed)
+def _own(name: str, seed: int, n_rows: int, n_smallest: int) -> Any:
+    """Return a baseline of this package."""
+    return ResidualSpread(getattr(baselines, name)(random_state=seed), seed)
 
 
 #: A regressor that predicts a number only joins by one line and a function like those above.
@@ -212,10 +191,10 @@ REGRESSION_PEERS: Final = (
     Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
     Peer("forest", "random forest", _forest, is_brief=False),
     Peer("boosting", "gradient boosting", _boosting, is_brief=True),
-    Peer("rks", "random kitchen sinks", _sinks, is_brief=False),
-    Peer("mkl", "bank of kernels", _bank, is_brief=False),
-    Peer("a-la-carte", "A la Carte", _a_la_carte, is_brief=False),
-    Peer("rfo", "optimised frequencies", _optimised, is_brief=False),
+    Peer("rks", "random kitchen sinks", partial(_own, "RKSRegressor"), is_brief=False),
+    Peer("mkl", "bank of kernels", partial(_own, "MKLRegressor"), is_brief=False),
+    Peer("a-la-carte", "A la Carte", partial(_own, "AlaCarteRegressor"), is_brief=False),
+    Peer("rfo", "optimised frequencies", partial(_own, "RFORegressor"), is_brief=False),
     Peer("gp-ml", "GP, max. likelihood", _process, is_brief=False, most_rows=1000),
 )
 

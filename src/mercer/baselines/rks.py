@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.baselines.base import Bank, RandomFeatureClassifier, RandomFeatureRegressor, draw_bank
+from mercer.baselines.base import RandomFeatureClassifier, RandomFeatureRegressor, draw_frequencies
 
 __all__ = ["RKSClassifier", "RKSRegressor"]
 
@@ -79,8 +79,8 @@ class RKSRegressor(RandomFeatureRegressor):
     True
     """
 
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
-        return draw_bank(rng, Z, ("rbf",), (1.0,), self.n_features // 2)
+    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return draw_frequencies(rng, Z, ("rbf",), (1.0,), self.n_features // 2)
 
 
 # `RKSClassifier`: random kitchen sinks for classes.
@@ -158,5 +158,5 @@ class RKSClassifier(RandomFeatureClassifier):
     True
     """
 
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> Bank:
-        return draw_bank(rng, Z, ("rbf",), (1.0,), self.n_features // 2)
+    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return draw_frequencies(rng, Z, ("rbf",), (1.0,), self.n_features // 2)

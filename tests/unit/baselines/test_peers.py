@@ -10,8 +10,10 @@ from threadpoolctl import threadpool_limits
 from mercer.baselines import mkl as mkl_classifier
 from mercer.baselines import rfo
 from mercer.baselines import rks as rks_classifier
-from mercer.baselines.classification_peers import PEERS, find_peer
+from mercer.baselines.classification_peers import PEERS
 from mercer.errors import UsageError
+
+MAKERS = {peer.name: peer.make for peer in PEERS}
 
 
 def data(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -32,12 +34,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", [peer.name for peer in PEERS])
+@pytest.mark.parametrize("name", MAKERS)
 def test_each_gives_probabilities_and_the_same_for_the_same_seed(name: str, n_classes: int) -> None:
     X, y = data(n_classes)
-    peer = find_peer(name)
-    assert peer is not None
-    make = pickle.loads(pickle.dumps(peer.make))
+    make = pickle.loads(pickle.dumps(MAKERS[name]))
     with threadpool_limits(limits=1):
         first, second = (make(7, 60, 20).fit(X, y).predict_proba(X) for _ in range(2))
     assert first.shape == (60, n_classes)
@@ -53,17 +53,12 @@ def test_names_and_labels_are_different() -> None:
         "svc",
         "boosting",
     ]
-    assert find_peer("nothing") is None
 
 
 def test_calibration_needs_two_rows_of_each_class() -> None:
-    peer = find_peer("svc")
-    assert peer is not None
     with pytest.raises(UsageError, match="single row"):
-        peer.make(0, 10, 1)
+        MAKERS["svc"](0, 10, 1)
 
 
 def test_few_rows_leave_fewer_neighbours() -> None:
-    peer = find_peer("neighbours")
-    assert peer is not None
-    assert peer.make(0, 3, 1)[-1].n_neighbors == 3
+    assert MAKERS["neighbours"](0, 3, 1)[-1].n_neighbors == 3

@@ -1,4 +1,4 @@
-"""Products of the features of a bank are unbiased for its kernels.
+"""Products of the features of several kernels are unbiased for its kernels.
 
 False alarm: 1e-6 over all kernels and pairs of rows together. Mutants: the Laplace and Cauchy
 kernels with each other's frequencies, either of them with normal frequencies, a length scale that
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mercer.baselines import base as random_features
-from mercer.baselines.base import KERNELS, Bank, draw_bank, typical_distance
+from mercer.baselines.base import KERNELS, draw_frequencies, typical_distance
 from mercer.features.products import fill_features
 from support.statistics import largest_z, z_limit
 
@@ -32,16 +32,16 @@ CLOSED = {
 each_kernel = pytest.mark.parametrize("kernel", list(KERNELS))
 
 
-def drawn(kernel: str, monkeypatch: pytest.MonkeyPatch) -> Bank:
-    """A bank whose typical distance is 1."""
+def drawn(kernel: str, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """Frequencies of rows whose typical distance is 1."""
     monkeypatch.setattr(random_features, "typical_distance", lambda rng, Z, metric: 1.0)
-    return draw_bank(np.random.default_rng(5), X, (kernel,), (SCALE,), N_FREQUENCIES)
+    return draw_frequencies(np.random.default_rng(5), X, (kernel,), (SCALE,), N_FREQUENCIES)
 
 
-def z_of(bank: Bank, kernel: str) -> float:
+def z_of(frequencies: np.ndarray, kernel: str) -> float:
     """Largest |z| of the estimates of the kernel, from single frequencies."""
     Phi = np.empty((2 * N_FREQUENCIES, len(X)))
-    fill_features(bank.scaled(0.8), X, Phi)
+    fill_features(frequencies / 0.8, X, Phi)
     cosines, sines = (part.T * np.sqrt(N_FREQUENCIES) for part in (Phi[::2], Phi[1::2]))
     i, j = PAIRS
     estimates = (cosines[i] * cosines[j] + sines[i] * sines[j]).T
@@ -66,17 +66,19 @@ def test_sees_frequencies_of_another_kernel(
 
 @each_kernel
 def test_sees_a_length_scale_that_multiplies(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    bank = drawn(kernel, monkeypatch)
-    assert z_of(Bank(bank.frequencies * SCALE**2), kernel) > LIMIT
+    frequencies = drawn(kernel, monkeypatch)
+    assert z_of(frequencies * SCALE**2, kernel) > LIMIT
 
 
 def test_every_kernel_and_scale_has_its_share() -> None:
     """14 frequencies over 6 members: 3, 3, 2, 2, 2, 2, each member at its own scale."""
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((50, 3))
-    bank = draw_bank(np.random.default_rng(2), Z, ("rbf", "cauchy"), (1.0, 1e3, 1e6), 14)
-    assert bank.frequencies.shape == (14, 3)
-    sizes = np.abs(bank.frequencies).max(axis=1)
+    frequencies = draw_frequencies(
+        np.random.default_rng(2), Z, ("rbf", "cauchy"), (1.0, 1e3, 1e6), 14
+    )
+    assert frequencies.shape == (14, 3)
+    sizes = np.abs(frequencies).max(axis=1)
     decades = np.floor(np.log10(sizes / sizes[0]) / 3.0 + 0.5)
     np.testing.assert_array_equal(decades, np.repeat([0, -1, -2, 0, -1, -2], [3, 3, 2, 2, 2, 2]))
 
