@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from mercer.baselines import mkl as mkl_classifier
 from mercer.baselines import rfo
 from mercer.baselines import rks as rks_classifier
-from mercer.baselines.classification_peers import PEERS
+from mercer.baselines.peers import PEERS
 from mercer.errors import UsageError
 
 MAKERS = {peer.name: peer.make for peer in PEERS}
