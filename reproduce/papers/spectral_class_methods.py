@@ -20,9 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 from sklearn.svm import SVC
 
-from mercer.baselines.mkl import MKLClassifier
+from mercer.baselines.random_features import MKLClassifier, RKSClassifier
 from mercer.baselines.rfo import RFOClassifier
-from mercer.baselines.rks import RKSClassifier
 from reproduce.papers.spectral_class_folds import ClassFold
 from reproduce.papers.spectral_methods import HOUR_A_SET, PAPER_CHAIN
 

@@ -22,8 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
 from mercer.baselines.base import RandomFeatureRegressor
-from mercer.baselines.mkl import MKLRegressor
-from mercer.baselines.rks import RKSRegressor
+from mercer.baselines.random_features import MKLRegressor, RKSRegressor
 from reproduce.papers.spectral_folds import Fold
 
 __all__ = ["HOUR_A_SET", "METHODS", "PAPER_CHAIN", "Method", "Prediction"]

@@ -14,9 +14,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
-from mercer.baselines.mkl import MKLClassifier, MKLRegressor
+from mercer.baselines.random_features import (
+    MKLClassifier,
+    MKLRegressor,
+    RKSClassifier,
+    RKSRegressor,
+)
 from mercer.baselines.rfo import RFOClassifier, RFORegressor
-from mercer.baselines.rks import RKSClassifier, RKSRegressor
 from mercer.errors import ConvergenceWarning
 from mercer.gp.estimator import GPClassifier
 from mercer.posterior import diagnostics as verdict

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.baselines.a_la_carte import AlaCarteRegressor
-    from mercer.baselines.mkl import MKLClassifier, MKLRegressor
+    from mercer.baselines.random_features import (
+        MKLClassifier,
+        MKLRegressor,
+        RKSClassifier,
+        RKSRegressor,
+    )
     from mercer.baselines.rfo import RFOClassifier, RFORegressor
-    from mercer.baselines.rks import RKSClassifier, RKSRegressor
 
 __all__ = [
     "AlaCarteRegressor",
@@ -23,12 +27,12 @@ __all__ = [
 
 _HOMES = {
     "AlaCarteRegressor": "a_la_carte",
-    "MKLClassifier": "mkl",
-    "MKLRegressor": "mkl",
+    "MKLClassifier": "random_features",
+    "MKLRegressor": "random_features",
     "RFOClassifier": "rfo",
     "RFORegressor": "rfo",
-    "RKSClassifier": "rks",
-    "RKSRegressor": "rks",
+    "RKSClassifier": "random_features",
+    "RKSRegressor": "random_features",
 }
 
 

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer.baselines import mkl as mkl_classifier
-from mercer.baselines import rfo
-from mercer.baselines import rks as rks_classifier
+from mercer.baselines import random_features, rfo
 from mercer.baselines.peers import PEERS
 from mercer.errors import UsageError
 
@@ -26,8 +24,8 @@ def data(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few features: what is tested here does not depend on them."""
     for module, name in (
-        (rks_classifier, "RKSClassifier"),
-        (mkl_classifier, "MKLClassifier"),
+        (random_features, "RKSClassifier"),
+        (random_features, "MKLClassifier"),
         (rfo, "RFOClassifier"),
     ):
         monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=24))

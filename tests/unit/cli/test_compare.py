@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from mercer import models
-from mercer.baselines import mkl as mkl_classifier
-from mercer.baselines import rfo
-from mercer.baselines import rks as rks_classifier
+from mercer.baselines import random_features, rfo
 
 from .conftest import SPHERE, TINY
 
@@ -37,8 +35,8 @@ def test_all_that_tell_three_classes_apart(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, name in (
-        (rks_classifier, "RKSClassifier"),
-        (mkl_classifier, "MKLClassifier"),
+        (random_features, "RKSClassifier"),
+        (random_features, "MKLClassifier"),
         (rfo, "RFOClassifier"),
     ):
         monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=24))
