@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.prediction import (
-    Answerer,
+    Predictor,
     check_id,
     encoder_of,
-    find_answerer,
+    find_predictor,
     ignored_words,
     implied_id,
 )
@@ -50,8 +50,8 @@ class BlockScores:
     ends the scoring, not the predictions; so does their end.
     """
 
-    def __init__(self, answerer: Answerer, targets: Iterator[NDArray[Any]]) -> None:
-        self._answerer = answerer
+    def __init__(self, predictor: Predictor, targets: Iterator[NDArray[Any]]) -> None:
+        self._predictor = predictor
         self._targets: Iterator[NDArray[Any]] | None = targets
         self._running = RunningScores()
         self._problem = ""
@@ -68,8 +68,8 @@ class BlockScores:
                 self._targets, self._problem = None, f"not scored: {error}"
         if values is None:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        task = self._answerer.task
-        positions, y = task.known(values, self._answerer.classes)
+        task = self._predictor.task
+        positions, y = task.known(values, self._predictor.classes)
         self._n_rows += len(values)
         if len(positions) < len(values):
             if self._n_unknown == 0:
@@ -125,7 +125,7 @@ class Streamed:
 class TableStream:
     """A table, opened, and who predicts its rows."""
 
-    answerer: Answerer
+    predictor: Predictor
     table: RowSource  # all columns
     inputs: RowSource  # those that the model takes, in its order
     texts: tuple[Path, ...]  # files whose cells can be read as text; none of an array
@@ -140,7 +140,7 @@ class TableStream:
 
     def check(self) -> None:
         """Read all inputs once, to find bad cells before output that cannot be taken back."""
-        for _ in self.inputs.blocks(self.answerer.n_rows):
+        for _ in self.inputs.blocks(self.predictor.n_rows):
             pass
 
     def predict(
@@ -154,13 +154,13 @@ class TableStream:
         ``advance`` is given the number of rows of each block that is done; ``dress`` turns the
         columns of a block into those that are written.
         """
-        marks = BlockScores(self.answerer, self._targets())
+        marks = BlockScores(self.predictor, self._targets())
         names = self._names()
-        for X in self.inputs.blocks(self.answerer.n_rows):
+        for X in self.inputs.blocks(self.predictor.n_rows):
             called = next(names, None)
             if called is None or len(next(iter(called.values()))) != len(X):
                 raise changed(self.table.name)
-            columns, held = self.answerer.block(X, *marks.next_known())
+            columns, held = self.predictor.block(X, *marks.next_known())
             marks.add(held)
             writer.append(dress(called | columns))
             advance(len(X))
@@ -168,7 +168,7 @@ class TableStream:
 
     def _names(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield what the rows of each block are called, as columns."""
-        n = self.answerer.n_rows
+        n = self.predictor.n_rows
         if self.id_column is None:
             parts = self.table.parts
             sizes = [part.n_rows for part in parts]
@@ -184,8 +184,8 @@ class TableStream:
         """Yield the target of each block; numbers, or words where the classes are words."""
         if self.target is None:
             return
-        n = self.answerer.n_rows
-        if self.texts and any(isinstance(label, str) for label in self.answerer.classes):
+        n = self.predictor.n_rows
+        if self.texts and any(isinstance(label, str) for label in self.predictor.classes):
             blocks: Iterator[NDArray[Any]] = read_texts(self.texts, self.target, n)
         else:
             _refuse_words(self.table, self.target)
@@ -225,10 +225,10 @@ def open_stream(
     paths = _large_files(data) if is_plain and is_written else ()
     if not paths:
         return None
-    answerer = find_answerer(model)
+    predictor = find_predictor(model)
     table = open_rows(data)
     id_column = implied_id(model, table.names, id_column)
-    check_id(id_column, answerer.names)
+    check_id(id_column, predictor.names)
     for name in encoder.input_names:
         if name not in table.names:
             raise no_column(table.name, name, table.names)
@@ -238,7 +238,7 @@ def open_stream(
     target = None if model.table is None else model.table.target
     others = tuple(name for name in table.names if name not in encoder.input_names)
     return TableStream(
-        answerer=answerer,
+        predictor=predictor,
         table=table,
         inputs=table.select(encoder.input_names),
         texts=() if _start(paths[0]).startswith(NPY) else paths,

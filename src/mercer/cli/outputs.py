@@ -6,7 +6,6 @@ are the same file where the file system says so.
 
 from __future__ import annotations
 
-import csv
 import datetime
 import importlib.metadata
 import io
@@ -17,7 +16,7 @@ import re
 import shlex
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -28,6 +27,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.arrow import need_pyarrow
 from mercer.data.files import printable
 from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
 from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
@@ -37,7 +37,7 @@ from mercer.posterior.evaluation import Provenance
 
 # Writing named columns as CSV, JSON or Parquet: whole or not at all.
 
-_BLOCK = 10_000  # rows written at a time
+_BLOCK = 10_000  # rows of CSV written at a time
 _SUFFIXES = (".csv", ".parquet", ".json")
 # What a formula begins with, by OWASP's page on CSV injection, also in full width; and a plain
 # number, which begins like one and is none.
@@ -55,29 +55,20 @@ def check_format(path: Path | None, *, is_for_spreadsheet: bool = False) -> None
     if is_for_spreadsheet and path.suffix.lower() != ".csv":
         raise UsageError(f"{name}: --for-spreadsheet is for .csv; other formats hold no formulas")
     if path.suffix.lower() == ".parquet":
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError:
-            raise ImportError(
-                f"{name}: writing Parquet needs pyarrow; pip install mercer[arrow]"
-            ) from None
+        need_pyarrow(path, "writing Parquet")
 
 
 def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns to a file by its suffix, or as CSV to standard output."""
-    if path is None:
-        for text in _csv(columns):
-            if sys.stdout.isatty():  # a label must not steer the terminal
-                text = _for_screen(text)
-            sys.stdout.write(text)
-        return
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        write_atomically(path, (_parquet(columns),))
-    elif suffix == ".json":
+    if path is not None and path.suffix.lower() == ".json":
         write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
-    else:
-        write_atomically(path, (text.encode("utf-8", errors="replace") for text in _csv(columns)))
+        return
+    n_rows = len(next(iter(columns.values())))
+    is_parquet = path is not None and path.suffix.lower() == ".parquet"
+    step = max(n_rows, 1) if is_parquet else _BLOCK  # text takes more memory than numbers
+    with appending_rows(path) as writer:
+        for begin in range(0, max(n_rows, 1), step):
+            writer.append({name: each[begin : begin + step] for name, each in columns.items()})
 
 
 def for_spreadsheet(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -124,42 +115,13 @@ class _Screen(io.StringIO):
     """Standard output where it is a terminal, which a label must not steer."""
 
     def write(self, text: str) -> int:
-        return sys.stdout.write(_for_screen(text))
-
-
-def _for_screen(text: str) -> str:
-    return "".join(f"{printable(line)}\n" for line in text.splitlines())
-
-
-def _csv(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """Write the header and then some rows at a time: text takes more memory than numbers."""
-    yield _lines([tuple(columns)])
-    n_rows = len(next(iter(columns.values())))
-    for begin in range(0, n_rows, _BLOCK):
-        parts = [values[begin : begin + _BLOCK].tolist() for values in columns.values()]
-        yield _lines(zip(*parts, strict=True))
-
-
-def _lines(rows: Iterable[tuple[Any, ...]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
+        return sys.stdout.write("".join(f"{printable(line)}\n" for line in text.splitlines()))
 
 
 def records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
     """Return one dict a row, as JSON can hold it."""
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def _parquet(columns: Mapping[str, NDArray[Any]]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({name: pa.array(values.tolist()) for name, values in columns.items()})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 #: What a command keeps in ``--checkpoint DIR``.

@@ -98,7 +98,7 @@ def _predict_blocks(
     for note in result.notes:
         session.note("note", note)
     if result.scores is not None:
-        session.note("scores", listed_scores(result.scores, stream.answerer.task.metrics))
+        session.note("scores", listed_scores(result.scores, stream.predictor.task.metrics))
     if out is not None:
         session.note("written", f"{out}, {result.n_rows} rows")
 

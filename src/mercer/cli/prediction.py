@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
-from mercer.estimation.tasks import BLOCK, CLASSIFICATION, REGRESSION, Task, task_of
+from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
 from mercer.models import SavedModel
 from mercer.posterior.evaluation import AnyEvaluation, HeldClasses, HeldOut, hold
 from mercer.posterior.regression_scores import LEVEL
@@ -30,62 +30,37 @@ Rows = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
 
 
-class Answerer(Protocol):
-    """Answers for one block of rows after the other."""
+@dataclass(frozen=True)
+class Predictor:
+    """Predicts one block of rows after the other by a fitted estimator.
+
+    Of a class, the most probable one and the probability of each; what else depends on the method.
+    Of a number, mean and spread of a new observation, and the central 90 % interval.
+    """
+
+    estimator: Any
+    variance: float  # of the training targets of a regressor; nan if it is not known
 
     @property
     def task(self) -> Task:
         """The task of the model."""
-        ...
+        return task_of(self.estimator)
 
     @property
     def classes(self) -> tuple[Any, ...]:
         """Class labels; none of a regressor."""
-        ...
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        ...
+        return () if self.task is REGRESSION else tuple(self.estimator.classes_.tolist())
 
     @property
     def n_rows(self) -> int:
         """Rows of a block, at most."""
-        ...
-
-    def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
-        """Predict rows X (m, d), and say what was predicted of those whose target is known.
-
-        ``known`` (k,) are their positions in the block and ``y`` (k,) their targets. Columns have
-        shape (m,); the second result is None if nothing is known.
-        """
-        ...
-
-
-def answerer_of(estimator: Any, variance: float) -> Answerer:
-    """Return what predicts by a fitted estimator.
-
-    ``variance`` is that of the training targets of a regressor; nan if it is not known.
-    """
-    if task_of(estimator) is REGRESSION:
-        return _Numbers(estimator, variance)
-    return _Classes(estimator)
-
-
-@dataclass(frozen=True)
-class _Classes:
-    """The most probable class and the probability of each; what else depends on the method."""
-
-    estimator: Any
-    task: Task = CLASSIFICATION
-    n_rows: int = 10_000
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        return tuple(self.estimator.classes_.tolist())
+        return BLOCK if self.task is REGRESSION else 10_000
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns."""
+        if self.task is REGRESSION:
+            return ("prediction", "std", "lower_90", "upper_90")
         more: tuple[str, ...] = ()
         if self._has_latent:
             more = ("latent_mean", "latent_sd")
@@ -94,48 +69,35 @@ class _Classes:
         return ("prediction", *(f"proba_{label}" for label in self.classes), *more)
 
     def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
-        proba = self.estimator.predict_proba(X)
-        values = [self.estimator.classes_[np.argmax(proba, axis=1)], *proba.T, *self._more(X)]
-        held = HeldClasses(y, proba[known]) if len(known) else None
+        """Predict rows X (m, d), and say what was predicted of those whose target is known.
+
+        ``known`` (k,) are their positions in the block and ``y`` (k,) their targets. Columns have
+        shape (m,); the second result is None if nothing is known.
+        """
+        values, held = (self._numbers if self.task is REGRESSION else self._labels)(X, known, y)
         return dict(zip(self.names, values, strict=True)), held
+
+    def _numbers(self, X: Array, known: Rows, y: Array) -> tuple[list[Array], HeldOut | None]:
+        law = self.estimator.predictive(X)
+        if len(known) < len(X):
+            return [law.mean, law.std, *law.interval(LEVEL)], None
+        held = hold(law, y, self.variance)
+        return [held.mean, held.std, held.lower, held.upper], held
+
+    def _labels(self, X: Array, known: Rows, y: Rows) -> tuple[list[NDArray[Any]], HeldOut | None]:
+        proba = self.estimator.predict_proba(X)
+        values = [self.estimator.classes_[np.argmax(proba, axis=1)], *proba.T]
+        if self._has_latent:
+            mean, variance = self.estimator.latent(X)
+            values += [mean, np.sqrt(variance)]
+        elif hasattr(self.estimator, "clean_proba"):
+            values += [*self.estimator.clean_proba(X).T, self.estimator.vote_margin(X)]
+        return values, HeldClasses(y, proba[known]) if len(known) else None
 
     @property
     def _has_latent(self) -> bool:
         """Whether there is one function to speak of: that of two classes."""
         return len(self.classes) == 2 and hasattr(self.estimator, "latent")
-
-    def _more(self, X: Array) -> list[Array]:
-        """Return what a model says beyond probabilities of the recorded label."""
-        if self._has_latent:
-            mean, variance = self.estimator.latent(X)
-            return [mean, np.sqrt(variance)]
-        if hasattr(self.estimator, "clean_proba"):
-            return [*self.estimator.clean_proba(X).T, self.estimator.vote_margin(X)]
-        return []
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """Mean and spread of a new observation, and the central 90 % interval."""
-
-    estimator: Any
-    variance: float
-    task: Task = REGRESSION
-    classes: tuple[Any, ...] = ()
-    names: tuple[str, ...] = ("prediction", "std", "lower_90", "upper_90")
-
-    @property
-    def n_rows(self) -> int:
-        return BLOCK
-
-    def block(self, X: Array, known: Rows, y: NDArray[Any]) -> tuple[Columns, HeldOut | None]:
-        law = self.estimator.predictive(X)
-        if len(known) == len(X):
-            held = hold(law, y, self.variance)
-            values = (held.mean, held.std, held.lower, held.upper)
-            return dict(zip(self.names, values, strict=True)), held
-        values = (law.mean, law.std, *law.interval(LEVEL))
-        return dict(zip(self.names, values, strict=True)), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,46 +138,46 @@ def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -
 def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
     """Predict every row, and score those whose target is known."""
     encoded = encoder_of(model).transform(frame)
-    answerer = find_answerer(model)
+    predictor = find_predictor(model)
     id_column = implied_id(model, frame.names, id_column)
-    names = row_names(frame, encoded.rows, id_column, answerer.names)
-    known = _known(model, frame, encoded.rows, answerer)
-    columns, held = _answer(answerer, encoded.X, known)
+    names = row_names(frame, encoded.rows, id_column, predictor.names)
+    known = _known(model, frame, encoded.rows, predictor)
+    columns, held = _predict(predictor, encoded.X, known)
     notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column), *known.notes)
-    evaluation = _evaluation(model, "predictions", answerer, held) if held else None
+    evaluation = _evaluation(model, "predictions", predictor, held) if held else None
     return Predictions(names | columns, notes, evaluation)
 
 
-def find_answerer(model: SavedModel) -> Answerer:
-    """Return who answers for a model."""
+def find_predictor(model: SavedModel) -> Predictor:
+    """Return what predicts by a saved model."""
     variance = None if model.table is None else model.table.target_variance
-    return answerer_of(model.estimator, math.nan if variance is None else variance)
+    return Predictor(model.estimator, math.nan if variance is None else variance)
 
 
-def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], answerer: Answerer) -> Known:
+def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], predictor: Predictor) -> Known:
     """Find the targets of the rows; if they cannot be used, none, and why."""
     none = np.zeros(0, dtype=np.int64)
     if model.table is None or model.table.target not in frame.names:
         return Known(none, none, ())
     try:
         encoder = model.table.encoder
-        values = read_known(frame, model.table.target, answerer.task, encoder)
+        values = read_known(frame, model.table.target, predictor.task, encoder)
     except DataError as error:
         return Known(none, none, (f"not scored: {error}",))
-    return known_rows(values[rows], answerer.task, answerer.classes)
+    return known_rows(values[rows], predictor.task, predictor.classes)
 
 
-def _answer(
-    answerer: Answerer, X: NDArray[np.float64], known: Known
+def _predict(
+    predictor: Predictor, X: NDArray[np.float64], known: Known
 ) -> tuple[dict[str, NDArray[Any]], tuple[HeldOut, ...]]:
     """Predict block by block; what was said of rows that are known, in as many parts."""
     blocks, held = [], []
-    for begin in range(0, len(X), answerer.n_rows):
-        end = min(begin + answerer.n_rows, len(X))
-        columns, part = answerer.block(X[begin:end], *known.within(begin, end))
+    for begin in range(0, len(X), predictor.n_rows):
+        end = min(begin + predictor.n_rows, len(X))
+        columns, part = predictor.block(X[begin:end], *known.within(begin, end))
         blocks.append(columns)
         held += [] if part is None else [part]
-    whole = {name: np.concatenate([block[name] for block in blocks]) for name in answerer.names}
+    whole = {name: np.concatenate([block[name] for block in blocks]) for name in predictor.names}
     return whole, tuple(held)
 
 
@@ -252,16 +214,16 @@ def ignored_words(
 
 def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[AnyEvaluation, tuple[str, ...]]:
     """Score a model on rows that hold the target; labels that it does not know are left out."""
-    answerer = find_answerer(model)
+    predictor = find_predictor(model)
     target = "target" if model.table is None else model.table.target
-    rows = read_scored(frame, target, encoder_of(model), answerer.task, answerer.classes)
+    rows = read_scored(frame, target, encoder_of(model), predictor.task, predictor.classes)
     known = Known(np.arange(len(rows.y)), rows.y, ())
-    _, held = _answer(answerer, rows.X, known)
-    return _evaluation(model, how, answerer, held), rows.notes
+    _, held = _predict(predictor, rows.X, known)
+    return _evaluation(model, how, predictor, held), rows.notes
 
 
 def _evaluation(
-    model: SavedModel, how: str, answerer: Answerer, held: tuple[HeldOut, ...]
+    model: SavedModel, how: str, predictor: Predictor, held: tuple[HeldOut, ...]
 ) -> AnyEvaluation:
-    result = Result(type(model.estimator).__name__, False, held, 0.0, answerer.task)
-    return answerer.task.evaluate(how, answerer.classes, [result])
+    result = Result(type(model.estimator).__name__, False, held, 0.0, predictor.task)
+    return predictor.task.evaluate(how, predictor.classes, [result])

@@ -46,14 +46,13 @@ def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
     return Frame(columns, str(path), Origin.of_file(str(path), np.zeros(table.num_rows, np.int64)))
 
 
-def need_pyarrow(path: Path) -> None:
+def need_pyarrow(path: Path, doing: str = "reading Parquet and Arrow files") -> None:
     """Raise an ImportError that names the extra to install, where pyarrow is missing."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
-            f"{printable(str(path))}: reading Parquet and Arrow files needs pyarrow; "
-            "pip install mercer[arrow]"
+            f"{printable(str(path))}: {doing} needs pyarrow; pip install mercer[arrow]"
         ) from None
 
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TextIO
 from numpy.typing import NDArray
 
 from mercer.atomic import replacing
+from mercer.data.arrow import need_pyarrow
 from mercer.data.files import printable
 from mercer.errors import UsageError
 
@@ -167,7 +168,7 @@ def writing_rows(path: Path) -> Iterator[RowWriter]:
     if suffix not in (".csv", ".parquet"):
         raise UsageError(f"{printable(str(path))}: the name must end in .csv or .parquet")
     if suffix == ".parquet":
-        _need_pyarrow(path)
+        need_pyarrow(path, "writing Parquet")
     with replacing(path) as file:
         if suffix == ".parquet":
             parquet = ParquetWriter(file)
@@ -183,12 +184,3 @@ def writing_rows(path: Path) -> Iterator[RowWriter]:
             writer.close()
             text.flush()
             text.detach()
-
-
-def _need_pyarrow(path: Path) -> None:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            f"{printable(str(path))}: writing Parquet needs pyarrow; pip install mercer[arrow]"
-        ) from None
