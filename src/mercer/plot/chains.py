@@ -47,10 +47,6 @@ def choose(draws: Draws, names: Sequence[str] | None) -> tuple[Scalar, ...]:
     """Return the named scalars, at most 12 of them; the monitored variables if ``names`` is None.
 
     A name is a variable ("log_weight", which stands for all of its entries) or an entry
-    ("log_weight[glu]"). Return the named scalars, at most 12 of them; the monitored variables if
-    ``names`` is None.
-
-    A name is a variable ("log_weight", which stands for all of its entries) or an entry
     ("log_weight[glu]").
     """
     if names is None:

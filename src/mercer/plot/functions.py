@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.basis.prediction import SparseSummary
 from mercer.errors import UsageError
 from mercer.plot.kernel import position
-from mercer.plot.style import FONT_SIZE, PALETTE, mark, new_axes, plain
+from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes, plain
 
 __all__ = ["boundaries", "centres", "predicted_band", "repeats"]
 
@@ -74,12 +74,8 @@ def predicted_band(
     mark(line, "mean")
     if y is not None:
         _draw_data(ax, x, np.asarray(y, dtype=np.float64))
-    ax.set_xlabel(plain(model.feature_labels_[0]), labelpad=8)
-    ax.set_ylabel("target", labelpad=8)
-    ax.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2,
-        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.5, columnspacing=1.2,
-    )  # fmt: skip
+    name_axes(ax, plain(model.feature_labels_[0]), "target")
+    legend_above(ax, 3)
     return ax
 
 
@@ -159,10 +155,7 @@ def _on_the_curve(model: Any, summary: SparseSummary, ax: Axes | None) -> Axes:
         label=label, zorder=5,
     )  # fmt: skip
     mark(dots, "centres")
-    ax.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2,
-        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.5, columnspacing=1.2,
-    )  # fmt: skip
+    legend_above(ax, 3)
     return ax
 
 
@@ -184,8 +177,7 @@ def _in_the_plane(
         linewidths=0.0, zorder=2,
     )  # fmt: skip
     mark(circles, "centres")
-    ax.set_xlabel(plain(model.feature_labels_[i]), labelpad=8)
-    ax.set_ylabel(plain(model.feature_labels_[j]), labelpad=8)
+    name_axes(ax, plain(model.feature_labels_[i]), plain(model.feature_labels_[j]))
     return ax
 
 
@@ -264,12 +256,8 @@ def boundaries(
         )  # fmt: skip
         mark(rings, "ringed")
     ax.set(xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
-    ax.set_xlabel(plain(model.feature_labels_[0]), labelpad=8)
-    ax.set_ylabel(plain(model.feature_labels_[1]), labelpad=8)
-    ax.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2,
-        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.2, columnspacing=1.0,
-    )  # fmt: skip
+    name_axes(ax, plain(model.feature_labels_[0]), plain(model.feature_labels_[1]))
+    legend_above(ax, 3, handletextpad=0.2, columnspacing=1.0)
     return ax
 
 

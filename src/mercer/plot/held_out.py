@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import UsageError
-from mercer.plot.style import FONT_SIZE, PALETTE, mark, new_axes
+from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes
 from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import COVERAGES, ErrorCoverage, ReliabilityCurve
 
@@ -78,8 +78,7 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.04 else 0)):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
-    ax.set_xlabel("rows that are decided, the most certain first", labelpad=8)
-    ax.set_ylabel("error among them", labelpad=8)
+    name_axes(ax, "rows that are decided, the most certain first", "error among them")
     return ax
 
 
@@ -131,8 +130,7 @@ def reliability(
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    ax.set_xlabel("predicted probability", labelpad=8)
-    ax.set_ylabel("observed frequency", labelpad=8)
+    name_axes(ax, "predicted probability", "observed frequency")
     ax.annotate(
         "calibrated",
         (0.9, 0.9),
@@ -221,8 +219,7 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    ax.set_xlabel("probability inside, as predicted", labelpad=8)
-    ax.set_ylabel("rows inside", labelpad=8)
+    name_axes(ax, "probability inside, as predicted", "rows inside")
     return ax
 
 
@@ -268,8 +265,7 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
     ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    ax.set_xlabel("probability that was given to smaller values", labelpad=8)
-    ax.set_ylabel("rows", labelpad=8)
+    name_axes(ax, "probability that was given to smaller values", "rows")
     ax.annotate(
         "right laws",
         (1.0, level),
@@ -328,8 +324,7 @@ def predictions(
         )
         points.set_markeredgewidth(0.0)
         mark(points, f"points-{name}")
-    ax.set_xlabel("predicted", labelpad=8)
-    ax.set_ylabel("observed", labelpad=8)
+    name_axes(ax, "predicted", "observed")
     ax.annotate(
         f"outside: {np.count_nonzero(~is_inside)} of {len(values)}",
         (0.0, 1.0),
@@ -379,8 +374,7 @@ def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | N
     n_groups = min(_MOST_GROUPS, len(x) // _FEWEST)
     if n_groups > 1:
         _draw_means(ax, x, r, n_groups)
-    ax.set_xlabel("predicted", labelpad=8)
-    ax.set_ylabel("observed − predicted", labelpad=8)
+    name_axes(ax, "predicted", "observed − predicted")
     return ax
 
 
@@ -459,10 +453,6 @@ def prequential(
     seen = np.concatenate([lately, so_far[len(so_far) // _SETTLING :]])
     margin = 0.06 * np.ptp(seen) + 1e-3
     ax.set(xlim=(0.0, rows[-1] + 1.0), ylim=(seen.min() - margin, seen.max() + margin))
-    ax.set_xlabel("row", labelpad=8)
-    ax.set_ylabel("log predictive density, nats", labelpad=8)
-    ax.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderaxespad=0.2,
-        fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"], handletextpad=0.5, columnspacing=1.2,
-    )  # fmt: skip
+    name_axes(ax, "row", "log predictive density, nats")
+    legend_above(ax, 2)
     return ax

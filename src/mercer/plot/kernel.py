@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
 from mercer.estimation.run import nearest_hint
-from mercer.plot.style import FONT_SIZE, PALETTE, dress, mark, new_axes, new_figure, plain
+from mercer.plot.style import (
+    FONT_SIZE,
+    PALETTE,
+    dress,
+    mark,
+    name_axes,
+    new_axes,
+    new_figure,
+    plain,
+)
 from mercer.spectral.prediction import input_scales
 
 __all__ = ["learned_kernel", "position", "relevance", "spectral_density"]
@@ -176,8 +185,7 @@ def spectral_density(model: Any, column: int | str = 0, *, ax: Axes | None = Non
     ax.set(xlim=(0.0, end), ylim=(0.0, 1.05 * float(upper.max())))
     ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    ax.set_xlabel(f"frequency of {plain(model.feature_labels_[j])}, radians per unit", labelpad=8)
-    ax.set_ylabel("density", labelpad=8)
+    name_axes(ax, f"frequency of {plain(model.feature_labels_[j])}, radians per unit", "density")
     periods = _nice_periods(end)
     if len(periods) >= _FEWEST_PERIODS and not model.standardizer_.is_warped[j]:
         _draw_periods(ax, periods)

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
-from mercer.plot.style import FONT_SIZE, PALETTE, mark, new_axes
+from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes
 from mercer.posterior.label_errors import longest_list
 from mercer.sphere.evidence import EvidenceCurve
 
@@ -76,8 +76,7 @@ def evidence_curve(
     ax.xaxis.set_major_locator(MaxNLocator(6))
     digits = 1 if q[shown][-1] - q[shown][0] < 0.05 else 0
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
-    ax.set_xlabel("noise rate", labelpad=8)
-    ax.set_ylabel("log evidence, nats", labelpad=8)
+    name_axes(ax, "noise rate", "log evidence, nats")
     return ax
 
 
@@ -160,8 +159,7 @@ def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     note = f" — first {n_shown} of {len(p)}" if n_shown < len(p) else ""
-    ax.set_xlabel(f"rows, the most suspicious first{note}", labelpad=8)
-    ax.set_ylabel("P(label is wrong)", labelpad=8)
+    name_axes(ax, f"rows, the most suspicious first{note}", "P(label is wrong)")
     return ax
 
 
@@ -220,6 +218,5 @@ def laplace_distance(
     mark(line, "medians")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("training rows within a length scale", labelpad=8)
-    ax.set_ylabel("difference of the probabilities", labelpad=8)
+    name_axes(ax, "training rows within a length scale", "difference of the probabilities")
     return ax

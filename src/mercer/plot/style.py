@@ -80,6 +80,23 @@ def mark(artist: Artist, name: str) -> None:
     artist.set_gid(f"mark-{name}")
 
 
+def name_axes(ax: Axes, x: str, y: str) -> None:
+    """Say what the axes show."""
+    ax.set_xlabel(x, labelpad=8)
+    ax.set_ylabel(y, labelpad=8)
+
+
+def legend_above(
+    ax: Axes, n_columns: int, *, handletextpad: float = 0.5, columnspacing: float = 1.2
+) -> None:
+    """Put the legend above the upper right corner."""
+    ax.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns, frameon=False,
+        borderaxespad=0.2, fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"],
+        handletextpad=handletextpad, columnspacing=columnspacing,
+    )  # fmt: skip
+
+
 def plain(text: str, longest: int = _LONGEST_NAME) -> str:
     """Make a name from a data file safe to draw: one line, not long, no mathematics.
 
