@@ -1,5 +1,6 @@
 # Everything runs in the active environment, or in .venv, which is made if there is none.
 # One BLAS thread: the same bits on every machine, and no quarrel between processes.
+# Workers take stretches of the tests (worksteal), so that what a file sets up is set up once.
 
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
@@ -28,10 +29,10 @@ demo: install  ## a table becomes scores, model.mercer and report.html, in the f
 	$(BIN)/mercer fit breast_cancer --target target --test-size 0.25 --no-refit --out demo/model.mercer --report demo/report.html
 
 quick: install-test  ## unit and contract tests
-	$(RUN) -m pytest tests/unit tests/contracts tests/architecture -n auto -m "not slow and not browser"
+	$(RUN) -m pytest tests/unit tests/contracts tests/architecture -n auto --dist worksteal -m "not slow and not browser"
 
 test: install-test  ## all tests of the first tier
-	$(RUN) -m pytest -n auto -m "not slow"
+	$(RUN) -m pytest -n auto --dist worksteal -m "not slow"
 
 check: install-test  ## style, import rules, types, doctests, tests: what CI runs
 	$(BIN)/ruff check .
@@ -42,7 +43,7 @@ check: install-test  ## style, import rules, types, doctests, tests: what CI run
 	$(MAKE) test
 
 slow: install-test  ## the second tier: before an issue is closed
-	$(RUN) -m pytest -n auto -m slow
+	$(RUN) -m pytest -n auto --dist worksteal -m slow
 
 bench: install-test  ## records in reproduce/results
 	$(RUN) -m reproduce

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
+import sys
 
 import pytest
 
@@ -10,9 +13,21 @@ from support.first_run import compile_all
 
 
 def pytest_configure() -> None:
-    """Undo an ignored SIGINT, which a shell gives to what it starts in the background."""
+    """Undo an ignored SIGINT, which a shell gives to what it starts in the background.
+
+    Python's own cache of compiled sources is used whatever the shell says: processes that tests
+    start, and the tests' rewritten assertions, would else be compiled each time.
+    """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the thousands of tests that stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -24,19 +24,25 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {name_of(path): ast.parse(path.read_text()) for path in FILES}
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, parsed."""
+    return {name_of(path): ast.parse(path.read_text()) for path in FILES}
 
 
 @cache
 def imports(name: str, *, at_top: bool) -> set[str]:
     """Modules of the package that one imports, at its top or anywhere."""
-    tree = MODULES[name]
+    tree = modules()[name]
     found = set()
     for node in tree.body if at_top else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             named = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {node.module if not named & MODULES.keys() else "", *(named & MODULES.keys())}
-    return found & MODULES.keys() - {name}
+            found |= {
+                node.module if not named & modules().keys() else "",
+                *(named & modules().keys()),
+            }
+    return found & modules().keys() - {name}
 
 
 @cache
@@ -57,11 +63,11 @@ def figures() -> dict[str, float]:
     lines = sum(path.read_text().count("\n") for path in FILES)
     statements = sum(
         isinstance(node, (ast.Import, ast.ImportFrom))
-        for tree in MODULES.values()
+        for tree in modules().values()
         for node in ast.walk(tree)
     )
     importers = {
-        name: sum(name in imports(other, at_top=False) for other in MODULES) for name in MODULES
+        name: sum(name in imports(other, at_top=False) for other in modules()) for name in modules()
     }
     folders = {
         f"files of {folder}": len(list((SOURCE / folder).rglob("*.py")))
@@ -74,7 +80,7 @@ def figures() -> dict[str, float]:
         "levels of folders": max(len(path.relative_to(SOURCE).parts) - 1 for path in FILES),
         "modules with one importer": sum(count == 1 for count in importers.values()),
         "imports in 100 lines": round(100.0 * statements / lines, 1),
-        "longest chain of imports": max(map(chain, MODULES)),
+        "longest chain of imports": max(map(chain, modules())),
         "modules that a GPClassifier needs": needed_by("from mercer import GPClassifier"),
     }
 

@@ -13,8 +13,13 @@ import pytest
 import mercer
 
 SOURCE = Path(mercer.__file__).parent
-TREES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 HEAVY = ("torch", "dask", "matplotlib", "pandas", "polars", "pyarrow", "sklearn")
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Source files, parsed."""
+    return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def relative(path: Path) -> str:
@@ -49,7 +54,7 @@ def at_top(tree: ast.Module) -> set[str]:
 
 @cache
 def imported_by_files() -> dict[str, set[str]]:
-    return {relative(path): imported(tree) for path, tree in TREES.items()}
+    return {relative(path): imported(tree) for path, tree in trees().items()}
 
 
 def trespassers(package: str, is_allowed) -> list[str]:
@@ -121,7 +126,7 @@ def test_the_door_keeper_sees_a_trespasser() -> None:
 def test_optional_packages_are_imported_inside_functions() -> None:
     found = {
         relative(path): names
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if (names := at_top(tree) & {"pandas", "polars", "pyarrow", "arviz"})
     }
     assert found == {}

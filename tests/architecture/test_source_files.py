@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import mercer
 
 SOURCE = Path(mercer.__file__).parent
-TEXTS = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
-TREES = {name: ast.parse(text) for name, text in TEXTS.items()}
 LONGEST = 800
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Source files by name."""
+    return {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The same, parsed."""
+    return {name: ast.parse(text) for name, text in texts().items()}
 
 
 def exported(tree: ast.Module) -> list[str] | None:
@@ -35,24 +46,24 @@ def test_public_names_are_listed_once() -> None:
     """Modules that the reference shows list their names; elsewhere an underscore marks the rest."""
     reference = (SOURCE.parents[1] / "docs" / "reference.md").read_text()
     for dotted in re.findall(r"^::: mercer\.(\S+)\.\w+$", reference, re.MULTILINE):
-        assert exported(TREES[dotted.replace(".", "/") + ".py"]) is not None, dotted
-    for name, tree in TREES.items():
+        assert exported(trees()[dotted.replace(".", "/") + ".py"]) is not None, dotted
+    for name, tree in trees().items():
         names = exported(tree) or []
         assert len(set(names)) == len(names), name
 
 
 def test_no_file_is_too_long() -> None:
-    assert [name for name, text in TEXTS.items() if text.count("\n") > LONGEST] == []
+    assert [name for name, text in texts().items() if text.count("\n") > LONGEST] == []
 
 
 def test_docstrings_and_annotations() -> None:
-    assert [name for name, tree in TREES.items() if not ast.get_docstring(tree)] == []
-    long = [name for name, tree in TREES.items() if len(tree.body) > 1]
-    assert [n for n in long if "from __future__ import annotations" not in TEXTS[n]] == []
+    assert [name for name, tree in trees().items() if not ast.get_docstring(tree)] == []
+    long = [name for name, tree in trees().items() if len(tree.body) > 1]
+    assert [n for n in long if "from __future__ import annotations" not in texts()[n]] == []
 
 
 def test_no_global_random_state() -> None:
-    assert [name for name, tree in TREES.items() if draws_globally(tree, TEXTS[name])] == []
+    assert [name for name, tree in trees().items() if draws_globally(tree, texts()[name])] == []
     for bad in ("np.random.seed(3)", "RNG = np.random.default_rng(0)"):
         assert draws_globally(ast.parse(bad), bad)
 

@@ -23,10 +23,10 @@ from mercer.spectral.class_sampler import JointSampler
 from mercer.spectral.mixture import MixtureState
 from support.spectral_class_cases import make_classes
 from support.spectral_joint_moves import move_plain
-from support.statistics import FALSE_ALARM
+from support.statistics import FALSE_ALARM, tiers
 
 N, RIDGE, STD = {2: 12, 3: 4}, 0.1, 1.3  # rows for so many classes
-N_DRAWS, N_SWEEPS, N_REFERENCE = 8_000, 4, 40_000
+N_SWEEPS, N_REFERENCE, MOST = 4, 40_000, 8_000
 X = 1.5 * np.random.default_rng(15).standard_normal((12, 1))
 WAVE = np.sin(1.4 * X[:, 0] + 0.6)
 CODES = {2: (WAVE < 0.0).astype(float), 3: 1.0 + np.sign(np.round(WAVE[: N[3]]))}
@@ -39,7 +39,7 @@ def exact(n_classes: int) -> np.ndarray:
     """Draws (S, 1 + 2 K) of frequency and coefficients."""
     rng, K, kept, n = np.random.default_rng(16), n_classes - 1, [], 0
     codes, x = CODES[n_classes], X[: N[n_classes], 0]
-    while n < N_REFERENCE + N_DRAWS:
+    while n < N_REFERENCE + MOST:
         W = STD * rng.standard_normal(100_000)
         beta = rng.standard_normal((len(W), K, 2)) / math.sqrt(RIDGE)
         phase, log_p = np.outer(W, x), np.zeros(len(W))
@@ -50,7 +50,7 @@ def exact(n_classes: int) -> np.ndarray:
         chosen = np.log(rng.random(len(W))) < log_p
         kept.append(np.column_stack([W[chosen], beta[chosen].reshape(-1, 2 * K)]))
         n += len(kept[-1])
-    return np.concatenate(kept)[: N_REFERENCE + N_DRAWS]
+    return np.concatenate(kept)[: N_REFERENCE + MOST]
 
 
 def statistics(draws: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def statistics(draws: np.ndarray) -> np.ndarray:
     return np.column_stack([draws, np.linalg.norm(pairs, axis=2)])
 
 
-def distance(n_classes: int, step: float) -> float:
+def distance(n_classes: int, step: float, n_draws: int) -> float:
     """Largest two-sample distance after some sweeps, as that of one sample."""
     base = DiagonalBase(np.array([1.0]), 1.0, 3.0)
     own_X = X[: N[n_classes]]
@@ -72,8 +72,8 @@ def distance(n_classes: int, step: float) -> float:
     state = sampler.init(rng)
     components = DiagonalComponents(np.zeros((1, 1)), np.full((1, 1), STD**2))
     mixture = MixtureState(np.zeros(1, dtype=np.int64), components, np.ones(1), 1.0)
-    sign, after = signs_of(CODES[n_classes], K), np.empty((N_DRAWS, 1 + 2 * K))
-    for i, start in enumerate(draws[:N_DRAWS]):
+    sign, after = signs_of(CODES[n_classes], K), np.empty((n_draws, 1 + 2 * K))
+    for i, start in enumerate(draws[:n_draws]):
         W, coef = start[:1, np.newaxis], start[1:].reshape(K, 2).copy()
         own = dataclasses.replace(state, frequencies=W, mixture=mixture)
         f = coef @ np.stack([np.cos(W[0, 0] * own_X[:, 0]), np.sin(W[0, 0] * own_X[:, 0])])
@@ -81,18 +81,21 @@ def distance(n_classes: int, step: float) -> float:
             W, _ = sampler._sweep(rng, own, own_X, sign, coef, f)
             own = dataclasses.replace(own, frequencies=W)
         after[i] = np.r_[W[0], coef.ravel()]
-    pairs = zip(statistics(after).T, statistics(draws[N_DRAWS:]).T, strict=True)
+    pairs = zip(statistics(after).T, statistics(draws[MOST:]).T, strict=True)
     worst = max(float(stats.ks_2samp(a, b).statistic) for a, b in pairs)
-    return worst / (1.0 + math.sqrt(N_DRAWS / N_REFERENCE))
+    return worst / (1.0 + math.sqrt(n_draws / N_REFERENCE))
 
 
-LIMIT = math.sqrt(math.log(4.0 * N_STATISTICS / FALSE_ALARM) / (2.0 * N_DRAWS))
-
-
-@pytest.mark.parametrize(("n_classes", "step"), CASES)
-def test_bnk_8_one_move(n_classes: int, step: float) -> None:
+def limit(n_draws: int) -> float:
     """False alarm 1e-6 over all columns of the three cases."""
-    assert distance(n_classes, step) < LIMIT
+    return math.sqrt(math.log(4.0 * N_STATISTICS / FALSE_ALARM) / (2.0 * n_draws))
+
+
+@pytest.mark.parametrize("n_draws", tiers(3_000, MOST))
+@pytest.mark.parametrize(("n_classes", "step"), CASES)
+def test_bnk_8_one_move(n_classes: int, step: float, n_draws: int) -> None:
+    """False alarm 1e-6 over all columns of the three cases."""
+    assert distance(n_classes, step, n_draws) < limit(n_draws)
 
 
 def ratio_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,4 +106,4 @@ def ratio_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bnk_8_one_move_sees(monkeypatch: pytest.MonkeyPatch) -> None:
     ratio_as_printed(monkeypatch)
-    assert distance(2, 1.0) > 1.2 * LIMIT
+    assert distance(2, 1.0, 3_000) > 1.2 * limit(3_000)

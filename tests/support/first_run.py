@@ -8,36 +8,34 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# The longest first: two are compiled at a time. What a later one calls, an earlier has compiled.
-WARM_UPS = [
-    ("basis", "compile_now"),
-    ("sphere", "compile_several"),
-    ("spectral", "compile_now"),
-    ("gp", "compile_softmax_now"),
-    ("sphere", "compile_now"),
-    ("gp", "compile_now"),
-    ("basis", "compile_classes_now"),
-    ("sphere", "compile_circle"),
-    ("spectral", "compile_mixture_now"),
-    ("spectral", "compile_classes_now"),
-]
-
 
 def compile_all() -> None:
-    """Fill Numba's cache, each loop once, so that no two workers compile the same one."""
+    """Fill Numba's cache, each loop once, so that no two workers compile the same one.
+
+    Each warm-up that is not done runs in a process of its own, two at a time, the longest first.
+    What a later one calls, an earlier has compiled.
+    """
+    from mercer.basis import compilation as basis
+    from mercer.gp import classification as gp
+    from mercer.numerics.compilation import compile_first
+    from mercer.spectral import compilation as spectral
+    from mercer.sphere import compilation as sphere
+
+    warm_ups = [
+        basis.compile_now,
+        sphere.compile_several,
+        spectral.compile_now,
+        gp.compile_softmax_now,
+        sphere.compile_now,
+        gp.compile_now,
+        basis.compile_classes_now,
+        sphere.compile_circle,
+        spectral.compile_mixture_now,
+        spectral.compile_classes_now,
+    ]
+    compile_first(print)  # what is cached of other sources goes
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(_compile, WARM_UPS))
-
-
-def _compile(warm_up: tuple[str, str]) -> None:
-    method, function = warm_up
-    module = "classification" if method == "gp" else "compilation"
-    program = (
-        "from mercer.numerics.compilation import compile_first\n"
-        f"from mercer.{method}.{module} import {function}\n"
-        f"compile_first(print, {function})"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+        list(pool.map(lambda warm_up: compile_first(lambda line: None, warm_up), warm_ups))
 
 
 def run_with_cache(program: str, cache: Path) -> tuple[str, str]:

@@ -45,6 +45,11 @@ def dkw_limit(n: int, n_statistics: int) -> float:
     return math.sqrt(math.log(2.0 * n_statistics / FALSE_ALARM) / (2.0 * n))
 
 
+def tiers(first: int, *longer: int) -> list:
+    """How many draws a test takes: few in the first tier, also more in the second."""
+    return [first, *(pytest.param(n, marks=pytest.mark.slow) for n in longer)]
+
+
 def few_first(cases: Iterable[str], *first: str) -> list:
     """All cases, those of the first tier as they are and the others slow; limits count them all."""
     names = list(cases)

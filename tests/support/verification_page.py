@@ -104,7 +104,16 @@ _LONG_NAME = re.compile(rf"^test_({'|'.join(FAMILIES).lower()})_(\d+)(?:_and_(\d
 _ALARM = re.compile(r"alarms? (?:rate )?(?:of |is )?(\d[\d.]*(?:e-\d+)?)")
 _DETECTS = re.compile(r"[Dd]etects ((?:[^.;:(]|\.\d|\([^)]*\))+)")
 _COUNTS = re.compile(r"(?:n_)?(?:count|draws|runs|sweeps|pairs|steps|repeats)|N", re.IGNORECASE)
-_NO_DRAWS = ("default_rng", "nodes", "of", "arange", "linspace", "standard_normal", "fixed_rate")
+_NO_DRAWS = (
+    "tiers",
+    "default_rng",
+    "nodes",
+    "of",
+    "arange",
+    "linspace",
+    "standard_normal",
+    "fixed_rate",
+)
 _STATISTICS = ("z_limit", "dkw_limit", "FALSE_ALARM", "chi2", "norm.isf", "t.isf")
 _NO_CODES = {"B0", "F16", "F32", "F64"}  # a prior's rate, and types of numbers
 
@@ -138,8 +147,10 @@ def _is_slow(node: ast.FunctionDef) -> bool:
 
 
 def _named_counts(tree: ast.AST) -> Iterator[int]:
-    """Numbers that are assigned to a name such as N_RUNS, or are its default."""
+    """Numbers that are assigned to a name such as N_RUNS, its defaults, and those of a tier."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tiers":
+            yield ast.literal_eval(node.args[0])
         pairs: list[tuple[ast.expr | ast.arg, ast.expr]] = []
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value

@@ -22,13 +22,14 @@ def data(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few features: what is tested here does not depend on them."""
-    for module, name in (
-        (random_features, "RKSClassifier"),
-        (random_features, "MKLClassifier"),
-        (rfo, "RFOClassifier"),
+    """Few features and settings: what is tested here does not depend on them."""
+    few = {"penalties": (1e-2,), "n_features": 24}
+    for module, name, settings in (
+        (random_features, "RKSClassifier", {**few, "length_factors": (1.0,)}),
+        (random_features, "MKLClassifier", {**few, "length_factors": (1.0,)}),
+        (rfo, "RFOClassifier", {**few, "components": (1,)}),
     ):
-        monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=24))
+        monkeypatch.setattr(module, name, partial(getattr(module, name), **settings))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

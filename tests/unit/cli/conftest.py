@@ -28,6 +28,13 @@ def write_csv(path: Path, *, n: int = 60, seed: int = 3, extra: bool = False) ->
     return path
 
 
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds and chains of `fit` stay in this process, but where a test asks for more."""
+    for home in ("joblib", "mercer.cli.fitting"):
+        monkeypatch.setattr(f"{home}.cpu_count", lambda: 1)
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command line in this process; returns code, standard output, standard error."""

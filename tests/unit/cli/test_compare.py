@@ -34,12 +34,13 @@ def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
 def test_all_that_tell_three_classes_apart(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in (
-        (random_features, "RKSClassifier"),
-        (random_features, "MKLClassifier"),
-        (rfo, "RFOClassifier"),
+    few = {"penalties": (1e-2,), "n_features": 24}
+    for module, name, settings in (
+        (random_features, "RKSClassifier", {**few, "length_factors": (1.0,)}),
+        (random_features, "MKLClassifier", {**few, "length_factors": (1.0,)}),
+        (rfo, "RFOClassifier", {**few, "components": (1,)}),
     ):
-        monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=24))
+        monkeypatch.setattr(module, name, partial(getattr(module, name), **settings))
     code, out, _ = run(
         "compare", "iris", "--target", "target", "--cv", "2", "--json", "--metric", "error_rate",
         "--seconds-per-model", "10",
