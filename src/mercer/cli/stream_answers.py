@@ -22,7 +22,7 @@ from mercer.data.files import place, printable, quoted
 from mercer.data.frame import Column, Frame, Origin, column_of_texts, parse_number
 from mercer.data.target import LARGEST, MAX_CLASSES, Target, Task, read_target
 from mercer.errors import DataError, StorageError
-from mercer.posterior.predictive import Predictive, check_level
+from mercer.posterior.predictive import StudentMixture, check_level
 
 __all__ = [
     "BOOLEANS",
@@ -163,7 +163,7 @@ class Foretold:
     """What was said of a row whose target comes later."""
 
     fields: Fields
-    law: Predictive
+    law: StudentMixture
 
     def scored(self, y: float) -> Said:
         """Score it, now that the target is there."""

@@ -19,7 +19,7 @@ from mercer.estimation.run import CommonArguments
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
-    from mercer.posterior.predictive import Predictive
+    from mercer.posterior.predictive import StudentMixture
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -125,7 +125,7 @@ class LabelAnswers(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 # What a regressor with a law for each row answers: its prediction methods.
 
 Array = NDArray[np.float64]
-Law = TypeVar("Law", bound="Predictive")
+Law = TypeVar("Law", bound="StudentMixture")
 
 
 class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]

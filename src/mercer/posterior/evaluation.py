@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import DataError
-from mercer.posterior.predictive import Predictive
+from mercer.posterior.predictive import StudentMixture
 from mercer.posterior.regression_scores import (
     LEVEL,
     LEVELS,
@@ -169,7 +169,7 @@ AnyScores: TypeAlias = Scores | RegressionScores
 ScoresT = TypeVar("ScoresT", Scores, RegressionScores)
 
 
-def hold(law: Predictive, y: Array, variance: float) -> HeldTargets:
+def hold(law: StudentMixture, y: Array, variance: float) -> HeldTargets:
     """Keep in brief what a predictive law says of targets that are known."""
     lower, upper = law.interval(LEVEL)
     return HeldTargets(

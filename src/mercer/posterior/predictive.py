@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +19,7 @@ from mercer.numerics.mixtures import (
 __all__ = [
     "Contamination",
     "NormalMixture",
-    "Predictive",
     "StudentMixture",
-    "check_components",
     "check_level",
     "one_value_per_row",
 ]
@@ -33,23 +30,6 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-def check_components(locations: Array, scales: Array, centre: Array | None) -> None:
-    """Refuse components of mixtures for m rows that are no laws of a place and a scale.
-
-    Shapes: locations (m, C), scales (C,) or (m, C), centre (m,).
-    """
-    shape = locations.shape
-    is_right = len(shape) == 2 and shape[1] > 0 and scales.shape in (shape[1:], shape)
-    if not is_right or (centre is not None and centre.shape != shape[:1]):
-        raise DataError(
-            f"need locations of shape (m, C), scales of (C,) or (m, C) and a centre of (m,), "
-            f"got {shape}, {scales.shape} and {None if centre is None else centre.shape}"
-        )
-    is_finite = np.isfinite(locations).all() and np.isfinite(scales).all()
-    if not is_finite or np.any(scales <= 0):
-        raise DataError("locations must be finite, and scales finite and positive")
-
-
 def one_value_per_row(y: ArrayLike, n_rows: int) -> Array:
     """Return the values as an array of shape (n_rows,), all of them finite; else a `DataError`."""
     values = np.asarray(y, dtype=np.float64)
@@ -58,36 +38,6 @@ def one_value_per_row(y: ArrayLike, n_rows: int) -> Array:
             f"need one finite value for each of {n_rows} rows, got shape {values.shape}"
         )
     return values
-
-
-class Predictive(Protocol):
-    """The predictive law of the targets of m rows."""
-
-    @property
-    def mean(self) -> Array:
-        """What is reported as the prediction, of shape (m,)."""
-        ...
-
-    @property
-    def std(self) -> Array:
-        """Standard deviation of a new observation, of shape (m,)."""
-        ...
-
-    def log_density(self, y: ArrayLike) -> Array:
-        """Log density of one value per row, in nats; finite."""
-        ...
-
-    def cdf(self, y: ArrayLike) -> Array:
-        """Probability of values up to y, one per row, in [0, 1]: the PIT of an observation."""
-        ...
-
-    def interval(self, level: float) -> tuple[Array, Array]:
-        """Lower and upper ends of the central interval of that probability."""
-        ...
-
-    def sample(self, rng: np.random.Generator, n: int) -> Array:
-        """Draw n new targets of each row, of shape (n, m)."""
-        ...
 
 
 def check_level(level: float) -> None:
@@ -167,11 +117,20 @@ class StudentMixture:
     outliers: Contamination | None = None
 
     def __post_init__(self) -> None:
-        check_components(self.locations, self.scales, self.centre)
+        shape, scales = self.locations.shape, self.scales
+        is_right = len(shape) == 2 and shape[1] > 0 and scales.shape in (shape[1:], shape)
+        if not is_right or (self.centre is not None and self.centre.shape != shape[:1]):
+            raise DataError(
+                "need locations of shape (m, C), scales of (C,) or (m, C) and a centre of (m,), "
+                f"got {shape}, {scales.shape} and {None if self.centre is None else self.centre.shape}"
+            )
+        is_finite = np.isfinite(self.locations).all() and np.isfinite(scales).all()
+        if not is_finite or np.any(scales <= 0):
+            raise DataError("locations must be finite, and scales finite and positive")
         largest = max(np.abs(self.locations).max(initial=0.0), self.scales.max(initial=0.0))
         if largest > _LARGEST and not np.all(np.isinf(self.df)):
             raise DataError(f"locations and scales must be up to {_LARGEST:g}")
-        shape = self.locations.shape[1:]
+        shape = shape[1:]
         if self.weights.shape != shape or np.shape(self.df) not in ((), shape):
             raise DataError(
                 f"need weights of shape {shape} and df of the same or a number, got "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError
-from mercer.posterior.predictive import check_components, one_value_per_row
+from mercer.posterior.predictive import NormalMixture, one_value_per_row
 
 
 def test_values_become_an_array_of_floats() -> None:
@@ -19,10 +19,10 @@ def test_values_become_an_array_of_floats() -> None:
 
 
 def test_components_need_a_place_and_a_scale() -> None:
-    check_components(np.zeros((2, 3)), np.ones(3), None)
-    check_components(np.zeros((2, 3)), np.ones((2, 3)), np.zeros(2))
-    check_components(np.zeros((0, 3)), np.ones(3), None)
+    NormalMixture(np.zeros((2, 3)), np.ones(3))
+    NormalMixture(np.zeros((2, 3)), np.ones((2, 3)), np.zeros(2))
+    NormalMixture(np.zeros((0, 3)), np.ones(3))
     with pytest.raises(DataError, match="centre"):
-        check_components(np.zeros((2, 3)), np.ones(3), np.zeros(3))
+        NormalMixture(np.zeros((2, 3)), np.ones(3), np.zeros(3))
     with pytest.raises(DataError, match="positive"):
-        check_components(np.zeros((2, 3)), np.array([1.0, 0.0, 1.0]), None)
+        NormalMixture(np.zeros((2, 3)), np.array([1.0, 0.0, 1.0]))

@@ -10,7 +10,7 @@ from scipy import optimize, special, stats
 
 from mercer.errors import DataError, UsageError
 from mercer.numerics import mixtures as normal_mixture
-from mercer.posterior.predictive import NormalMixture, Predictive
+from mercer.posterior.predictive import NormalMixture
 from support.statistics import dkw_distance, dkw_limit
 
 
@@ -21,7 +21,7 @@ def some_laws(seed: int = 0, m: int = 40, n_components: int = 7) -> NormalMixtur
 
 
 def test_one_component_is_a_normal() -> None:
-    law: Predictive = NormalMixture(np.array([[3.0], [-2.0]]), np.array([0.5]))
+    law = NormalMixture(np.array([[3.0], [-2.0]]), np.array([0.5]))
     exact = stats.norm([3.0, -2.0], 0.5)
     y = np.array([3.4, -4.0])
     np.testing.assert_array_equal(law.mean, [3.0, -2.0])

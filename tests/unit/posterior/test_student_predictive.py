@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from mercer.errors import DataError, UsageError
-from mercer.posterior.predictive import NormalMixture, Predictive, StudentMixture
+from mercer.posterior.predictive import NormalMixture, StudentMixture
 from support.statistics import dkw_distance, dkw_limit
 
 
@@ -26,7 +26,7 @@ def some_law(
 
 @pytest.mark.parametrize("df", [2.5, 3.0, 30.0, 1e3, math.inf])
 def test_one_component_is_a_t(df: float) -> None:
-    law: Predictive = StudentMixture(np.array([[3.0], [-2.0]]), np.array([0.5]), np.ones(1), df)
+    law = StudentMixture(np.array([[3.0], [-2.0]]), np.array([0.5]), np.ones(1), df)
     exact = stats.t(df, [3.0, -2.0], 0.5)
     y = np.array([3.4, -4.0])
     np.testing.assert_array_equal(law.mean, [3.0, -2.0])
