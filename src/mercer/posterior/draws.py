@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from mercer.errors import UsageError
 
-__all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives", "to_arviz"]
+__all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives"]
 
 
 # A small table that prints as aligned text, as HTML in a notebook, and as plain Python types.
@@ -289,12 +289,15 @@ class Draws:
             Columns name, mean, sd, q05, q95 (5 % and 95 % quantiles), mcse (standard error of the
             mean), ess_bulk, ess_tail and rhat. The last four are empty for what is not monitored.
         """
-        from mercer.posterior.diagnostics import summarise  # summary.py needs this class
+        from mercer.posterior.diagnostics import summarise  # which needs this class
 
         return summarise(self)
 
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ holds them.
+
+        Labels become coordinates. Weighted draws keep their weights as the statistic "log_weights":
+        ArviZ itself ignores them.
 
         Returns
         -------
@@ -307,9 +310,18 @@ class Draws:
         ImportError
             When ArviZ is missing.
         """
-        pass  # arviz_export.py needs this class
-
-        return to_arviz(self)
+        arviz = _import_arviz()
+        groups = {"posterior": {name: np.asarray(x) for name, x in self.variables.items()}}
+        stats = {_ARVIZ_NAMES.get(name, name): np.asarray(x) for name, x in self.stats.items()}
+        if self.log_weights is not None:
+            stats["log_weights"] = np.asarray(self.log_weights)
+        if stats:
+            groups["sample_stats"] = stats
+        dims = {name: [f"{name}_dim_0"] for name in self.labels}
+        coords = {f"{name}_dim_0": list(entries) for name, entries in self.labels.items()}
+        if "posterior" in inspect.signature(arviz.from_dict).parameters:  # ArviZ before 1.0
+            return arviz.from_dict(**groups, coords=coords, dims=dims)
+        return arviz.from_dict(groups, coords=coords, dims=dims)
 
     def _check_name(self, name: str) -> None:
         if name not in self.variables:
@@ -364,26 +376,6 @@ def representatives(
 
 # ArviZ's names for what the samplers report; other statistics keep theirs.
 _ARVIZ_NAMES = {"is_divergent": "diverging", "n_leapfrog": "n_steps", "log_density": "lp"}
-
-
-def to_arviz(draws: Draws) -> Any:
-    """Convert draws to the container of the installed ArviZ: InferenceData or a DataTree of xarray.
-
-    Labels become coordinates. Weighted draws keep their weights as the statistic "log_weights":
-    ArviZ itself ignores them.
-    """
-    arviz = _import_arviz()
-    groups = {"posterior": {name: np.asarray(x) for name, x in draws.variables.items()}}
-    stats = {_ARVIZ_NAMES.get(name, name): np.asarray(x) for name, x in draws.stats.items()}
-    if draws.log_weights is not None:
-        stats["log_weights"] = np.asarray(draws.log_weights)
-    if stats:
-        groups["sample_stats"] = stats
-    dims = {name: [f"{name}_dim_0"] for name in draws.labels}
-    coords = {f"{name}_dim_0": list(entries) for name, entries in draws.labels.items()}
-    if "posterior" in inspect.signature(arviz.from_dict).parameters:  # ArviZ before 1.0
-        return arviz.from_dict(**groups, coords=coords, dims=dims)
-    return arviz.from_dict(groups, coords=coords, dims=dims)
 
 
 def _import_arviz() -> ModuleType:

@@ -118,11 +118,12 @@ class StudentMixture:
 
     def __post_init__(self) -> None:
         shape, scales = self.locations.shape, self.scales
+        centre = None if self.centre is None else self.centre.shape
         is_right = len(shape) == 2 and shape[1] > 0 and scales.shape in (shape[1:], shape)
-        if not is_right or (self.centre is not None and self.centre.shape != shape[:1]):
+        if not is_right or centre not in (None, shape[:1]):
             raise DataError(
                 "need locations of shape (m, C), scales of (C,) or (m, C) and a centre of (m,), "
-                f"got {shape}, {scales.shape} and {None if self.centre is None else self.centre.shape}"
+                f"got {shape}, {scales.shape} and {centre}"
             )
         is_finite = np.isfinite(self.locations).all() and np.isfinite(scales).all()
         if not is_finite or np.any(scales <= 0):
