@@ -93,11 +93,9 @@ def table_options(command: Command) -> Command:
     return command
 
 
-def group_option(command: Command) -> Command:
-    """Add ``--group``."""
-    return click.option(
-        "--group", metavar="COLUMN", help="Rows with the same entry stay on one side of a split."
-    )(command)
+group_option = click.option(
+    "--group", metavar="COLUMN", help="Rows with the same entry stay on one side of a split."
+)
 
 
 def run_options(command: Command) -> Command:
@@ -122,35 +120,21 @@ def cv_option(text: str) -> Callable[[Command], Command]:
     return click.option("--cv", type=click.IntRange(2, 1000), metavar="K", help=text)
 
 
-def jobs_option(command: Command) -> Command:
-    """Add ``--jobs``."""
-    return click.option(
-        "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes [default: all cores]."
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    """Add ``--json``."""
-    return click.option("--json", "is_json", is_flag=True, help="The result as JSON on stdout.")(
-        command
-    )
-
-
-def debug_option(command: Command) -> Command:
-    """Add ``--debug``, which `mercer.cli.main` looks for among the arguments."""
-    return click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
-    )(command)
-
-
-def spreadsheet_option(command: Command) -> Command:
-    """Add ``--for-spreadsheet``, of commands that write CSV."""
-    return click.option(
-        "--for-spreadsheet",
-        "is_for_spreadsheet",
-        is_flag=True,
-        help="In CSV, put an apostrophe before texts that a spreadsheet would run as formulas.",
-    )(command)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes [default: all cores]."
+)
+json_option = click.option("--json", "is_json", is_flag=True, help="The result as JSON on stdout.")
+# `mercer.cli.main` looks for it among the arguments.
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
+)
+# Of commands that write CSV.
+spreadsheet_option = click.option(
+    "--for-spreadsheet",
+    "is_for_spreadsheet",
+    is_flag=True,
+    help="In CSV, put an apostrophe before texts that a spreadsheet would run as formulas.",
+)
 
 
 def out_path(name: str, text: str, *, is_required: bool = False) -> Callable[[Command], Command]:
