@@ -11,7 +11,7 @@ from scipy import stats
 from mercer.spectral import base_measure as full
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase
 from support.mixture_cases import frequencies
-from support.statistics import dkw_distance, dkw_limit
+from support.statistics import dkw_distance, dkw_limit, tiers
 
 PSI = np.array([[0.7, 0.2, -0.1], [0.2, 0.5, 0.1], [-0.1, 0.1, 0.9]])
 CASES: dict[str, BaseMeasure] = {
@@ -71,8 +71,9 @@ def test_bnk_3_sees_a_spread_without_the_mean(case: str, monkeypatch: pytest.Mon
     assert abs(base.log_marginal(W) - one_by_one(base, W)) > 1e-3
 
 
-N_DRAWS = 20_000
-LIMIT = dkw_limit(N_DRAWS, 12 * 20)
+def limit(n_draws: int) -> float:
+    """False alarm 1e-6 over at most 20 distances of twelve tests."""
+    return dkw_limit(n_draws, 12 * 20)
 
 
 def covariances_of(components) -> np.ndarray:
@@ -81,14 +82,14 @@ def covariances_of(components) -> np.ndarray:
     return components.variances[:, :, np.newaxis] * np.eye(components.variances.shape[1])
 
 
-def largest_distance(base: BaseMeasure, W: np.ndarray) -> float:
+def largest_distance(base: BaseMeasure, W: np.ndarray, n_draws: int) -> float:
     """Of what is drawn for a component with members W from its exact laws."""
     m, d = W.shape
-    every = np.tile(W, (N_DRAWS, 1)) if m else W
-    assignment = np.repeat(np.arange(N_DRAWS), m)
+    every = np.tile(W, (n_draws, 1)) if m else W
+    assignment = np.repeat(np.arange(n_draws), m)
     rng = np.random.default_rng(17)
     blocks = []
-    for first in range(0, N_DRAWS, 1000):  # a thousand components with the same members
+    for first in range(0, n_draws, 1000):  # a thousand components with the same members
         own = slice(first * m, (first + 1000) * m)
         blocks.append(base.draw_components(rng, every[own], assignment[own] - first, 1000))
     means = np.concatenate([block.means for block in blocks])
@@ -119,12 +120,13 @@ def largest_distance(base: BaseMeasure, W: np.ndarray) -> float:
     return max(distances)
 
 
+@pytest.mark.parametrize("n_draws", tiers(8_000, 20_000))
 @pytest.mark.parametrize("n", [0, 1, 6])
 @pytest.mark.parametrize("case", CASES)
-def test_bnk_3_draws_given_members(case: str, n: int) -> None:
-    """At most 20 distances a test, 12 tests: false alarm 1e-6 over all of them; detects 0.05."""
+def test_bnk_3_draws_given_members(case: str, n: int, n_draws: int) -> None:
+    """False alarm 1e-6 over all distances of the 12 tests; detects 0.08 (20 000 draws: 0.05)."""
     base = CASES[case]
-    assert largest_distance(base, frequencies(n, base.n_inputs)) < LIMIT
+    assert largest_distance(base, frequencies(n, base.n_inputs), n_draws) < limit(n_draws)
 
 
 def test_bnk_3_sees_degrees_in_the_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +139,7 @@ def test_bnk_3_sees_degrees_in_the_other_order(monkeypatch: pytest.MonkeyPatch) 
 
     draw = full._draw_factors
     monkeypatch.setattr(full, "_draw_factors", lambda rng, nu, psi: draw(Turned(rng), nu, psi))
-    assert largest_distance(CASES["full, 3 inputs"], frequencies(6, 3)) > 2.0 * LIMIT
+    assert largest_distance(CASES["full, 3 inputs"], frequencies(6, 3), 8_000) > 2.0 * limit(8_000)
 
 
 def test_bnk_3_sees_a_mean_with_the_spread_of_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,4 +151,5 @@ def test_bnk_3_sees_a_mean_with_the_spread_of_the_prior(monkeypatch: pytest.Monk
         return dataclasses.replace(after, kappa=np.full(n_components, self.kappa0))
 
     monkeypatch.setattr(DiagonalBase, "_posterior", with_kappa0)
-    assert largest_distance(CASES["diagonal, 3 inputs"], frequencies(6, 3)) > 2.0 * LIMIT
+    found = largest_distance(CASES["diagonal, 3 inputs"], frequencies(6, 3), 8_000)
+    assert found > 2.0 * limit(8_000)

@@ -13,7 +13,7 @@ from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from support.grid import Grid, five_moments
 from support.mutants import accept_everything
 from support.softmax_cases import leave_out_last_determinant, posterior
-from support.statistics import largest_z, z_limit
+from support.statistics import largest_z, tiers, z_limit
 from support.targets import At, record_position, run
 
 _BATCHES = 50
@@ -31,16 +31,17 @@ def truth(model: SoftmaxPosterior) -> np.ndarray:
     return grid.expectation(five_moments)
 
 
-def hmc_error(model: SoftmaxPosterior, truth: np.ndarray) -> tuple[float, float]:
+def hmc_error(model: SoftmaxPosterior, truth: np.ndarray, n_draws: int) -> tuple[float, float]:
     """Largest |t| of the five moments, and the acceptance rate."""
     tuning = HamiltonianTuning(2.5, unit_mass(2))
     hmc = HMC(model, At((-1.0, -1.0)), record_position, tuning, n_leapfrog=3, path_length=None)
-    draws, acceptance_rate = run(hmc, 4000, seed=5)
+    draws, acceptance_rate = run(hmc, n_draws, seed=5)
     return largest_z(five_moments(draws), truth, _BATCHES), acceptance_rate
 
 
-def test_gp_11_hyperposterior(model: SoftmaxPosterior, truth: np.ndarray) -> None:
-    z, acceptance_rate = hmc_error(model, truth)
+@pytest.mark.parametrize("n_draws", tiers(2000, 4000))
+def test_gp_11_hyperposterior(model: SoftmaxPosterior, truth: np.ndarray, n_draws: int) -> None:
+    z, acceptance_rate = hmc_error(model, truth, n_draws)
     assert 0.5 < acceptance_rate < 0.85
     assert z < z_limit(_BATCHES, 5)
 
@@ -50,4 +51,4 @@ def test_gp_11_hyperposterior_sees(
     mutant, model: SoftmaxPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutant(monkeypatch)
-    assert hmc_error(model, truth)[0] > z_limit(_BATCHES, 5)
+    assert hmc_error(model, truth, 2000)[0] > z_limit(_BATCHES, 5)

@@ -79,7 +79,7 @@ LIMIT = z_limit(_BATCHES, 8)
 
 @pytest.fixture(scope="module")
 def draws() -> dict[str, np.ndarray]:
-    return chain(make(), 4000)
+    return chain(make(), 2500)
 
 
 def test_gp_13_exact_posterior(grid: PairGrid, draws: dict[str, np.ndarray]) -> None:

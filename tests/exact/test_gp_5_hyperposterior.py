@@ -19,7 +19,7 @@ from mercer.sampling.nuts import NUTS
 from support.gp_cases import posterior
 from support.grid import Grid, five_moments
 from support.mutants import accept_everything
-from support.statistics import largest_z, z_limit
+from support.statistics import largest_z, tiers, z_limit
 from support.targets import At, record_position, run
 
 _BATCHES = 50
@@ -33,21 +33,26 @@ def model() -> HyperparameterPosterior:
 
 @pytest.fixture(scope="module")
 def truth(model: HyperparameterPosterior) -> np.ndarray:
-    grid = Grid.of(model, 161, 5.6)
+    grid = Grid.of(model, 81, 5.6)
     assert grid.edge_mass < 1e-7
     return grid.expectation(five_moments)
 
 
-def hmc_error(model: HyperparameterPosterior, truth: np.ndarray) -> tuple[float, float]:
+def hmc_error(
+    model: HyperparameterPosterior, truth: np.ndarray, n_draws: int
+) -> tuple[float, float]:
     """Largest |t| of the five moments, and the acceptance rate."""
     tuning = HamiltonianTuning(2.5, unit_mass(2))
     hmc = HMC(model, _START, record_position, tuning, n_leapfrog=3, path_length=None)
-    draws, acceptance_rate = run(hmc, 8000, seed=5)
+    draws, acceptance_rate = run(hmc, n_draws, seed=5)
     return largest_z(five_moments(draws), truth, _BATCHES), acceptance_rate
 
 
-def test_gp_5_hyperposterior(model: HyperparameterPosterior, truth: np.ndarray) -> None:
-    z, acceptance_rate = hmc_error(model, truth)
+@pytest.mark.parametrize("n_draws", tiers(4000, 8000))
+def test_gp_5_hyperposterior(
+    model: HyperparameterPosterior, truth: np.ndarray, n_draws: int
+) -> None:
+    z, acceptance_rate = hmc_error(model, truth, n_draws)
     assert 0.5 < acceptance_rate < 0.85
     assert z < z_limit(_BATCHES, 5)
 
@@ -56,7 +61,7 @@ def test_gp_5_hyperposterior_sees_a_missing_accept_step(
     model: HyperparameterPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept_everything(monkeypatch)
-    assert hmc_error(model, truth)[0] > z_limit(_BATCHES, 5)
+    assert hmc_error(model, truth, 4000)[0] > z_limit(_BATCHES, 5)
 
 
 def test_gp_5_hyperposterior_by_nuts(model: HyperparameterPosterior, truth: np.ndarray) -> None:
@@ -67,7 +72,7 @@ def test_gp_5_hyperposterior_by_nuts(model: HyperparameterPosterior, truth: np.n
 
 def fitted_error(model: HyperparameterPosterior, truth: np.ndarray) -> float:
     """The same statistic for the default chain: maximum, warm-up, jitter, adapted mass."""
-    options = RunOptions(4000, 200, 1, 1, entropy_of(11), progress=False)
+    options = RunOptions(2500, 200, 1, 1, entropy_of(11), progress=False)
     settings = GPSettings("hmc", "paper", None, None)
     draws = fit_gp(model.X, model.y, settings, options, ("x0",)).draws
     theta = np.column_stack([draws.flat("log_signal_variance"), draws.flat("log_weight")])

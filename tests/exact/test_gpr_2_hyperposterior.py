@@ -19,7 +19,7 @@ from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from support.mutants import accept_everything
 from support.process_fits import CHAIN, process_posterior
 from support.process_grid import ProcessGrid, nine_moments
-from support.statistics import largest_z, z_limit
+from support.statistics import largest_z, tiers, z_limit
 from support.targets import At, record_position, run
 
 _BATCHES = 50
@@ -39,17 +39,18 @@ def truth(model: RegressionPosterior) -> np.ndarray:
     return grid.moments()
 
 
-def hmc_error(model: RegressionPosterior, truth: np.ndarray) -> tuple[float, float]:
+def hmc_error(model: RegressionPosterior, truth: np.ndarray, n_draws: int) -> tuple[float, float]:
     """Largest |t| of the nine moments, and the acceptance rate."""
     tuning = HamiltonianTuning(0.4, unit_mass(3))
     start = At((0.5, 0.2, -3.5))
     hmc = HMC(model, start, record_position, tuning, n_leapfrog=3, path_length=None)
-    draws, acceptance_rate = run(hmc, 8000, seed=5)
+    draws, acceptance_rate = run(hmc, n_draws, seed=5)
     return largest_z(nine_moments(draws), truth, _BATCHES), acceptance_rate
 
 
-def test_gpr_2_hyperposterior(model: RegressionPosterior, truth: np.ndarray) -> None:
-    z, acceptance_rate = hmc_error(model, truth)
+@pytest.mark.parametrize("n_draws", tiers(4000, 8000))
+def test_gpr_2_hyperposterior(model: RegressionPosterior, truth: np.ndarray, n_draws: int) -> None:
+    z, acceptance_rate = hmc_error(model, truth, n_draws)
     assert 0.5 < acceptance_rate < 0.85
     assert z < z_limit(_BATCHES, 9)
 
@@ -58,12 +59,12 @@ def test_gpr_2_hyperposterior_sees_a_missing_accept_step(
     model: RegressionPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept_everything(monkeypatch)
-    assert hmc_error(model, truth)[0] > z_limit(_BATCHES, 9)
+    assert hmc_error(model, truth, 4000)[0] > z_limit(_BATCHES, 9)
 
 
 def fitted_error(model: RegressionPosterior, truth: np.ndarray, chain: GPSettings) -> float:
     """The same statistic for the default chain: maximum, warm-up, jitter, adapted mass."""
-    options = RunOptions(4000, 200, 1, 1, entropy_of(11), progress=False)
+    options = RunOptions(2500, 200, 1, 1, entropy_of(11), progress=False)
     settings = RegressionSettings(chain, None)
     draws = fit_regression(model.X, model.y, settings, options, ("x0",)).draws
     names = ("log_signal_variance", "log_weight", "log_noise_variance")
