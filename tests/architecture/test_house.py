@@ -86,8 +86,8 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 198,
-    "lines": 62_500,
+    "files": 195,
+    "lines": 59_530,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,
