@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.fitting import Fitted, Plan
+from mercer.cli.exits import stoppable
+from mercer.cli.fitting import (
+    FitOptions,
+    Fitted,
+    Plan,
+    fit_final,
+    kept_to_this,
+    make_plan,
+    refuse_unconverged,
+)
 from mercer.cli.options import (
     TableOptions,
     debug_option,
@@ -21,16 +30,20 @@ from mercer.cli.options import (
     spreadsheet_option,
     table_options,
 )
-from mercer.cli.outputs import for_spreadsheet, records, write_rows
-from mercer.cli.terminal import Session, noise_json
+from mercer.cli.outputs import (
+    check_format,
+    check_outputs,
+    for_spreadsheet,
+    records,
+    write_rows,
+)
+from mercer.cli.saving import provenance_of, say_fitted
+from mercer.cli.tables import say_conflicts
+from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
 from mercer.errors import UsageError
 from mercer.posterior.evaluation import Provenance
 from mercer.posterior.label_errors import LabelAudit, audit_labels
-
-if TYPE_CHECKING:
-    from mercer.cli.fitting import Plan
-    from mercer.cli.terminal import Session
 
 # The work of `mercer audit`: from a fitted model to the rows whose label is probably wrong.
 
@@ -46,20 +59,11 @@ class Writes:
     is_for_spreadsheet: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Audited:
-    """The audit of a table, and its columns as they are written."""
-
-    audit: LabelAudit
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Name what is written of every row, the most suspicious first."""
-        audit = self.audit
-        is_listed = np.arange(len(audit.names)) < audit.n_listed
-        values = (
-            audit.recorded, audit.p_wrong, audit.suggested, audit.p_suggested, is_listed
-        )  # fmt: skip
-        return {**audit.names.columns(), **dict(zip(_COLUMNS[2:], values, strict=True))}
+def audit_columns(audit: LabelAudit) -> dict[str, NDArray[Any]]:
+    """Name what is written of every row, the most suspicious first."""
+    is_listed = np.arange(len(audit.names)) < audit.n_listed
+    values = (audit.recorded, audit.p_wrong, audit.suggested, audit.p_suggested, is_listed)
+    return {**audit.names.columns(), **dict(zip(_COLUMNS[2:], values, strict=True))}
 
 
 def check_id(options: TableOptions) -> None:
@@ -70,21 +74,8 @@ def check_id(options: TableOptions) -> None:
         )
 
 
-def audit_fitted(plan: Plan, fitted: Fitted, fdr: float) -> Audited:
-    """Order the rows of the table by the probability that their label is wrong."""
-    estimator = fitted.estimator
-    audit = audit_labels(
-        estimator.label_proba_,
-        estimator.recorded_,
-        estimator.classes_,
-        fdr=fdr,
-        names=plan.table.names,
-    )
-    return Audited(audit)
-
-
 def write_audit(
-    audited: Audited,
+    audit: LabelAudit,
     fitted: Fitted,
     provenance: Provenance,
     session: Session,
@@ -93,15 +84,13 @@ def write_audit(
     """Write what was asked for: the rows, the report."""
     out, report = writes.out, writes.report
     if out is not None:
-        columns = audited.columns()
+        columns = audit_columns(audit)
         write_rows(out, for_spreadsheet(columns) if writes.is_for_spreadsheet else columns)
-        session.say("written", f"{out}, all {len(audited.audit.names)} rows")
+        session.say("written", f"{out}, all {len(audit.names)} rows")
     if report is not None:
         from mercer.report import build_report, render, write_report
 
-        built = build_report(
-            fitted.estimator, evaluation=None, provenance=provenance, audit=audited.audit
-        )
+        built = build_report(fitted.estimator, evaluation=None, provenance=provenance, audit=audit)
         write_report(report, render(built))
         session.say("report", str(report))
     if out is None and report is None:
@@ -111,12 +100,12 @@ def write_audit(
 def audit_json(
     plan: Plan,
     fitted: Fitted,
-    audited: Audited,
+    audit: LabelAudit,
     provenance: Provenance,
     writes: Writes,
 ) -> dict[str, Any]:
     """Return the result as JSON can hold it."""
-    audit, estimator = audited.audit, fitted.estimator
+    estimator = fitted.estimator
     return {
         "model": plan.entry.name,
         "classes": [str(label) for label in plan.table.classes],
@@ -126,7 +115,7 @@ def audit_json(
         "expected_fdr": audit.expected_fdr,
         "noise_rate": noise_json(estimator),
         "compared": estimator.compared_.to_dict(),
-        "rows": records(audited.columns()),
+        "rows": records(audit_columns(audit)),
         "notes": list(provenance.notes),
         "diagnostics": estimator.diagnostics_.to_dict(),
         "seconds": fitted.seconds,
@@ -183,11 +172,6 @@ def command(
     mercer audit patients.csv --target diabetic --id patient --out audit.csv
     mercer audit breast_cancer --target target --fdr 0.05 --report audit.html
     """
-    from mercer.cli.exits import stoppable
-    from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
-    from mercer.cli.outputs import check_format, check_outputs
-    from mercer.cli.terminal import Session
-
     check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
@@ -217,11 +201,6 @@ def _audit(
     *,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.fitting import fit_final, refuse_unconverged
-    from mercer.cli.saving import provenance_of, say_fitted
-    from mercer.cli.tables import say_conflicts
-    from mercer.cli.terminal import list_words, noise_words, suspects_table
-
     conflicts = say_conflicts(plan.table)
     if conflicts:
         session.say("conflicts", conflicts)
@@ -229,12 +208,19 @@ def _audit(
     if is_strict:
         refuse_unconverged(fitted)
     say_fitted(fitted, session)
-    audited = audit_fitted(plan, fitted, fdr)
-    session.say("noise", noise_words(fitted.estimator))
-    session.say("list", list_words(audited.audit))
+    estimator = fitted.estimator
+    audit = audit_labels(
+        estimator.label_proba_,
+        estimator.recorded_,
+        estimator.classes_,
+        fdr=fdr,
+        names=plan.table.names,
+    )
+    session.say("noise", noise_words(estimator))
+    session.say("list", list_words(audit))
     session.blank()
-    session.show(suspects_table(audited.audit))
+    session.show(suspects_table(audit))
     session.blank()
     provenance = provenance_of(plan, fitted, options.target)
-    write_audit(audited, fitted, provenance, session, writes)
-    session.give(audit_json(plan, fitted, audited, provenance, writes))
+    write_audit(audit, fitted, provenance, session, writes)
+    session.give(audit_json(plan, fitted, audit, provenance, writes))

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import fdtri, ndtri
 
 from mercer.errors import NumericalError
 from mercer.posterior.draws import Cell, Draws, Table, finite_or_none
@@ -533,8 +533,6 @@ def _rhat_limit(z: FloatArray, level: float) -> FloatArray:
     R-hat is the larger of one of the level and one of the spread (distances from the median); N is
     the smaller of theirs.
     """
-    from scipy.special import fdtri
-
     spread = np.abs(z - np.median(z, axis=(1, 2), keepdims=True))
     each = [_draws_of_a_sequence(_halves(_normal_scores(u))) for u in (z, spread)]
     n_equal, n_sequences, length = np.min(each, axis=0), 2 * z.shape[1], z.shape[2] // 2
@@ -546,7 +544,6 @@ def _rhat_limit(z: FloatArray, level: float) -> FloatArray:
 
 def _normal_scores(z: FloatArray) -> FloatArray:
     """Replace the draws of each quantity by the normal quantiles of their ranks."""
-    from scipy.special import ndtri
     from scipy.stats import rankdata
 
     ranks = rankdata(z.reshape(len(z), -1), axis=1)
