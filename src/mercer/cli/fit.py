@@ -129,7 +129,7 @@ def _fit(
     from mercer.posterior.evaluation import verdict
 
     fitted = None
-    if plan.is_scored_itself:
+    if plan.is_scored_itself or plan.estimator._leaves_draws:
         say_first(plan, session)
         fitted = fit_final(plan, session)
     evaluation, problems = score(plan, session, fitted)

@@ -332,7 +332,7 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
     plan : Plan
     session : Session
     fitted : Fitted or None
-        The saved model, where it is itself the one that is scored.
+        The saved model, where it is itself the one that is scored, or folds start from it.
 
     Returns
     -------
@@ -345,8 +345,9 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
         for peer in peers_of(plan.table.task.name)
         if peer.is_brief
     ]
-    if fitted is None:
-        contenders.insert(0, _contender(plan))
+    is_folds = fitted is None or not plan.is_scored_itself
+    if is_folds:
+        contenders.insert(0, _contender(plan, fitted))
 
     def tell(result: Result) -> None:
         if result.is_quick and not result.problem:
@@ -364,7 +365,7 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
             on_result=tell,
             name_rows=plan.table.names.listed,
         )
-    if fitted is not None:
+    if fitted is not None and not is_folds:
         results = (_score_itself(plan, fitted), *results)
     model, *peers = results
     if model.problem:
@@ -379,18 +380,24 @@ def say_first(plan: Plan, session: Session) -> None:
     sooner = _contender(plan).sooner
     if sooner:
         quick = Contender(plan.label, False, sooner[0].make, sooner[0].words)
-        (result,) = cross_validate([quick], plan.split.folds, n_jobs=1, task=plan.table.task)
+        folds = plan.split.folds
+        n_jobs = min(plan.n_jobs, len(folds))
+        (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)
         if not result.problem:
             session.say("at first", _first_words(result))
 
 
-def _contender(plan: Plan) -> Contender:
-    """Return the model as folds fit it, at its quickest setting first; its state in its folder."""
+def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
+    """Return the model as folds fit it, its state in its folder.
+
+    At its quickest setting first, or from what the fit to all rows has left.
+    """
     checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
     params = {**plan.estimator.get_params(deep=False), "checkpoint": checkpoint}
     estimator = type(plan.estimator)(**params)
-    quicker = plan.entry.quicker[:1]
-    return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds)
+    quicker = plan.entry.quicker[:1] if fitted is None else ()
+    nearby = None if fitted is None else fitted.estimator._left
+    return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
 
 
 def _first_words(result: Result) -> str:
@@ -575,6 +582,10 @@ def _describe_split(split: Split, estimator: Any, session: Session) -> None:
             f"; {fits} has {short.n_chains} chain of {short.n_draws} draws, the saved model "
             f"{n_chains} of {n_draws}, on all rows"
         )
+        if estimator._leaves_draws:
+            words += (
+                ", from which folds start" if len(split.folds) > 1 else ", from which it starts"
+            )
     session.say("scoring", words)
     for note in split.notes:
         session.say("", note)

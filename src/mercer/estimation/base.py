@@ -33,6 +33,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _after_draws: ClassVar[tuple[str, ...]] = ()
     # Names of the rows that `fit` gets, likewise.
     _names_of_rows: RowNames | None = None
+    # What a fit leaves for fits to nearly the same rows, such as folds, and what it got of another.
+    _left: Any = None
+    _nearby: Any = None
+
+    @property
+    def _leaves_draws(self) -> bool:
+        """Whether its fit would leave something for fits to nearly the same rows."""
+        return False
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, read again by `mercer.load`.

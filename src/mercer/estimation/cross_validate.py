@@ -132,12 +132,14 @@ def contender_of(
     quicker: Sequence[Mapping[str, Any]],
     given: Collection[str],
     folds: Sequence[Fold],
+    nearby: Any = None,
 ) -> Contender:
     """Return what scores a model of mercer, at quicker settings first.
 
     ``quicker`` are the arguments of these, the quickest first: it is fitted to a few hundred rows
     at most. Arguments that the user gave stay, but numbers of draws and particles, where the
-    quicker are fewer, and those of the inference.
+    quicker are fewer, and those of the inference. ``nearby`` is what the fit to all rows has left:
+    its own setting starts from that, and needs no quicker one to tell something soon.
     """
     full = for_folds(estimator)
     n_rows = min(len(fold.y_train) for fold in folds)
@@ -163,7 +165,7 @@ def contender_of(
         if limit is not None:
             words += f", {limit} rows"
         sooner.append(Setting(words, maker_of(quick), limit))
-    return Contender(name, False, maker_of(full), _words_of(full), tuple(sooner))
+    return Contender(name, False, maker_of(full, nearby), _words_of(full), tuple(sooner))
 
 
 _FEW_ROWS = 500
@@ -248,13 +250,19 @@ def cross_validate(
     return tuple(results[contender.name] for contender in contenders)
 
 
-def maker_of(estimator: Any) -> Callable[[int, int], Any]:
-    """Return what makes unfitted copies of an estimator, for a `Contender`."""
-    return functools.partial(_copy, estimator)
+def maker_of(estimator: Any, nearby: Any = None) -> Callable[[int, int], Any]:
+    """Return what makes unfitted copies of an estimator, for a `Contender`.
+
+    ``nearby`` is what a fit to nearly the same rows has left for them.
+    """
+    return functools.partial(_copy, estimator, nearby)
 
 
-def _copy(estimator: Any, n_rows: int, n_smallest: int) -> Any:
-    return clone(estimator)
+def _copy(estimator: Any, nearby: Any, n_rows: int, n_smallest: int) -> Any:
+    copy = clone(estimator)
+    if nearby is not None:
+        copy._nearby = nearby
+    return copy
 
 
 def _run_fold(task_name: str, setting: Setting, fold: Fold) -> tuple[HeldOut, float]:

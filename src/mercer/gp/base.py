@@ -317,7 +317,13 @@ class GPEstimator(KernelEstimator):
 
     def _settings(self, kernel: str) -> GPSettings:
         prior = plain_prior(self.prior)
-        return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel)
+        return GPSettings(
+            self._inference(), prior, self.n_leapfrog, self.step_size, kernel, self._nearby
+        )
+
+    @property
+    def _leaves_draws(self) -> bool:
+        return self._inference() == "importance" and not self._is_auto
 
     def _inference(self) -> str:
         """Return what is done: exact integration and fixed trajectories are for chains."""
@@ -368,6 +374,7 @@ class GPEstimator(KernelEstimator):
         self.kernel_weights_ = {each.kernel: each.weight for each in fits}
         self.kernel_posteriors_ = {each.kernel: each.fitted.draws for each in fits}
         self.posterior_ = fits[0].fitted.draws
+        self._left = fits[0].fitted.nearby if self._leaves_draws else None
         if relevance is None:
             return
         self.relevance_, d = relevance, X.shape[1]

@@ -47,9 +47,11 @@ from mercer.sampling.driver import (
 from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance, unit_mass
 from mercer.sampling.importance import (
     ImportanceSample,
+    NearbyDraws,
     Rounds,
     first_proposal,
     importance_sample,
+    reweigh,
     tempered_positions,
     thinned,
     wide_proposal,
@@ -322,6 +324,8 @@ class GPSettings:
     step_size : float or None
     kernel : str
         The expression that names it.
+    nearby : NearbyDraws or None
+        Of the posterior on nearly the same rows: importance sampling begins by weighing these.
     """
 
     inference: str
@@ -329,6 +333,7 @@ class GPSettings:
     n_leapfrog: int | None
     step_size: float | None
     kernel: str = "rbf"
+    nearby: NearbyDraws | None = None
 
     def make_kernel(self) -> Kernel:
         """Return the kernel."""
@@ -356,6 +361,7 @@ class FittedGP:
     diagnostics: Diagnostics
     notes: tuple[str, ...]
     evidence: tuple[float, float] | None = None
+    nearby: NearbyDraws | None = None  # for a fit to nearly the same rows
 
 
 def kernel_labels(kernel: Kernel, names: tuple[str, ...], *further: str) -> Labels:
@@ -402,6 +408,10 @@ def fit_posterior(
         )
         return _diagnosed(sample(sampler, options, labels=labels))
     is_map = settings.inference == "map"
+    if is_importance and settings.nearby is not None:
+        fitted = _fit_nearby(model, settings.nearby, recorder, options, labels)
+        if fitted is not None:
+            return fitted
     if maximum is None:
         with threadpool_limits(limits=1, user_api="blas"):
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
@@ -456,8 +466,58 @@ def _fit_by_importance(
     is_sound = found.is_trusted and found.ess >= _FEWEST * wanted
     if not is_sound and not found.is_late:
         return _chains_instead(model, maximum, recorder, options, labels, found)
+    notes = [*maximum.notes]
+    if found.is_resumed and options.run is not None:
+        notes.append(f"resumed from {options.run.path}")
+    if found.is_late:
+        notes.append(
+            f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
+            f"{found.ess:.0f} draws of {wanted:.0f} wanted"
+        )
+    return _weighted(found, recorder, options, labels, tuple(notes), _evidence(model, found))
+
+
+# Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
+# effective draws that they must be worth.
+_NEARBY, _NEARBY_WORTH = 250, 0.375
+
+
+def _fit_nearby(
+    model: HyperparameterTarget,
+    nearby: NearbyDraws,
+    recorder: Record,
+    options: RunOptions,
+    labels: Labels,
+) -> FittedGP | None:
+    """Weigh draws of the posterior on nearly the same rows; None where they are worth too little.
+
+    The weights are those of this posterior: where the draws come from is no part of the result.
+    """
+    if nearby.positions.shape[1:] != model.prior.mean.shape:  # other columns
+        return None
+    point = model.evaluate(nearby.positions[np.argmax(nearby.log_density)])
+    if not np.isfinite(point.log_density):
+        return None
+    found = reweigh(model.values(point, None, recorder.rows), nearby, _NEARBY, options)
+    wanted = min(_WANTED, float(options.n_draws * options.n_chains))
+    if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
+        return None
+    return _weighted(found, recorder, options, labels, (), None)
+
+
+def _weighted(
+    found: ImportanceSample,
+    recorder: Record,
+    options: RunOptions,
+    labels: Labels,
+    notes: tuple[str, ...],
+    evidence: tuple[float, float] | None,
+) -> FittedGP:
+    """Make draws of weighted positions, as many as are to be kept."""
     kept, log_weights = thinned(
-        stream(options.entropy, "importance", _THINNING), found.log_weights, most
+        stream(options.entropy, "importance", _THINNING),
+        found.log_weights,
+        options.n_draws * options.n_chains,
     )
     variables = {
         **recorder.parameters(found.positions[kept]),
@@ -471,17 +531,10 @@ def _fit_by_importance(
         labels.monitored,
         log_weights[np.newaxis],
     )
-    notes = [*maximum.notes]
-    if found.is_resumed and options.run is not None:
-        notes.append(f"resumed from {options.run.path}")
-    if found.is_late:
-        notes.append(
-            f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
-            f"{found.ess:.0f} draws of {wanted:.0f} wanted"
-        )
     told = (found.k_hat, found.ess, len(found.log_weights))
     diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
-    return FittedGP(draws, diagnostics, tuple(notes), _evidence(model, found))
+    nearby = NearbyDraws(found.positions[kept], found.log_density[kept], log_weights)
+    return FittedGP(draws, diagnostics, notes, evidence, nearby)
 
 
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number

@@ -459,6 +459,49 @@ def importance_sample(
     return work.result(log_weights, evidence)
 
 
+@dataclass(frozen=True, eq=False)
+class NearbyDraws:
+    """Weighted draws of a density from which those of a similar one can be made.
+
+    Attributes
+    ----------
+    positions : ndarray of shape (N, p)
+    log_density, log_weights : ndarray of shape (N,)
+    """
+
+    positions: Array
+    log_density: Array
+    log_weights: Array
+
+
+def reweigh(
+    target: Target, nearby: NearbyDraws, most: int, options: RunOptions
+) -> ImportanceSample | None:
+    """Weigh draws of a density nearby, ``most`` of them, for the target; None without mass.
+
+    The density that they come from is the proposal, and cancels from averages, up to a bias of the
+    order of 1/``most``; of the evidence nothing is said. Where the first fifth is worth too little
+    the others are left out. No checkpoint is written: it takes ``most`` evaluations.
+    """
+    rng = stream(options.entropy, "importance", _NEARBY)
+    kept, own = thinned(rng, nearby.log_weights, most)
+    order = rng.permutation(len(kept))
+    kept, own = kept[order], own[order]
+    work, n_done, log_weights = _Evaluations(target, options, None), 0, np.empty(0)
+    for end in (len(kept) // 5, len(kept)):
+        n_done += work.extend(nearby.positions[kept[n_done:end]])
+        log_weights = own[:n_done] + work.log_density - nearby.log_density[kept[:n_done]]
+        if not np.isfinite(log_weights).any():
+            return None
+        if effective_sample_size(log_weights) < _LEAST_WORTH * n_done:
+            break
+    return work.result(log_weights - logsumexp(log_weights), (math.nan, math.nan))
+
+
+_NEARBY = 2**31 - 1  # of the streams for importance sampling: no round has this number
+_LEAST_WORTH = 0.25  # of evaluations
+
+
 class _Evaluations:
     """All evaluations so far: in order, those of an earlier run first."""
 
