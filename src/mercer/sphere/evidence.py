@@ -455,6 +455,9 @@ _FEWEST_SWEEPS, _MOST_SWEEPS = 2, 40
 # Changes of the log evidence, in nats, below which sites are at rest: on the way to the mode of the
 # rates, at it, and for differences of the gradient.
 _NEARLY, _AT_REST, _FINE = 0.1, 0.03, 0.03
+# What rows have besides L is first taken to be larger by so much, of a mean variance of one or two:
+# where L has few columns sites fall to zero otherwise, a fixed point that has learned nothing.
+_SOFTER = (0.4, 0.05)
 # The rate that the search begins at, and the least and the largest that it may find.
 _FIRST_RATE, _RATES = 0.1, (1e-4, 0.45)
 # Step in the log odds of 2 q; the least curvature there.
@@ -510,13 +513,22 @@ def approximate_evidence(
     """
     labels = _Labels(L, variance, noise)
     sites = start.sites if start is not None else Sites(np.zeros(len(L)), np.zeros(len(L)))
-    if noise.prior is None:
-        assert noise.rates is not None
-        end = labels.settle(sites, logit(2.0 * noise.rates[:1]), _AT_REST)
-        return Approximation(end.log_z, end.is_settled, end.sites, noise.rates[:1])
     n_rates = 2 if noise.is_by_class else 1
     rates = np.full(n_rates, _FIRST_RATE) if start is None else np.resize(start.rates, n_rates)
-    near = labels.settle(sites, logit(2.0 * rates), _NEARLY, is_learning=True)
+    is_learning = noise.prior is not None
+    if not is_learning:
+        assert noise.rates is not None
+        rates = noise.rates[:1]
+    log_odds = logit(2.0 * rates)
+    for more in _SOFTER if start is None else ():
+        if variance.mean() < more:
+            soft = replace(labels, variance=variance + more)
+            swept = soft.settle(sites, log_odds, _NEARLY, is_learning=is_learning)
+            sites, log_odds = swept.sites, swept.log_odds
+    if not is_learning:
+        end = labels.settle(sites, log_odds, _AT_REST)
+        return Approximation(end.log_z, end.is_settled, end.sites, rates)
+    near = labels.settle(sites, log_odds, _NEARLY, is_learning=True)
     mode = labels.settle(near.sites, near.log_odds, _AT_REST)
     return Approximation(
         labels.integrated(mode), mode.is_settled, mode.sites, 0.5 * expit(mode.log_odds)

@@ -90,6 +90,20 @@ def test_rates_are_those_of_the_labels() -> None:
     assert found.log_evidence > one.log_evidence + 5.0
 
 
+@pytest.mark.parametrize("lengthscale", [6.0, 12.0])
+def test_low_rank_does_not_fall_to_what_has_learned_nothing(lengthscale: float) -> None:
+    """Inputs that are nearly the same, no nugget, one label in ten wrong: 150 log 2 is 104 nats."""
+    rng = np.random.default_rng(4)
+    size, own = rng.standard_normal((150, 1)), rng.standard_normal((150, 5))
+    inputs, clear = size + 0.1 * own, own[:, 0] > own[:, 1]
+    labels = np.where(rng.random(150) < 0.1, ~clear, clear).astype(np.int64)
+    covariance = fit_covariance(kernel_named("rbf"), lengthscale, inputs, 1.0)
+    L, variance = KernelSpace(covariance, inputs, 0.0).smooth_rows()
+    found = approximate_evidence(signed_rows(L, labels), variance, learned_rate((1.0, 1.0), 150))
+    assert found.rates[0] == pytest.approx(0.1, abs=0.03)
+    assert found.log_evidence > -80.0
+
+
 def test_a_start_changes_nothing() -> None:
     plain = of_ring(0.4, NOISES["learned"])
     again = of_ring(0.4, NOISES["learned"], of_ring(0.0, NOISES["learned"]))
