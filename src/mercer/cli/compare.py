@@ -239,8 +239,9 @@ def advice(results: Sequence[Result], metric: str, limit: float | None) -> str:
         speed = "both take about as long"
         if times >= 1.5:
             speed = f"{quicker.name} is {times:.{0 if times >= 2.5 else 1}f} times as fast"
+        subject = "and" if speed.startswith(ours.name) else ours.name
         return (
-            f"{first} (apart by {_amount(gap, error, by, ours)}): {speed}, {ours.name} also says "
+            f"{first} (apart by {_amount(gap, error, by, ours)}): {speed}, {subject} also says "
             f"how sure it is{_ALSO.get(ours.name, '')}.{ending}"
         )
     better, worse = (ours, theirs) if gap < 0 else (theirs, ours)

@@ -39,6 +39,8 @@ def test_advice_names_the_better_one() -> None:
     level = advice([OURS, result("svc", 0.7)], "log_score", 60)
     assert "level" in level
     assert "svc is 30 times as fast" in level
+    quick = advice([OURS, result("svc", 0.7, seconds=300.0)], "log_score", 60)
+    assert "mercer gp is 10 times as fast, and also says how sure it is" in quick
     same = advice([OURS, result("svc", 0.7, seconds=29.0)], "log_score", 60)
     assert "both take about as long" in same
 
