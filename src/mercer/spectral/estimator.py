@@ -70,8 +70,8 @@ class BaNKRegressor(FunctionRegressor):
     Parameters
     ----------
     n_frequencies : int or "auto", default="auto"
-        Number of Fourier frequencies, two features each. "auto": 160 below 5000 rows, 384 from
-        there.
+        Number of Fourier frequencies, two features each. "auto": two for each five rows, 48 at
+        least and 160 at most; 384 from 5000 rows on.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     proposals : {"pcn", "prior"}, default="pcn"

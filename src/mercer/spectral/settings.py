@@ -5,6 +5,7 @@ What is fitted and how, from the arguments of the estimator; priors for standard
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -139,7 +140,9 @@ _RANGES = {
     "frequency_scale": (1e-6, 1e6),
     "ridge_precision": RIDGE_LIMITS,
 }
-_MANY_ROWS = 5000
+_MANY_ROWS, _OF_MANY_ROWS = 5000, 384
+# With fewer rows: frequencies for each of them, two features each, and the fewest and the most.
+_A_ROW, _FEWEST, _MOST = 0.4, 48, 160
 # Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
 _FUNCTIONS = 128
 
@@ -163,11 +166,16 @@ def check_arguments(model: Any) -> None:
     check_count("full_draws", model.full_draws, 1)
 
 
+def _frequencies_of(n_rows: int) -> int:
+    """Frequencies by default for less than many rows."""
+    return int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, _MOST))
+
+
 def settings_of(model: Any, n_rows: int) -> SpectralSettings:
     """Return what is fitted to so many rows by arguments that have been checked."""
     n_frequencies = model.n_frequencies
     if n_frequencies == "auto":
-        n_frequencies = 160 if n_rows < _MANY_ROWS else 384
+        n_frequencies = _OF_MANY_ROWS if n_rows >= _MANY_ROWS else _frequencies_of(n_rows)
     n_total = int(model.n_draws) * int(model.n_chains)
     return SpectralSettings(
         n_frequencies=int(n_frequencies),

@@ -31,7 +31,9 @@ def test_paper_settings() -> None:
     assert not paper.linear_part
 
 
-@pytest.mark.parametrize(("n", "expected"), [(4999, 160), (5000, 384)])
+@pytest.mark.parametrize(
+    ("n", "expected"), [(2, 48), (200, 80), (201, 81), (400, 160), (4999, 160), (5000, 384)]
+)
 def test_frequencies_by_the_number_of_rows(n: int, expected: int) -> None:
     assert BaNKRegressor()._settings(n).n_frequencies == expected
 
