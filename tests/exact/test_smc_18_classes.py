@@ -14,7 +14,7 @@ from scipy import stats
 
 from mercer.basis import class_learner
 from mercer.basis.class_filter import ClassFilter, ClassPrior, ClassSchedule
-from mercer.basis.class_loops import fill_latent, move_particles
+from mercer.basis.class_loops import fill_latent, move_by_approximation, move_particles
 from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.errors import ConvergenceWarning
 from support.class_cases import (
@@ -24,7 +24,7 @@ from support.class_cases import (
     exact_particles,
     tiny_filter,
 )
-from support.class_twins import fresh, plain_move
+from support.class_twins import Approximated, fresh, plain_move, plain_move_by_approximation
 from support.statistics import FALSE_ALARM
 
 # Candidates held, schedule, rows, prior.
@@ -33,6 +33,10 @@ CASES = {
     "sets of two": (6, ClassSchedule(8, 2, 64), 4, False),
     "candidates retire, sparse moves": (3, ClassSchedule(1, 2, 64), 8, True),
     "rows leave": (3, ClassSchedule(8, 2, 4), 7, False),
+    "all rows, by approximation": (6, ClassSchedule(8, 1, 64, 0), 4, True),
+    "sets of two, by approximation": (6, ClassSchedule(8, 2, 64, 0), 4, False),
+    "candidates retire, shares moved by approximation": (3, ClassSchedule(1, 2, 64, 2), 8, True),
+    "rows leave, by approximation": (3, ClassSchedule(8, 2, 4, 0), 7, False),
 }
 MOVED = ("all rows", "sets of two", "rows leave")
 N_MOVED, N_KEPT = len(MOVED), 2500
@@ -122,6 +126,53 @@ def test_smc_18_one_round_of_moves(case: str) -> None:
     sets, p = moved_from_exact(case, 20_000)
     assert sets < 1.0
     assert p > FALSE_ALARM / (2.0 * N_MOVED)
+
+
+def by_approximation(filter_, state, move):
+    """A move with the arguments of `move_particles`, but for the state's approximation."""
+
+    def moved(rng, design, _, n, prior, log_size, n_widths, r, n_redraws, particles) -> None:
+        for _ in range(3):
+            near = filter_._approximate(state, r).approximation
+        arguments = rng, design, state.rows.sign, near.gram, near.moment, n, prior
+        move(*arguments, log_size, n_widths, r, n_redraws, particles, 0, len(particles.size))
+
+    return moved
+
+
+def case_of(case: str):
+    n_slots, schedule, n_rows, is_wide = CASES[case]
+    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
+    return filter_, after_rows(filter_, n_rows, 0)
+
+
+@pytest.mark.parametrize("case", MOVED)
+def test_smc_18_one_round_of_moves_by_approximation(case: str) -> None:
+    """As above, to the same false alarm."""
+    move = by_approximation(*case_of(case), move_by_approximation)
+    sets, p = moved_from_exact(case, 20_000, move)
+    assert sets < 1.0
+    assert p > FALSE_ALARM / (2.0 * N_MOVED)
+
+
+def test_smc_18_sees_an_approximation_that_is_taken_for_exact() -> None:
+    """The mutant takes all that is proposed."""
+    filter_, state = case_of("all rows")
+
+    def always(rng, *arguments) -> None:
+        design, sign, gram, moment, n, prior, log_size, n_widths, r, n_redraws, particles = (
+            arguments[:-2]
+        )
+        rows = state.rows.design[:, :, :n]
+        weight = np.linalg.lstsq((rows[0][:, None] * rows[0][None]).reshape(-1, n),
+                                 gram[0].ravel(), rcond=None)[0]  # fmt: skip
+        near = Approximated(prior, design, sign, weight, moment, n)
+        plain_move_by_approximation(
+            rng, near, prior, log_size, n_widths, r, n_redraws, particles, lambda *_: True
+        )
+
+    sets, p = moved_from_exact("all rows", N_KEPT, by_approximation(filter_, state, always))
+    assert sets > 1.0 or p < 0.01 * FALSE_ALARM
 
 
 def test_smc_18_sees_omega_that_is_kept_from_the_last_row() -> None:

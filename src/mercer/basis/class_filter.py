@@ -8,16 +8,28 @@ Columns of a design are numbered as in `mercer.basis.model`: the mean first, the
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit, log_expit
+from threadpoolctl import ThreadpoolController
 
-from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
+from mercer.basis.class_loops import (
+    admit,
+    admit_by_approximation,
+    fill_latent,
+    move_by_approximation,
+    move_particles,
+    retire,
+    retire_by_approximation,
+    weigh_row,
+)
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
@@ -25,6 +37,8 @@ from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
 __all__ = [
+    "MOST_SCALE",
+    "Approximation",
     "ClassFilter",
     "ClassOutlook",
     "ClassParticles",
@@ -139,17 +153,30 @@ class ClassSchedule:
         Redraws of a centre in a move.
     n_buffered : int
         The most rows held.
+    n_first : int
+        Rows until which all particles are moved at once, by Polya-Gamma variables. Later moves are
+        by the approximation, for a share of the particles after each row.
     """
 
     per_doubling: int = 8
     n_redraws: int = 3
     n_buffered: int = 1024
+    n_first: int = 64
+
+    def period(self, n_seen: int) -> int:
+        """Rows in which each particle is moved once, after so many rows (from 1)."""
+        power = 1 << (min(n_seen, self.n_buffered).bit_length() - 1)
+        return max(1, power // self.per_doubling)
 
     def moves_at(self, n_seen: int) -> bool:
-        """Whether particles are moved after so many rows (from 1)."""
-        n_held = min(n_seen, self.n_buffered)
-        power = 1 << (n_held.bit_length() - 1)
-        return n_seen % max(1, power // self.per_doubling) == 0
+        """Whether candidates change hands, and a round of moves ends, after so many rows."""
+        return n_seen % self.period(n_seen) == 0
+
+    def share(self, n_seen: int, n_particles: int) -> tuple[int, int]:
+        """First and last particle to be moved after so many rows."""
+        period = self.period(n_seen)
+        phase = n_seen % period
+        return n_particles * phase // period, n_particles * (phase + 1) // period
 
 
 # All that the filter of two classes needs for the next row.
@@ -172,6 +199,28 @@ class HeldRows(NamedTuple):
     design: Array
 
 
+class Approximation(NamedTuple):
+    """The quadratic approximation of the log likelihood, see `mercer.basis.class_loops`.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (L, C, C)
+    moment : ndarray of shape (L, C)
+    anchor : ndarray of shape (B,)
+        Latent values of the rows around which it is; 0 for those that came since.
+    level : int
+        Length scale of the regression on all candidates that the anchors are from.
+    log_scale : float
+        Log prior variance of its coefficients.
+    """
+
+    gram: Array
+    moment: Array
+    anchor: Array
+    level: int
+    log_scale: float
+
+
 @dataclass(frozen=True, eq=False)
 class ClassState:
     """The filter after some rows. Its arrays are changed in place by the next.
@@ -187,6 +236,7 @@ class ClassState:
     waiting : ndarray of shape (R, d)
         Inputs that become candidates at the next move, in their slots.
     is_waiting : ndarray of shape (R,), bool
+    approximation : Approximation
     n_seen : int
         Rows learned.
     log_evidence : float
@@ -203,6 +253,7 @@ class ClassState:
     n_candidates: int
     waiting: Array
     is_waiting: NDArray[np.bool_]
+    approximation: Approximation
     n_seen: int
     log_evidence: float
     evidence_variance: float
@@ -234,8 +285,9 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # 1. *Resample* if the effective sample size has fallen below N / 2.
 # 2. *Weigh* each particle by the likelihood of the label, 1 / (1 + e^(-s f)) with s = +-1. If the
 #    buffer was full, the row that leaves it is divided out first.
-# 3. On a schedule that depends on the row's number alone: *candidates* that have to make room
-#    retire, the inputs of the rows since then come in, and all particles are *moved*.
+# 3. *Move* a share of the particles, so that all are moved once in a round. At the end of a round
+#    *candidates* that have to make room retire, and the inputs of the rows since then come in. When
+#    a round ends depends on the row's number alone.
 #
 # The product of the mean weights is the evidence of the rows held, unbiased for any N.
 #
@@ -243,13 +295,27 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # ``scale``,
 # W ``log_weight``.
 #
-# **Deviations**: the paper has regression only. Polya-Gamma variables make each move one of
-# regression; they are drawn afresh in each, so that nothing is carried but the coefficients.
+# **Deviations**: the paper has regression only. For the first rows Polya-Gamma variables make each
+# move one of regression; they are drawn afresh in each, so that nothing is carried but the
+# coefficients. Then a quadratic approximation of the likelihood, one for all particles, does, and
+# what it proposes is accepted or weighted by the ratio to the likelihood.
 #
-# **Cost** of a row O(N k); of a move O(N n (R k + k^2)) for n rows held and R candidates.
+# **Cost** of a row O(N k); of a round of moves O(N (n k + R k^2)) for n rows held and R candidates,
+# and O(L n R^2) for the approximation at L length scales.
 
 _FIRST_ROOM = 64
 _ANCESTRY_ROWS = 50
+# Of Newton's method for the anchors of the approximation.
+_NEWTON_STEPS = 2
+_LEAST_WEIGHT, _MOST_LATENT = 1e-4, 8.0
+_SCALE_STEP = math.log(4.0)
+#: Log prior variance of its coefficients, at most.
+MOST_SCALE = math.log(256.0)
+
+
+@functools.cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 class ClassSeen(NamedTuple):
@@ -316,6 +382,9 @@ class ClassFilter:
             n_candidates=0,
             waiting=np.zeros((R, d)),
             is_waiting=np.zeros(R, np.bool_),
+            approximation=Approximation(
+                np.zeros((L, m + R, m + R)), np.zeros((L, m + R)), np.zeros(B), L // 2, 0.0
+            ),
             n_seen=0,
             log_evidence=0.0,
             evidence_variance=0.0,
@@ -332,15 +401,33 @@ class ClassFilter:
         if slot is not None:
             state.waiting[slot], state.is_waiting[slot] = x, True
         state = replace(state, n_seen=state.n_seen + 1)
-        if self.schedule.moves_at(state.n_seen):
-            state = self.moved(rng, state)
+        is_end = self.schedule.moves_at(state.n_seen)
+        if state.n_seen <= self.schedule.n_first:
+            state = self._moved_at_once(rng, state) if is_end else state
+        else:
+            state = self._moved_by_approximation(rng, state, is_end=is_end)
         return self._with_ancestry(state), seen
 
     def look(self, state: ClassState, x: Array) -> ClassSeen:
         """Predict a row x (d,) that is not learned."""
         return self._looked(state, x)[2]
 
-    def moved(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+    def _moved_by_approximation(
+        self, rng: np.random.Generator, state: ClassState, *, is_end: bool
+    ) -> ClassState:
+        """Move a share of the particles; at the end of a round candidates change hands first."""
+        if is_end:
+            state = self._with_new_candidates(rng, state)
+        approximation, r = state.approximation, state.n_candidates
+        first, last = self.schedule.share(state.n_seen, self.n_particles)
+        move_by_approximation(
+            rng, state.rows.design, state.rows.sign, approximation.gram, approximation.moment,
+            state.n_held, self.prior, self.sets.log_size(r), self.levels.n_widths, r,
+            self.schedule.n_redraws, state.particles, first, last,
+        )  # fmt: skip
+        return state
+
+    def _moved_at_once(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         """Let waiting candidates in, and move all; the arrays of ``state`` are used up."""
         state = self._with_new_candidates(rng, state)
         n, r = state.n_held, state.n_candidates
@@ -382,6 +469,8 @@ class ClassFilter:
         n_ring = len(rows.sign)
         if state.n_seen == n_ring and n_ring < self.schedule.n_buffered:
             rows = with_more_rows(rows, min(2 * n_ring, self.schedule.n_buffered))
+            anchor = np.pad(state.approximation.anchor, (0, len(rows.sign) - n_ring))
+            state = replace(state, approximation=state.approximation._replace(anchor=anchor))
             n_ring = len(rows.sign)
         design, f, seen = self._looked(state, x)
         position, gain = state.n_seen % n_ring, 0.0
@@ -391,6 +480,7 @@ class ClassFilter:
             gain = weigh_row(old, rows.sign[position], -1.0, particles.log_weight)
         gain += weigh_row(f, sign, 1.0, particles.log_weight)
         rows.X[position], rows.sign[position] = x, sign
+        state.approximation.anchor[position] = 0.0
         rows.design[:, : design.shape[1], position] = design
         return replace(state, rows=rows, log_evidence=state.log_evidence + gain), seen
 
@@ -410,24 +500,103 @@ class ClassFilter:
         return np.asarray(state.rows.design[:, :, :n] @ (0.5 * state.rows.sign[:n]))
 
     def _with_new_candidates(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """Let candidates that have to make room go, and those that wait in.
+
+        By Polya-Gamma variables for the first rows, then by the approximation, which is renewed
+        in between.
+        """
+        is_first = state.n_seen <= self.schedule.n_first
         slots = np.flatnonzero(state.is_waiting)
-        if not len(slots):
-            return state
-        n, r, m = state.n_held, state.n_candidates, self.levels.n_mean
-        old, gain = slots[slots < r], 0.0
+        r, m = state.n_candidates, self.levels.n_mean
+        old, gain = m + slots[slots < r], 0.0
         if len(old):
-            gain = retire(
-                rng, state.rows.design, self._moment(state), n, self.prior,
-                self._log_sizes(np.arange(r, r - len(old) - 1, -1)), m + old, state.particles,
-            )  # fmt: skip
+            sizes = self._log_sizes(np.arange(r, r - len(old) - 1, -1))
+            if is_first:
+                gain = retire(rng, *self._augmented(state), sizes, old, state.particles)
+            else:
+                gain = retire_by_approximation(
+                    *self._approximated(state), sizes, old, state.particles
+                )
             r -= len(old)
         self._fill_columns(state, slots)
-        gain += admit(
-            rng, state.rows.design, self._moment(state), n, self.prior,
-            self._log_sizes(np.arange(r, r + len(slots) + 1)), m + slots, state.particles,
-        )  # fmt: skip
+        if not is_first:
+            # Two BLAS threads that wait for each other take longer than one.
+            with _threads().limit(limits=1, user_api="blas"):
+                state = self._approximate(state, r + len(slots))
+        if not len(slots):
+            return state
+        sizes = self._log_sizes(np.arange(r, r + len(slots) + 1))
+        if is_first:
+            gain += admit(rng, *self._augmented(state), sizes, m + slots, state.particles)
+        else:
+            gain += admit_by_approximation(
+                rng, *self._approximated(state), sizes, m + slots, state.particles
+            )
         state.is_waiting[:] = False
         return replace(state, n_candidates=r + len(slots), log_evidence=state.log_evidence + gain)
+
+    def _augmented(self, state: ClassState) -> tuple[Any, ...]:
+        """Arguments of the loops with Polya-Gamma variables."""
+        return state.rows.design, self._moment(state), state.n_held, self.prior
+
+    def _approximated(self, state: ClassState) -> tuple[Any, ...]:
+        """Arguments of the loops with the approximation."""
+        rows, approximation = state.rows, state.approximation
+        sums = approximation.gram, approximation.moment
+        return rows.design, rows.sign, *sums, state.n_held, self.prior
+
+    def _approximate(self, state: ClassState, r: int) -> ClassState:
+        """Renew the approximation, for r candidates.
+
+        Its anchors are those of a regression on all candidates by Newton's method, at one length
+        scale with one variance of the coefficients; a neighbour of these two is tried beside, and
+        taken if its evidence (Laplace's) is greater. Nothing of this looks at the particles.
+        """
+        n, here, C = state.n_held, state.approximation, self.levels.n_mean + r
+        label = 0.5 * (1.0 + state.rows.sign[:n])
+        level, log_scale = here.level, here.log_scale
+        value, anchor = self._newton(state, level, log_scale, here.anchor[:n], C)
+        turn = state.n_seen // self.schedule.period(state.n_seen) % 4
+        other, log_other = level, log_scale
+        if turn < 2:
+            other = min(max(level + 2 * turn - 1, 0), self.levels.n_levels - 1)
+        else:
+            log_other = min(max(log_scale + (2 * turn - 5) * _SCALE_STEP, -MOST_SCALE), MOST_SCALE)
+        if (other, log_other) != (level, log_scale):
+            tried, latent = self._newton(state, other, log_other, anchor, C)
+            if tried > value:
+                level, log_scale, anchor = other, log_other, latent
+        here.anchor[:n] = anchor
+        proba = expit(anchor)
+        weight = proba * (1.0 - proba)
+        right = label - proba + weight * anchor
+        for a in range(self.levels.n_levels):
+            columns = state.rows.design[a, :C, :n]
+            here.gram[a, :C, :C] = (columns * weight) @ columns.T
+            here.moment[a, :C] = columns @ right
+        return replace(state, approximation=here._replace(level=level, log_scale=log_scale))
+
+    def _newton(
+        self, state: ClassState, level: int, log_scale: float, anchor: Array, C: int
+    ) -> tuple[float, Array]:
+        """Laplace's log evidence and latent values (n,) after some steps."""
+        n, m = state.n_held, self.levels.n_mean
+        columns = state.rows.design[level, :C, :n]
+        sign, label = state.rows.sign[:n], 0.5 * (1.0 + state.rows.sign[:n])
+        ridge = np.full(C, math.exp(-log_scale))
+        ridge[:m], ridge[0] = self.prior.slope_precision, self.prior.constant_precision
+        for _ in range(_NEWTON_STEPS):
+            proba = expit(anchor)
+            weight = np.maximum(proba * (1.0 - proba), _LEAST_WEIGHT)
+            A = (columns * weight) @ columns.T
+            A[np.diag_indices(C)] += ridge
+            factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+            right = columns @ (label - proba + weight * anchor)
+            coef = cho_solve(factor, right, check_finite=False)
+            anchor = np.clip(coef @ columns, -_MOST_LATENT, _MOST_LATENT)
+        value = float(log_expit(sign * anchor).sum() - 0.5 * ridge @ coef**2)
+        value += 0.5 * float(np.log(ridge).sum()) - float(np.log(factor[0].diagonal()).sum())
+        return value, anchor
 
     def _log_sizes(self, counts: Integers) -> Array:
         return np.array([self.sets.log_size(int(r)) for r in counts])

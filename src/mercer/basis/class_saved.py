@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.basis.class_filter import ClassFilter, ClassState, StickBreaking, StickState
+from mercer.basis.class_filter import (
+    MOST_SCALE,
+    Approximation,
+    ClassFilter,
+    ClassState,
+    StickBreaking,
+    StickState,
+)
 from mercer.basis.class_learner import ClassLearner, ClassRunning, check_size
 from mercer.basis.saved import (
     Arrays,
@@ -78,6 +85,7 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     for name, (array, shape) in shapes.items():
         is_small = bool((np.abs(array) < _LARGEST).all())
         require(array.shape == shape and is_small, name)
+    _check_approximation(state.approximation, like.approximation, B)
     n = state.n_seen
     require(n >= 0 and 0 < B <= filter_.schedule.n_buffered, "rows")
     require(n <= B or filter_.schedule.n_buffered == B, "rows")
@@ -88,6 +96,14 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     require(r + len(new) == min(n, R), "n_candidates")
     totals = np.array([state.log_evidence, state.evidence_variance])
     require(is_finite(totals), "log_evidence")
+
+
+def _check_approximation(mine: Approximation, like: Approximation, n_ring: int) -> None:
+    require(mine.gram.shape == like.gram.shape and is_finite(mine.gram), "approximation/gram")
+    require(mine.moment.shape == like.moment.shape and is_finite(mine.moment), "moment")
+    require(mine.anchor.shape == (n_ring,) and is_finite(mine.anchor), "approximation/anchor")
+    is_known = 0 <= mine.level < len(mine.gram) and abs(mine.log_scale) <= MOST_SCALE
+    require(is_known, "approximation/level")
 
 
 def _check_particles(state: ClassState, like: ClassState, filter_: ClassFilter) -> None:
@@ -166,6 +182,11 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
     )
     arrays[_ROWS] = arrays["X"]
     template = sticks.init(np.random.default_rng(0))
+    for name, each in template.filters.items():
+        own = f"state/filters/{name}"
+        if f"{own}/approximation/gram" not in arrays:  # a file of before: renewed as rows come
+            anchor = np.zeros(len(arrays[f"{own}/rows/sign"]))
+            arrays |= pack(each.approximation._replace(anchor=anchor), f"{own}/approximation")
     of_state = {name for name in arrays if name.startswith("state/")}
     require(of_state == set(pack(template, "state")), "state")
     state = sticks.copied(unpack(template, arrays, "state"))

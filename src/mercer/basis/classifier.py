@@ -351,10 +351,12 @@ class SequentialKernelClassifier(StreamClassifier):
 
     Notes
     -----
-    Algorithm 1 of [1]_ carried over to classes by Polya-Gamma variables, see
-    `mercer.basis.class_filter`. A row costs O(N k); eight times in each doubling of the n rows
-    held all particles are moved, which costs O(N n R k) for R candidates. A wild label needs no
-    guard as in the regressor: what one row says of its log odds is bounded.
+    Algorithm 1 of [1]_ carried over to classes, see `mercer.basis.class_filter`. Moves are proposed
+    by a quadratic approximation of the likelihood that all particles share, and accepted by the
+    likelihood. A row costs O(N k). Eight times in each doubling of the n rows held all particles
+    are moved, a share of them after each row, which costs O(N (n k + R k^2)) for R candidates in
+    all. A wild label needs no guard as in the regressor: what one row says of its log odds is
+    bounded.
 
     References
     ----------

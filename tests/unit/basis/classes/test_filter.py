@@ -49,6 +49,27 @@ def test_the_ring_holds_the_last_rows_and_their_design(n_rows: int) -> None:
     assert r + state.is_waiting[r:].sum() == min(n_rows, 5)
 
 
+@pytest.mark.parametrize("n_rows", [72, 200])
+def test_the_approximation_is_about_the_rows_held(n_rows: int) -> None:
+    """Its sums are those of the anchors, after a round ends; anchors fit the labels."""
+    X = np.random.default_rng(1).standard_normal((n_rows, 2))
+    filter_, rng = made(80, 20), np.random.default_rng(0)
+    state = filter_.init(rng)
+    for x in X:
+        state, _ = filter_.learn(rng, state, x, 1.0 if x[0] > 0.2 else -1.0)
+    state = filter_._approximate(state, state.n_candidates)
+    n, C, near = state.n_held, 3 + state.n_candidates, state.approximation
+    sign, anchor = state.rows.sign[:n], near.anchor[:n]
+    assert np.mean((anchor > 0.0) == (sign > 0.0)) > 0.9
+    proba = expit(anchor)
+    weight = proba * (1.0 - proba)
+    right = 0.5 * (1.0 + sign) - proba + weight * anchor
+    for level in range(3):
+        K = state.rows.design[level, :C, :n]
+        np.testing.assert_allclose(near.gram[level, :C, :C], (K * weight) @ K.T, atol=1e-10)
+        np.testing.assert_allclose(near.moment[level, :C], K @ right, atol=1e-10)
+
+
 def test_candidates_wait_until_the_next_move() -> None:
     X = np.random.default_rng(1).standard_normal((11, 2))
     state = run(made(80, 20), X)
