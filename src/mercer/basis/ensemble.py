@@ -176,8 +176,7 @@ def at_least(filter_: AnyFilter, state: State, x: Array, y: float) -> float:
     particles, m = state.particles, filter_.levels.n_mean
     level = int(particles.level[int(np.argmax(particles.log_weight))])
     which = np.flatnonzero(particles.level == level)[:_FEW]
-    centres = state.centres[: state.statistics.n_candidates]
-    design = filter_.levels.design(x[np.newaxis], centres, level)
+    design = filter_.levels.row(x, state.centres, state.statistics.n_candidates, level)
     means = np.empty((1, len(particles.size)))
     spreads = np.empty_like(means)
     predict_rows(design, which, m, particles, means, spreads)

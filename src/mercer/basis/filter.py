@@ -114,6 +114,9 @@ class State:
     leaving : ndarray of shape (n, L, C)
         Rows that have left the buffer, times the root of their weight, not yet in ``old``.
     leaving_y : ndarray of shape (n,)
+    is_kept : ndarray of shape (L,), bool
+        Levels whose sums are up to date: those that particles have or may propose. Those of the
+        others are made when they are wanted, from the buffer and what has left it.
     n_pending, n_leaving : int
     n_seen : int
         Rows learned.
@@ -135,6 +138,7 @@ class State:
     pending_y: Array
     leaving: Array
     leaving_y: Array
+    is_kept: NDArray[np.bool_]
     n_pending: int
     n_leaving: int
     n_seen: int
@@ -151,11 +155,20 @@ def copied(state: State) -> State:
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):
             value = value.copy()
+        elif isinstance(value, Statistics):
+            value = _copied_sums(value, state.is_kept)
         elif isinstance(value, tuple):
             kind = type(value)
             value = kind(*(v.copy() if isinstance(v, np.ndarray) else v for v in value))
         values[field.name] = value
     return State(**values)
+
+
+def _copied_sums(statistics: Statistics, is_kept: NDArray[np.bool_]) -> Statistics:
+    """Return copies of the sums; of levels that are not kept they are 0, which takes no time."""
+    gram = np.zeros_like(statistics.gram)
+    gram[is_kept] = statistics.gram[is_kept]
+    return statistics._replace(gram=gram, moment=statistics.moment.copy())
 
 
 def with_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> State:
@@ -236,7 +249,7 @@ def admit(state: State, levels: LengthScaleGrid, slot: int, x: Array, weights: A
     crosses = np.concatenate(
         [
             features @ levels.mean(rows.X[:n_rows]),
-            levels.cross_sums(rows.distances[:, :n_rows, :r], features),
+            levels.cross_sums(rows.distances[:, :n_rows, :r], features, state.is_kept),
         ],
         axis=1,
     )
@@ -248,6 +261,8 @@ def admit(state: State, levels: LengthScaleGrid, slot: int, x: Array, weights: A
             state.old.gram[level, : m + r, column] = old_cross
             state.old.moment[level, column] = old_target
             cross, of_target = cross + old_cross, of_target + old_target
+        if not state.is_kept[level]:
+            continue
         gram[level, column, : m + r] = cross
         gram[level, : m + r, column] = cross
         moment[level, column] = of_target
@@ -282,6 +297,8 @@ _FIRST_ROOM = 64
 _ANCESTRY_ROWS = 50
 # Rows that have left the buffer are added to their sums so many at a time.
 _LEAVING_ROWS = 64
+# Once in so many rows levels that no particle is near are left.
+_KEEPING_ROWS = 32
 
 
 class Seen(NamedTuple):
@@ -368,6 +385,7 @@ class Filter:
             pending_y=np.zeros(block),
             leaving=np.zeros((_LEAVING_ROWS, L, C)),
             leaving_y=np.zeros(_LEAVING_ROWS),
+            is_kept=np.ones(L, np.bool_),
             n_pending=0,
             n_leaving=0,
             n_seen=0,
@@ -438,7 +456,9 @@ class Filter:
         state = self._flushed(state)
         factor = self.retention ** self.schedule.rows_in_block(state.n_seen)
         sums, old = state.statistics, state.old
-        for array in (sums.gram, sums.moment, old.gram, old.moment):
+        for level in np.flatnonzero(state.is_kept):
+            sums.gram[level] *= factor
+        for array in (sums.moment, old.gram, old.moment):
             array *= factor
         state.leaving[: state.n_leaving] *= math.sqrt(factor)
         state.leaving_y[: state.n_leaving] *= math.sqrt(factor)
@@ -524,7 +544,10 @@ class Filter:
         n, sums = state.n_pending, state.statistics
         if n == 0:
             return state
-        add_rows(sums.gram, sums.moment, state.pending[:n], state.pending_y[:n])
+        add_rows(
+            sums.gram, sums.moment, state.pending[:n], state.pending_y[:n],
+            np.flatnonzero(state.is_kept),
+        )  # fmt: skip
         square = sums.square + float(state.pending_y[:n] @ state.pending_y[:n])
         sums = sums._replace(square=square, n_rows=sums.n_rows + n)
         return replace(state, statistics=sums, n_pending=0)
@@ -556,6 +579,7 @@ class Filter:
         fraction = self.schedule.fraction(state.n_seen)
         if fraction > 0.0:
             state = self._flushed(state)
+            state = self._with_near_levels(state)
             move_particles(
                 rng, state.statistics, self.prior,
                 self.sets.log_size(state.statistics.n_candidates), self.levels.n_widths,
@@ -567,6 +591,35 @@ class Filter:
         n_ancestors = len(np.unique(state.particles.ancestor))
         state.particles.ancestor[:] = np.arange(self.n_particles)
         return replace(state, n_ancestors=n_ancestors)
+
+    def _with_near_levels(self, state: State) -> State:
+        """Have the sums of all levels that particles may propose; now and then leave the others."""
+        sums, rows, m = state.statistics, state.rows, self.levels.n_mean
+        near = self.levels.near(np.unique(state.particles.level))
+        if state.n_seen % _KEEPING_ROWS == 0:
+            left = state.is_kept & ~near
+            sums.gram[left] = 0.0
+            sums.moment[left] = 0.0
+            state.is_kept[left] = False
+        wanted = np.flatnonzero(near & ~state.is_kept).tolist()
+        if not wanted:
+            return state
+        state = _flushed_old(state)
+        n, r = min(state.n_seen, len(rows.y)), sums.n_candidates
+        ages = (state.n_discounts - rows.age[:n]).astype(np.float64)
+        weights = (self.retention**ages)[:, np.newaxis]
+        design = np.empty((n, m + r))
+        design[:, :m] = self.levels.mean(rows.X[:n])
+        for level in wanted:
+            design[:, m:] = self.levels.kernel(rows.distances[:, :n, :r], level)
+            weighted = (design * weights).T
+            sums.gram[level, : m + r, : m + r] = weighted @ design
+            sums.moment[level, : m + r] = weighted @ rows.y[:n]
+            if state.old.gram.shape[1]:
+                sums.gram[level] += state.old.gram[level]
+                sums.moment[level] += state.old.moment[level]
+            state.is_kept[level] = True
+        return state
 
 
 def _flushed_old(state: State) -> State:

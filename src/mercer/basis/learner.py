@@ -300,12 +300,17 @@ class Learner(RowLearner[Running, Outlook]):
         """Set up the filters, with scales learned from the first rows (n, d)."""
         return self.begin(self.given.of_first_rows(X, y, self.names), X, y)
 
-    def begin(self, scales: Scales, X: Array, y: Array, deadline: float | None = None) -> Running:
-        """Set up the filters, length scales learned from rows X (n, d), y (n,), by a deadline."""
+    def begin(
+        self, scales: Scales, X: Array, y: Array, deadline: float | None = None, n_rows: int = 0
+    ) -> Running:
+        """Set up the filters, length scales learned from rows X (n, d), y (n,), by a deadline.
+
+        ``n_rows`` are those of a table, 0 for a stream.
+        """
         Z, z = scales.standardizer.transform(X), scales.target.transform(y)
         late = functools.partial(is_late, deadline)
         levels = self.settings.levels(Z, z, self.entropy, late)
-        ensemble = self.settings.ensemble(levels, self.entropy)
+        ensemble = self.settings.ensemble(levels, self.entropy, n_rows)
         state = ensemble.init(stream(self.entropy, "start"))
         self.running = Running(scales, ensemble, state, stream(self.entropy, "chain"))
         return self.running
@@ -452,7 +457,7 @@ def fit_learner(
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, y, learner.names)
     deadline = options.deadline_before_chains(_TIME_OF_SCALINGS)
-    running = learner.begin(scales, X, y, deadline)
+    running = learner.begin(scales, X, y, deadline, len(X))
     Z, z = running.standardise(X), scales.target.transform(y)
     fitted = learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
     if running.ensemble.filters[0].levels.is_cut:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from mercer.basis.model import Array
+from mercer.basis.model import Array, Integers
 from mercer.errors import NumericalError
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.numerics.cholesky import factorise, invert_factored
@@ -141,14 +142,35 @@ class LengthScaleGrid:
             distances, n, self.lengthscales, KINDS.index(self.kind), self.is_halving, first, rows
         )
 
-    def cross_sums(self, distances: Array, features: Array) -> Array:
-        """Sums over rows of a feature times the kernel to each candidate, at each level.
+    def kernel(self, distances: Array, level: int) -> Array:
+        """Kernel of squared distances (A, ...) at one level: shape (...)."""
+        width = float(self.lengthscales[level % self.n_widths])
+        return _kernel(distances[level // self.n_widths], width, self.kind)
+
+    def near(self, levels: Integers) -> NDArray[np.bool_]:
+        """Which levels (L,) are among these, or may be proposed from one of them.
+
+        These are the next length scales, and the same for another scaling of the inputs.
+        """
+        is_near = np.zeros((len(self.scalings), self.n_widths), np.bool_)
+        widths = levels % self.n_widths
+        is_near[:, widths] = True
+        for shift in (-1, 1):
+            other = widths + shift
+            is_inside = (other >= 0) & (other < self.n_widths)
+            is_near[levels[is_inside] // self.n_widths, other[is_inside]] = True
+        return is_near.ravel()
+
+    def cross_sums(self, distances: Array, features: Array, is_kept: NDArray[np.bool_]) -> Array:
+        """Sums over rows of a feature times the kernel to each candidate, at some levels.
 
         Parameters
         ----------
         distances : ndarray of shape (A, n, r)
             Squared, of the rows to the candidates.
         features : ndarray of shape (L, n)
+        is_kept : ndarray of shape (L,), bool
+            The levels; the sums of others are arbitrary.
 
         Returns
         -------
@@ -157,12 +179,15 @@ class LengthScaleGrid:
         sums = np.zeros((self.n_levels, distances.shape[2]))
         W = self.n_widths
         for a in range(len(distances)):
-            own = slice(a * W, (a + 1) * W)
+            kept = a * W + np.flatnonzero(is_kept[a * W : (a + 1) * W])
+            if not len(kept):
+                continue
             if self.is_halving:
-                K = _kernel(distances[a], float(self.lengthscales[0]), self.kind)
+                own = slice(int(kept[0]), int(kept[-1]) + 1)
+                K = self.kernel(distances, own.start)
                 sums_of_squarings(K, features[own], sums[own])
                 continue
-            for level in range(own.start, own.stop):
+            for level in kept.tolist():
                 width = float(self.lengthscales[level % W])
                 sums[level] = features[level] @ _kernel(distances[a], width, self.kind)
         return sums
@@ -173,6 +198,18 @@ class LengthScaleGrid:
         distances = cdist(X * scaling, Z * scaling, "sqeuclidean")
         width = float(self.lengthscales[level % self.n_widths])
         return np.concatenate([self.mean(X), _kernel(distances, width, self.kind)], axis=1)
+
+    def row(self, x: Array, Z: Array, n: int, level: int) -> Array:
+        """Design of one input x (d,) with the first n candidates of Z: `design`, compiled."""
+        scaling, width = divmod(level, self.n_widths)
+        distances, row = np.empty((1, n)), np.empty((1, self.n_mean + n))
+        squared_distances(x, Z, n, self.scalings[scaling : scaling + 1], distances)
+        row[0, 0] = 1.0
+        if self.has_linear_part:
+            row[0, 1 : self.n_mean] = x
+        lengthscale = self.lengthscales[width : width + 1]
+        kernel_levels(distances, n, lengthscale, KINDS.index(self.kind), False, self.n_mean, row)
+        return row
 
     def only(self, level: int) -> LengthScaleGrid:
         """Return that one level."""

@@ -325,7 +325,9 @@ def _numbers(key: int, block: int) -> list[int]:
 # Sums of products over a few rows, each matrix passed once for all of them.
 
 
-def add_rows(gram: Array, moment: Array, rows: Array, y: Array) -> None:
+def add_rows(
+    gram: Array, moment: Array, rows: Array, y: Array, levels: NDArray[np.intp] | None = None
+) -> None:
     """Add products of rows with each other and with their targets, in place.
 
     Parameters
@@ -335,8 +337,10 @@ def add_rows(gram: Array, moment: Array, rows: Array, y: Array) -> None:
     moment : ndarray of shape (L, C)
     rows : ndarray of shape (n, L, C)
     y : ndarray of shape (n,)
+    levels : ndarray of shape (K,), int, optional
+        Those whose sums change; else all.
     """
-    for level in range(len(gram)):
+    for level in range(len(gram)) if levels is None else levels:
         K = rows[:, level].T
         # A symmetric matrix is its transpose, which is laid out as BLAS wants it.
         blas.dgemm(1.0, K, K, 1.0, gram[level].T, trans_b=1, overwrite_c=1)

@@ -15,7 +15,7 @@ from mercer.basis.filter import State
 from mercer.basis.learner import Learner, RowLearner, Running
 from mercer.basis.length_scales import Scalings
 from mercer.basis.model import Particles
-from mercer.basis.printed import AnyFilter
+from mercer.basis.printed import AnyFilter, PrintedFilter
 from mercer.basis.settings import FilterSettings, Scales
 from mercer.estimation.model_file import (
     ModelParts,
@@ -215,6 +215,9 @@ def _check_particles(state: State, like: Particles, filter_: AnyFilter) -> None:
     require(_is_at_most(particles.factor, _LARGEST_FACTOR), "particles/factor")
     check_sets(particles, m, state.statistics.n_candidates, filter_.levels.n_levels)
     N, k_max = particles.members.shape
+    is_kept = state.is_kept
+    require(is_kept.shape == (filter_.levels.n_levels,), "is_kept")
+    require(bool(is_kept[particles.level].all()), "is_kept")
     require(1 <= state.n_ancestors <= N, "n_ancestors")
     require(bool(((particles.scale > 0.0) & (particles.noise > 0.0)).all()), "particles/scale")
     require(bool((prior.noise_rate + 0.5 * particles.rss > 0.0).all()), "particles/rss")
@@ -254,6 +257,12 @@ def _is_at_most(values: NDArray[Any], largest: float) -> bool:
     return bool((np.abs(values) <= largest).all())
 
 
+def _n_buffered(filter_: AnyFilter) -> int:
+    if isinstance(filter_, PrintedFilter):
+        return filter_.n_buffered
+    return filter_.schedule.n_buffered
+
+
 def parts_of(model: Any) -> ModelParts:
     """Split a regressor that has begun to learn into parts."""
     learner: Learner = model._learner
@@ -272,6 +281,7 @@ def parts_of(model: Any) -> ModelParts:
         "target_centre": running.scales.target.centre,
         "target_scale": running.scales.target.scale,
         "rng": generator_to_json(running.rng),
+        "n_buffered": _n_buffered(running.ensemble.filters[0]),
     }
     arrays |= {f"standardizer/{n}": v for n, v in vars(running.scales.standardizer).items()}
     levels = running.ensemble.filters[0].levels
@@ -325,11 +335,14 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
         n_shaping = int(values["n_shaping"])
     require(len(log_prior) == len(scalings) and n_shaping >= 0, "log_prior_of_scalings")
     levels = learner.settings.levels_of(lengthscales, Scalings(scalings, log_prior, n_shaping))
-    ensemble = learner.settings.ensemble(levels, learner.entropy)
+    n_buffered = int(values.get("n_buffered", 0))
+    ensemble = learner.settings.ensemble(levels, learner.entropy, n_buffered)
     arrays["state/filters/0/rows/X"] = arrays["X"]
     template = ensemble.init(np.random.default_rng(0))
     if "state/surprises/n_met" not in arrays:  # a file of the first release: none was met
         arrays |= pack(template.surprises, "state/surprises")
+    for name, each in template.filters.items():
+        arrays.setdefault(f"state/filters/{name}/is_kept", each.is_kept)  # a file of before
     state = ensemble.copied(unpack(template, arrays, "state"))
     check_ensemble(state, template, ensemble.filters, learner.settings)
     scales = Scales(standardizer, target)

@@ -190,7 +190,7 @@ def leaving_columns(Z: Array, z: Array, names: tuple[str, ...]) -> list[str]:
 
 #: Candidates where ``max_candidates`` is None.
 MOST_CANDIDATES = 512
-_FEWEST_BUFFERED = 512
+_FEWEST_BUFFERED, _MOST_BUFFERED = 512, 2048
 # Rows after each of which some particles are moved: few rows leave the time for it.
 _YOUNG = 512
 # Later, blocks: the sums of all length scales are passed once a block.
@@ -244,7 +244,7 @@ class FilterSettings:
         if self.robust and not is_exact:
             raise UsageError("weighting='printed' needs robust='auto' or False")
 
-    def ensemble(self, levels: LengthScaleGrid, entropy: int) -> Ensemble:
+    def ensemble(self, levels: LengthScaleGrid, entropy: int, n_rows: int = 0) -> Ensemble:
         """Build the filters.
 
         Parameters
@@ -252,10 +252,12 @@ class FilterSettings:
         levels : LengthScaleGrid
         entropy : int
             Seed of the reservoirs' random streams.
+        n_rows : int
+            Rows of a table, of which so many are kept as memory allows; 0 for a stream.
         """
         prior = integrated if self.variances == "integrated" else sampled
         key = int(stream(entropy, "rows", 4).integers(2**63))
-        n_buffered = max(_FEWEST_BUFFERED, self.max_candidates)
+        n_buffered = self._n_buffered(n_rows)
         sets = SetPrior(self.centres_prior, self.expected_centres, self.max_centres)
         if self.weighting == "printed":
             printed = PrintedFilter(
@@ -278,6 +280,10 @@ class FilterSettings:
             for retention in self.forgetting
         )
         return Ensemble(filters, self.robust)
+
+    def _n_buffered(self, n_rows: int) -> int:
+        """Rows kept: of a table, all up to a limit, so that sums can be made from them."""
+        return max(_FEWEST_BUFFERED, self.max_candidates, min(n_rows, _MOST_BUFFERED))
 
     def _schedule(self, n_buffered: int) -> Schedule:
         if self.move_fraction is None:
@@ -318,7 +324,7 @@ class FilterSettings:
         """Estimate the memory that a fit of so many rows takes, in bytes."""
         r = min(n_rows, self.max_candidates)
         n_levels = n_lengthscales(self.lengthscale) * self.input_scalings
-        buffered = min(n_rows, max(_FEWEST_BUFFERED, self.max_candidates))
+        buffered = min(n_rows, self._n_buffered(n_rows))
         sums = n_levels * r * r * (2 if n_rows > buffered else 1) + buffered * (r + d)
         particles = self.n_particles * (1 + self.max_centres + d * self.linear_part) ** 2
         return 8 * len(self.forgetting) * (sums + 2 * particles)
