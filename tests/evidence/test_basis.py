@@ -55,6 +55,17 @@ def test_rates() -> None:
     assert len(lines_of("basis-stream", metrics)) == 2 + 6
 
 
+def test_rates_of_classes() -> None:
+    pytest.importorskip("river", reason=_NO_RIVER)
+    from reproduce.scenarios.basis_stream_v1 import classes
+
+    row = classes("Phishing", 0, 215)
+    assert row["n_classes"] == 2
+    assert 0.0 < row["median_ms"] <= row["percentile_99_ms"] <= row["slowest_ms"]
+    assert -1.0 < row["log_score"] < 0.0
+    assert 0.0 <= row["errors"] < 0.5
+
+
 def test_candidates() -> None:
     from reproduce.scenarios.basis_candidates_v1 import fitted, summary
 
