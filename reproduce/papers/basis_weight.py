@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.basis.printed import AnyFilter, PrintedFilter
+from mercer.basis.filter import AnyFilter, PrintedFilter
 from reproduce.papers.basis_chain import paper_filter
 from reproduce.papers.basis_methods import SINC_METHODS
 from reproduce.papers.basis_part import Part

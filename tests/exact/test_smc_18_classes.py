@@ -14,7 +14,8 @@ from scipy import stats
 
 from mercer.basis import class_learner
 from mercer.basis.class_filter import ClassFilter, ClassPrior, ClassSchedule
-from mercer.basis.class_loops import fill_latent, move_by_approximation, move_particles
+from mercer.basis.class_loops import fill_latent, move_particles
+from mercer.basis.class_moves import move_by_approximation
 from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.errors import ConvergenceWarning
 from support.class_cases import (

@@ -11,8 +11,8 @@ import itertools
 import numpy as np
 import pytest
 
-from mercer.basis import printed
-from mercer.basis.printed import PrintedFilter
+from mercer.basis import filter as filter_module
+from mercer.basis.filter import PrintedFilter
 from support.basis_cases import make_filter, masks_of, plain_design, problem, run
 from support.basis_enumeration import Enumerated
 from support.statistics import largest_z, z_limit
@@ -82,7 +82,7 @@ def test_sees_weights_with_the_probability_of_the_kind_of_move(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The mutant: moves of another share c than the weights are held against."""
-    monkeypatch.setattr(printed, "_CHANGES", 0.35)
+    monkeypatch.setattr(filter_module, "_CHANGES", 0.35)
     cells, p = runs()
     assert excess(cells, p * ways()) > 1.5
 

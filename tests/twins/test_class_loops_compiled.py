@@ -9,15 +9,11 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.basis.class_filter import ClassParticles, ClassPrior
-from mercer.basis.class_loops import (
-    admit,
+from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
+from mercer.basis.class_moves import (
     admit_by_approximation,
-    fill_latent,
     move_by_approximation,
-    move_particles,
-    retire,
     retire_by_approximation,
-    weigh_row,
 )
 from mercer.basis.model import SetPrior
 from support.class_twins import (

@@ -20,15 +20,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
-from mercer.basis.class_loops import (
-    admit,
+from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
+from mercer.basis.class_moves import (
     admit_by_approximation,
-    fill_latent,
     move_by_approximation,
-    move_particles,
-    retire,
     retire_by_approximation,
-    weigh_row,
 )
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale
@@ -200,7 +196,7 @@ class HeldRows(NamedTuple):
 
 
 class Approximation(NamedTuple):
-    """The quadratic approximation of the log likelihood, see `mercer.basis.class_loops`.
+    """The quadratic approximation of the log likelihood, see `mercer.basis.class_moves`.
 
     Attributes
     ----------

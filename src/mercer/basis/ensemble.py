@@ -8,17 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mercer.basis.filter import Seen, State, copied
+from mercer.basis.filter import AnyFilter, Seen, State, copied
 from mercer.basis.model import Array, Integers
 from mercer.basis.population_loops import coefficients, predict_rows
 from mercer.posterior.predictive import Contamination, StudentMixture
-
-if TYPE_CHECKING:
-    from mercer.basis.printed import AnyFilter
 
 __all__ = [
     "Ensemble",

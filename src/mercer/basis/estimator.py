@@ -77,7 +77,7 @@ class SequentialKernelRegressor(StreamRegressor):
     linear_part : bool, default=False
         Whether the mean is linear in the inputs beside a constant.
     weighting : {"exact", "printed"}, default="exact"
-        "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.printed`); for
+        "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.filter`); for
         study, with sampled variances and without forgetting.
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
     move_fraction : float or "auto", default="auto"

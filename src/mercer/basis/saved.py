@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.basis.ensemble import EnsembleState
-from mercer.basis.filter import State
+from mercer.basis.filter import AnyFilter, PrintedFilter, State
 from mercer.basis.learner import Learner, RowLearner, Running
 from mercer.basis.length_scales import Scalings
 from mercer.basis.model import Particles
-from mercer.basis.printed import AnyFilter, PrintedFilter
 from mercer.basis.settings import FilterSettings, Scales
 from mercer.estimation.model_file import (
     ModelParts,

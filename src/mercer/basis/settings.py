@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.basis.ensemble import Ensemble
-from mercer.basis.filter import Filter
+from mercer.basis.filter import Filter, PrintedFilter
 from mercer.basis.length_scales import (
     KINDS,
     LengthScaleGrid,
@@ -24,7 +24,6 @@ from mercer.basis.length_scales import (
     relevance_scalings,
 )
 from mercer.basis.model import Array, Reservoir, Schedule, SetPrior, integrated, sampled
-from mercer.basis.printed import PrintedFilter
 from mercer.errors import MercerWarning, UsageError
 from mercer.estimation.run import CommonArguments, check_choice, check_count, check_positive
 from mercer.estimation.standardize import (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer.basis.printed import PrintedFilter
+from mercer.basis.filter import PrintedFilter
 from mercer.errors import UsageError
 from support.basis_batches import little
 
