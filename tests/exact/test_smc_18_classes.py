@@ -6,7 +6,6 @@ import functools
 import math
 import warnings
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ from scipy import stats
 
 from mercer.basis import class_learner
 from mercer.basis.class_filter import ClassFilter, ClassPrior, ClassSchedule
-from mercer.basis.class_loops import fill_latent, move_particles
-from mercer.basis.class_moves import move_by_approximation
+from mercer.basis.class_loops import move_particles
 from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.errors import ConvergenceWarning
 from support.class_cases import (
@@ -25,19 +23,15 @@ from support.class_cases import (
     exact_particles,
     tiny_filter,
 )
-from support.class_twins import Approximated, fresh, plain_move, plain_move_by_approximation
+from support.class_twins import Approximated, plain_move
 from support.statistics import FALSE_ALARM
 
 # Candidates held, schedule, rows, prior.
 CASES = {
     "all rows": (6, ClassSchedule(8, 1, 64), 4, True),
     "sets of two": (6, ClassSchedule(8, 2, 64), 4, False),
-    "candidates retire, sparse moves": (3, ClassSchedule(1, 2, 64), 8, True),
+    "candidates retire, shares are moved": (3, ClassSchedule(1, 2, 64), 8, True),
     "rows leave": (3, ClassSchedule(8, 2, 4), 7, False),
-    "all rows, by approximation": (6, ClassSchedule(8, 1, 64, 0), 4, True),
-    "sets of two, by approximation": (6, ClassSchedule(8, 2, 64, 0), 4, False),
-    "candidates retire, shares moved by approximation": (3, ClassSchedule(1, 2, 64, 2), 8, True),
-    "rows leave, by approximation": (3, ClassSchedule(8, 2, 4, 0), 7, False),
 }
 MOVED = ("all rows", "sets of two", "rows leave")
 N_MOVED, N_KEPT = len(MOVED), 2500
@@ -107,10 +101,9 @@ def moved_from_exact(case: str, n: int, move=move_particles) -> tuple[float, flo
     others = exact_particles(filter_, state, n, rng).particles
     state = exact_particles(filter_, state, n, rng)
     r = state.n_candidates
-    move(
-        rng, state.rows.design, filter_._moment(state), state.n_held, filter_.prior,
-        filter_.sets.log_size(r), 2, r, 2, state.particles,
-    )  # fmt: skip
+    for _ in range(3):
+        state = filter_._approximate(state, r)
+    move(rng, *filter_._arguments(state), filter_.sets.log_size(r), 2, r, 2, state.particles, 0, n)
     counts = Counter(cells_of(state))
     seen = np.array([counts[cell] for cell in exact])
     assert expected.min() > 10.0
@@ -129,73 +122,30 @@ def test_smc_18_one_round_of_moves(case: str) -> None:
     assert p > FALSE_ALARM / (2.0 * N_MOVED)
 
 
-def by_approximation(filter_, state, move):
-    """A move with the arguments of `move_particles`, but for the state's approximation."""
-
-    def moved(rng, design, _, n, prior, log_size, n_widths, r, n_redraws, particles) -> None:
-        for _ in range(3):
-            near = filter_._approximate(state, r).approximation
-        arguments = rng, design, state.rows.sign, near.gram, near.moment, n, prior
-        move(*arguments, log_size, n_widths, r, n_redraws, particles, 0, len(particles.size))
-
-    return moved
-
-
-def case_of(case: str):
-    n_slots, schedule, n_rows, is_wide = CASES[case]
-    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
-    return filter_, after_rows(filter_, n_rows, 0)
-
-
-@pytest.mark.parametrize("case", MOVED)
-def test_smc_18_one_round_of_moves_by_approximation(case: str) -> None:
-    """As above, to the same false alarm."""
-    move = by_approximation(*case_of(case), move_by_approximation)
-    sets, p = moved_from_exact(case, 20_000, move)
-    assert sets < 1.0
-    assert p > FALSE_ALARM / (2.0 * N_MOVED)
+def plain(rng, design, sign, gram, moment, n, prior, *rest, **own) -> None:
+    """`plain_move` with the arguments of `move_particles`: rows' weights from their sums."""
+    products = np.einsum("cs,ds->cds", design[0, :, :n], design[0, :, :n])
+    weight = np.linalg.lstsq(products.reshape(-1, n), gram[0].ravel(), rcond=None)[0]
+    near = Approximated(prior, design, sign, weight, moment, n)
+    plain_move(rng, near, prior, *rest[:-2], **own)
 
 
 def test_smc_18_sees_an_approximation_that_is_taken_for_exact() -> None:
     """The mutant takes all that is proposed."""
-    filter_, state = case_of("all rows")
-
-    def always(rng, *arguments) -> None:
-        design, sign, gram, moment, n, prior, log_size, n_widths, r, n_redraws, particles = (
-            arguments[:-2]
-        )
-        rows = state.rows.design[:, :, :n]
-        weight = np.linalg.lstsq((rows[0][:, None] * rows[0][None]).reshape(-1, n),
-                                 gram[0].ravel(), rcond=None)[0]  # fmt: skip
-        near = Approximated(prior, design, sign, weight, moment, n)
-        plain_move_by_approximation(
-            rng, near, prior, log_size, n_widths, r, n_redraws, particles, lambda *_: True
-        )
-
-    sets, p = moved_from_exact("all rows", N_KEPT, by_approximation(filter_, state, always))
+    move = functools.partial(plain, taken=lambda *_: True)
+    sets, p = moved_from_exact("all rows", 2 * N_KEPT, move)
     assert sets > 1.0 or p < 0.01 * FALSE_ALARM
 
 
-def test_smc_18_sees_omega_that_is_kept_from_the_last_row() -> None:
-    """Rows keep the omega of a particle that was there before the last row came."""
-    n_slots, schedule, n_rows, is_wide = CASES["all rows"]
-    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
-    state, rng = after_rows(filter_, n_rows, 0), np.random.default_rng(3)
-    before = exact_particles(filter_, replace(state, n_seen=n_rows - 1), N_KEPT, rng).particles
-    f = np.empty((n_rows, N_KEPT))
-    for s in range(n_rows):
-        fill_latent(np.ascontiguousarray(state.rows.design[:, :, s]), 1, before, f[s])
+def test_smc_18_sees_a_likelihood_without_the_last_row(monkeypatch) -> None:
+    whole = Approximated.excess
 
-    def kept(rng, i, latent):
-        return fresh(rng, i, np.append(f[:-1, i], latent[-1]))
+    def without_last(self, level, columns, beta) -> float:
+        margin = self._sign[-1] * float(self._K[level][-1, columns] @ beta)
+        return whole(self, level, columns, beta) + float(np.logaddexp(0.0, -margin))
 
-    move = functools.partial(plain_move, draw=kept)
-    assert moved_from_exact("all rows", N_KEPT, move)[1] < 0.01 * FALSE_ALARM
-
-
-def test_smc_18_sees_omega_from_its_prior() -> None:
-    move = functools.partial(plain_move, draw=lambda rng, i, f: fresh(rng, i, np.zeros_like(f)))
-    assert moved_from_exact("all rows", N_KEPT, move)[1] < 0.01 * FALSE_ALARM
+    monkeypatch.setattr(Approximated, "excess", without_last)
+    assert moved_from_exact("all rows", N_KEPT, plain)[1] < 0.01 * FALSE_ALARM
 
 
 # Of few labels the prior decides how sure a prediction is.

@@ -10,21 +10,8 @@ from scipy.special import log_expit
 
 from mercer.basis.class_filter import ClassParticles, ClassPrior
 from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
-from mercer.basis.class_moves import (
-    admit_by_approximation,
-    move_by_approximation,
-    retire_by_approximation,
-)
 from mercer.basis.model import SetPrior
-from support.class_twins import (
-    Approximated,
-    plain_admit,
-    plain_admit_by_approximation,
-    plain_move,
-    plain_move_by_approximation,
-    plain_retire,
-    plain_retire_by_approximation,
-)
+from support.class_twins import Approximated, plain_admit, plain_move, plain_retire
 
 N, N_ROWS, L, R, K_MAX = 12, 15, 3, 7, 3
 
@@ -63,37 +50,6 @@ def assert_same(a: ClassParticles, b: ClassParticles, m: int) -> None:
         np.testing.assert_allclose(a.beta[i, : m + k], b.beta[i, : m + k], atol=1e-9)
 
 
-@pytest.mark.parametrize("m", [1, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_moves(seed: int, m: int) -> None:
-    design, moment, prior, mine = problem(seed, m, 5)
-    theirs = copy.deepcopy(mine)
-    log_size = SetPrior("poisson", 2.0, K_MAX).log_size(5)
-    rngs = [np.random.default_rng(seed + 100) for _ in range(2)]
-    for _ in range(3):
-        move_particles(rngs[0], design, moment, N_ROWS, prior, log_size, L, 5, 2, mine)
-        plain_move(rngs[1], design, moment, N_ROWS, prior, log_size, L, 5, 2, theirs)
-    assert_same(mine, theirs, m)
-
-
-@pytest.mark.parametrize(
-    ("loop", "plain", "columns", "counts"),
-    [(admit, plain_admit, (5, 6), (5, 6, 7)), (retire, plain_retire, (3, 0), (5, 4, 3))],
-)
-@pytest.mark.parametrize("seed", range(4))
-def test_candidates(loop, plain, columns, counts, seed: int) -> None:
-    design, moment, prior, mine = problem(seed, 1, 5)
-    theirs, sets = copy.deepcopy(mine), SetPrior("negative_binomial", 3.0, K_MAX)
-    log_sizes = np.array([sets.log_size(r) for r in counts])
-    gains = [
-        run(np.random.default_rng(seed), design, moment, N_ROWS, prior, log_sizes,
-            1 + np.array(columns), particles)
-        for run, particles in ((loop, mine), (plain, theirs))
-    ]  # fmt: skip
-    assert gains[0] == pytest.approx(gains[1], abs=1e-10)
-    assert_same(mine, theirs, 1)
-
-
 def approximated(seed: int, m: int) -> tuple[tuple, Approximated, ClassPrior, ClassParticles]:
     """Arguments of the loops by approximation, their twin's model, and particles."""
     design, _, prior, particles = problem(seed, m, 5)
@@ -106,30 +62,30 @@ def approximated(seed: int, m: int) -> tuple[tuple, Approximated, ClassPrior, Cl
 
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_moves_by_approximation(seed: int, m: int) -> None:
+def test_moves(seed: int, m: int) -> None:
     sums, near, prior, mine = approximated(seed, m)
     theirs = copy.deepcopy(mine)
     log_size = SetPrior("poisson", 2.0, K_MAX).log_size(5)
     rngs = [np.random.default_rng(seed + 100) for _ in range(2)]
     for _ in range(3):
-        move_by_approximation(rngs[0], *sums, log_size, L, 5, 2, mine, 0, N)
-        plain_move_by_approximation(rngs[1], near, prior, log_size, L, 5, 2, theirs)
+        move_particles(rngs[0], *sums, log_size, L, 5, 2, mine, 0, N)
+        plain_move(rngs[1], near, prior, log_size, L, 5, 2, theirs)
     assert_same(mine, theirs, m)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_candidates_by_approximation(seed: int) -> None:
+def test_candidates(seed: int) -> None:
     sums, near, prior, mine = approximated(seed, 2)
     theirs, sets = copy.deepcopy(mine), SetPrior("negative_binomial", 3.0, K_MAX)
     rngs = [np.random.default_rng(seed) for _ in range(2)]
     log_sizes, new = np.array([sets.log_size(r) for r in (5, 6, 7)]), 2 + np.array([5, 6])
-    gain = admit_by_approximation(rngs[0], *sums, log_sizes, new, mine)
-    plain = plain_admit_by_approximation(rngs[1], near, prior, log_sizes, new, theirs)
+    gain = admit(rngs[0], *sums, log_sizes, new, mine)
+    plain = plain_admit(rngs[1], near, prior, log_sizes, new, theirs)
     assert gain == pytest.approx(plain, abs=1e-10)
     assert_same(mine, theirs, 2)
     log_sizes, old = np.array([sets.log_size(r) for r in (7, 6, 5)]), 2 + np.array([6, 1])
-    gain = retire_by_approximation(*sums, log_sizes, old, mine)
-    plain = plain_retire_by_approximation(near, prior, log_sizes, old, theirs)
+    gain = retire(*sums, log_sizes, old, mine)
+    plain = plain_retire(near, prior, log_sizes, old, theirs)
     assert gain == pytest.approx(plain, abs=1e-10)
     assert_same(mine, theirs, 2)
 

@@ -16,18 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
 from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
-from mercer.basis.class_moves import (
-    admit_by_approximation,
-    move_by_approximation,
-    retire_by_approximation,
-)
 from mercer.basis.length_scales import LengthScaleGrid
-from mercer.basis.loops import draw_scale
+from mercer.basis.loops import draw_scale, factorise_set, solve_back
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
@@ -149,15 +143,11 @@ class ClassSchedule:
         Redraws of a centre in a move.
     n_buffered : int
         The most rows held.
-    n_first : int
-        Rows until which all particles are moved at once, by Polya-Gamma variables. Later moves are
-        by the approximation, for a share of the particles after each row.
     """
 
     per_doubling: int = 8
     n_redraws: int = 3
     n_buffered: int = 1024
-    n_first: int = 64
 
     def period(self, n_seen: int) -> int:
         """Rows in which each particle is moved once, after so many rows (from 1)."""
@@ -196,7 +186,7 @@ class HeldRows(NamedTuple):
 
 
 class Approximation(NamedTuple):
-    """The quadratic approximation of the log likelihood, see `mercer.basis.class_moves`.
+    """The quadratic approximation of the log likelihood, see `mercer.basis.class_loops`.
 
     Attributes
     ----------
@@ -291,10 +281,9 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # ``scale``,
 # W ``log_weight``.
 #
-# **Deviations**: the paper has regression only. For the first rows Polya-Gamma variables make each
-# move one of regression; they are drawn afresh in each, so that nothing is carried but the
-# coefficients. Then a quadratic approximation of the likelihood, one for all particles, does, and
-# what it proposes is accepted or weighted by the ratio to the likelihood.
+# **Deviations**: the paper has regression only. A quadratic approximation of the likelihood, which
+# all particles share, makes moves those of regression; what it proposes is accepted or weighted by
+# the ratio to the likelihood (`mercer.basis.class_loops`).
 #
 # **Cost** of a row O(N k); of a round of moves O(N (n k + R k^2)) for n rows held and R candidates,
 # and O(L n R^2) for the approximation at L length scales.
@@ -397,39 +386,21 @@ class ClassFilter:
         if slot is not None:
             state.waiting[slot], state.is_waiting[slot] = x, True
         state = replace(state, n_seen=state.n_seen + 1)
-        is_end = self.schedule.moves_at(state.n_seen)
-        if state.n_seen <= self.schedule.n_first:
-            state = self._moved_at_once(rng, state) if is_end else state
-        else:
-            state = self._moved_by_approximation(rng, state, is_end=is_end)
-        return self._with_ancestry(state), seen
+        return self._with_ancestry(self._moved(rng, state)), seen
 
     def look(self, state: ClassState, x: Array) -> ClassSeen:
         """Predict a row x (d,) that is not learned."""
         return self._looked(state, x)[2]
 
-    def _moved_by_approximation(
-        self, rng: np.random.Generator, state: ClassState, *, is_end: bool
-    ) -> ClassState:
+    def _moved(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         """Move a share of the particles; at the end of a round candidates change hands first."""
-        if is_end:
+        if self.schedule.moves_at(state.n_seen):
             state = self._with_new_candidates(rng, state)
-        approximation, r = state.approximation, state.n_candidates
-        first, last = self.schedule.share(state.n_seen, self.n_particles)
-        move_by_approximation(
-            rng, state.rows.design, state.rows.sign, approximation.gram, approximation.moment,
-            state.n_held, self.prior, self.sets.log_size(r), self.levels.n_widths, r,
-            self.schedule.n_redraws, state.particles, first, last,
-        )  # fmt: skip
-        return state
-
-    def _moved_at_once(self, rng: np.random.Generator, state: ClassState) -> ClassState:
-        """Let waiting candidates in, and move all; the arrays of ``state`` are used up."""
-        state = self._with_new_candidates(rng, state)
-        n, r = state.n_held, state.n_candidates
+        r = state.n_candidates
         move_particles(
-            rng, state.rows.design, self._moment(state), n, self.prior, self.sets.log_size(r),
-            self.levels.n_widths, r, self.schedule.n_redraws, state.particles,
+            rng, *self._arguments(state), self.sets.log_size(r), self.levels.n_widths, r,
+            self.schedule.n_redraws, state.particles,
+            *self.schedule.share(state.n_seen, self.n_particles),
         )  # fmt: skip
         return state
 
@@ -490,56 +461,29 @@ class ClassFilter:
         weights = np.exp(particles.log_weight)
         return row, f, ClassSeen(float(weights @ expit(f)), float(weights @ particles.size))
 
-    def _moment(self, state: ClassState) -> Array:
-        """Sums of column times y - 1/2 over the rows held: shape (L, C)."""
-        n = state.n_held
-        return np.asarray(state.rows.design[:, :, :n] @ (0.5 * state.rows.sign[:n]))
-
     def _with_new_candidates(self, rng: np.random.Generator, state: ClassState) -> ClassState:
-        """Let candidates that have to make room go, and those that wait in.
-
-        By Polya-Gamma variables for the first rows, then by the approximation, which is renewed
-        in between.
-        """
-        is_first = state.n_seen <= self.schedule.n_first
+        """Let candidates that have to make room go, renew the approximation, let others in."""
         slots = np.flatnonzero(state.is_waiting)
         r, m = state.n_candidates, self.levels.n_mean
         old, gain = m + slots[slots < r], 0.0
         if len(old):
             sizes = self._log_sizes(np.arange(r, r - len(old) - 1, -1))
-            if is_first:
-                gain = retire(rng, *self._augmented(state), sizes, old, state.particles)
-            else:
-                gain = retire_by_approximation(
-                    *self._approximated(state), sizes, old, state.particles
-                )
+            gain = retire(*self._arguments(state), sizes, old, state.particles)
             r -= len(old)
         self._fill_columns(state, slots)
-        if not is_first:
-            # Two BLAS threads that wait for each other take longer than one.
-            with _threads().limit(limits=1, user_api="blas"):
-                state = self._approximate(state, r + len(slots))
-        if not len(slots):
-            return state
-        sizes = self._log_sizes(np.arange(r, r + len(slots) + 1))
-        if is_first:
-            gain += admit(rng, *self._augmented(state), sizes, m + slots, state.particles)
-        else:
-            gain += admit_by_approximation(
-                rng, *self._approximated(state), sizes, m + slots, state.particles
-            )
+        # Two BLAS threads that wait for each other take longer than one.
+        with _threads().limit(limits=1, user_api="blas"):
+            state = self._approximate(state, r + len(slots))
+        if len(slots):
+            sizes = self._log_sizes(np.arange(r, r + len(slots) + 1))
+            gain += admit(rng, *self._arguments(state), sizes, m + slots, state.particles)
         state.is_waiting[:] = False
         return replace(state, n_candidates=r + len(slots), log_evidence=state.log_evidence + gain)
 
-    def _augmented(self, state: ClassState) -> tuple[Any, ...]:
-        """Arguments of the loops with Polya-Gamma variables."""
-        return state.rows.design, self._moment(state), state.n_held, self.prior
-
-    def _approximated(self, state: ClassState) -> tuple[Any, ...]:
-        """Arguments of the loops with the approximation."""
-        rows, approximation = state.rows, state.approximation
-        sums = approximation.gram, approximation.moment
-        return rows.design, rows.sign, *sums, state.n_held, self.prior
+    def _arguments(self, state: ClassState) -> tuple[Any, ...]:
+        """First arguments of the loops."""
+        rows, near = state.rows, state.approximation
+        return rows.design, rows.sign, near.gram, near.moment, state.n_held, self.prior
 
     def _approximate(self, state: ClassState, r: int) -> ClassState:
         """Renew the approximation, for r candidates.
@@ -579,19 +523,24 @@ class ClassFilter:
         n, m = state.n_held, self.levels.n_mean
         columns = state.rows.design[level, :C, :n]
         sign, label = state.rows.sign[:n], 0.5 * (1.0 + state.rows.sign[:n])
-        ridge = np.full(C, math.exp(-log_scale))
-        ridge[:m], ridge[0] = self.prior.slope_precision, self.prior.constant_precision
+        prior, precision = self.prior, math.exp(-log_scale)
+        ridge = np.full(C, precision)
+        ridge[:m], ridge[0] = prior.slope_precision, prior.constant_precision
+        U, whitened, coef, half_logdet = np.empty((C, C)), np.empty(C), np.empty(C), 0.0
         for _ in range(_NEWTON_STEPS):
             proba = expit(anchor)
             weight = np.maximum(proba * (1.0 - proba), _LEAST_WEIGHT)
-            A = (columns * weight) @ columns.T
-            A[np.diag_indices(C)] += ridge
-            factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
             right = columns @ (label - proba + weight * anchor)
-            coef = cho_solve(factor, right, check_finite=False)
+            half_logdet, _ = factorise_set(
+                (columns * weight) @ columns.T, right, np.arange(C), C, m,
+                prior.constant_precision, prior.slope_precision, precision, U, whitened,
+            )  # fmt: skip
+            solve_back(U, C, whitened, coef)
+            if not np.isfinite(coef).all():  # inputs so far out that their products lose all else
+                return -math.inf, np.zeros(n)
             anchor = np.clip(coef @ columns, -_MOST_LATENT, _MOST_LATENT)
-        value = float(log_expit(sign * anchor).sum() - 0.5 * ridge @ coef**2)
-        value += 0.5 * float(np.log(ridge).sum()) - float(np.log(factor[0].diagonal()).sum())
+        value = float(log_expit(sign * anchor).sum() - 0.5 * ridge @ coef**2) - half_logdet
+        value += 0.5 * float(np.log(ridge).sum())
         return value, anchor
 
     def _log_sizes(self, counts: Integers) -> Array:

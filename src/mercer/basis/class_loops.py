@@ -1,11 +1,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops of classes: Polya-Gamma variables, weights, candidates, moves.
+"""Compiled loops of classes: weights, candidates, moves by an approximation that all share.
 
-Compiled loops over one particle and its Polya-Gamma variables.
+Around anchors a_s, log p(y_s | f_s) is near l_s + h_s (f_s - a_s) - w_s (f_s - a_s)^2 / 2: it is
+a regression whose sums, ``gram`` = K'diag(w)K and ``moment`` = K'(h + w a), are the same for all
+particles of a level. What it proposes is accepted, or weighted, by the ratio of likelihood and
+approximation before and after, so that the target is the exact one however poor the
+approximation is. It must not depend on the particles.
 
-Given omega_s ~ PG(1, f_s) the likelihood is that of a regression: coefficients N(A^-1 b, A^-1) with
-A = K' diag(omega) K + R, b = K'(y - 1/2), log evidence |U'^-1 b|^2 / 2 - log|U| + log|R| / 2,
-A = U'U, up to a constant of the omegas. Omega is drawn afresh each time and never kept.
+A centre comes with coefficient b and moves those of the others by -b A^-1 s (s its products with
+them), and takes that back when it goes: given b, the others' coefficients have the law that they
+have without it, so that weights are those with the coefficients integrated out.
 
 A design holds one column for each candidate, its rows along memory: shape (L, C, B).
 """
@@ -20,94 +24,25 @@ from mercer.basis.loops import (
     append_column,
     append_terms,
     draw_scale,
+    drop_column,
     factorise_set,
     fill_columns,
     other_level,
     solve_all,
     solve_back,
+    solve_forward,
     stays,
 )
 from mercer.basis.population_loops import normalise
-from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "admit",
-    "augment",
-    "draw_coefficients",
-    "drawn",
-    "factorise",
-    "fill_latent",
-    "fill_products",
-    "fill_set",
-    "log_evidence",
-    "move_particles",
-    "redraw_scale",
-    "retire",
-    "sum_of_both",
-    "weigh_row",
-]
-
+__all__ = ["admit", "fill_latent", "log_likelihood", "move_particles", "retire", "weigh_row"]
 
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def _add_scaled(f, column, value, n):
-    for s in range(n):
-        f[s] += value * column[s]
-
-
-@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def _dot(a, b, n):
-    total = 0.0
-    for s in range(n):
-        total += a[s] * b[s]
-    return total
-
-
 @compiled(nogil=True, error_model="numpy")
-def augment(rng, features, n, n_mean, particles, i, columns, f, omega):
-    """Draw omega of the first n rows given the particle's coefficients; return its columns' number.
-
-    ``columns``, ``f`` and ``omega`` are written; ``features`` (C, B) are those of its level.
-    """
-    p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
-    for s in range(n):
-        f[s] = 0.0
-    for j in range(p):
-        _add_scaled(f, features[columns[j]], particles.beta[i, j], n)
-    fill_polya_gamma(rng, f, n, omega)
-    return p
-
-
-@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def _weigh(omega, column, n, weighted):
-    for s in range(n):
-        weighted[s] = omega[s] * column[s]
-
-
-@compiled(nogil=True, error_model="numpy")
-def fill_products(features, omega, n, column, others, n_others, weighted, gram):
-    """Write the products of one column with others, and with itself, into ``gram`` (C, C)."""
-    _weigh(omega, features[column], n, weighted)
-    gram[column, column] = _dot(weighted, features[column], n)
-    for j in range(n_others):
-        other = others[j]
-        value = _dot(weighted, features[other], n)
-        gram[column, other] = value
-        gram[other, column] = value
-
-
-@compiled(nogil=True, error_model="numpy")
-def fill_set(features, omega, n, columns, p, weighted, gram):
-    """Write the products of all pairs of a set's columns."""
-    for j in range(p):
-        fill_products(features, omega, n, columns[j], columns, j, weighted, gram)
-
-
-@compiled(nogil=True, error_model="numpy")
-def factorise(prior, gram, moment, columns, p, scale, U, w):
+def _factorise(prior, gram, moment, columns, p, scale, U, w):
     """Factorise the regression of a set; return (log|U|, |U'^-1 b|^2)."""
     return factorise_set(
         gram, moment, columns, p, prior.n_mean, prior.constant_precision, prior.slope_precision,
@@ -116,7 +51,7 @@ def factorise(prior, gram, moment, columns, p, scale, U, w):
 
 
 @compiled(nogil=True, error_model="numpy")
-def log_evidence(prior, half_logdet, fit, size, scale):
+def _log_evidence(prior, half_logdet, fit, size, scale):
     """Return log p(y | set, omega, ...) up to a constant of the omegas."""
     half_prior = math.log(prior.constant_precision) - size * math.log(scale)
     half_prior += (prior.n_mean - 1) * math.log(prior.slope_precision)
@@ -124,21 +59,10 @@ def log_evidence(prior, half_logdet, fit, size, scale):
 
 
 @compiled(nogil=True, error_model="numpy")
-def draw_coefficients(rng, U, w, p, beta):
-    """Write a draw of N(A^-1 b, A^-1) into beta; w is used up."""
-    for j in range(p):
-        w[j] += rng.standard_normal()
-    solve_back(U, p, w, beta)
-
-
-@compiled(nogil=True, error_model="numpy")
-def sum_of_both(a, b):
+def _sum_of_both(a, b):
     """Return log(e^a + e^b); one of them may be -inf."""
     highest = max(a, b)
     return highest + math.log(math.exp(a - highest) + math.exp(b - highest))
-
-
-# Compiled loop over all particles at one row.
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -167,138 +91,8 @@ def weigh_row(f, sign, times, log_weight):
     return normalise(log_weight)
 
 
-# Compiled loops that let candidates come and go, for all particles.
-#
-# Both change the target, and weigh by the ratio: given omega, drawn afresh, the coefficients are
-# integrated out, and drawn again at the end.
-
-
 @compiled(nogil=True, error_model="numpy")
-def _room(particles, design):
-    """Scratch arrays: columns, f, omega, a weighted column; factor, w, x, v; products."""
-    P, C, B = particles.beta.shape[1], design.shape[1], design.shape[2]
-    rows = np.empty(P, np.int64), np.empty(B), np.empty(B), np.empty(B)
-    return rows, (np.empty((P, P)), np.empty(P), np.empty(P), np.empty(P)), np.empty((C, C))
-
-
-@compiled(nogil=True, error_model="numpy")
-def admit(rng, design, moment, n, prior, log_sizes, new, particles):
-    """Offer candidates to all, one after the other; return the log weight.
-
-    A set of more candidates holds the new one or does not, so it has one parent: the weight is
-    the sum of both targets over the old one, and one of both is drawn in proportion.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    design : ndarray of shape (L, C, B)
-    moment : ndarray of shape (L, C)
-        Sums of column times y - 1/2 over the first n rows.
-    n : int
-    prior : ClassPrior
-    log_sizes : ndarray of shape (q + 1, k_max + 2)
-        Log prior of a set before, and after each new candidate.
-    new : ndarray of shape (q,), int
-        Their columns.
-    particles : ClassParticles
-    """
-    (columns, f, omega, weighted), (U, w, x, v), gram = _room(particles, design)
-    largest = particles.members.shape[1]
-    for i in range(len(particles.size)):
-        level, scale = particles.level[i], particles.scale[i]
-        features = design[level]
-        p = augment(rng, features, n, prior.n_mean, particles, i, columns, f, omega)
-        fill_set(features, omega, n, columns, p, weighted, gram)
-        half_logdet, fit = factorise(prior, gram, moment[level], columns, p, scale, U, w)
-        size = p - prior.n_mean
-        for a in range(len(new)):
-            evidence = log_evidence(prior, half_logdet, fit, size, scale)
-            without, with_it = evidence + log_sizes[a + 1, size], -math.inf
-            square, part = 1.0, 0.0
-            if size < largest:
-                fill_products(features, omega, n, new[a], columns, p, weighted, gram)
-                square, part = append_terms(
-                    gram, moment[level], columns, p, 1.0 / scale, U, w, new[a], x, v
-                )
-                with_it = log_sizes[a + 1, size + 1] + log_evidence(
-                    prior, half_logdet + 0.5 * math.log(square), fit + part * part / square,
-                    size + 1, scale,
-                )  # fmt: skip
-            both = sum_of_both(without, with_it)
-            particles.log_weight[i] += both - evidence - log_sizes[a, size]
-            if math.log(1.0 - rng.random()) < with_it - both:
-                append_column(U, w, p, v, square, part)
-                half_logdet += 0.5 * math.log(square)
-                fit += part * part / square
-                particles.members[i, size] = new[a]
-                columns[p] = new[a]
-                size, p = size + 1, p + 1
-        particles.size[i] = size
-        draw_coefficients(rng, U, w, p, particles.beta[i])
-    return normalise(particles.log_weight)
-
-
-@compiled(nogil=True, error_model="numpy")
-def _take_out(columns, p, column):
-    """Take a column out of a list of p; return how many are left."""
-    position = p
-    for j in range(p):
-        if columns[j] == column:
-            position = j
-    for j in range(position, p - 1):
-        columns[j] = columns[j + 1]
-    return p - 1 if position < p else p
-
-
-@compiled(nogil=True, error_model="numpy")
-def retire(rng, design, moment, n, prior, log_sizes, old, particles):
-    """Take candidates away from all, one after the other: the mirror image of `admit`.
-
-    V = U without it; the weight is the new target of V over the old ones of V and of V with it.
-    Arguments as there, ``log_sizes`` before and after each one goes.
-    """
-    (columns, f, omega, weighted), (U, w, x, v), gram = _room(particles, design)
-    largest = particles.members.shape[1]
-    for i in range(len(particles.size)):
-        level, scale = particles.level[i], particles.scale[i]
-        features, b = design[level], moment[level]
-        p = augment(rng, features, n, prior.n_mean, particles, i, columns, f, omega)
-        fill_set(features, omega, n, columns, p, weighted, gram)
-        half_logdet, fit = factorise(prior, gram, b, columns, p, scale, U, w)
-        for a in range(len(old)):
-            size, with_it = p - prior.n_mean, -math.inf
-            left = _take_out(columns, p, old[a])
-            if left < p:
-                evidence = log_evidence(prior, half_logdet, fit, size, scale)
-                with_it = evidence + log_sizes[a, size]
-                p, size = left, size - 1
-                half_logdet, fit = factorise(prior, gram, b, columns, p, scale, U, w)
-            elif size < largest:
-                fill_products(features, omega, n, old[a], columns, p, weighted, gram)
-                square, part = append_terms(gram, b, columns, p, 1.0 / scale, U, w, old[a], x, v)
-                with_it = log_sizes[a, size + 1] + log_evidence(
-                    prior, half_logdet + 0.5 * math.log(square), fit + part * part / square,
-                    size + 1, scale,
-                )  # fmt: skip
-            evidence = log_evidence(prior, half_logdet, fit, size, scale)
-            both = sum_of_both(evidence + log_sizes[a, size], with_it)
-            particles.log_weight[i] += evidence + log_sizes[a + 1, size] - both
-        particles.size[i] = p - prior.n_mean
-        for j in range(particles.size[i]):
-            particles.members[i, j] = columns[prior.n_mean + j]
-        draw_coefficients(rng, U, w, p, particles.beta[i])
-    return normalise(particles.log_weight)
-
-
-# Compiled moves of particles: omega, then set and length scale, coefficients, their variance.
-#
-# Omega given the coefficients extends the target with weight 1; set and length scale move with the
-# coefficients integrated out; then these are drawn anew and omega is forgotten. Each particle's
-# weight stays.
-
-
-@compiled(nogil=True, error_model="numpy")
-def drawn(rng, gains, first, n_columns, stay):
+def _drawn(rng, gains, first, n_columns, stay):
     """Draw a column in proportion to e^gain, or -1 in proportion to e^stay."""
     highest = stay
     for c in range(first, n_columns):
@@ -318,94 +112,7 @@ def drawn(rng, gains, first, n_columns, stay):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _redraw(rng, prior, log_size, columns, p, largest, n_columns, scale, sums, factor, room):
-    """Keep the set or drop one centre, then keep that or add one, in proportion to the target.
-
-    Two-block Gibbs on (set, core): never rejected. Contains birth, death and swap. Returns the
-    number of columns and the one that was added last, or -1.
-    """
-    gram, moment = sums
-    (U, w), (V, squares, parts, gains) = factor, room
-    m = prior.n_mean
-    if rng.random() >= stays(p - m, largest):
-        for j in range(rng.integers(m, p), p - 1):
-            columns[j] = columns[j + 1]
-        p -= 1
-    size = p - m
-    if size >= min(largest, n_columns - m):
-        return p, -1
-    factorise(prior, gram, moment, columns, p, scale, U, w)
-    solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts)
-    for c in range(m, n_columns):
-        gains[c] = 0.5 * (parts[c] * parts[c] / squares[c] - math.log(squares[c]))
-    for j in range(m, p):
-        gains[columns[j]] = -math.inf
-    more = log_size[size + 1] - log_size[size] - 0.5 * math.log(scale)
-    more += math.log((1.0 - stays(size + 1, largest)) / (size + 1))
-    chosen = drawn(rng, gains, m, n_columns, math.log(stays(size, largest)) - more)
-    if chosen >= 0:
-        columns[p] = chosen
-        p += 1
-    return p, chosen
-
-
-@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def _fill_diagonal(features, omega, n, n_columns, gram):
-    for c in range(n_columns):
-        column, total = features[c], 0.0
-        for s in range(n):
-            total += omega[s] * column[s] * column[s]
-        gram[c, c] = total
-
-
-@compiled(nogil=True, error_model="numpy")
-def _move_set(
-    rng, features, omega, moment, n, prior, log_size, n_columns, n_redraws, columns, p, largest,
-    scale, gram, factor, room, spare,
-):  # fmt: skip
-    """Redraw the set some times; return its number of columns. Their factor follows."""
-    weighted, everything, is_filled = spare
-    _fill_diagonal(features, omega, n, n_columns, gram)
-    is_filled[:] = False
-    for j in range(p):
-        fill_products(features, omega, n, columns[j], everything, n_columns, weighted, gram)
-        is_filled[columns[j]] = True
-    for _ in range(n_redraws):
-        p, added = _redraw(
-            rng, prior, log_size, columns, p, largest, n_columns, scale, (gram, moment), factor,
-            room,
-        )  # fmt: skip
-        if added >= 0 and not is_filled[added]:
-            fill_products(features, omega, n, added, everything, n_columns, weighted, gram)
-            is_filled[added] = True
-    return p
-
-
-@compiled(nogil=True, error_model="numpy")
-def _move_level(rng, prior, design, omega, moment, n, n_widths, columns, p, particles, i, gram,
-                factor, other, weighted):  # fmt: skip
-    """Propose another length scale for the whole set; return the factor of the one it then has.
-
-    ``gram`` holds the products of the set at its own.
-    """
-    U, w = factor
-    size, scale, level = p - prior.n_mean, particles.scale[i], particles.level[i]
-    half_logdet, fit = factorise(prior, gram, moment[level], columns, p, scale, U, w)
-    here = log_evidence(prior, half_logdet, fit, size, scale)
-    level = other_level(rng, level, n_widths, len(design))
-    if level == particles.level[i]:
-        return factor
-    U, w = other
-    fill_set(design[level], omega, n, columns, p, weighted, gram)
-    half_logdet, fit = factorise(prior, gram, moment[level], columns, p, scale, U, w)
-    if math.log(1.0 - rng.random()) >= log_evidence(prior, half_logdet, fit, size, scale) - here:
-        return factor
-    particles.level[i] = level
-    return other
-
-
-@compiled(nogil=True, error_model="numpy")
-def redraw_scale(rng, prior, particles, i):
+def _redraw_scale(rng, prior, particles, i):
     """Draw the variance of the centres' coefficients given these."""
     squares = 0.0
     for j in range(prior.n_mean, prior.n_mean + particles.size[i]):
@@ -414,45 +121,384 @@ def redraw_scale(rng, prior, particles, i):
     particles.scale[i] = draw_scale(rng, shape, rate, particles.scale[i])
 
 
+# Terms 1 + e^-|margin| that are multiplied before a logarithm is taken: at most 2^512.
+_TERMS = 512
+# Angles that are tried before coefficients stay: fewer than one in a billion.
+_MOST_ANGLES = 60
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def _fill_latent_rows(features, n, columns, p, beta, f):
+    for s in range(n):
+        f[s] = 0.0
+    for j in range(p):
+        column, value = features[columns[j]], beta[j]
+        for s in range(n):
+            f[s] += value * column[s]
+
+
+@compiled(nogil=True, error_model="numpy")
+def log_likelihood(features, sign, n, columns, p, beta, f):
+    """Return the log likelihood of the first n rows; their latent values are written into f."""
+    _fill_latent_rows(features, n, columns, p, beta, f)
+    total, product = 0.0, 1.0
+    for s in range(n):
+        margin = sign[s] * f[s]
+        total += min(margin, 0.0)
+        product *= 1.0 + math.exp(-abs(margin))
+        if s % _TERMS == _TERMS - 1:
+            total -= math.log(product)
+            product = 1.0
+    return total - math.log(product)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _approximation(prior, scale, U, w, p, beta):
+    """Return moment'beta - beta'gram beta / 2, from the factor of gram + R."""
+    value = 0.0
+    for i in range(p):
+        z = 0.0
+        for j in range(i, p):
+            z += U[i, j] * beta[j]
+        ridge = 1.0 / scale
+        if i < prior.n_mean:
+            ridge = prior.slope_precision if i > 0 else prior.constant_precision
+        value += w[i] * z - 0.5 * z * z + 0.5 * ridge * beta[i] * beta[i]
+    return value
+
+
+@compiled(nogil=True, error_model="numpy")
+def _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f):
+    """Return the log likelihood less its approximation."""
+    exact = log_likelihood(features, sign, n, columns, p, beta, f)
+    return exact - _approximation(prior, scale, U, w, p, beta)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _without(gram, columns, p, position, U, w, beta, x, v):
+    """Drop a centre from columns, factor and coefficients, which take its place; return p - 1."""
+    column, value = columns[position], beta[position]
+    drop_column(U, w, p, position)
+    for j in range(position, p - 1):
+        columns[j] = columns[j + 1]
+        beta[j] = beta[j + 1]
+    p -= 1
+    for j in range(p):
+        x[j] = gram[column, columns[j]]
+    solve_forward(U, p, x, v)
+    solve_back(U, p, v, x)
+    for j in range(p):
+        beta[j] += value * x[j]
+    return p
+
+
+@compiled(nogil=True, error_model="numpy")
+def _with_centre(rng, column, square, part, columns, p, U, w, v, beta, x):
+    """Append a centre whose terms are known, with a coefficient drawn; return p + 1."""
+    value = part / square + rng.standard_normal() / math.sqrt(square)
+    solve_back(U, p, v, x)
+    for j in range(p):
+        beta[j] -= value * x[j]
+    append_column(U, w, p, v, square, part)
+    columns[p], beta[p] = column, value
+    return p + 1
+
+
+@compiled(nogil=True, error_model="numpy")
+def _room_of_sets(P, C, n):
+    """Scratch arrays: f; two copies of columns, factor, w, coefficients; x, v; of all columns."""
+    f, x, v = np.empty(n), np.empty(P), np.empty(P)
+    here = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P)
+    there = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P)
+    return f, x, v, here, there, (np.empty((P, C)), np.empty(C), np.empty(C), np.empty(C))
+
+
+@compiled(nogil=True, error_model="numpy")
+def _copy_set(p, source, target):
+    for i in range(p):
+        target[0][i] = source[0][i]
+        target[2][i] = source[2][i]
+        target[3][i] = source[3][i]
+        for j in range(i, p):
+            target[1][i, j] = source[1][i, j]
+
+
+@compiled(nogil=True, error_model="numpy")
+def _carried(rng, prior, gram, moment, log_size, n_columns, p, largest, scale, of_set, x, v, room):
+    """`_redraw` of a set with its coefficients; return the number of columns."""
+    columns, U, w, beta = of_set
+    V, squares, parts, gains = room
+    m = prior.n_mean
+    if rng.random() >= stays(p - m, largest):
+        p = _without(gram, columns, p, rng.integers(m, p), U, w, beta, x, v)
+    size = p - m
+    if size >= min(largest, n_columns - m):
+        return p
+    solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts)
+    for c in range(m, n_columns):
+        gains[c] = 0.5 * (parts[c] * parts[c] / squares[c] - math.log(squares[c]))
+    for j in range(m, p):
+        gains[columns[j]] = -math.inf
+    more = log_size[size + 1] - log_size[size] - 0.5 * math.log(scale)
+    more += math.log((1.0 - stays(size + 1, largest)) / (size + 1))
+    chosen = _drawn(rng, gains, m, n_columns, math.log(stays(size, largest)) - more)
+    if chosen >= 0:
+        for i in range(p):
+            v[i] = V[i, chosen]
+        p = _with_centre(rng, chosen, squares[chosen], parts[chosen], columns, p, U, w, v, beta, x)
+    return p
+
+
+@compiled(nogil=True, error_model="numpy")
+def _rotate(rng, prior, features, sign, n, columns, p, scale, U, w, beta, excess, spare):
+    """Draw the coefficients by elliptical slice sampling about the approximation, whose law of
+    them is normal: on an ellipse through the old ones, by what likelihood and approximation differ.
+    """
+    (mean, aside, new), (f_mean, f_here, f_aside) = spare
+    solve_back(U, p, w, mean)
+    old_square, cross, aside_square = 0.0, 0.0, 0.0
+    for j in range(p):
+        aside[j] = rng.standard_normal()
+    for j in range(p):
+        z = -w[j]
+        for r in range(j, p):
+            z += U[j, r] * beta[r]
+        old_square += z * z
+        cross += z * aside[j]
+        aside_square += aside[j] * aside[j]
+    solve_back(U, p, aside, aside)
+    _fill_latent_rows(features, n, columns, p, mean, f_mean)
+    _fill_latent_rows(features, n, columns, p, beta, f_here)
+    _fill_latent_rows(features, n, columns, p, aside, f_aside)
+    fit = 0.0
+    for j in range(p):
+        fit += w[j] * w[j]
+    limit = excess + math.log(1.0 - rng.random())
+    angle = 2.0 * math.pi * rng.random()
+    lower, upper = angle - 2.0 * math.pi, angle
+    for _ in range(_MOST_ANGLES):
+        c, s = math.cos(angle), math.sin(angle)
+        near = 0.5 * fit
+        near -= 0.5 * (c * c * old_square + s * s * aside_square) + c * s * cross
+        for j in range(p):
+            new[j] = mean[j] + c * (beta[j] - mean[j]) + s * aside[j]
+            ridge = 1.0 / scale
+            if j < prior.n_mean:
+                ridge = prior.slope_precision if j > 0 else prior.constant_precision
+            near += 0.5 * ridge * new[j] * new[j]
+        if _log_likelihood_at(sign, n, c, s, f_mean, f_here, f_aside) - near > limit:
+            beta[:p] = new[:p]
+            return
+        if angle < 0.0:
+            lower = angle
+        else:
+            upper = angle
+        angle = lower + (upper - lower) * rng.random()
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_likelihood_at(sign, n, c, s, f_mean, f_here, f_aside):
+    """`log_likelihood` at an angle, of cosine c and sine s."""
+    total, product = 0.0, 1.0
+    for r in range(n):
+        margin = sign[r] * (f_mean[r] + c * (f_here[r] - f_mean[r]) + s * f_aside[r])
+        total += min(margin, 0.0)
+        product *= 1.0 + math.exp(-abs(margin))
+        if r % _TERMS == _TERMS - 1:
+            total -= math.log(product)
+            product = 1.0
+    return total - math.log(product)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _put_set(particles, i, m, columns, p, beta):
+    particles.size[i] = p - m
+    for j in range(p):
+        particles.beta[i, j] = beta[j]
+    for j in range(m, p):
+        particles.members[i, j - m] = columns[j]
+
+
 @compiled(nogil=True, error_model="numpy")
 def move_particles(
-    rng, design, moment, n, prior, log_size, n_widths, n_candidates, n_redraws, particles
-):
-    """Move every particle.
+    rng, design, sign, gram, moment, n, prior, log_size, n_widths, n_candidates, n_redraws,
+    particles, first, last,
+):  # fmt: skip
+    """Move particles ``first`` to ``last``: `move_particles` without Polya-Gamma variables.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     design : ndarray of shape (L, C, B)
+    sign : ndarray of shape (B,)
+        1 where y = 1, -1 where y = 0.
+    gram : ndarray of shape (L, C, C)
     moment : ndarray of shape (L, C)
-        Sums of column times y - 1/2 over the first n rows.
+        Of the approximation; both for the candidates held.
     n : int
     prior : ClassPrior
     log_size : ndarray of shape (k_max + 2,)
-        Log prior of a set of each size.
     n_widths, n_candidates, n_redraws : int
     particles : ClassParticles
+    first, last : int
+
+    Returns
+    -------
+    tuple of int
+        How many of the sets that were proposed were taken, and of the length scales.
     """
     m, P, C = prior.n_mean, particles.beta.shape[1], design.shape[1]
     n_columns, largest = m + n_candidates, particles.members.shape[1]
-    columns, f, omega = np.empty(P, np.int64), np.empty(n), np.empty(n)
-    spare = np.empty(n), np.arange(C), np.zeros(C, np.bool_)
-    room = np.empty((P, C)), np.empty(C), np.empty(C), np.empty(C)
-    factor, other = (np.empty((P, P)), np.empty(P)), (np.empty((P, P)), np.empty(P))
-    gram = np.empty((C, C))
+    f, x, v, here, there, room = _room_of_sets(P, C, n)
+    spare = np.empty((3, P)), np.empty((3, n))
+    n_sets, n_levels = 0, 0
+    for i in range(first, last):
+        level, scale = particles.level[i], particles.scale[i]
+        p = fill_columns(particles.members[i], particles.size[i], m, here[0])
+        _factorise(prior, gram[level], moment[level], here[0], p, scale, here[1], here[2])
+        for j in range(p):
+            here[3][j] = particles.beta[i, j]
+        excess = _excess(
+            prior, design[level], sign, n, here[0], p, scale, here[1], here[2], here[3], f
+        )
+        # The set, with its coefficients.
+        _copy_set(p, here, there)
+        q = p
+        for _ in range(n_redraws):
+            q = _carried(
+                rng, prior, gram[level], moment[level], log_size, n_columns, q, largest, scale,
+                there, x, v, room,
+            )  # fmt: skip
+        proposed = _excess(
+            prior, design[level], sign, n, there[0], q, scale, there[1], there[2], there[3], f
+        )
+        if math.log(1.0 - rng.random()) < proposed - excess:
+            here, there, p, excess = there, here, q, proposed
+            n_sets += 1
+        # Another length scale, with coefficients drawn afresh.
+        other = other_level(rng, level, n_widths, len(design))
+        if other != level:
+            columns, U, w, beta = here
+            fit, half_logdet = 0.0, 0.0
+            for j in range(p):
+                fit += w[j] * w[j]
+                half_logdet += math.log(U[j, j])
+            now = _log_evidence(prior, half_logdet, fit, p - m, scale)
+            _copy_set(p, here, there)
+            half_logdet, fit = _factorise(
+                prior, gram[other], moment[other], columns, p, scale, there[1], there[2]
+            )
+            then = _log_evidence(prior, half_logdet, fit, p - m, scale)
+            if math.log(1.0 - rng.random()) < then - now:
+                for j in range(p):
+                    v[j] = there[2][j] + rng.standard_normal()
+                solve_back(there[1], p, v, there[3])
+                proposed = _excess(
+                    prior, design[other], sign, n, columns, p, scale, there[1], there[2],
+                    there[3], f,
+                )  # fmt: skip
+                if math.log(1.0 - rng.random()) < proposed - excess:
+                    here, there, level, excess = there, here, other, proposed
+                    particles.level[i] = level
+                    n_levels += 1
+        columns, U, w, beta = here
+        _rotate(rng, prior, design[level], sign, n, columns, p, scale, U, w, beta, excess, spare)
+        _put_set(particles, i, m, columns, p, beta)
+        _redraw_scale(rng, prior, particles, i)
+    return n_sets, n_levels
+
+
+@compiled(nogil=True, error_model="numpy")
+def admit(rng, design, sign, gram, moment, n, prior, log_sizes, new, particles):
+    """`admit` without Polya-Gamma variables; arguments as there and in `move_particles`."""
+    m, P = prior.n_mean, particles.beta.shape[1]
+    largest = particles.members.shape[1]
+    f, x, v, here, _, _ = _room_of_sets(P, 1, n)
+    columns, U, w, beta = here
     for i in range(len(particles.size)):
         level, scale = particles.level[i], particles.scale[i]
-        p = augment(rng, design[level], n, m, particles, i, columns, f, omega)
-        p = _move_set(
-            rng, design[level], omega, moment[level], n, prior, log_size, n_columns, n_redraws,
-            columns, p, largest, scale, gram, factor, room, spare,
-        )  # fmt: skip
-        particles.size[i] = p - m
-        for j in range(m, p):
-            particles.members[i, j - m] = columns[j]
-        U, w = _move_level(
-            rng, prior, design, omega, moment, n, n_widths, columns, p, particles, i, gram,
-            factor, other, spare[0],
-        )  # fmt: skip
-        draw_coefficients(rng, U, w, p, particles.beta[i])
-        redraw_scale(rng, prior, particles, i)
+        features, G, b = design[level], gram[level], moment[level]
+        p = fill_columns(particles.members[i], particles.size[i], m, columns)
+        half_logdet, fit = _factorise(prior, G, b, columns, p, scale, U, w)
+        for j in range(p):
+            beta[j] = particles.beta[i, j]
+        size, gain, before, is_changed = p - m, 0.0, 0.0, False
+        for a in range(len(new)):
+            evidence = _log_evidence(prior, half_logdet, fit, size, scale)
+            without, with_it = evidence + log_sizes[a + 1, size], -math.inf
+            square, part = 1.0, 0.0
+            if size < largest:
+                square, part = append_terms(G, b, columns, p, 1.0 / scale, U, w, new[a], x, v)
+                with_it = log_sizes[a + 1, size + 1] + _log_evidence(
+                    prior, half_logdet + 0.5 * math.log(square), fit + part * part / square,
+                    size + 1, scale,
+                )  # fmt: skip
+            both = _sum_of_both(without, with_it)
+            gain += both - evidence - log_sizes[a, size]
+            if math.log(1.0 - rng.random()) < with_it - both:
+                if not is_changed:
+                    before = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+                    is_changed = True
+                p = _with_centre(rng, new[a], square, part, columns, p, U, w, v, beta, x)
+                half_logdet += 0.5 * math.log(square)
+                fit += part * part / square
+                size += 1
+        if is_changed:
+            after = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+            gain += after - before
+        if math.isfinite(gain):  # else inputs so far out that all else is lost: it stays as it is
+            particles.log_weight[i] += gain
+            _put_set(particles, i, m, columns, p, beta)
+    return normalise(particles.log_weight)
+
+
+@compiled(nogil=True, error_model="numpy")
+def retire(design, sign, gram, moment, n, prior, log_sizes, old, particles):
+    """`retire` without Polya-Gamma variables: draws nothing."""
+    m, P = prior.n_mean, particles.beta.shape[1]
+    largest = particles.members.shape[1]
+    f, x, v, here, _, _ = _room_of_sets(P, 1, n)
+    columns, U, w, beta = here
+    for i in range(len(particles.size)):
+        level, scale = particles.level[i], particles.scale[i]
+        features, G, b = design[level], gram[level], moment[level]
+        p = fill_columns(particles.members[i], particles.size[i], m, columns)
+        half_logdet, fit = _factorise(prior, G, b, columns, p, scale, U, w)
+        for j in range(p):
+            beta[j] = particles.beta[i, j]
+        gain, before, is_changed = 0.0, 0.0, False
+        for a in range(len(old)):
+            size, with_it, position = p - m, -math.inf, -1
+            for j in range(m, p):
+                if columns[j] == old[a]:
+                    position = j
+            if position >= 0:
+                with_it = _log_evidence(prior, half_logdet, fit, size, scale) + log_sizes[a, size]
+                if not is_changed:
+                    before = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+                    is_changed = True
+                p = _without(G, columns, p, position, U, w, beta, x, v)
+                size -= 1
+                half_logdet, fit = 0.0, 0.0
+                for j in range(p):
+                    half_logdet += math.log(U[j, j])
+                    fit += w[j] * w[j]
+            elif size < largest:
+                square, part = append_terms(G, b, columns, p, 1.0 / scale, U, w, old[a], x, v)
+                with_it = log_sizes[a, size + 1] + _log_evidence(
+                    prior, half_logdet + 0.5 * math.log(square), fit + part * part / square,
+                    size + 1, scale,
+                )  # fmt: skip
+            evidence = _log_evidence(prior, half_logdet, fit, size, scale)
+            both = _sum_of_both(evidence + log_sizes[a, size], with_it)
+            gain += evidence + log_sizes[a + 1, size] - both
+        if is_changed:
+            after = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+            gain += after - before
+            for j in range(p):
+                if not math.isfinite(beta[j]):
+                    beta[j] = 0.0
+            _put_set(particles, i, m, columns, p, beta)
+        if math.isfinite(gain):
+            particles.log_weight[i] += gain
+    return normalise(particles.log_weight)

@@ -53,7 +53,7 @@ def compile_class_loops(tell: Callable[[str], None]) -> None:
 
 
 def compile_classes_now() -> None:
-    """Learn so many rows that particles move in both ways; one candidate retires."""
+    """Learn a few rows with so few candidates that one retires."""
     settings = ClassSettings(
         kernel="rbf",
         lengthscale=(1.0,),
@@ -69,5 +69,5 @@ def compile_classes_now() -> None:
     sticks = settings.sticks(np.ones(1), 1, 2, 0, 0)
     rng = np.random.default_rng(0)
     state = sticks.init(rng)
-    for t in range(72):
+    for t in range(20):
         state, _ = sticks.learn(rng, state, np.array([float(t)]), t % 2)
