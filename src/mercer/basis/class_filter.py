@@ -27,22 +27,10 @@ from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
 __all__ = [
-    "MOST_SCALE",
-    "Approximation",
-    "ClassFilter",
-    "ClassOutlook",
-    "ClassParticles",
-    "ClassPrior",
-    "ClassSchedule",
-    "ClassSeen",
-    "ClassState",
-    "HeldRows",
-    "StickBreaking",
-    "StickState",
-    "default_prior",
-    "stick_proba",
-    "with_more_rows",
-]
+    "MOST_SCALE", "Approximation", "ClassFilter", "ClassOutlook", "ClassParticles", "ClassPrior",
+    "ClassSchedule", "ClassSeen", "ClassState", "HeldRows", "StickBreaking", "StickState",
+    "default_prior", "stick_proba", "with_more_rows",
+]  # fmt: skip
 
 
 class ClassPrior(NamedTuple):

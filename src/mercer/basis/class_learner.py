@@ -27,13 +27,9 @@ from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 
 __all__ = [
-    "MOST_CANDIDATES",
-    "ClassLearner",
-    "ClassRunning",
-    "ClassSettings",
-    "check_size",
+    "MOST_CANDIDATES", "ClassLearner", "ClassRunning", "ClassSettings", "check_size",
     "fit_classes",
-]
+]  # fmt: skip
 
 
 #: Candidates where ``max_candidates`` is None.

@@ -47,14 +47,9 @@ from mercer.random import entropy_of, stream
 from mercer.sampling.resampling import resample
 
 __all__ = [
-    "ClassPrequential",
-    "SequentialKernelClassifier",
-    "StreamClassifier",
-    "class_draws",
-    "known_labels",
-    "log_targets",
-    "predict_then_learn",
-]
+    "ClassPrequential", "SequentialKernelClassifier", "StreamClassifier", "class_draws",
+    "known_labels", "log_targets", "predict_then_learn",
+]  # fmt: skip
 
 
 # Weighted draws and diagnostics of the populations, and the prediction methods.

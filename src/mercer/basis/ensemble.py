@@ -17,17 +17,9 @@ from mercer.basis.population_loops import coefficients, predict_rows
 from mercer.posterior.predictive import Contamination, StudentMixture
 
 __all__ = [
-    "Ensemble",
-    "EnsembleState",
-    "Outlook",
-    "Surprises",
-    "at_least",
-    "contamination",
-    "filter_law",
-    "long_tailed",
-    "mean_function",
-    "noise_variances",
-]
+    "Ensemble", "EnsembleState", "Outlook", "Surprises", "at_least", "contamination", "filter_law",
+    "long_tailed", "mean_function", "noise_variances",
+]  # fmt: skip
 
 
 # Of the function, in noise variances: what rounding leaves of it.

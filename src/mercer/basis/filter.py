@@ -66,17 +66,9 @@ from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
 __all__ = [
-    "AnyFilter",
-    "Filter",
-    "PrintedFilter",
-    "RowBuffer",
-    "Seen",
-    "State",
-    "Sums",
-    "admit",
-    "copied",
-    "with_room",
-]
+    "AnyFilter", "Filter", "PrintedFilter", "RowBuffer", "Seen", "State", "Sums", "admit",
+    "copied", "with_room",
+]  # fmt: skip
 
 
 # All that the filter needs for the next row.

@@ -29,21 +29,10 @@ from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop, hold_interrupts
 
 __all__ = [
-    "MOST_BYTES",
-    "AnyRunning",
-    "BatchInfo",
-    "BatchSampler",
-    "BatchState",
-    "Fitted",
-    "Learner",
-    "RowFilters",
-    "RowLearner",
-    "Running",
-    "RunningFilters",
-    "fit_learner",
-    "in_units",
+    "MOST_BYTES", "AnyRunning", "BatchInfo", "BatchSampler", "BatchState", "Fitted", "Learner",
+    "RowFilters", "RowLearner", "Running", "RunningFilters", "fit_learner", "in_units",
     "learn_table",
-]
+]  # fmt: skip
 
 
 # A stream being learned, whatever its targets: rows held back until scales are known.

@@ -19,15 +19,9 @@ from mercer.numerics.cholesky import factorise, invert_factored
 from mercer.numerics.compilation import compiled
 
 __all__ = [
-    "KINDS",
-    "LengthScaleGrid",
-    "Scalings",
-    "all_alike",
-    "chosen_lengthscales",
-    "n_lengthscales",
-    "relevance_scalings",
-    "widths_around",
-]
+    "KINDS", "LengthScaleGrid", "Scalings", "all_alike", "chosen_lengthscales", "n_lengthscales",
+    "relevance_scalings", "widths_around",
+]  # fmt: skip
 
 
 #: Kernels of the distance, in the order of the compiled loop's numbers.

@@ -16,30 +16,11 @@ import numpy as np
 from mercer.numerics.compilation import compiled
 
 __all__ = [
-    "append_column",
-    "append_in_place",
-    "append_terms",
-    "constants",
-    "draw_scale",
-    "draw_variance",
-    "draw_variances",
-    "drop_column",
-    "drop_in_place",
-    "drop_terms",
-    "factorise_set",
-    "fill_columns",
-    "log_evidence",
-    "move_particles",
-    "other_level",
-    "precisions",
-    "redraw",
-    "refactor",
-    "rotate_row",
-    "solve_all",
-    "solve_back",
-    "solve_forward",
-    "stays",
-]
+    "append_column", "append_in_place", "append_terms", "constants", "draw_scale", "draw_variance",
+    "draw_variances", "drop_column", "drop_in_place", "drop_terms", "factorise_set",
+    "fill_columns", "log_evidence", "move_particles", "other_level", "precisions", "redraw",
+    "refactor", "rotate_row", "solve_all", "solve_back", "solve_forward", "stays",
+]  # fmt: skip
 
 
 _FAST = {"contract", "reassoc", "nsz"}

@@ -29,19 +29,9 @@ from scipy.linalg import blas
 from scipy.special import gammaln
 
 __all__ = [
-    "Array",
-    "Integers",
-    "Particles",
-    "Prior",
-    "Reservoir",
-    "Schedule",
-    "SetPrior",
-    "Statistics",
-    "add_rows",
-    "integrated",
-    "sampled",
-    "taken",
-]
+    "Array", "Integers", "Particles", "Prior", "Reservoir", "Schedule", "SetPrior", "Statistics",
+    "add_rows", "integrated", "sampled", "taken",
+]  # fmt: skip
 
 
 # Groups of arrays that the compiled loops take and change in place.

@@ -24,17 +24,9 @@ from mercer.basis.loops import (
 from mercer.numerics.compilation import compiled
 
 __all__ = [
-    "coefficients",
-    "discount",
-    "drop_candidate",
-    "effective_size",
-    "extend",
-    "learn_row",
-    "move_probabilities",
-    "normalise",
-    "predict_rows",
-    "printed_step",
-]
+    "coefficients", "discount", "drop_candidate", "effective_size", "extend", "learn_row",
+    "move_probabilities", "normalise", "predict_rows", "printed_step",
+]  # fmt: skip
 
 
 # Compiled loops over all particles: a row, a new candidate, a retired one, a discount.

@@ -29,19 +29,10 @@ from mercer.posterior.predictive import StudentMixture, check_level
 from mercer.random import entropy_of, stream
 
 __all__ = [
-    "RIVER_MISSING",
-    "Prequential",
-    "SparseSummary",
-    "StreamEstimator",
-    "StreamRegressor",
-    "diagnose_population",
-    "evidence_variance",
-    "judge_ancestry",
-    "log_evidence_error",
-    "population_draws",
-    "predict_then_learn",
-    "summarise",
-]
+    "RIVER_MISSING", "Prequential", "SparseSummary", "StreamEstimator", "StreamRegressor",
+    "diagnose_population", "evidence_variance", "judge_ancestry", "log_evidence_error",
+    "population_draws", "predict_then_learn", "summarise",
+]  # fmt: skip
 
 
 # Weighted draws and diagnostics of a population; its mean on few kernels.

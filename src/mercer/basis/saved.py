@@ -30,15 +30,9 @@ from mercer.random import entropy_of, generator_from_json, generator_to_json
 from mercer.sampling.checkpoint import pack, unpack
 
 __all__ = [
-    "Arrays",
-    "check_ensemble",
-    "check_sets",
-    "common_values",
-    "numbers_of",
-    "parts_of",
-    "restore",
+    "Arrays", "check_ensemble", "check_sets", "common_values", "numbers_of", "parts_of", "restore",
     "restored_learner",
-]
+]  # fmt: skip
 
 
 # What the files of all streams share, whatever their targets.

@@ -38,19 +38,10 @@ from mercer.random import stream
 from mercer.sampling.resampling import SCHEMES
 
 __all__ = [
-    "MOST_CANDIDATES",
-    "FilterSettings",
-    "GivenScales",
-    "Scales",
-    "checked_common",
-    "checked_forgetting",
-    "checked_given",
-    "checked_lengthscale",
-    "checked_share",
-    "known_runs",
-    "leaving_columns",
-    "name_not_finite",
-]
+    "MOST_CANDIDATES", "FilterSettings", "GivenScales", "Scales", "checked_common",
+    "checked_forgetting", "checked_given", "checked_lengthscale", "checked_share", "known_runs",
+    "leaving_columns", "name_not_finite",
+]  # fmt: skip
 
 
 # Which rows of a stream hold what is no finite number, and which have a target.

@@ -25,20 +25,9 @@ from mercer.errors import DataError, StorageError
 from mercer.posterior.predictive import StudentMixture, check_level
 
 __all__ = [
-    "BOOLEANS",
-    "Answers",
-    "Fields",
-    "Foretold",
-    "Labels",
-    "Numbers",
-    "Output",
-    "Reporter",
-    "Said",
-    "Tally",
-    "Undecided",
-    "named",
-    "read_number",
-]
+    "BOOLEANS", "Answers", "Fields", "Foretold", "Labels", "Numbers", "Output", "Reporter", "Said",
+    "Tally", "Undecided", "named", "read_number",
+]  # fmt: skip
 
 
 Array = NDArray[np.float64]

@@ -25,13 +25,8 @@ if TYPE_CHECKING:
     from mercer.cli.stream_learner import Learner
 
 __all__ = [
-    "Interval",
-    "Keeper",
-    "StreamState",
-    "read_interval",
-    "read_state",
-    "write_stream_model",
-]
+    "Interval", "Keeper", "StreamState", "read_interval", "read_state", "write_stream_model",
+]  # fmt: skip
 
 
 Array = NDArray[np.float64]

@@ -29,17 +29,9 @@ from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, task_of
 
 __all__ = [
-    "MOST",
-    "STREAMING",
-    "Remembered",
-    "RowStream",
-    "SeriesStream",
-    "StreamOptions",
-    "StreamPlan",
-    "answers_of",
-    "lag_names",
-    "plan_stream",
-]
+    "MOST", "STREAMING", "Remembered", "RowStream", "SeriesStream", "StreamOptions", "StreamPlan",
+    "answers_of", "lag_names", "plan_stream",
+]  # fmt: skip
 
 
 MOST = 10_000

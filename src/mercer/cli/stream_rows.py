@@ -30,25 +30,10 @@ from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
 
 __all__ = [
-    "MAX_ID",
-    "MAX_LINE",
-    "STANDARD_INPUT",
-    "CsvRows",
-    "Example",
-    "JsonRows",
-    "Line",
-    "LineSource",
-    "Parser",
-    "Row",
-    "Stopping",
-    "StreamStoppedError",
-    "Wanted",
-    "choose_inputs",
-    "find_parser",
-    "listed",
-    "opened",
-    "present",
-]
+    "MAX_ID", "MAX_LINE", "STANDARD_INPUT", "CsvRows", "Example", "JsonRows", "Line", "LineSource",
+    "Parser", "Row", "Stopping", "StreamStoppedError", "Wanted", "choose_inputs", "find_parser",
+    "listed", "opened", "present",
+]  # fmt: skip
 
 
 class StreamStoppedError(Exception):
