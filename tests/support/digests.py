@@ -29,7 +29,7 @@ QUICK = {"n_draws": 12, "n_warmup": 12, "n_chains": 2, "random_state": 3, "progr
 PARTICLES = {"n_particles": 20, "random_state": 3, "progress": False}
 SPECTRAL = {**QUICK, "n_frequencies": 12}
 _CHANGING = re.compile(
-    r"/tmp/[^\s\"'<]*|(under )?\d+(\.\d+)?(e-?\d+)? ?(ms|s|min|h|CPU seconds|seconds)\b"
+    r"/tmp/[^\s\"'<]*|(under\s)?\d+(\.\d+)?(e-?\d+)?\s?(ms|s|min|h|CPU seconds|seconds)\b"
     r"|\d{4}-\d\d-\d\d[T ]?[\d:.Z+]*"
     r"|data-sort=\"[^\"]*\"|(?m: +\d+\.\d\d$)"  # seconds of the table of scores
 )
