@@ -87,7 +87,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 195,
-    "lines": 59_530,
+    "lines": 59_800,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,
