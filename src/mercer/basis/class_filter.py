@@ -133,7 +133,7 @@ class ClassSchedule:
         The most rows held.
     """
 
-    per_doubling: int = 8
+    per_doubling: int = 16
     n_redraws: int = 3
     n_buffered: int = 1024
 

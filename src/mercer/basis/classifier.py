@@ -348,7 +348,7 @@ class SequentialKernelClassifier(StreamClassifier):
     -----
     Algorithm 1 of [1]_ carried over to classes, see `mercer.basis.class_filter`. Moves are proposed
     by a quadratic approximation of the likelihood that all particles share, and accepted by the
-    likelihood. A row costs O(N k). Eight times in each doubling of the n rows held all particles
+    likelihood. A row costs O(N k). Sixteen times in each doubling of the n rows held all particles
     are moved, a share of them after each row, which costs O(N (n k + R k^2)) for R candidates in
     all. A wild label needs no guard as in the regressor: what one row says of its log odds is
     bounded.
