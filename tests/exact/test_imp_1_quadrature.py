@@ -1,10 +1,9 @@
 """IMP-1: weighted means, spreads and log evidence of one, two, three log parameters beside a grid.
 
 Runs of the default size from the maximum on, of regressors of twelve rows with the default prior.
-The evidence: |z| < 5.3 over runs, false alarm 1.2e-7 each, and standard errors true to a factor.
-Means and spreads have a known bias: proposals are fitted to the draws that they then weigh. What is
-held is a bound on it, with 5.3 standard errors over runs to spare, and standard errors of the
-means to a factor.
+Mean errors of means, variances and log evidence over 200 runs: |z| < 5.3, false alarm 1.2e-7 each.
+Standard errors that a run states for itself: their root mean square within 10 % of the spread over
+runs, and three standard errors of the latter more (5 %, of variances 8 %; false alarm 3e-3 each).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mercer.sampling.driver import Labels, RunOptions
 from mercer.sampling.importance import SplitT
 from support.gp_cases import grid_moments, grid_posterior
 
-RUNS = 100
+RUNS = 200
 Z_LIMIT = 5.3
 ENOUGH = 10_000  # draws kept: all
 NAMES = ("log_signal_variance", "log_weight", "log_noise_variance")
@@ -30,19 +29,13 @@ NAMES = ("log_signal_variance", "log_weight", "log_noise_variance")
 
 @dataclass(frozen=True)
 class Bias:
-    """Of averages over runs, (k,): mean error, its standard error, and a run's own over the true.
+    """Of averages over runs, (k,): z of the mean error, a run's own standard error over the true.
 
-    The averages are the means in posterior standard deviations, the variances in posterior ones,
-    and the log evidence.
+    The averages are the means and the variances of the log parameters, and the log evidence.
     """
 
-    error: np.ndarray
-    standard_error: np.ndarray
+    z: np.ndarray
     factor: np.ndarray
-
-    def is_within(self, bounds: np.ndarray) -> np.ndarray:
-        """Whether the bias is within bounds, as far as the runs can tell."""
-        return np.abs(self.error) < bounds + Z_LIMIT * self.standard_error
 
 
 def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
@@ -50,7 +43,6 @@ def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
     case = grid_posterior(n_parameters)
     settings = GPSettings("importance", "wide", None, None)
     recorder = RegressionRecorder(case.model, np.array([0]))
-    scale = np.concatenate([np.sqrt(case.variance), case.variance, [1.0]])
     errors, own = [], []
     for seed in range(n_runs):
         options = RunOptions(n_draws=n_draws, n_warmup=1, n_chains=1, thin=1, entropy=seed)
@@ -72,16 +64,10 @@ def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
         )
         second = W**2 @ np.square(square - variance)
         own.append([*np.sqrt(W**2 @ square), *np.sqrt(second), log_evidence_se])
-    found = np.array(errors) / scale
+    found = np.array(errors)
     std = found.std(axis=0, ddof=1)
-    root_mean_square = np.sqrt(np.square(np.array(own) / scale).mean(axis=0))
-    return Bias(found.mean(axis=0), std / np.sqrt(n_runs), root_mean_square / std)
-
-
-def bounds(n_parameters: int) -> np.ndarray:
-    """Bias that is known: of means, of variances, of the log evidence."""
-    of_mean, of_variance = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.15)}[n_parameters]
-    return np.array([*[of_mean] * n_parameters, *[of_variance] * n_parameters, 0.0])
+    root_mean_square = np.sqrt(np.square(own).mean(axis=0))
+    return Bias(found.mean(axis=0) / std * np.sqrt(n_runs), root_mean_square / std)
 
 
 @pytest.mark.parametrize(("n_parameters", "n_fewer"), [(1, 301), (2, 91), (3, 51)])
@@ -96,16 +82,14 @@ def test_imp_1_the_grid_is_fine_enough(n_parameters: int, n_fewer: int) -> None:
 @pytest.mark.parametrize("n_parameters", [1, 2, 3])
 def test_imp_1_averages_beside_a_grid(n_parameters: int) -> None:
     found = bias(n_parameters)
-    assert found.is_within(bounds(n_parameters)).all()
-    # An empirical standard deviation over 100 runs is itself uncertain by 7 %.
-    assert 0.75 < found.factor[-1] < 1.33
-    assert found.factor[:n_parameters].min() > (0.55 if n_parameters == 3 else 0.75)
-    assert found.factor[:n_parameters].max() < 1.4
+    assert np.abs(found.z).max() < Z_LIMIT
+    noise = np.repeat([0.05, 0.08, 0.05], [n_parameters, n_parameters, 1])
+    assert (np.abs(found.factor - 1.0) < 0.1 + 3.0 * noise).all()
 
 
 def test_imp_1_few_draws_kept_beside_a_grid() -> None:
-    """Sixty draws of about ninety: a bias three times as large, for a third of the draws."""
-    assert bias(2, n_draws=60).is_within(np.array([0.03, 0.03, 0.2, 0.2, 0.0])).all()
+    """Sixty draws of about a hundred and forty."""
+    assert np.abs(bias(2, n_draws=60).z).max() < Z_LIMIT
 
 
 def test_imp_1_sees_draws_left_out_without_their_weight(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,15 +100,27 @@ def test_imp_1_sees_draws_left_out_without_their_weight(monkeypatch: pytest.Monk
         return kept, log_weights[kept]
 
     monkeypatch.setattr(fitting, "thinned", heaviest)
-    assert not bias(2, n_draws=60).is_within(np.array([0.03, 0.03, 0.2, 0.2, 0.0])).all()
+    assert np.abs(bias(2, n_runs=50, n_draws=60).z).max() > Z_LIMIT
+
+
+def all_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the positions that taught the proposals count, as with many parameters."""
+    monkeypatch.setattr(fitting, "_FEW_PARAMETERS", 0)
+
+
+def test_imp_1_sees_positions_that_taught_the_proposals(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_count(monkeypatch)
+    assert np.abs(bias(3, n_runs=100).z).max() > Z_LIMIT
 
 
 def test_imp_1_sees_weights_against_the_last_proposal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def last(log_density, positions, proposals, counts):
         return log_density - proposals[-1].log_density(positions)
 
+    all_count(monkeypatch)
+    assert np.abs(bias(1, n_runs=50).z).max() < Z_LIMIT
     monkeypatch.setattr(importance, "weigh", last)
-    assert not bias(3, n_runs=50).is_within(bounds(3)).all()
+    assert np.abs(bias(1, n_runs=50).z).max() > Z_LIMIT
 
 
 def test_imp_1_sees_a_normaliser_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +131,7 @@ def test_imp_1_sees_a_normaliser_left_out(monkeypatch: pytest.MonkeyPatch) -> No
         return whole(self, positions) + np.linalg.slogdet(self.root)[1] + log_scale
 
     monkeypatch.setattr(SplitT, "log_density", unscaled)
-    assert not bias(2, n_runs=50).is_within(bounds(2)).all()
+    assert np.abs(bias(2, n_runs=50).z).max() > Z_LIMIT
 
 
 def test_imp_1_sees_proposals_that_know_only_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,4 +142,4 @@ def test_imp_1_sees_proposals_that_know_only_the_maximum(monkeypatch: pytest.Mon
         return undefended(target, start, rounds, options)
 
     monkeypatch.setattr(fitting, "importance_sample", narrow)
-    assert not bias(3, n_runs=50).is_within(bounds(3)).all()
+    assert np.abs(bias(3, n_runs=100).z).max() > Z_LIMIT

@@ -25,7 +25,7 @@ RUNS = 400
 T_LIMIT = 5.3
 
 
-def bias(n_parameters: int, n_rounds: int) -> tuple[float, float]:
+def bias(n_parameters: int, n_rounds: int, *, is_frozen: bool = False) -> tuple[float, float]:
     """Mean over runs of the evidence over the true one, less 1, and its t."""
     case = grid_posterior(n_parameters)
     model, maximum = case.model, case.maximum
@@ -33,7 +33,7 @@ def bias(n_parameters: int, n_rounds: int) -> tuple[float, float]:
     target = model.values(maximum.point, maximum.slopes, np.array([0]))
     start = first_proposal(maximum.point.position, maximum.covariance)
     wide = wide_proposal(model.prior.mean, model.prior.std)
-    rounds, logs = Rounds(np.inf, 50 // n_rounds, n_rounds), []
+    rounds, logs = Rounds(np.inf, is_frozen, 50 // n_rounds, lambda recorded, W: 25.0, 50), []
     for seed in range(RUNS):
         options = RunOptions(n_draws=1, n_warmup=1, n_chains=1, thin=1, entropy=seed)
         sample = importance_sample(target, start, rounds, options, wide)
@@ -53,6 +53,10 @@ def bias(n_parameters: int, n_rounds: int) -> tuple[float, float]:
 )
 def test_imp_2_evidence_has_no_bias(n_parameters: int, n_rounds: int) -> None:
     assert abs(bias(n_parameters, n_rounds)[1]) < T_LIMIT
+
+
+def test_imp_2_evidence_of_a_frozen_proposal_has_no_bias() -> None:
+    assert abs(bias(2, 5, is_frozen=True)[1]) < T_LIMIT
 
 
 def mixture(

@@ -45,9 +45,12 @@ class Skewed:
         return (-np.inf if self.nowhere else log_density), {"square": x * x}
 
 
-def run(options: RunOptions = OPTIONS, wanted: float = 300.0, **given: object) -> ImportanceSample:
+def run(
+    options: RunOptions = OPTIONS, wanted: float = 300.0, is_frozen: bool = False, **given: object
+) -> ImportanceSample:
     target = Skewed()
-    sample = importance_sample(target, START, Rounds(wanted, 100, 12), replace(options, **given))
+    rounds = Rounds(wanted, is_frozen, 100, lambda recorded, W: 1.2 * wanted, 1200)
+    sample = importance_sample(target, START, rounds, replace(options, **given))
     assert sample is not None
     return sample
 
@@ -81,10 +84,14 @@ def test_scales_below_and_above_are_found() -> None:
     np.testing.assert_allclose(found.above, np.sqrt(1.5) * split.above, rtol=0.1)
 
 
-def test_rounds_end_when_enough_is_known() -> None:
-    sample = run()
-    assert sample.ess >= 300.0
-    assert len(sample.log_weights) < 1000
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_rounds_end_when_enough_is_known(is_frozen: bool) -> None:
+    sample = run(is_frozen=is_frozen)
+    is_counted = np.isfinite(sample.log_weights)
+    assert sample.ess >= (330.0 if is_frozen else 300.0)
+    assert len(sample.log_weights) < 1200
+    assert is_counted.all() != is_frozen
+    assert is_counted[-1]
     assert sample.is_trusted
     W = np.exp(sample.log_weights - logsumexp(sample.log_weights))
     error = np.sqrt(np.square(W) @ np.square(sample.positions - W @ sample.positions))
@@ -95,7 +102,8 @@ def test_rounds_end_when_enough_is_known() -> None:
 
 
 def test_there_is_nothing_to_weigh_where_there_is_no_mass() -> None:
-    assert importance_sample(Skewed(nowhere=True), START, Rounds(50.0, 20, 3), OPTIONS) is None
+    rounds = Rounds(50.0, True, 20, lambda recorded, W: 50.0, 60)
+    assert importance_sample(Skewed(nowhere=True), START, rounds, OPTIONS) is None
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,13 @@ def folder_of(path: Path, entropy: int = 3) -> RunOptions:
     return replace(OPTIONS, run=folder)
 
 
-def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole = run()
-    stopped = run(folder_of(tmp_path), deadline=time.monotonic() - 1.0)
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_a_stopped_run_goes_on_to_the_same_bits(is_frozen: bool, tmp_path: Path) -> None:
+    whole = run(is_frozen=is_frozen)
+    late = {"deadline": time.monotonic() - 1.0, "is_frozen": is_frozen}
+    stopped = run(folder_of(tmp_path), **late)
     assert 0 < len(stopped.log_weights) < len(whole.log_weights)
-    resumed = run(folder_of(tmp_path))
+    resumed = run(folder_of(tmp_path), is_frozen=is_frozen)
     assert resumed.is_resumed
     np.testing.assert_array_equal(resumed.log_weights, whole.log_weights)
     np.testing.assert_array_equal(resumed.recorded["square"], whole.recorded["square"])

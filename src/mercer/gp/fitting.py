@@ -114,6 +114,10 @@ class Record(Protocol):
         """Split positions (N, p) into named log parameters, arrays (N, ...)."""
         ...
 
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return what each draw predicts at training rows, (..., k): probabilities or means."""
+        ...
+
 
 _FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
 # Share of the time allowed that the search and the Hessian may take.
@@ -432,12 +436,19 @@ def fit_posterior(
 
 # Importance sampling over the hyperparameters, and the chains that take over where it fails.
 
-# Effective draws that are wanted: a mean is then known to a fourteenth of the posterior's standard
-# deviation, and a probability, which is far better known than that from any one draw, to .004.
-_WANTED = 200.0
+# Of predictions: their Monte Carlo standard error, averaged over rows, that is wanted; in
+# probabilities, or standard deviations of the target.
+_ACCURACY = 0.004
+# Effective draws: never fewer, so that a mean is known to a fourteenth of the posterior's standard
+# deviation, and not many more where an evaluation is costly.
+_FEWEST, _MOST = 200.0, 600.0
+_LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least two a parameter
+# With more parameters the positions that taught the proposals count, too: the bias that this has is
+# small beside the Monte Carlo error, and the cost of others is not.
+_FEW_PARAMETERS = 8
+_FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
-_MOST_ROUNDS = 24
-_FEWEST = 0.25  # of the wanted effective draws
+_MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
 
 
 def _fit_by_importance(
@@ -448,23 +459,32 @@ def _fit_by_importance(
     labels: Labels,
 ) -> FittedGP:
     """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
-    n_parameters, most = len(maximum.point.position), options.n_draws * options.n_chains
-    wanted = min(_WANTED, float(most))
-    size = max(round(_ROUND * wanted / _WANTED), 4 * n_parameters)
+    n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
+    most = options.n_draws * options.n_chains
+    fewest = min(_FEWEST, float(most))
+    size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
+    is_frozen = n_parameters <= _FEW_PARAMETERS
+    learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
+
+    def wanted(recorded: Mapping[str, Array], W: Array) -> float:
+        predicted = recorder.predicted(recorded).reshape(len(W), -1)
+        spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
+        limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
+        return float(min(max((spread / _ACCURACY) ** 2, _FEWEST), limit, most))
+
     covariance = maximum.covariance
     if covariance is None:
         covariance = np.diag(model.prior.std**2)
     found = importance_sample(
         model.values(maximum.point, maximum.slopes, recorder.rows),
         first_proposal(maximum.point.position, covariance),
-        Rounds(wanted, size, _MOST_ROUNDS),
+        Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
         options,
         wide_proposal(model.prior.mean, model.prior.std),
     )
     if found is None:
         return _chains_instead(model, maximum, recorder, options, labels, None)
-    is_sound = found.is_trusted and found.ess >= _FEWEST * wanted
-    if not is_sound and not found.is_late:
+    if not (found.is_trusted or found.is_late):
         return _chains_instead(model, maximum, recorder, options, labels, found)
     notes = [*maximum.notes]
     if found.is_resumed and options.run is not None:
@@ -472,7 +492,7 @@ def _fit_by_importance(
     if found.is_late:
         notes.append(
             f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
-            f"{found.ess:.0f} draws of {wanted:.0f} wanted"
+            f"{found.ess:.0f} draws"
         )
     return _weighted(found, recorder, options, labels, tuple(notes), _evidence(model, found))
 
@@ -499,7 +519,7 @@ def _fit_nearby(
     if not np.isfinite(point.log_density):
         return None
     found = reweigh(model.values(point, None, recorder.rows), nearby, _NEARBY, options)
-    wanted = min(_WANTED, float(options.n_draws * options.n_chains))
+    wanted = min(_FEWEST, float(options.n_draws * options.n_chains))
     if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
         return None
     return _weighted(found, recorder, options, labels, (), None)
@@ -638,6 +658,9 @@ class _Recorder:
             for position in positions
         ]
         return {name: np.stack([each[name] for each in split]) for name in split[0]}
+
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        return self.recorder.predicted(draws)
 
     def __call__(self, point: Point) -> Mapping[str, Array]:
         model = self.recorder.model

@@ -286,6 +286,10 @@ class RegressionRecorder:
         named = named_parameters(model.kernel, model.X.shape[1], positions[:, :n_kernel])
         return {**named, "log_noise_variance": noise}
 
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return the means of the function of draws at the monitored rows (..., k)."""
+        return draws["latent"]
+
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters, log density and evidence, function and dual coefficients."""
         kernel_theta, log_noise = self.model.split(point.position)

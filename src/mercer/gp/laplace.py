@@ -407,6 +407,10 @@ class Recorder:
         """Split positions (N, p) into named log parameters."""
         return named_parameters(self.model.kernel, self.model.X.shape[1], positions)
 
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return the probabilities of target 1 at the modes of draws, at all rows (..., n)."""
+        return np.asarray(self.model.y - draws["dual_coef"])
+
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters, log density, latent values and dual coefficients."""
         model, extra, theta = self.model, point.extra, point.position

@@ -619,6 +619,10 @@ class SoftmaxRecorder:
     model: SoftmaxPosterior
     rows: NDArray[np.int64]
 
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return the probabilities of the classes at the modes of draws, (..., C, n)."""
+        return np.asarray(one_hot(self.model.y, self.model.n_classes) - draws["dual_coef"])
+
     def __call__(self, point: Point) -> Mapping[str, Array]:
         """Return log parameters (n_kernels, p), log density, latent values, dual coefficients.
 

@@ -1,24 +1,37 @@
-"""Adaptive multiple importance sampling of a density that can be evaluated point by point.
+"""Adaptive importance sampling of a density that can be evaluated point by point.
 
-**Target.** Any log density on R^p, of which only values are needed. **One round** [1]_
+**Target.** Any log density on R^p, of which only values are needed.
 
-1. Draw n_r positions from the proposal q_r, and evaluate the target at each.
+**Learning**, one round [1]_
+
+1. Draw positions from the proposal q_r, and evaluate the target at each.
 2. Weigh **all** positions so far by the mixture of all proposals so far,
    w_i = p(x_i) / sum_s (n_s / N) q_s(x_i): no single round can spoil the result.
 3. Fit the centre and the scales of q_{r+1} to the weighted positions.
 
-Rounds go on until the draws are worth as many equal ones as are wanted, or up to a limit.
+Rounds go on until the positions are worth enough equal draws for the fit to be good.
+
+**Sampling**
+
+4. The last proposal q is fixed, and so is the number of draws that it takes until they are worth
+   as many equal ones as are wanted. Their weights are p(x_i) / q(x_i); no other draws count.
+
+The positions of step 1 have taught the proposals that weigh them, and learning ends once these
+weights look good: averages over them are biased, the more the fewer the parameters (with three and
+twelve rows variances are up to a fifth too small, with twelve and a hundred rows by a fiftieth, a
+sixth of their standard error). Those over step 4 are not. With many parameters learning is a large
+part of all evaluations, and step 4 is left out: rounds go on until the weights of step 2 are worth
+what is wanted.
 
 **Proposals** are Student's t's with a centre and, along each axis, a scale below and one above it
 [2]_; sides are as probable as they are wide, so that the density is continuous. The posterior of a
 log parameter is often one-sided: an idle weight is as small as its prior lets it be. Only these 3 p
 numbers are learned; the correlations stay those of the curvature at the maximum. A covariance
-learned from a few hundred positions follows them so closely that their own weights, and with them
-the evidence, come out too small.
+learned from a few hundred positions is too narrow in some direction.
 
-A tenth of the positions come from a wide proposal instead, the prior where it is known: proposals
-learn only from what they have seen, and would leave out a second maximum, or a tail as long as
-that of an idle weight, without a sign of it in their weights [3]_.
+A tenth of the positions (with step 4 a fifth) come from a wide proposal instead, the prior where it
+is known: proposals learn only from what they have seen, and would leave out a second maximum, or a
+tail as long as that of an idle weight, without a sign of it in their weights [3]_.
 
 **Cost.** All evaluations of a round are independent: any number of processes, the same bits.
 
@@ -60,6 +73,7 @@ __all__ = [
     "Rounds",
     "SplitT",
     "evidence_of_rounds",
+    "expected_share",
     "first_proposal",
     "fit_proposal",
     "importance_sample",
@@ -116,30 +130,30 @@ class SplitT:
         return np.asarray(constant - log_scale - 0.5 * (df + p) * np.log1p(square / df))
 
 
-_WIDE_SHARE = 0.1  # of the positions
-
-
 @dataclass(frozen=True)
 class Defended:
-    """A proposal that is a wide one in a tenth of its draws: no weight is beyond a bound.
+    """A proposal that is a wide one in a share of its draws: no weight is beyond a bound.
 
     Attributes
     ----------
     own, wide : SplitT
+    share : float
+        Of the wide one.
     """
 
     own: SplitT
     wide: SplitT
+    share: float
 
     def draw(self, rng: np.random.Generator, n: int) -> Array:
         """Draw n positions, shape (n, p)."""
         own, wide = self.own.draw(rng, n), self.wide.draw(rng, n)
-        return np.where(rng.random((n, 1)) < _WIDE_SHARE, wide, own)
+        return np.where(rng.random((n, 1)) < self.share, wide, own)
 
     def log_density(self, positions: Array) -> Array:
         """Log density at positions (n, p), shape (n,)."""
-        own = self.own.log_density(positions) + math.log1p(-_WIDE_SHARE)
-        wide = self.wide.log_density(positions) + math.log(_WIDE_SHARE)
+        own = self.own.log_density(positions) + math.log1p(-self.share)
+        wide = self.wide.log_density(positions) + math.log(self.share)
         return np.asarray(np.logaddexp(own, wide))
 
 
@@ -238,6 +252,23 @@ def weigh(
     return np.asarray(log_density - logsumexp(np.stack(parts), axis=0))
 
 
+def expected_share(log_weights: Array, log_ratios: Array) -> float:
+    """How large a share of the draws of a proposal q their effective size will be, at most 1.
+
+    That is Z / E(p/q), Z the integral of the target p and the average one over it.
+
+    Parameters
+    ----------
+    log_weights : ndarray of shape (N,)
+        Of positions, whose mean weight is an estimate of Z.
+    log_ratios : ndarray of shape (N,)
+        log p/q there.
+    """
+    total = logsumexp(log_weights)
+    second = logsumexp(log_weights + log_ratios)
+    return math.exp(min(0.0, 2.0 * total - math.log(len(log_weights)) - second))
+
+
 def evidence_of_rounds(
     log_density: Array, positions: Array, proposals: Sequence[Proposal], counts: list[int]
 ) -> tuple[float, float]:
@@ -330,16 +361,23 @@ class Rounds:
 
     Attributes
     ----------
-    wanted : float
-        Effective draws at which rounds end.
+    learned : float
+        Effective draws at which learning ends.
+    is_frozen : bool
+        Whether step 4 is taken; else all draws count.
     size : int
-        Evaluations of a round.
+        Evaluations of a round of learning.
+    wanted : callable
+        From what was recorded while learning, and normalised weights of it, to how many effective
+        draws are wanted.
     most : int
-        Rounds, at most.
+        Evaluations in all, at most.
     """
 
-    wanted: float
+    learned: float
+    is_frozen: bool
     size: int
+    wanted: Callable[[Mapping[str, Array], Array], float]
     most: int
 
 
@@ -355,13 +393,17 @@ class ImportanceSample:
     recorded : mapping of names to ndarray of shape (N, ...)
         What the target recorded.
     log_weights : ndarray of shape (N,)
+        -inf, too, where the position has only taught the proposal.
     log_evidence : float
         Log of the integral of the target, nats; ``log_evidence_se`` is its standard error.
     ess : float
         How many equal draws the weighted ones are worth.
     k_hat : float
+    is_trusted : bool
+        Whether averages can be trusted, by k-hat; and whether there are enough effective draws, or
+        no time for them.
     is_late : bool
-        Whether the clock ended it.
+        Whether the clock ended it: all draws count.
     is_resumed : bool
         Whether evaluations of an earlier run were used.
     """
@@ -374,30 +416,28 @@ class ImportanceSample:
     log_evidence_se: float
     ess: float
     k_hat: float
+    is_trusted: bool
     is_late: bool = False
     is_resumed: bool = False
 
-    @property
-    def is_trusted(self) -> bool:
-        """Whether averages can be trusted, by k-hat.
 
-        Where draws are worth half of the evaluations or more, nearly all weights are close to the
-        largest, and a Pareto tail fitted to these says nothing.
-        """
-        return is_trusted(self.k_hat, self.ess, len(self.log_weights))
-
-
-_NEARLY_EQUAL = 0.5  # effective size over evaluations
-
-
-def is_trusted(k_hat: float, ess: float, n_evaluations: int) -> bool:
-    """See `ImportanceSample.is_trusted`."""
-    return k_hat <= LARGEST_SHAPE or ess >= _NEARLY_EQUAL * n_evaluations
-
-
+_SHARES = (0.1, 0.2)  # of the wide proposal: without step 4, and with it
+_NEARLY_EQUAL = 0.5  # effective size over number of draws
+_FEWEST = 0.25  # of the wanted effective draws
 # After so many rounds, fewer effective draws than this will not become enough.
 _HOPELESS_ROUNDS, _HOPELESS_SIZE = 8, 10.0
 _CHUNK = 25  # evaluations of one process between two looks at the clock
+_MARGIN = 1.25  # of the number of draws: the effective share that is expected is a little too large
+
+
+def is_trusted(log_weights: Array) -> bool:
+    """Whether averages can be trusted, by k-hat.
+
+    Where draws are worth half of their number or more, nearly all weights are close to the
+    largest, and a Pareto tail fitted to these says nothing.
+    """
+    is_equal = effective_sample_size(log_weights) >= _NEARLY_EQUAL * len(log_weights)
+    return is_equal or pareto_shape(log_weights) <= LARGEST_SHAPE
 
 
 def importance_sample(
@@ -419,7 +459,7 @@ def importance_sample(
     options : RunOptions
         Entropy, processes, deadline and checkpoint; the rest is for chains.
     wide : SplitT, optional
-        What a tenth of the positions come from; without it all come from what is learned.
+        What a tenth or a fifth of the positions come from; without it, none.
 
     Raises
     ------
@@ -432,31 +472,48 @@ def importance_sample(
     work = _Evaluations(target, options, file)
 
     def defended(proposal: SplitT) -> Proposal:
-        return proposal if wide is None else Defended(proposal, wide)
+        return proposal if wide is None else Defended(proposal, wide, _SHARES[rounds.is_frozen])
 
-    proposals = [defended(start)]
-    counts: list[int] = []
-    log_weights = np.empty(0)
+    proposals, counts = [defended(start)], list[int]()
+    n_next, wanted, is_last = rounds.size, rounds.learned, False
     while True:
         rng = stream(options.entropy, "importance", len(counts))
-        n_done = work.extend(proposals[-1].draw(rng, rounds.size))
-        if n_done == 0:
-            break
-        counts.append(n_done)
-        log_weights = weigh(work.log_density, work.positions, proposals[: len(counts)], counts)
+        n_done = work.extend(proposals[-1].draw(rng, n_next))
+        counts += [n_done] if n_done else []
+        log_density, positions = work.log_density, work.positions
+        log_weights = weigh(log_density, positions, proposals[: len(counts)], counts)
         if not np.isfinite(log_weights).any():
             return None
+        n_left = rounds.most - len(positions)
+        if is_last and not work.is_late:  # step 4
+            own = log_density[-n_done:] - proposals[-1].log_density(positions[-n_done:])
+            if np.isfinite(own).any() and (n_left < n_done or _is_sound(own, wanted)):
+                log_weights = own
+                break
         ess = effective_sample_size(log_weights)
+        is_learned = ess >= rounds.learned and is_trusted(log_weights)
         is_hopeless = len(counts) >= _HOPELESS_ROUNDS and ess < _HOPELESS_SIZE
-        if len(counts) >= rounds.most or is_hopeless or work.is_late:
+        is_done = is_learned and not rounds.is_frozen
+        if work.is_late or n_left <= 0 or is_hopeless or is_done:
             break
-        if ess >= rounds.wanted and is_trusted(pareto_shape(log_weights), ess, len(log_weights)):
-            break
-        proposals.append(defended(fit_proposal(start, work.positions, log_weights)))
-    if not counts:
-        return None
-    evidence = evidence_of_rounds(work.log_density, work.positions, proposals, counts)
-    return work.result(log_weights, evidence)
+        proposals.append(defended(fit_proposal(start, positions, log_weights)))
+        is_last = rounds.is_frozen and (is_last or is_learned or 2 * n_left < rounds.most)
+        n_next = min(rounds.size, n_left)
+        if is_last:
+            wanted = rounds.wanted(work.recorded, np.exp(log_weights - logsumexp(log_weights)))
+            ratios = log_density - proposals[-1].log_density(positions)
+            n_wanted = math.ceil(_MARGIN * wanted / expected_share(log_weights, ratios))
+            n_next = min(n_wanted, n_left)
+    if len(log_weights) < sum(counts):
+        proposals, counts = proposals[-1:], counts[-1:]
+    n = len(log_weights)
+    evidence = evidence_of_rounds(log_density[-n:], positions[-n:], proposals, counts)
+    wanted = 0.0 if work.is_late else wanted
+    return work.result(log_weights, evidence, is_trusted=_is_sound(log_weights, wanted))
+
+
+def _is_sound(log_weights: Array, wanted: float) -> bool:
+    return effective_sample_size(log_weights) >= _FEWEST * wanted and is_trusted(log_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -495,7 +552,8 @@ def reweigh(
             return None
         if effective_sample_size(log_weights) < _LEAST_WORTH * n_done:
             break
-    return work.result(log_weights - logsumexp(log_weights), (math.nan, math.nan))
+    log_weights -= logsumexp(log_weights)
+    return work.result(log_weights, (math.nan, math.nan), is_trusted=is_trusted(log_weights))
 
 
 _NEARBY = 2**31 - 1  # of the streams for importance sampling: no round has this number
@@ -561,17 +619,21 @@ class _Evaluations:
         self._save()
         return len(self._evaluated) - n_before
 
-    def result(self, log_weights: Array, evidence: tuple[float, float]) -> ImportanceSample:
-        """Say what the evaluations and their weights say."""
+    def result(
+        self, log_weights: Array, evidence: tuple[float, float], *, is_trusted: bool
+    ) -> ImportanceSample:
+        """Say what the evaluations, and the weights of all or the last of them, say."""
+        taught = np.full(len(self._evaluated) - len(log_weights), -np.inf)
         return ImportanceSample(
             positions=self.positions,
             log_density=self.log_density,
             recorded=self.recorded,
-            log_weights=log_weights,
+            log_weights=np.concatenate([taught, log_weights]),
             log_evidence=evidence[0],
             log_evidence_se=evidence[1],
             ess=effective_sample_size(log_weights),
             k_hat=pareto_shape(log_weights),
+            is_trusted=is_trusted,
             is_late=self.is_late,
             is_resumed=self._n_resumed > 0,
         )

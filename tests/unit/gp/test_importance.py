@@ -84,7 +84,7 @@ def test_draws_are_weighted_and_files_keep_weights_and_evidence(kind: str, tmp_p
     model = fitted(kind)
     assert model.posterior_.is_weighted
     assert model.posterior_.n_total <= 40
-    assert model.diagnostics_.effective_size >= 40
+    assert model.diagnostics_.effective_size >= 20
     assert not model.diagnostics_.warnings
     model.save(tmp_path / "model.mercer")
     again = mercer.load(tmp_path / "model.mercer")
@@ -166,7 +166,7 @@ def test_chains_take_over_where_weights_are_not_to_be_trusted(
 ) -> None:
     monkeypatch.setattr("mercer.sampling.importance.LARGEST_SHAPE", -np.inf)
     monkeypatch.setattr("mercer.sampling.importance._NEARLY_EQUAL", np.inf)
-    monkeypatch.setattr("mercer.gp.fitting._MOST_ROUNDS", 3)
+    monkeypatch.setattr("mercer.gp.fitting._MOST_ROUNDS", (3, 3))
     with pytest.warns(mercer.errors.ConvergenceWarning, match="too short"):
         model = fitted("binary")
     assert not model.posterior_.is_weighted
