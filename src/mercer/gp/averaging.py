@@ -487,9 +487,9 @@ def check_draws(
 
 # The few draws that predict.
 
-_MOST_FEW = 64
-_POOL = 64  # points near rows that the choice looks at, and as many others that judge it
-_SAFETY = 3.0  # of the difference at the points that judge
+_MOST_FEW = 80
+_SEEN, _JUDGING = 160, 96  # points near rows that the choice looks at, and others that judge it
+_SAFETY = 2.0  # of the difference at the points that judge
 _NOTHING = 1e-5  # no smaller difference is stated: points of one input may all lie close
 _WEIGHT_OF_PARAMETERS = 3.0  # their spread as features, in units of that of predictions
 
@@ -521,23 +521,23 @@ def choose_few(
     few : positions and weights
     difference : float
         Between their average prediction and that of all. At points halfway between two training
-        rows, or half as far beyond, which the choice has not seen, it is at most a third of it.
+        rows, or up to as far beyond, which the choice has not seen, it is at most half of it.
     None
         Where there are no more draws than that.
     """
     if len(weights) <= _MOST_FEW:
         return None
     rng = np.random.default_rng(0)  # the same pairs always
-    first, second = rng.integers(len(X), size=(2, 2 * _POOL))
-    share = np.where(rng.random((2 * _POOL, 1)) < 0.5, 0.5, -0.5)  # of the way: between, or beyond
-    at_pool = predict(X[first] + share * (X[second] - X[first]))
-    at_pool = at_pool.reshape(len(weights), 2 * _POOL, -1)
-    judged = at_pool[:, _POOL:].reshape(len(weights), -1)
+    n_pool = _SEEN + _JUDGING
+    first, second = rng.integers(len(X), size=(2, n_pool))
+    share = rng.choice([0.5, -0.5, -1.0], size=(n_pool, 1))  # of the way: between, or beyond
+    at_pool = predict(X[first] + share * (X[second] - X[first])).reshape(len(weights), n_pool, -1)
+    judged = at_pool[:, _SEEN:].reshape(len(weights), -1)
     spread = np.sqrt(weights @ np.square(at_rows - weights @ at_rows)).mean()
     centred = parameters - weights @ parameters
     std = np.sqrt(weights @ np.square(centred))
     units = centred / np.where(std > 0.0, std, 1.0) * spread
-    seen = at_pool[:, :_POOL].reshape(len(weights), -1)
+    seen = at_pool[:, :_SEEN].reshape(len(weights), -1)
     features = np.hstack([at_rows, seen, _WEIGHT_OF_PARAMETERS * units, units * units])
     few = representatives(features, weights, _MOST_FEW)
     largest = float(np.abs(few[1] @ judged[few[0]] - weights @ judged).max())

@@ -339,7 +339,8 @@ def _check_log_weights(log_weights: NDArray[Any], shape: tuple[int, ...]) -> Non
 
 # A few draws in the place of many.
 
-_PROJECTED = 256  # features are first projected on so many random directions
+_PROJECTED = 512  # features are first projected on so many random directions
+_WEIGHT_OF_SUM = 100.0  # of the weights, in units of the mean square of the features
 
 
 def representatives(
@@ -350,26 +351,40 @@ def representatives(
     ``features`` (N, k) are what is averaged, ``weights`` (N,) sum to 1. The positions that are
     returned ascend; their weights are positive, with sum 1.
 
-    The averages of the ``most`` - 1 leading principal components of the features are kept exactly,
-    by non-negative least squares: the weights of all draws are a solution, and of all solutions a
-    corner has no more draws than there are equations.
+    Orthogonal matching pursuit with non-negative weights: of the draws that are left the one joins
+    whose direction lessens the sum of squared differences most, and the weights of all that are
+    chosen are fitted anew by non-negative least squares, which may drop some.
     """
     if len(features) <= most:
         return np.arange(len(features)), weights
     if features.shape[1] > _PROJECTED:
         rng = np.random.default_rng(0)  # the same directions always
         features = features @ rng.standard_normal((features.shape[1], _PROJECTED))
-    centred = (features - weights @ features) * np.sqrt(weights)[:, np.newaxis]
-    components, lengths, _ = np.linalg.svd(centred, full_matrices=False)
-    kept = lengths > 1e-9 * max(lengths[0], 1e-300)
-    kept[most - 1 :] = False
-    scaled = components[:, kept] * (lengths[kept] / lengths[0])
-    equations = np.vstack([scaled.T, np.sqrt(weights)])
-    # In units of the roots of the weights the draws are alike; the last equation is their sum.
-    solution, _ = nnls(equations, np.append(np.zeros(int(kept.sum())), 1.0))
-    positions = np.flatnonzero(solution > 0.0)
-    chosen = solution[positions] * np.sqrt(weights[positions])
-    return positions, chosen / chosen.sum()
+    centred = features - weights @ features
+    size = weights @ np.square(centred).sum(axis=1)
+    # Weights of any sum whose differences vanish: the sum counts as one more average, a large one.
+    products = centred @ centred.T + _WEIGHT_OF_SUM * size
+    wanted = np.full(len(features), _WEIGHT_OF_SUM * size)
+    length = np.sqrt(products.diagonal())
+    positions, chosen = np.array([np.argmax(weights)]), np.ones(1)
+    for _ in range(3 * most):
+        gain = (wanted - products[:, positions] @ chosen) / length
+        gain[positions] = -np.inf
+        best = int(np.argmax(gain))
+        if len(positions) == most or gain[best] <= 1e-8 * length[best]:
+            break
+        positions = np.append(positions, best)
+        own = products[np.ix_(positions, positions)]
+        own.flat[:: len(own) + 1] *= 1.0 + 1e-9  # draws may be alike
+        root = np.linalg.cholesky(own)
+        try:
+            found, _ = nnls(root.T, np.linalg.solve(root, wanted[positions]))
+        except RuntimeError:  # rounding leads it round in circles: all is as close as can be
+            positions = positions[:-1]
+            break
+        positions, chosen = positions[found > 0.0], found[found > 0.0]
+    order = np.argsort(positions)
+    return positions[order], chosen[order] / chosen.sum()
 
 
 # Draws as an ArviZ InferenceData (ArviZ before 1.0) or as a DataTree (from 1.0).
