@@ -244,6 +244,16 @@ def lowest(rows: Sequence[Sequence[float]], metrics: Sequence[Metric]) -> list[s
 
 def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     """Say what the diagnostics say, as pairs of a label and words."""
+    if diagnostics.prediction_error is None:
+        return _sampled(diagnostics)
+    words = (
+        f"Monte Carlo error of predictions {diagnostics.prediction_error:.2g}, "
+        f"at most {diagnostics.largest_prediction_error:.2g}"
+    )
+    return [*_sampled(diagnostics), ("precision", words)]
+
+
+def _sampled(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     if diagnostics.warnings:
         return [("warning", words) for words in diagnostics.warnings]
     if diagnostics.min_ess is None:

@@ -239,6 +239,8 @@ def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
         k_hat=fields.get("k_hat"),
         effective_size=fields.get("effective_size"),
         n_evaluations=fields.get("n_evaluations"),
+        prediction_error=fields.get("prediction_error"),
+        largest_prediction_error=fields.get("largest_prediction_error"),
     )
 
 

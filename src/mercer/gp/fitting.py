@@ -31,7 +31,7 @@ from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.numerics.logistic_normal import NormalPrior
-from mercer.posterior.diagnostics import Diagnostics, diagnose
+from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.adaptation import HamiltonianAdaptation
@@ -405,12 +405,12 @@ def fit_posterior(
     is_importance = settings.inference == "importance"
     finished = None if is_importance else load_finished(options, labels=labels)
     if finished is not None:
-        return _diagnosed(finished)
+        return _diagnosed(finished, recorder)
     if settings.n_leapfrog is not None and settings.step_size is not None:
         sampler = paper_hmc(
             model, recorder, n_leapfrog=settings.n_leapfrog, step_size=settings.step_size
         )
-        return _diagnosed(sample(sampler, options, labels=labels))
+        return _diagnosed(sample(sampler, options, labels=labels), recorder)
     is_map = settings.inference == "map"
     if is_importance and settings.nearby is not None:
         fitted = _fit_nearby(model, settings.nearby, recorder, options, labels)
@@ -431,7 +431,7 @@ def fit_posterior(
         sampled = sample(refined, options, adaptation=refined_adaptation, labels=labels)
     else:
         sampled = sample(tuned, options, adaptation=adaptation, labels=labels)
-    return _diagnosed(sampled, maximum.notes)
+    return _diagnosed(sampled, recorder, maximum.notes)
 
 
 # Importance sampling over the hyperparameters, and the chains that take over where it fails.
@@ -553,8 +553,20 @@ def _weighted(
     )
     told = (found.k_hat, found.ess, len(found.log_weights))
     diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
+    diagnostics = _with_errors(diagnostics, draws, recorder)
     nearby = NearbyDraws(found.positions[kept], found.log_density[kept], log_weights)
     return FittedGP(draws, diagnostics, notes, evidence, nearby)
+
+
+_MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
+
+
+def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Record) -> Diagnostics:
+    """Add the Monte Carlo error of predictions at training rows, or some of them, evenly spaced."""
+    predicted = recorder.predicted(draws.variables)
+    predicted = predicted[..., :: -(-predicted.shape[-1] // _MOST_JUDGED)]
+    values = predicted.reshape(draws.n_chains, draws.n_draws, -1)
+    return diagnostics.of_predictions(values, flat_weights(draws))
 
 
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
@@ -590,7 +602,7 @@ def _chains_instead(
     options = replace(options, n_warmup=n_warmup)
     adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
     sampled = sample(sampler, options, adaptation=adaptation, labels=labels)
-    fitted = _diagnosed(sampled, (*maximum.notes, said))
+    fitted = _diagnosed(sampled, recorder, (*maximum.notes, said))
     return fitted if found is None else replace(fitted, evidence=_evidence(model, found))
 
 
@@ -599,10 +611,12 @@ def _evidence(model: HyperparameterTarget, found: ImportanceSample) -> tuple[flo
     return found.log_evidence + model.prior.log_constant, found.log_evidence_se
 
 
-def _diagnosed(sampled: Sampled, notes: tuple[str, ...] = ()) -> FittedGP:
-    if not np.isfinite(sampled.draws.flat("log_density")).all():
+def _diagnosed(sampled: Sampled, recorder: Record, notes: tuple[str, ...] = ()) -> FittedGP:
+    draws = sampled.draws
+    if not np.isfinite(draws.flat("log_density")).all():
         raise NumericalError(NO_EVIDENCE)
-    return FittedGP(sampled.draws, diagnose(sampled.draws), (*notes, *sampled.notes))
+    diagnostics = _with_errors(diagnose(draws), draws, recorder)
+    return FittedGP(draws, diagnostics, (*notes, *sampled.notes))
 
 
 def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> FittedGP:

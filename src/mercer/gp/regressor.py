@@ -457,7 +457,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             return None if found is None else (found[0], found[1] * target.scale)
 
         averaged = with_few(averaged, few, "{:.2g} in units of the target")
-        self.diagnostics_ = averaged.diagnostics
+        self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         self.notes_ = (*notes, *averaged.notes)
         relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
         evidence = averaged.fits[0].fitted.evidence

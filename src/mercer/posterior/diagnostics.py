@@ -52,6 +52,7 @@ __all__ = [
     "ess_limit",
     "flat_weights",
     "mean_sd",
+    "monte_carlo_errors",
     "quantiles",
     "summarise",
     "warning_texts",
@@ -332,6 +333,9 @@ class Diagnostics:
         Of importance sampling: the Pareto shape of the largest weights (averages can be trusted
         below 0.7), how many equal draws the weighted ones are worth, and from how many evaluations
         of the posterior.
+    prediction_error, largest_prediction_error : optional
+        Monte Carlo standard error of predictions at training rows, the mean and the largest: by how
+        much another random state would change them; probabilities, or units of the target.
     """
 
     table: Table
@@ -342,6 +346,8 @@ class Diagnostics:
     k_hat: float | None = None
     effective_size: float | None = None
     n_evaluations: int | None = None
+    prediction_error: float | None = None
+    largest_prediction_error: float | None = None
 
     @property
     def max_rhat(self) -> float | None:
@@ -380,6 +386,9 @@ class Diagnostics:
                 f"effective draws  {self.effective_size:.0f}",
                 f"Pareto k-hat     {'none' if self.k_hat is None else format(self.k_hat, '.2f')}",
             ]
+        if self.prediction_error is not None:
+            errors = f"{self.prediction_error:.2g}, at most {self.largest_prediction_error:.2g}"
+            lines.append(f"Monte Carlo error of predictions  {errors}")
         lines += [f"warning: {text}" for text in self.warnings] or ["no warnings"]
         return "\n".join(lines)
 
@@ -422,15 +431,76 @@ class Diagnostics:
             n_evaluations=n_evaluations,
         )
 
+    def of_predictions(self, values: FloatArray, weights: FloatArray | None) -> Diagnostics:
+        """Return the same with the Monte Carlo error of predictions.
+
+        ``values``, (n_chains, n_draws, k), are what draws predict at k rows, ``weights`` theirs.
+        """
+        errors = monte_carlo_errors(values, weights)
+        if not np.isfinite(errors).all():
+            return self
+        return replace(
+            self,
+            prediction_error=float(errors.mean()),
+            largest_prediction_error=float(errors.max()),
+        )
+
+    def scaled(self, scale: float) -> Diagnostics:
+        """Return the same with predictions in other units."""
+        if self.prediction_error is None or self.largest_prediction_error is None:
+            return self
+        return replace(
+            self,
+            prediction_error=scale * self.prediction_error,
+            largest_prediction_error=scale * self.largest_prediction_error,
+        )
+
     def _of_weights(self) -> tuple[tuple[str, float | None], ...]:
         return (
             ("k_hat", self.k_hat),
             ("effective_size", self.effective_size),
             ("n_evaluations", self.n_evaluations),
+            ("prediction_error", self.prediction_error),
+            ("largest_prediction_error", self.largest_prediction_error),
         )
 
     def _numbers(self, column: str) -> list[float]:
         return [value for value in self.table.column(column) if isinstance(value, float)]
+
+
+def monte_carlo_errors(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the standard errors of averages over draws.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_chains, n_draws, k)
+        What is averaged, of each draw.
+    weights : ndarray of shape (n_chains * n_draws,) or None
+        Of the draws, with sum 1; None: they are those of Markov chains.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Not a number where chains are too short to tell.
+
+    Notes
+    -----
+    With weights W by the delta method: sum W^2 (x - mean)^2; else the variance of the draws over
+    the effective sample size of their mean.
+    """
+    flat = values.reshape(-1, values.shape[-1])
+    if weights is not None:
+        return np.asarray(np.sqrt(weights**2 @ np.square(flat - weights @ flat)))
+    from arviz_stats.base import array_stats  # takes a second, for SciPy's statistics
+
+    errors = np.zeros(values.shape[-1])
+    if values.shape[1] < MIN_DRAWS:
+        return np.full_like(errors, np.nan)
+    moves = np.ptp(flat, axis=0) > 1e-12
+    if moves.any():
+        n_equal = array_stats.ess(np.moveaxis(values, 2, 0)[moves], method="mean")
+        errors[moves] = flat.std(axis=0)[moves] / np.sqrt(n_equal)
+    return errors
 
 
 def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:

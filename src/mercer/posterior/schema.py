@@ -299,9 +299,20 @@ DIAGNOSTICS = Fields(
         "k_hat": Number(),
         "effective_size": Number(0.0),
         "n_evaluations": Whole(1),
+        "prediction_error": Number(0.0),
+        "largest_prediction_error": Number(0.0),
     },
     optional=frozenset(
-        {"max_rhat", "min_ess", "is_converged", "k_hat", "effective_size", "n_evaluations"}
+        {
+            "max_rhat",
+            "min_ess",
+            "is_converged",
+            "k_hat",
+            "effective_size",
+            "n_evaluations",
+            "prediction_error",
+            "largest_prediction_error",
+        }
     ),
 )
 

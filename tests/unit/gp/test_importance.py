@@ -12,12 +12,15 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.gp.fitting import GPSettings as Settings
-from mercer.gp.fitting import RegressionSettings, find_maximum
+from mercer.gp.fitting import RegressionSettings, find_maximum, fit_posterior
+from mercer.gp.gaussian import RegressionRecorder
 from mercer.gp.hyperparameters import HyperparameterTarget, kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.gp.softmax import SoftmaxPosterior
 from mercer.kernels.names import kernel_named
-from mercer.posterior.diagnostics import flat_weights
+from mercer.posterior.diagnostics import flat_weights, monte_carlo_errors
+from mercer.sampling.driver import Labels, RunOptions
+from support.gp_cases import grid_posterior
 
 KERNEL = kernel_named("rbf")
 SMALL = {"n_draws": 40, "n_chains": 1, "n_warmup": 30, "random_state": 0}
@@ -161,6 +164,24 @@ def test_any_number_of_processes_and_a_resumed_run_give_the_same_bits(tmp_path: 
     assert any("resumed" in note for note in model.notes_)
 
 
+def test_the_stated_error_of_predictions_is_their_spread_over_seeds() -> None:
+    """Forty runs: their spread at each row is known to 11 %, and rows go together."""
+    case = grid_posterior(3)
+    recorder = RegressionRecorder(case.model, np.arange(12))
+    settings, predicted, stated = Settings("importance", "wide", None, None), [], []
+    for seed in range(40):
+        options = RunOptions(n_draws=10_000, n_warmup=1, n_chains=1, thin=1, entropy=seed)
+        given = (case.model, recorder, settings, options, Labels())
+        fitted = fit_posterior(*given, maximum=case.maximum)
+        predicted.append(flat_weights(fitted.draws) @ fitted.draws.flat("latent"))
+        told = fitted.diagnostics
+        stated.append([told.prediction_error, told.largest_prediction_error])
+    spread = np.std(predicted, axis=0, ddof=1)
+    mean, largest = np.mean(stated, axis=0)
+    assert 0.7 < mean / spread.mean() < 1.4
+    assert 0.7 < largest / spread.max() < 1.5
+
+
 def test_chains_take_over_where_weights_are_not_to_be_trusted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -171,4 +192,20 @@ def test_chains_take_over_where_weights_are_not_to_be_trusted(
         model = fitted("binary")
     assert not model.posterior_.is_weighted
     assert "not to be trusted" in model.notes_[0]
+    told = model.diagnostics_
+    assert 0.0 < told.prediction_error <= told.largest_prediction_error < 0.2
+    assert "Monte Carlo error of predictions" in str(told)
     assert model.posterior_.n_total == 40
+
+
+def test_the_error_of_an_average_over_chains_counts_their_correlation() -> None:
+    rng, correlation, n = np.random.default_rng(0), 0.8, 2000
+    x = rng.standard_normal((4, n, 2))
+    for i in range(1, n):
+        x[:, i] = correlation * x[:, i - 1] + np.sqrt(1.0 - correlation**2) * x[:, i]
+    x[..., 1] = 3.0
+    errors = monte_carlo_errors(x, None)
+    # The variance of a mean is (1 + rho) / (1 - rho) = 9 times that of independent draws.
+    assert errors[0] == pytest.approx(np.sqrt(9.0 / (4 * n)), rel=0.2)
+    assert errors[1] == 0.0
+    assert np.isnan(monte_carlo_errors(x[:, :3], None)).all()
