@@ -33,6 +33,7 @@ from mercer.gp.base import (
     restore,
     restore_evidence,
 )
+from mercer.gp.classification import compile_loops
 from mercer.gp.fitting import FittedGP, Maximum, RegressionSettings, fit_regression
 from mercer.gp.gaussian import FunctionDraws, function_draws
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, PriorChoice
@@ -42,6 +43,7 @@ from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
+from mercer.sampling.progress import tell
 
 __all__ = ["GPRegressor", "ProcessRegressor"]
 
@@ -434,6 +436,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
         log_noise, limit = self._log_noise(target), self._limit_of_rows()
         options = run_options(common, self, digest_arrays(Xs, ys), started)
+        compile_loops(lambda line: tell(line, options.progress))
         rows, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         Xs, ys = Xs[rows], ys[rows]
 

@@ -81,6 +81,8 @@ print(hashlib.sha256(np.ascontiguousarray(model.predict{proba}(X)).tobytes()).he
 _CLASSES = {"target": "X[:, 0] > 0.0", "proba": "_proba"}
 FIRST_RUNS = {
     "gp": {"make": "GPClassifier()", **_CLASSES},
+    "gp, numbers": {"make": "GPRegressor()", "target": "np.sin(X[:, 0])", "proba": ""},
+    "gp, several": {"make": "GPClassifier()", "target": "np.arange(30) % 3", "proba": "_proba"},
     "sphere": {"make": "KernelGibbsClassifier(lengthscale=1.0, nugget=0.1)", **_CLASSES},
     "spectral": {
         "make": "BaNKRegressor(n_frequencies=30)",
@@ -93,7 +95,10 @@ FIRST_RUNS = {
 
 @pytest.mark.parametrize(
     "name",
-    [name if name == "gp" else pytest.param(name, marks=pytest.mark.slow) for name in FIRST_RUNS],
+    [
+        name if name in ("gp", "gp, numbers") else pytest.param(name, marks=pytest.mark.slow)
+        for name in FIRST_RUNS
+    ],
 )
 def test_p1_compiling_changes_no_bit_and_is_said_once(name: str, tmp_path: Path) -> None:
     """The run that compiles gives the bits of the next one, and is the only one that says so."""
