@@ -439,21 +439,15 @@ class Diagnostics:
         errors = monte_carlo_errors(values, weights)
         if not np.isfinite(errors).all():
             return self
-        return replace(
-            self,
-            prediction_error=float(errors.mean()),
-            largest_prediction_error=float(errors.max()),
-        )
+        mean, largest = float(errors.mean()), float(errors.max())
+        return replace(self, prediction_error=mean, largest_prediction_error=largest)
 
     def scaled(self, scale: float) -> Diagnostics:
         """Return the same with predictions in other units."""
         if self.prediction_error is None or self.largest_prediction_error is None:
             return self
-        return replace(
-            self,
-            prediction_error=scale * self.prediction_error,
-            largest_prediction_error=scale * self.largest_prediction_error,
-        )
+        mean, largest = scale * self.prediction_error, scale * self.largest_prediction_error
+        return replace(self, prediction_error=mean, largest_prediction_error=largest)
 
     def _of_weights(self) -> tuple[tuple[str, float | None], ...]:
         return (
@@ -469,24 +463,10 @@ class Diagnostics:
 
 
 def monte_carlo_errors(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Return the standard errors of averages over draws.
+    """Return the standard errors (k,) of averages of values (n_chains, n_draws, k) over draws.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_chains, n_draws, k)
-        What is averaged, of each draw.
-    weights : ndarray of shape (n_chains * n_draws,) or None
-        Of the draws, with sum 1; None: they are those of Markov chains.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Not a number where chains are too short to tell.
-
-    Notes
-    -----
-    With weights W by the delta method: sum W^2 (x - mean)^2; else the variance of the draws over
-    the effective sample size of their mean.
+    With weights by the delta method, sum W^2 (x - mean)^2; else the variance of the draws over the
+    effective sample size of their mean, NaN where chains are too short to tell.
     """
     flat = values.reshape(-1, values.shape[-1])
     if weights is not None:

@@ -302,18 +302,9 @@ DIAGNOSTICS = Fields(
         "prediction_error": Number(0.0),
         "largest_prediction_error": Number(0.0),
     },
-    optional=frozenset(
-        {
-            "max_rhat",
-            "min_ess",
-            "is_converged",
-            "k_hat",
-            "effective_size",
-            "n_evaluations",
-            "prediction_error",
-            "largest_prediction_error",
-        }
-    ),
+    optional=frozenset({"max_rhat", "min_ess", "is_converged"})
+    | {"k_hat", "effective_size", "n_evaluations"}
+    | {"prediction_error", "largest_prediction_error"},
 )
 
 STANDARDIZER = {

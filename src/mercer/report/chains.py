@@ -119,7 +119,9 @@ def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]
         "Pareto's k-hat says how heavy the tail of the weights is: below 0.7 averages can be "
         "trusted"
         + (f"; here it is {diagnostics.k_hat:.2f}." if diagnostics.k_hat is not None else "."),
-        *_precision_text(diagnostics),
+        "With other random numbers predictions at training rows would change by about "
+        f"{diagnostics.prediction_error or 0.0:.2g} (their Monte Carlo standard error), at most by "
+        f"about {diagnostics.largest_prediction_error or 0.0:.2g}.",
     )
     figure = Figure(
         particles_svg(draws, names),
@@ -127,17 +129,6 @@ def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]
         f"Bars of {', '.join(names)}.",
     )
     return Section("chains", "Weighted draws", text, figures=(figure,))
-
-
-def _precision_text(diagnostics: Diagnostics) -> tuple[str, ...]:
-    """Say by how much predictions would change with other random numbers."""
-    if diagnostics.prediction_error is None:
-        return ()
-    return (
-        "With other random numbers predictions at training rows would change by about "
-        f"{diagnostics.prediction_error:.2g} (their Monte Carlo standard error), at most by about "
-        f"{diagnostics.largest_prediction_error:.2g}.",
-    )
 
 
 def weights_text(diagnostics: Diagnostics) -> tuple[str, ...]:

@@ -17,11 +17,9 @@ Rounds go on until the positions are worth enough equal draws for the fit to be 
    as many equal ones as are wanted. Their weights are p(x_i) / q(x_i); no other draws count.
 
 The positions of step 1 have taught the proposals that weigh them, and learning ends once these
-weights look good: averages over them are biased, the more the fewer the parameters (with three and
-twelve rows variances are up to a fifth too small, with twelve and a hundred rows by a fiftieth, a
-sixth of their standard error). Those over step 4 are not. With many parameters learning is a large
-part of all evaluations, and step 4 is left out: rounds go on until the weights of step 2 are worth
-what is wanted.
+weights look good: averages over them are biased, with three parameters and twelve rows variances up
+to a fifth too small, with twelve and a hundred rows by a fiftieth. Those over step 4 are not. With
+many parameters step 4 is left out: rounds go on until the weights of step 2 are worth enough.
 
 **Proposals** are Student's t's with a centre and, along each axis, a scale below and one above it
 [2]_; sides are as probable as they are wide, so that the density is continuous. The posterior of a
@@ -255,14 +253,7 @@ def weigh(
 def expected_share(log_weights: Array, log_ratios: Array) -> float:
     """How large a share of the draws of a proposal q their effective size will be, at most 1.
 
-    That is Z / E(p/q), Z the integral of the target p and the average one over it.
-
-    Parameters
-    ----------
-    log_weights : ndarray of shape (N,)
-        Of positions, whose mean weight is an estimate of Z.
-    log_ratios : ndarray of shape (N,)
-        log p/q there.
+    That is Z / E(p/q) over the target p, whose integral is Z; ``log_ratios`` are log p/q.
     """
     total = logsumexp(log_weights)
     second = logsumexp(log_weights + log_ratios)
@@ -324,13 +315,7 @@ def thinned(
 
     The heaviest keep their weights; of the others some are drawn and get one weight in common
     (Fearnhead & Clifford 2003, On-line inference for hidden Markov models via particle filters).
-
-    Returns
-    -------
-    kept : ndarray of int
-        Positions, ascending. Draws of weight below 1e-9 of all are left out in any case.
-    log_weights : ndarray
-        Theirs; the weights sum to 1.
+    Returns positions, ascending, and log weights, of sum 1. Draws below 1e-9 of all are left out.
     """
     W = np.exp(log_weights - logsumexp(log_weights))
     alive = np.flatnonzero(W > 1e-9)
@@ -361,17 +346,12 @@ class Rounds:
 
     Attributes
     ----------
-    learned : float
-        Effective draws at which learning ends.
-    is_frozen : bool
-        Whether step 4 is taken; else all draws count.
-    size : int
-        Evaluations of a round of learning.
+    learned, is_frozen
+        Effective draws at which learning ends; whether step 4 is taken, or else all draws count.
+    size, most : int
+        Evaluations of a round of learning; at most in all.
     wanted : callable
-        From what was recorded while learning, and normalised weights of it, to how many effective
-        draws are wanted.
-    most : int
-        Evaluations in all, at most.
+        How many effective draws step 4 should give, from what was recorded and normalised weights.
     """
 
     learned: float
@@ -400,8 +380,7 @@ class ImportanceSample:
         How many equal draws the weighted ones are worth.
     k_hat : float
     is_trusted : bool
-        Whether averages can be trusted, by k-hat; and whether there are enough effective draws, or
-        no time for them.
+        Whether k-hat is small and the draws are enough.
     is_late : bool
         Whether the clock ended it: all draws count.
     is_resumed : bool
@@ -431,11 +410,7 @@ _MARGIN = 1.25  # of the number of draws: the effective share that is expected i
 
 
 def is_trusted(log_weights: Array) -> bool:
-    """Whether averages can be trusted, by k-hat.
-
-    Where draws are worth half of their number or more, nearly all weights are close to the
-    largest, and a Pareto tail fitted to these says nothing.
-    """
+    """Whether k-hat is small, or draws are worth half of their number: it then says nothing."""
     is_equal = effective_sample_size(log_weights) >= _NEARLY_EQUAL * len(log_weights)
     return is_equal or pareto_shape(log_weights) <= LARGEST_SHAPE
 
