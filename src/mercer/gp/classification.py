@@ -16,12 +16,18 @@ from mercer.estimation.model_file import require
 from mercer.gp import softmax
 from mercer.gp.averaging import Few, check_draws, choose_few, mixed_moments
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
-from mercer.gp.fitting import FittedGP, GPSettings, Maximum, fit_exactly, fit_gp, fit_several
+from mercer.gp.fitting import (
+    FittedGP,
+    GPSettings,
+    Maximum,
+    fit_exactly,
+    fit_gp,
+    fit_several,
+)
 from mercer.gp.hyperparameters import (
     HyperparameterTarget,
     class_shapes,
     class_thetas,
-    kernel_prior,
     shapes_of_parameters,
     stacked_parameters,
 )
@@ -29,6 +35,8 @@ from mercer.gp.laplace import (
     FunctionMoments,
     HyperparameterPosterior,
     LatentDraws,
+    compile_loops,
+    compile_now,
     latent_moments,
 )
 from mercer.gp.laplace import (
@@ -37,7 +45,7 @@ from mercer.gp.laplace import (
 from mercer.gp.softmax import SoftmaxPosterior, fit_softmax
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
-from mercer.kernels.stationary import SpectralMixture, SquaredExponentialARD
+from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import class_probabilities, one_hot
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import flat_weights
@@ -306,24 +314,6 @@ class MixedAnswers:
     def latent(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent values: both (m,) for two classes, else (m, C)."""
         return mixed_moments(self.weights, [answers.latent(X) for answers in self.answers])
-
-
-# Compiling the loops that Gaussian processes use, before the user waits for them unawares.
-
-
-def compile_loops(tell: Callable[[str], None]) -> None:
-    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(tell, compile_now)
-
-
-def compile_now() -> None:
-    """Solve a tiny problem with every loop of the method."""
-    X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
-    for kernel in (SquaredExponentialARD(), SpectralMixture(1)):
-        prior = kernel_prior(2, kernel=kernel)
-        model = HyperparameterPosterior(X, y, kernel, prior)
-        model.evaluate(prior.mean)
-        kernel.cross_gram(prior.mean, X[:2], X)
 
 
 # Compiling the loops for several classes, before the user waits for them unawares.

@@ -18,7 +18,7 @@ steps, which are accelerated, and a new factor is taken only when they slow down
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,9 +27,16 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.gp.hyperparameters import is_within_range, named_parameters, no_density, paper_start
+from mercer.gp.hyperparameters import (
+    is_within_range,
+    kernel_prior,
+    named_parameters,
+    no_density,
+    paper_start,
+)
 from mercer.gp.loops import chord_steps, evidence_adjoint, weighted_identity_plus
 from mercer.kernels.base import Kernel
+from mercer.kernels.stationary import SpectralMixture, SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability
 from mercer.numerics.cholesky import (
     FactorMemory,
@@ -40,6 +47,7 @@ from mercer.numerics.cholesky import (
     solve_lower,
     symmetric_product,
 )
+from mercer.numerics.compilation import compile_first
 from mercer.numerics.logistic_normal import NormalPrior, expected_logistic
 from mercer.sampling.sampler import Point
 
@@ -50,6 +58,8 @@ __all__ = [
     "LaplaceValues",
     "LatentDraws",
     "Recorder",
+    "compile_loops",
+    "compile_now",
     "correction_at_mode",
     "curvature_factor",
     "damped_correction",
@@ -549,3 +559,21 @@ def weighted_moments(
         draw += rows.start == 0
         weight = 1.0 if draws.weights is None else float(draws.weights[draw])
         yield weight, rows, mean, variance
+
+
+# Compiling the loops that Gaussian processes use, before the user waits for them unawares.
+
+
+def compile_loops(tell: Callable[[str], None]) -> None:
+    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
+    compile_first(tell, compile_now)
+
+
+def compile_now() -> None:
+    """Solve a tiny problem with every loop of the method."""
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    for kernel in (SquaredExponentialARD(), SpectralMixture(1)):
+        prior = kernel_prior(2, kernel=kernel)
+        model = HyperparameterPosterior(X, y, kernel, prior)
+        model.evaluate(prior.mean)
+        kernel.cross_gram(prior.mean, X[:2], X)
