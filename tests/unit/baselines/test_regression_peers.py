@@ -15,12 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from mercer.baselines import (
-    a_la_carte,
-    mkl,
-    rfo,
-    rks,
-)
+from mercer.baselines import a_la_carte, random_features, rfo
 from mercer.baselines import peers as residual_spread
 from mercer.baselines.peers import REGRESSION_PEERS, ArdProcess, ResidualSpread, peers_of
 from mercer.errors import DataError
@@ -34,7 +29,11 @@ Y = 100.0 + 20.0 * X[:, 0] + 5.0 * np.sin(3 * X[:, 1]) + 2.0 * RNG.normal(size=9
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few features, one thread: what is tested here does not depend on them."""
-    for module, name in ((rks, "RKSRegressor"), (mkl, "MKLRegressor"), (rfo, "RFORegressor")):
+    for module, name in (
+        (random_features, "RKSRegressor"),
+        (random_features, "MKLRegressor"),
+        (rfo, "RFORegressor"),
+    ):
         monkeypatch.setattr(module, name, partial(getattr(module, name), n_features=36))
     small = partial(a_la_carte.AlaCarteRegressor, components=(2,), frequencies_each=(6,))
     monkeypatch.setattr(a_la_carte, "AlaCarteRegressor", small)
@@ -93,7 +92,7 @@ def test_many_rows_leave_out_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_spread_of_one_that_cross_validates_is_that_of_its_folds() -> None:
-    model = ResidualSpread(rks.RKSRegressor(random_state=0)).fit(X, Y)
+    model = ResidualSpread(random_features.RKSRegressor(random_state=0)).fit(X, Y)
     assert model.std_ == np.sqrt(model.regressor_.cv_errors_.min()) * Y.std()
     assert 0.5 < model.std_ / np.std(Y - model.predict(X)) < 20
 
