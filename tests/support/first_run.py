@@ -16,7 +16,7 @@ def compile_all() -> None:
     What a later one calls, an earlier has compiled.
     """
     from mercer.basis import compilation as basis
-    from mercer.gp import classification as gp
+    from mercer.gp import classification, laplace
     from mercer.numerics.compilation import compile_first
     from mercer.spectral import compilation as spectral
     from mercer.sphere import compilation as sphere
@@ -25,9 +25,9 @@ def compile_all() -> None:
         basis.compile_now,
         sphere.compile_several,
         spectral.compile_now,
-        gp.compile_softmax_now,
+        classification.compile_softmax_now,
         sphere.compile_now,
-        gp.compile_now,
+        laplace.compile_now,
         basis.compile_classes_now,
         sphere.compile_circle,
         spectral.compile_mixture_now,

@@ -16,15 +16,11 @@ from support.class_twins import Approximated, plain_admit, plain_move, plain_ret
 N, N_ROWS, L, R, K_MAX = 12, 15, 3, 7, 3
 
 
-def problem(
-    seed: int, m: int, n_candidates: int
-) -> tuple[np.ndarray, np.ndarray, ClassPrior, ClassParticles]:
+def problem(seed: int, m: int, n_candidates: int) -> tuple[np.ndarray, ClassPrior, ClassParticles]:
     """A design with spare columns and rows, and particles on the first candidates."""
     rng = np.random.default_rng(seed)
     design = rng.random((L, m + R, N_ROWS + 4))
     design[:, 0] = 1.0
-    signs = rng.choice([-1.0, 1.0], N_ROWS)
-    moment = 0.5 * design[:, :, :N_ROWS] @ signs
     sizes = rng.integers(0, min(K_MAX, n_candidates) + 1, N)
     members = np.array([m + rng.permutation(n_candidates)[:K_MAX] for _ in range(N)])
     weights = rng.random(N)
@@ -37,7 +33,7 @@ def problem(
         np.log(weights / weights.sum()),
         np.arange(N),
     )
-    return design, moment, ClassPrior(2.0, 3.0, 0.3, 0.7, m), particles
+    return design, ClassPrior(2.0, 3.0, 0.3, 0.7, m), particles
 
 
 def assert_same(a: ClassParticles, b: ClassParticles, m: int) -> None:
@@ -52,7 +48,7 @@ def assert_same(a: ClassParticles, b: ClassParticles, m: int) -> None:
 
 def approximated(seed: int, m: int) -> tuple[tuple, Approximated, ClassPrior, ClassParticles]:
     """Arguments of the loops by approximation, their twin's model, and particles."""
-    design, _, prior, particles = problem(seed, m, 5)
+    design, prior, particles = problem(seed, m, 5)
     rng = np.random.default_rng(seed + 50)
     sign, omega = rng.choice([-1.0, 1.0], N_ROWS + 4), 0.05 + 0.2 * rng.random(N_ROWS)
     moment = design[:, :, :N_ROWS] @ (0.5 * sign[:N_ROWS] + 0.1 * omega)
@@ -91,7 +87,7 @@ def test_candidates(seed: int) -> None:
 
 
 def test_rows() -> None:
-    design, _, _, particles = problem(9, 2, 5)
+    design, _, particles = problem(9, 2, 5)
     rows, f = np.ascontiguousarray(design[:, :, 3]), np.empty(N)
     fill_latent(rows, 2, particles, f)
     log_weight = particles.log_weight.copy()

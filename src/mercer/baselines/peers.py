@@ -94,7 +94,6 @@ def _own_classifier(name: str, seed: int, n_rows: int, n_smallest: int) -> Any:
 def scaled(estimator: Any) -> Any:
     """Return a pipeline that standardises the inputs first."""
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), estimator)
 
@@ -212,8 +211,8 @@ class ArdProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 # The regressors that mercer's models are compared with, by name.
 #
 # Each has ``predictive``. Those that predict a number only are given the spread of their residuals
-# on rows they have not seen (`mercer.baselines.peers`). All but the trees standardise
-# the inputs; SVR the target too.
+# on rows they have not seen (`ResidualSpread`). All but the trees standardise the inputs; SVR the
+# target too.
 
 
 def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
@@ -230,7 +229,6 @@ def _ridge(seed: int, n_rows: int, n_smallest: int) -> Any:
 
 def _svr(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.compose import TransformedTargetRegressor
-    from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVR
 
     return ResidualSpread(

@@ -36,7 +36,7 @@ from mercer.basis.loops import (
 from mercer.basis.population_loops import normalise
 from mercer.numerics.compilation import compiled
 
-__all__ = ["admit", "fill_latent", "log_likelihood", "move_particles", "retire", "weigh_row"]
+__all__ = ["admit", "fill_latent", "move_particles", "retire", "weigh_row"]
 
 _FAST = {"contract", "reassoc", "nsz"}
 
@@ -138,9 +138,8 @@ def _fill_latent_rows(features, n, columns, p, beta, f):
 
 
 @compiled(nogil=True, error_model="numpy")
-def log_likelihood(features, sign, n, columns, p, beta, f):
-    """Return the log likelihood of the first n rows; their latent values are written into f."""
-    _fill_latent_rows(features, n, columns, p, beta, f)
+def _log_likelihood(sign, n, f):
+    """Return the log likelihood of the first n rows, given their latent values."""
     total, product = 0.0, 1.0
     for s in range(n):
         margin = sign[s] * f[s]
@@ -153,6 +152,14 @@ def log_likelihood(features, sign, n, columns, p, beta, f):
 
 
 @compiled(nogil=True, error_model="numpy")
+def _precision(prior, scale, j):
+    """Return the prior precision of the j-th coefficient of a set."""
+    if j >= prior.n_mean:
+        return 1.0 / scale
+    return prior.slope_precision if j > 0 else prior.constant_precision
+
+
+@compiled(nogil=True, error_model="numpy")
 def _approximation(prior, scale, U, w, p, beta):
     """Return moment'beta - beta'gram beta / 2, from the factor of gram + R."""
     value = 0.0
@@ -160,18 +167,15 @@ def _approximation(prior, scale, U, w, p, beta):
         z = 0.0
         for j in range(i, p):
             z += U[i, j] * beta[j]
-        ridge = 1.0 / scale
-        if i < prior.n_mean:
-            ridge = prior.slope_precision if i > 0 else prior.constant_precision
-        value += w[i] * z - 0.5 * z * z + 0.5 * ridge * beta[i] * beta[i]
+        value += w[i] * z - 0.5 * z * z + 0.5 * _precision(prior, scale, i) * beta[i] * beta[i]
     return value
 
 
 @compiled(nogil=True, error_model="numpy")
 def _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f):
     """Return the log likelihood less its approximation."""
-    exact = log_likelihood(features, sign, n, columns, p, beta, f)
-    return exact - _approximation(prior, scale, U, w, p, beta)
+    _fill_latent_rows(features, n, columns, p, beta, f)
+    return _log_likelihood(sign, n, f) - _approximation(prior, scale, U, w, p, beta)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -254,7 +258,7 @@ def _rotate(rng, prior, features, sign, n, columns, p, scale, U, w, beta, excess
     """Draw the coefficients by elliptical slice sampling about the approximation, whose law of
     them is normal: on an ellipse through the old ones, by what likelihood and approximation differ.
     """
-    (mean, aside, new), (f_mean, f_here, f_aside) = spare
+    (mean, aside, new), (f_mean, f_here, f_aside, f_new) = spare
     solve_back(U, p, w, mean)
     old_square, cross, aside_square = 0.0, 0.0, 0.0
     for j in range(p):
@@ -282,11 +286,10 @@ def _rotate(rng, prior, features, sign, n, columns, p, scale, U, w, beta, excess
         near -= 0.5 * (c * c * old_square + s * s * aside_square) + c * s * cross
         for j in range(p):
             new[j] = mean[j] + c * (beta[j] - mean[j]) + s * aside[j]
-            ridge = 1.0 / scale
-            if j < prior.n_mean:
-                ridge = prior.slope_precision if j > 0 else prior.constant_precision
-            near += 0.5 * ridge * new[j] * new[j]
-        if _log_likelihood_at(sign, n, c, s, f_mean, f_here, f_aside) - near > limit:
+            near += 0.5 * _precision(prior, scale, j) * new[j] * new[j]
+        for r in range(n):
+            f_new[r] = f_mean[r] + c * (f_here[r] - f_mean[r]) + s * f_aside[r]
+        if _log_likelihood(sign, n, f_new) - near > limit:
             beta[:p] = new[:p]
             return
         if angle < 0.0:
@@ -294,20 +297,6 @@ def _rotate(rng, prior, features, sign, n, columns, p, scale, U, w, beta, excess
         else:
             upper = angle
         angle = lower + (upper - lower) * rng.random()
-
-
-@compiled(nogil=True, error_model="numpy")
-def _log_likelihood_at(sign, n, c, s, f_mean, f_here, f_aside):
-    """`log_likelihood` at an angle, of cosine c and sine s."""
-    total, product = 0.0, 1.0
-    for r in range(n):
-        margin = sign[r] * (f_mean[r] + c * (f_here[r] - f_mean[r]) + s * f_aside[r])
-        total += min(margin, 0.0)
-        product *= 1.0 + math.exp(-abs(margin))
-        if r % _TERMS == _TERMS - 1:
-            total -= math.log(product)
-            product = 1.0
-    return total - math.log(product)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -324,7 +313,7 @@ def move_particles(
     rng, design, sign, gram, moment, n, prior, log_size, n_widths, n_candidates, n_redraws,
     particles, first, last,
 ):  # fmt: skip
-    """Move particles ``first`` to ``last``: `move_particles` without Polya-Gamma variables.
+    """Move particles ``first`` to ``last``: sets, length scales, coefficients and their variance.
 
     Parameters
     ----------
@@ -350,7 +339,7 @@ def move_particles(
     m, P, C = prior.n_mean, particles.beta.shape[1], design.shape[1]
     n_columns, largest = m + n_candidates, particles.members.shape[1]
     f, x, v, here, there, room = _room_of_sets(P, C, n)
-    spare = np.empty((3, P)), np.empty((3, n))
+    spare = np.empty((3, P)), np.empty((4, n))
     n_sets, n_levels = 0, 0
     for i in range(first, last):
         level, scale = particles.level[i], particles.scale[i]
@@ -410,7 +399,11 @@ def move_particles(
 
 @compiled(nogil=True, error_model="numpy")
 def admit(rng, design, sign, gram, moment, n, prior, log_sizes, new, particles):
-    """`admit` without Polya-Gamma variables; arguments as there and in `move_particles`."""
+    """Let the columns ``new`` in one after the other, each into a particle or not by its weight.
+
+    ``log_sizes`` (len(new) + 1, k_max + 2) are those of the sets before the first, and after each;
+    other arguments are as in `move_particles`. Returns the gain of the log evidence.
+    """
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
     f, x, v, here, _, _ = _room_of_sets(P, 1, n)
@@ -454,7 +447,7 @@ def admit(rng, design, sign, gram, moment, n, prior, log_sizes, new, particles):
 
 @compiled(nogil=True, error_model="numpy")
 def retire(design, sign, gram, moment, n, prior, log_sizes, old, particles):
-    """`retire` without Polya-Gamma variables: draws nothing."""
+    """Take the columns ``old`` out one after the other, as `admit` lets them in; draws nothing."""
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
     f, x, v, here, _, _ = _room_of_sets(P, 1, n)

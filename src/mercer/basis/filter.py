@@ -67,7 +67,7 @@ from mercer.sampling.resampling import resample
 
 __all__ = [
     "AnyFilter", "Filter", "PrintedFilter", "RowBuffer", "Seen", "State", "Sums", "admit",
-    "copied", "with_room",
+    "copied", "flushed", "with_room",
 ]  # fmt: skip
 
 
@@ -442,23 +442,14 @@ class Filter:
         )
 
     def _resampled(self, rng: np.random.Generator, state: State) -> State:
-        particles = state.particles
-        ess = effective_size(particles.log_weight)
+        ess = effective_size(state.particles.log_weight)
         if ess >= 0.5 * self.n_particles:
             return state
-        chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
-        particles = taken(particles, chosen)
-        particles.log_weight[:] = -math.log(self.n_particles)
-        variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
-        return replace(
-            state,
-            particles=particles,
-            evidence_variance=variance,
-        )
+        return _drawn_anew(rng, state, ess, self.scheme)
 
     def _discounted(self, state: State) -> State:
         """Multiply the sums by the retention of a block, and weigh by the ratio of targets."""
-        state = self._flushed(state)
+        state = flushed(state)
         factor = self.retention ** self.schedule.rows_in_block(state.n_seen)
         sums, old = state.statistics, state.old
         for level in np.flatnonzero(state.is_kept):
@@ -520,7 +511,7 @@ class Filter:
     def _with_space_for_a_row(self, state: State) -> State:
         """Empty what is full: the pending rows, and the place in the ring."""
         if state.n_pending == len(state.pending_y):
-            state = self._flushed(state)
+            state = flushed(state)
         n_rows, n_ring = state.n_seen, len(state.rows.y)
         if n_rows == n_ring and n_ring < self.schedule.n_buffered:
             longer = min(2 * n_ring, self.schedule.n_buffered)
@@ -544,22 +535,9 @@ class Filter:
         state.leaving_y[state.n_leaving] = root * rows.y[position]
         return replace(state, n_leaving=state.n_leaving + 1)
 
-    def _flushed(self, state: State) -> State:
-        """Add the pending rows to the sums."""
-        n, sums = state.n_pending, state.statistics
-        if n == 0:
-            return state
-        add_rows(
-            sums.gram, sums.moment, state.pending[:n], state.pending_y[:n],
-            np.flatnonzero(state.is_kept),
-        )  # fmt: skip
-        square = sums.square + float(state.pending_y[:n] @ state.pending_y[:n])
-        sums = sums._replace(square=square, n_rows=sums.n_rows + n)
-        return replace(state, statistics=sums, n_pending=0)
-
     def _offered(self, rng: np.random.Generator, state: State, slot: int, x: Array) -> State:
         """Let the last row's input be a candidate, in the place of another if there is none."""
-        state = _flushed_old(self._flushed(state))
+        state = _flushed_old(flushed(state))
         sums, column = state.statistics, self.levels.n_mean + slot
         log_evidence, r = state.log_evidence, sums.n_candidates
         if slot < r:
@@ -583,7 +561,7 @@ class Filter:
     def _moved(self, rng: np.random.Generator, state: State) -> State:
         fraction = self.schedule.fraction(state.n_seen)
         if fraction > 0.0:
-            state = self._flushed(state)
+            state = flushed(state)
             state = self._with_near_levels(state)
             move_particles(
                 rng, state.statistics, self.prior,
@@ -625,6 +603,29 @@ class Filter:
                 sums.moment[level] += state.old.moment[level]
             state.is_kept[level] = True
         return state
+
+
+def _drawn_anew(rng: np.random.Generator, state: State, ess: float, scheme: str) -> State:
+    """Resample particles whose weights are worth ``ess`` equal ones."""
+    n, log_weight = len(state.particles.size), state.particles.log_weight
+    particles = taken(state.particles, resample(rng, np.exp(log_weight), scheme))
+    particles.log_weight[:] = -math.log(n)
+    variance = state.evidence_variance + 1.0 / ess - 1.0 / n
+    return replace(state, particles=particles, evidence_variance=variance)
+
+
+def flushed(state: State) -> State:
+    """Add the pending rows to the sums."""
+    n, sums = state.n_pending, state.statistics
+    if n == 0:
+        return state
+    add_rows(
+        sums.gram, sums.moment, state.pending[:n], state.pending_y[:n],
+        np.flatnonzero(state.is_kept),
+    )  # fmt: skip
+    square = sums.square + float(state.pending_y[:n] @ state.pending_y[:n])
+    sums = sums._replace(square=square, n_rows=sums.n_rows + n)
+    return replace(state, statistics=sums, n_pending=0)
 
 
 def _flushed_old(state: State) -> State:
@@ -702,9 +703,10 @@ class PrintedFilter:
         self, rng: np.random.Generator, state: State, x: Array, y: float
     ) -> tuple[State, Seen]:
         """Learn a row x (d,), y; the arrays of ``state`` are used up."""
-        state = self._resampled(rng, state)
+        ess = effective_sample_size(state.particles.log_weight)
+        state = _drawn_anew(rng, state, ess, self.scheme)
         state, seen = self._rows.learn(rng, state, x, y)
-        state = self._with_candidate(_summed(state), x)
+        state = self._with_candidate(flushed(state), x)
         log_size = self.sets.log_size(state.statistics.n_candidates)
         gain = printed_step(
             rng, state.statistics, self.prior, log_size, _CHANGES, state.particles
@@ -725,18 +727,6 @@ class PrintedFilter:
             retention=1.0,
         )
 
-    def _resampled(self, rng: np.random.Generator, state: State) -> State:
-        log_weight = state.particles.log_weight
-        ess = effective_sample_size(log_weight)
-        particles = taken(state.particles, resample(rng, np.exp(log_weight), self.scheme))
-        particles.log_weight[:] = -math.log(self.n_particles)
-        variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
-        return replace(
-            state,
-            particles=particles,
-            evidence_variance=variance,
-        )
-
     def _with_candidate(self, state: State, x: Array) -> State:
         """Let the last row's input be a candidate, while there is room."""
         slot = state.statistics.n_candidates
@@ -750,11 +740,3 @@ class PrintedFilter:
 
 
 AnyFilter: TypeAlias = Filter | PrintedFilter
-
-
-def _summed(state: State) -> State:
-    """Add the pending row to the sums."""
-    sums, y = state.statistics, state.pending_y
-    add_rows(sums.gram, sums.moment, state.pending, y)
-    sums = sums._replace(square=sums.square + float(y @ y), n_rows=sums.n_rows + 1.0)
-    return replace(state, statistics=sums, n_pending=0)

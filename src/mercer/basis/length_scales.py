@@ -182,8 +182,7 @@ class LengthScaleGrid:
                 sums_of_squarings(K, features[own], sums[own])
                 continue
             for level in kept.tolist():
-                width = float(self.lengthscales[level % W])
-                sums[level] = features[level] @ _kernel(distances[a], width, self.kind)
+                sums[level] = features[level] @ self.kernel(distances, level)
         return sums
 
     def design(self, X: Array, Z: Array, level: int) -> Array:

@@ -16,14 +16,7 @@ from mercer.estimation.model_file import require
 from mercer.gp import softmax
 from mercer.gp.averaging import Few, check_draws, choose_few, mixed_moments
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
-from mercer.gp.fitting import (
-    FittedGP,
-    GPSettings,
-    Maximum,
-    fit_exactly,
-    fit_gp,
-    fit_several,
-)
+from mercer.gp.fitting import FittedGP, GPSettings, Maximum, fit_exactly, fit_gp, fit_several
 from mercer.gp.hyperparameters import (
     HyperparameterTarget,
     class_shapes,
@@ -36,7 +29,6 @@ from mercer.gp.laplace import (
     HyperparameterPosterior,
     LatentDraws,
     compile_loops,
-    compile_now,
     latent_moments,
 )
 from mercer.gp.laplace import (
@@ -57,8 +49,6 @@ __all__ = [
     "ClassAnswers",
     "ClassTask",
     "MixedAnswers",
-    "compile_loops",
-    "compile_now",
     "compile_softmax_loops",
     "compile_softmax_now",
 ]

@@ -111,7 +111,7 @@ def particles_section(estimator: Any) -> Section:
 
 
 def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]) -> Section:
-    text = (
+    text = [
         f"The posterior was evaluated at {count(diagnostics.n_evaluations or 0)} settings, drawn "
         "from a broad law around the most probable one; each has a weight: how much more probable "
         "it is than that law has it. The drawings show how probable each value is.",
@@ -119,16 +119,19 @@ def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]
         "Pareto's k-hat says how heavy the tail of the weights is: below 0.7 averages can be "
         "trusted"
         + (f"; here it is {diagnostics.k_hat:.2f}." if diagnostics.k_hat is not None else "."),
-        "With other random numbers predictions at training rows would change by about "
-        f"{diagnostics.prediction_error or 0.0:.2g} (their Monte Carlo standard error), at most by "
-        f"about {diagnostics.largest_prediction_error or 0.0:.2g}.",
-    )
+    ]
+    if diagnostics.prediction_error is not None:  # a file of before says nothing of it
+        text.append(
+            "With other random numbers predictions at training rows would change by about "
+            f"{diagnostics.prediction_error:.2g} (their Monte Carlo standard error), at most by "
+            f"about {diagnostics.largest_prediction_error:.2g}."
+        )
     figure = Figure(
         particles_svg(draws, names),
         "Probability of each value, as the weights have it.",
         f"Bars of {', '.join(names)}.",
     )
-    return Section("chains", "Weighted draws", text, figures=(figure,))
+    return Section("chains", "Weighted draws", tuple(text), figures=(figure,))
 
 
 def weights_text(diagnostics: Diagnostics) -> tuple[str, ...]:

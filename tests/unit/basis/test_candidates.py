@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.basis.filter import admit, copied
+from mercer.basis.filter import admit, copied, flushed
 from mercer.basis.model import Schedule
 from support.basis_cases import make_filter, problem, run
 
@@ -28,7 +28,7 @@ def test_while_all_rows_are_in_the_buffer_its_sums_are_exact() -> None:
     before = run(filter_, X, y, np.random.default_rng(0))
     new, expected_centres = np.array([0.37]), before.centres[:4].copy()
     expected_centres[1] = new
-    state = admit(filter_._flushed(copied(before)), filter_.levels, 1, new, np.ones(4))
+    state = admit(flushed(copied(before)), filter_.levels, 1, new, np.ones(4))
     for level in range(filter_.levels.n_levels):
         gram, moment = of_design(filter_, X, y, expected_centres, level)
         np.testing.assert_allclose(state.statistics.gram[level, :5, :5], gram, atol=1e-12)
@@ -44,7 +44,7 @@ def test_on_rows_that_are_gone_it_is_a_projection_on_the_others() -> None:
     before = run(filter_, X, y, np.random.default_rng(0))
     assert before.n_seen - len(before.rows.y) == 1  # the first row is gone
     centres, others, new = before.centres, before.centres[[0, 2, 3]], np.array([0.37])
-    state = filter_._flushed(copied(before))
+    state = flushed(copied(before))
     state = admit(state, filter_.levels, 1, new, np.ones(3))
     for level in range(filter_.levels.n_levels):
         on_first = filter_.levels.design(X[:1], centres[:4], level)[0, 1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.filter import Filter, State
+from mercer.basis.filter import Filter, State, flushed
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Reservoir, Schedule, SetPrior, add_rows, integrated
 
@@ -60,7 +60,7 @@ def test_sums_that_are_kept_are_those_of_the_rows(n_buffered: int, retention: fl
     assert not state.is_kept.all()
     assert state.is_kept[LEVELS.near(np.unique(state.particles.level))].all()
     r, held = state.statistics.n_candidates, min(n, n_buffered)
-    state = made(n_buffered, retention)._flushed(state)
+    state = flushed(state)
     ages = state.n_discounts - state.rows.age[:held]
     weight = retention ** ages.astype(float)
     for level in np.flatnonzero(state.is_kept).tolist():
