@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gp.fitting import find_maximum
-from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.hyperparameters import find_maximum, kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
 from reproduce.cells import measured

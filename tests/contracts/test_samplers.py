@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer.gp.fitting import find_maximum, make_sampler, paper_hmc
+from mercer.gp.fitting import make_sampler, paper_hmc
 from mercer.gp.gaussian import RegressionRecorder
+from mercer.gp.hyperparameters import find_maximum
 from mercer.gp.laplace import Recorder
 from mercer.likelihoods.label_noise import learned_rate
 from mercer.sampling.checkpoint import pack, unpack

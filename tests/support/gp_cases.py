@@ -10,9 +10,9 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from mercer.gp.fitting import GPSettings, Maximum, RegressionSettings, find_maximum
+from mercer.gp.fitting import GPSettings, RegressionSettings
 from mercer.gp.gaussian import RegressionPosterior
-from mercer.gp.hyperparameters import kernel_prior
+from mercer.gp.hyperparameters import Maximum, find_maximum, kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability

@@ -31,8 +31,16 @@ from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.estimation.model_file import require
-from mercer.gp.fitting import SEARCHING, FittedGP, Maximum, find_maximum, with_curvature
-from mercer.gp.hyperparameters import LARGEST_LOG, NO_EVIDENCE, HyperparameterTarget
+from mercer.gp.fitting import FittedGP
+from mercer.gp.hyperparameters import (
+    LARGEST_LOG,
+    NO_EVIDENCE,
+    SEARCHING,
+    HyperparameterTarget,
+    Maximum,
+    find_maximum,
+    with_curvature,
+)
 from mercer.kernels.names import kernel_named
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives

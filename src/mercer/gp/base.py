@@ -36,10 +36,11 @@ from mercer.gp.averaging import (
     few_rows,
     fit_kernels,
 )
-from mercer.gp.fitting import FittedGP, GPSettings, Maximum
+from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import NOISE_FLOOR, function_draws
 from mercer.gp.hyperparameters import (
     HyperparameterTarget,
+    Maximum,
     PriorChoice,
     check_prior,
     input_weights,

@@ -16,9 +16,10 @@ from mercer.estimation.model_file import require
 from mercer.gp import softmax
 from mercer.gp.averaging import Few, check_draws, choose_few, mixed_moments
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
-from mercer.gp.fitting import FittedGP, GPSettings, Maximum, fit_exactly, fit_gp, fit_several
+from mercer.gp.fitting import FittedGP, GPSettings, fit_exactly, fit_gp, fit_several
 from mercer.gp.hyperparameters import (
     HyperparameterTarget,
+    Maximum,
     class_shapes,
     class_thetas,
     shapes_of_parameters,

@@ -21,8 +21,8 @@ from mercer.gp.averaging import KernelFit, with_few
 from mercer.gp.base import GPEstimator, parts_of, relevance_of, restore_evidence, restore_rows
 from mercer.gp.classification import ClassTask, MixedAnswers
 from mercer.gp.exact import PredictiveDistance
-from mercer.gp.fitting import FittedGP, Maximum
-from mercer.gp.hyperparameters import HyperparameterTarget, PriorChoice
+from mercer.gp.fitting import FittedGP
+from mercer.gp.hyperparameters import HyperparameterTarget, Maximum, PriorChoice
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions

@@ -1,23 +1,28 @@
-"""What the hyperparameters of all GP models have in common: how samplers see them, their range."""
+"""What the hyperparameters of all GP models have in common: names, priors, range, maximum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
-from mercer.errors import UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.kernels.base import Kernel, Parameter
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.numerics.logistic_normal import NormalPrior
 from mercer.sampling.sampler import Point
+from mercer.sampling.signals import is_late, stop_when_late
 
 __all__ = [
     "LARGEST_LOG",
     "NO_EVIDENCE",
+    "SEARCHING",
     "HyperparameterTarget",
+    "Maximum",
     "PriorChoice",
     "check_prior",
     "class_labels",
@@ -25,6 +30,7 @@ __all__ = [
     "class_shapes",
     "class_thetas",
     "each_parameter",
+    "find_maximum",
     "input_weights",
     "is_within_range",
     "kernel_prior",
@@ -37,6 +43,7 @@ __all__ = [
     "prior_start",
     "shapes_of_parameters",
     "stacked_parameters",
+    "with_curvature",
 ]
 
 
@@ -323,3 +330,134 @@ def is_within_range(theta: Array) -> bool:
 def no_density(theta: Array, extra: Mapping[str, Array]) -> Point:
     """Return a point of no mass and no slope, where the evidence cannot be computed."""
     return Point(theta, -np.inf, np.zeros_like(theta), extra)
+
+
+# The maximum of the posterior, which searches find, and the Gaussian that its curvature gives.
+
+# Share of the time allowed that the search and the Hessian may take.
+SEARCHING = 0.5
+_HESSIAN_STEP = 0.05  # of log parameters; the error of a central difference is of its square
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The maximum of the posterior and the Gaussian that its curvature gives.
+
+    ``covariance`` is None where none was asked for, or no time was left for it; ``notes`` say what
+    time cut short. ``slopes`` are the derivatives of the latent values there, (p, ...).
+    """
+
+    point: Point
+    covariance: Array | None
+    is_converged: bool
+    notes: tuple[str, ...] = ()
+    slopes: Array | None = None
+
+
+def find_maximum(
+    model: HyperparameterTarget,
+    *,
+    with_covariance: bool,
+    deadline: float | None = None,
+    starts: Sequence[Array] = (),
+) -> Maximum:
+    """Find the highest of the maxima next to the starts, and its Gaussian if wanted.
+
+    The starts are the model's, unless others are given.
+
+    After ``deadline``, in seconds of `time.monotonic`, the search under way ends with its step, no
+    other is begun where one has found a finite evidence, and the Hessian is given up.
+
+    Raises
+    ------
+    NumericalError
+        If the evidence can be computed at none of the places where they end.
+    """
+    found: list[tuple[Point, bool]] = []
+    starts = starts or model.starts
+    for start in starts:
+        is_any = any(np.isfinite(end.log_density) for end, _ in found)
+        if is_any and is_late(deadline):
+            break
+        found.append(_search(model, start, deadline))
+    point, is_converged = max(found, key=lambda end: end[0].log_density)
+    if not np.isfinite(point.log_density):
+        raise NumericalError(NO_EVIDENCE)
+    is_whole = len(found) == len(starts) and all(converged for _, converged in found)
+    notes = (
+        (_say_cut_search(len(found), len(starts)),) if not is_whole and is_late(deadline) else ()
+    )
+    maximum = Maximum(point, None, is_converged, notes)
+    return with_curvature(model, maximum, deadline) if with_covariance else maximum
+
+
+def with_curvature(
+    model: HyperparameterTarget, maximum: Maximum, deadline: float | None = None
+) -> Maximum:
+    """Return a maximum with the Gaussian that its curvature gives, or a note that time was over."""
+    curved = _curvature(model, maximum.point, deadline)
+    if curved is None:
+        return replace(maximum, notes=(*maximum.notes, _NO_CURVATURE))
+    return replace(maximum, covariance=curved[0], slopes=curved[1])
+
+
+_NO_CURVATURE = (
+    "max_seconds left no time for the curvature at the maximum: chains start at the best point, "
+    "with the widths of the prior"
+)
+
+
+def _say_cut_search(n_tried: int, n_starts: int) -> str:
+    return (
+        f"search for the maximum cut short by max_seconds: {n_tried} of {n_starts} starts were "
+        "tried, the best point so far was taken"
+    )
+
+
+def _search(
+    model: HyperparameterTarget, start: Array, deadline: float | None
+) -> tuple[Point, bool]:
+    """Climb from a start; where the climb ends, and whether it converged."""
+    points: dict[bytes, Point] = {}
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        point = model.evaluate(theta.copy())
+        points.clear()
+        points[theta.tobytes()] = point
+        if not np.isfinite(point.log_density):
+            return 1e10, np.zeros_like(theta)
+        return -point.log_density, -point.gradient
+
+    result = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_when_late(deadline),
+        options={"maxiter": 100, "ftol": 1e-9},
+    )
+    return points.get(result.x.tobytes()) or model.evaluate(result.x), bool(result.success)
+
+
+def _curvature(
+    model: HyperparameterTarget, point: Point, deadline: float | None
+) -> tuple[Array, Array] | None:
+    """Inverse of the negative Hessian at the maximum, no wider than the prior in any direction.
+
+    And the derivatives of the latent values. None once it is late.
+    """
+    p = len(point.position)
+    hessian, slopes = np.empty((p, p)), np.empty((p, *point.extra["f"].shape))
+    for k, shift in enumerate(_HESSIAN_STEP * np.eye(p)):
+        if is_late(deadline):
+            return None
+        above = model.evaluate(point.position + shift)
+        below = model.evaluate(point.position - shift)
+        hessian[k] = (below.gradient - above.gradient) / (2.0 * _HESSIAN_STEP)
+        slopes[k] = (above.extra["f"] - below.extra["f"]) / (2.0 * _HESSIAN_STEP)
+    # In units of the prior's standard deviations the posterior is at least as narrow as the prior.
+    std = model.prior.std
+    scaled = 0.5 * (hessian + hessian.T) * np.outer(std, std)
+    eigenvalues, vectors = np.linalg.eigh(scaled)
+    inverse = (vectors / np.maximum(eigenvalues, 1.0)) @ vectors.T
+    return np.asarray(inverse * np.outer(std, std)), slopes

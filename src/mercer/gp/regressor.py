@@ -33,9 +33,9 @@ from mercer.gp.base import (
     restore,
     restore_evidence,
 )
-from mercer.gp.fitting import FittedGP, Maximum, RegressionSettings, fit_regression
+from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression
 from mercer.gp.gaussian import FunctionDraws, function_draws
-from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, PriorChoice
+from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
 from mercer.gp.laplace import compile_loops
 from mercer.kernels.names import kernel_named
 from mercer.posterior.draws import Draws

@@ -13,7 +13,8 @@ import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.errors import MercerWarning, ModelFileError
 from mercer.gp.averaging import Candidate, choose_kernels, compare_kernels, is_simpler
-from mercer.gp.fitting import GPSettings, Maximum
+from mercer.gp.fitting import GPSettings
+from mercer.gp.hyperparameters import Maximum
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.names import kernel_named
 from mercer.posterior.container import read_container, write_container

@@ -15,9 +15,9 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.gp.fitting import GPSettings as Settings
-from mercer.gp.fitting import RegressionSettings, find_maximum, fit_posterior
+from mercer.gp.fitting import RegressionSettings, fit_posterior
 from mercer.gp.gaussian import RegressionRecorder
-from mercer.gp.hyperparameters import HyperparameterTarget, kernel_prior
+from mercer.gp.hyperparameters import HyperparameterTarget, find_maximum, kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.gp.softmax import SoftmaxPosterior
 from mercer.kernels.names import kernel_named

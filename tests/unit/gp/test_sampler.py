@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.fitting import find_maximum, make_sampler, paper_hmc
-from mercer.gp.hyperparameters import kernel_prior, paper_start
+from mercer.gp.fitting import make_sampler, paper_hmc
+from mercer.gp.hyperparameters import find_maximum, kernel_prior, paper_start
 from mercer.gp.laplace import HyperparameterPosterior, Recorder
 from mercer.sampling.hmc import HMC
 from mercer.sampling.metropolis import Metropolis

@@ -9,11 +9,11 @@ import pytest
 from mercer.gp.fitting import (
     GPSettings,
     RegressionSettings,
-    find_maximum,
     fit_regression,
     make_sampler,
 )
 from mercer.gp.gaussian import RegressionRecorder
+from mercer.gp.hyperparameters import find_maximum
 from mercer.sampling.driver import RunOptions
 from support.process_fits import CHAIN, standardised
 
