@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_t, t
 
 from mercer.sampling.checkpoint import RunIdentity, open_run
-from mercer.sampling.driver import RunOptions
+from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.importance import (
     ImportanceSample,
     NearbyDraws,
@@ -178,6 +179,25 @@ def test_a_stopped_run_goes_on_to_the_same_bits(is_frozen: bool, tmp_path: Path)
     assert resumed.is_resumed
     np.testing.assert_array_equal(resumed.log_weights, whole.log_weights)
     np.testing.assert_array_equal(resumed.recorded["square"], whole.recorded["square"])
+
+
+@pytest.mark.parametrize("from_the_end", [0, 1, 40])
+def test_a_signal_in_any_evaluation_ends_the_run(
+    from_the_end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in the last: it was lost where nobody looked at it any more."""
+    n_evaluations = len(run().positions)
+    evaluate, seen = Skewed.__call__, []
+
+    def interrupted(self, x: np.ndarray) -> tuple[float, Mapping[str, np.ndarray]]:
+        seen.append(x)
+        if len(seen) == n_evaluations - from_the_end:
+            signal.raise_signal(signal.SIGTERM)
+        return evaluate(self, x)
+
+    monkeypatch.setattr(Skewed, "__call__", interrupted)
+    with pytest.raises(SamplingStoppedError):
+        run()
 
 
 @pytest.mark.parametrize("df", [2.0, 4.0])

@@ -588,10 +588,11 @@ class _Evaluations:
                     if self._file is not None and self._file.is_due:
                         self._save()
             except StopRequestedError as error:
-                self._save()
-                folder = None if self._options.run is None else self._options.run.path
-                raise SamplingStoppedError(error.signal_number, folder) from error
+                signals.received = error.signal_number
         self._save()
+        if signals.received is not None:  # also one that came after the last evaluation began
+            folder = None if self._options.run is None else self._options.run.path
+            raise SamplingStoppedError(signals.received, folder)
         return len(self._evaluated) - n_before
 
     def result(
