@@ -26,61 +26,31 @@ from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
-__all__ = [
-    "MOST_SCALE", "Approximation", "ClassFilter", "ClassOutlook", "ClassParticles", "ClassPrior",
-    "ClassSchedule", "ClassSeen", "ClassState", "HeldRows", "StickBreaking", "StickState",
-    "default_prior", "stick_proba", "with_more_rows",
-]  # fmt: skip
-
 
 class ClassPrior(NamedTuple):
     """Priors of coefficients; see `mercer.basis.class_filter`.
 
-    Attributes
-    ----------
-    scale_shape, scale_rate : float
-        Shape and rate of the inverse gamma prior of the variance of a centre's coefficient.
-    constant_precision, slope_precision : float
-        Prior precisions of the constant of the mean, and of each of its slopes.
-    n_mean : int
-        Columns of the mean.
+    The variance of a centre's coefficient is inverse gamma; the constant of the mean and each
+    of its slopes have prior precisions.
     """
 
     scale_shape: float
     scale_rate: float
     constant_precision: float
     slope_precision: float
-    n_mean: int
+    n_mean: int  # columns of the mean
 
 
 class ClassParticles(NamedTuple):
-    """N particles, their coefficients explicit.
+    """N particles, their coefficients explicit."""
 
-    Attributes
-    ----------
-    size : ndarray of shape (N,), int
-        Number of centres.
-    members : ndarray of shape (N, k_max), int
-        Their columns; the first ``size`` entries of a row count.
-    level : ndarray of shape (N,), int
-        Position of the length scale.
-    scale : ndarray of shape (N,)
-        Prior variance of a centre's coefficient.
-    beta : ndarray of shape (N, p + k_max)
-        Coefficients: of the mean, then of the members in their order.
-    log_weight : ndarray of shape (N,)
-        Normalised: their exponentials sum to 1.
-    ancestor : ndarray of shape (N,), int
-        Which particle it comes from, since this was last counted.
-    """
-
-    size: Integers
-    members: Integers
-    level: Integers
-    scale: Array
-    beta: Array
-    log_weight: Array
-    ancestor: Integers
+    size: Integers  # (N,), number of centres
+    members: Integers  # (N, k_max), their columns; the first ``size`` entries of a row count
+    level: Integers  # (N,), position of the length scale
+    scale: Array  # (N,), prior variance of a centre's coefficient
+    beta: Array  # (N, p + k_max), coefficients of the mean, then of the members in their order
+    log_weight: Array  # (N,), normalised: their exponentials sum to 1
+    ancestor: Integers  # (N,), which particle it comes from, since this was last counted
 
 
 # The model of two classes: what a particle's target is made of.
@@ -121,21 +91,11 @@ def default_prior(n_mean: int) -> ClassPrior:
 
 @dataclass(frozen=True)
 class ClassSchedule:
-    """So many moves in each doubling of the rows held: a move costs as much as there are rows.
+    """So many moves in each doubling of the rows held: a move costs as much as there are rows."""
 
-    Attributes
-    ----------
-    per_doubling : int
-        Moves between t and 2 t rows; a power of 2. Up to so many rows, one each.
-    n_redraws : int
-        Redraws of a centre in a move.
-    n_buffered : int
-        The most rows held.
-    """
-
-    per_doubling: int = 16
-    n_redraws: int = 3
-    n_buffered: int = 1024
+    per_doubling: int = 16  # between t and 2 t rows; a power of 2. Up to so many rows, one each
+    n_redraws: int = 3  # redraws of a centre in a move
+    n_buffered: int = 1024  # the most rows held
 
     def period(self, n_seen: int) -> int:
         """Rows in which each particle is moved once, after so many rows (from 1)."""
@@ -157,81 +117,38 @@ class ClassSchedule:
 
 
 class HeldRows(NamedTuple):
-    """The last rows, in a ring: row number t stands at t modulo the length B.
+    """The last rows, in a ring: row number t stands at t modulo the length B."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (B, d)
-    sign : ndarray of shape (B,)
-        1 where y = 1, -1 where y = 0.
-    design : ndarray of shape (L, C, B)
-        Columns of the design at each level.
-    """
-
-    X: Array
-    sign: Array
-    design: Array
+    X: Array  # (B, d)
+    sign: Array  # (B,), 1 where y = 1, -1 where y = 0
+    design: Array  # (L, C, B), columns of the design at each level
 
 
 class Approximation(NamedTuple):
-    """The quadratic approximation of the log likelihood, see `mercer.basis.class_loops`.
+    """The quadratic approximation of the log likelihood, see `mercer.basis.class_loops`."""
 
-    Attributes
-    ----------
-    gram : ndarray of shape (L, C, C)
-    moment : ndarray of shape (L, C)
-    anchor : ndarray of shape (B,)
-        Latent values of the rows around which it is; 0 for those that came since.
-    level : int
-        Length scale of the regression on all candidates that the anchors are from.
-    log_scale : float
-        Log prior variance of its coefficients.
-    """
-
-    gram: Array
-    moment: Array
-    anchor: Array
-    level: int
-    log_scale: float
+    gram: Array  # (L, C, C)
+    moment: Array  # (L, C)
+    anchor: Array  # (B,), latent values of the rows around which it is; 0 for those that came since
+    level: int  # of the length scale of the regression on all candidates that gave the anchors
+    log_scale: float  # log prior variance of its coefficients
 
 
 @dataclass(frozen=True, eq=False)
 class ClassState:
-    """The filter after some rows. Its arrays are changed in place by the next.
-
-    Attributes
-    ----------
-    particles : ClassParticles
-    rows : HeldRows
-    centres : ndarray of shape (R, d)
-        Inputs of the candidates, standardised.
-    n_candidates : int
-        Candidates held.
-    waiting : ndarray of shape (R, d)
-        Inputs that become candidates at the next move, in their slots.
-    is_waiting : ndarray of shape (R,), bool
-    approximation : Approximation
-    n_seen : int
-        Rows learned.
-    log_evidence : float
-        Log evidence of the rows held, in nats: unbiased on the scale of the evidence itself.
-    evidence_variance : float
-        Variance of the log evidence, to first order, from the resamplings so far.
-    n_ancestors : int
-        Distinct ancestors of the particles after the last fifty rows.
-    """
+    """The filter after some rows. Its arrays are changed in place by the next."""
 
     particles: ClassParticles
     rows: HeldRows
-    centres: Array
-    n_candidates: int
-    waiting: Array
-    is_waiting: NDArray[np.bool_]
+    centres: Array  # (R, d), inputs of the candidates, standardised
+    n_candidates: int  # candidates held
+    waiting: Array  # (R, d), inputs that become candidates at the next move, in their slots
+    is_waiting: NDArray[np.bool_]  # (R,)
     approximation: Approximation
-    n_seen: int
-    log_evidence: float
-    evidence_variance: float
-    n_ancestors: int
+    n_seen: int  # rows learned
+    log_evidence: float  # of the rows held, in nats: unbiased on the scale of the evidence itself
+    evidence_variance: float  # of the log evidence, to first order, from the resamplings so far
+    n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
 
     @property
     def n_held(self) -> int:
@@ -266,8 +183,7 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # The product of the mean weights is the evidence of the rows held, unbiased for any N.
 #
 # **Symbols** (paper -> code): K columns of the design, U ``members``, k ``size``, delta^2
-# ``scale``,
-# W ``log_weight``.
+# ``scale``, W ``log_weight``.
 #
 # **Deviations**: the paper has regression only. A quadratic approximation of the likelihood, which
 # all particles share, makes moves those of regression; what it proposes is accepted or weighted by
@@ -292,15 +208,7 @@ def _threads() -> ThreadpoolController:
 
 
 class ClassSeen(NamedTuple):
-    """What the filter said of a row before learning it.
-
-    Attributes
-    ----------
-    proba : float
-        Probability of y = 1.
-    n_centres : float
-        Mean over particles.
-    """
+    """What the filter said of a row before learning it: P(y = 1), mean number of centres."""
 
     proba: float
     n_centres: float
@@ -308,19 +216,7 @@ class ClassSeen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassFilter:
-    """Settings of a filter over rows of standardised inputs and labels.
-
-    Attributes
-    ----------
-    n_particles : int
-    prior : ClassPrior
-    sets : SetPrior
-    levels : LengthScaleGrid
-    reservoir : Reservoir
-    schedule : ClassSchedule
-    scheme : str
-        Resampling scheme.
-    """
+    """Settings of a filter over rows of standardised inputs and labels."""
 
     n_particles: int
     prior: ClassPrior
@@ -328,7 +224,7 @@ class ClassFilter:
     levels: LengthScaleGrid
     reservoir: Reservoir
     schedule: ClassSchedule
-    scheme: str
+    scheme: str  # of resampling
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw particles without centres, all else from the prior."""
@@ -579,21 +475,11 @@ class StickState:
 
 @dataclass(frozen=True, eq=False)
 class ClassOutlook:
-    """What was said of a row before it was learned.
+    """What was said of a row before it was learned."""
 
-    Attributes
-    ----------
-    proba : ndarray of shape (C,)
-        Probability of each class; none is 0.
-    log_density : float
-        Log probability of the row's class, in nats; NaN if it has none.
-    n_centres : float
-        Mean over particles, summed over filters.
-    """
-
-    proba: Array
-    log_density: float
-    n_centres: float
+    proba: Array  # (C,), probability of each class; none is 0
+    log_density: float  # log probability of the row's class, in nats; NaN if it has none
+    n_centres: float  # mean over particles, summed over filters
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,30 +26,13 @@ from mercer.estimation.standardize import Standardizer
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 
-__all__ = [
-    "MOST_CANDIDATES", "ClassLearner", "ClassRunning", "ClassSettings", "check_size",
-    "fit_classes",
-]  # fmt: skip
-
-
 #: Candidates where ``max_candidates`` is None.
 MOST_CANDIDATES = 128
 
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """Arguments of the estimator, checked.
-
-    Attributes
-    ----------
-    kernel, resampling, centres_prior : str
-    lengthscale : str or tuple of float
-    n_particles, max_centres, max_candidates : int
-    expected_centres : float
-    linear_part : bool
-    n_buffered : int
-        The most rows of a stream that are held.
-    """
+    """Arguments of the estimator, checked; ``n_buffered``: rows of a stream that are held."""
 
     kernel: str
     lengthscale: str | tuple[float, ...]
@@ -65,19 +48,10 @@ class ClassSettings:
     def sticks(
         self, lengthscales: Array, d: int, n_classes: int, n_rows: int, entropy: int
     ) -> StickBreaking:
-        """Build the filters.
+        """Build the filters, for W length scales (falling, in standardised units) and d inputs.
 
-        Parameters
-        ----------
-        lengthscales : ndarray of shape (W,)
-            Falling, in standardised units.
-        d : int
-            Number of inputs.
-        n_classes : int
-        n_rows : int
-            Rows of a table that are all to be held; 0 for a stream.
-        entropy : int
-            Seed of the reservoirs' random streams.
+        ``n_rows`` are the rows of a table, all to be held; 0 for a stream. ``entropy``
+        seeds the reservoirs' random streams.
         """
         levels = LengthScaleGrid(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
         keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)
@@ -118,17 +92,7 @@ _LARGEST = 1e100
 
 @dataclass
 class ClassRunning:
-    """What there is once the scales are known.
-
-    Attributes
-    ----------
-    standardizer : Standardizer
-    sticks : StickBreaking
-    state : StickState
-        After the rows learned so far.
-    rng : numpy.random.Generator
-        As the last row left it.
-    """
+    """What there is once the scales are known; state and generator after the last row."""
 
     standardizer: Standardizer
     sticks: StickBreaking
@@ -164,13 +128,7 @@ class ClassRunning:
 
 @dataclass(kw_only=True)
 class ClassLearner(RowLearner[ClassRunning, ClassOutlook]):
-    """Learns rows with positions among the classes as targets.
-
-    Attributes
-    ----------
-    settings : ClassSettings
-    n_classes : int
-    """
+    """Learns rows with positions among the classes as targets."""
 
     settings: ClassSettings
     n_classes: int
@@ -196,13 +154,7 @@ class ClassLearner(RowLearner[ClassRunning, ClassOutlook]):
 
 
 def check_size(Z: Array) -> None:
-    """Refuse inputs Z (n, d) whose products overflow.
-
-    Raises
-    ------
-    DataError
-        Naming the row.
-    """
+    """Refuse inputs Z (n, d) whose products overflow; the error names the row."""
     is_large = (~(np.abs(Z) < _LARGEST)).any(axis=1)
     if is_large.any():
         raise RowsError([int(np.argmax(is_large))], ": an input is too large to compute with")
@@ -219,19 +171,10 @@ def fit_classes(
     started: float,
     estimator: Any,
 ) -> Fitted[ClassLearner]:
-    """Learn the rows of a table X (n, d), classes (n,), in their order; all are held.
+    """Learn the rows of a table in their order, with a new learner; all are held.
 
-    Parameters
-    ----------
-    learner : ClassLearner
-        New; it is begun here.
-    estimator : estimator
-        Whose arguments identify the checkpoint.
-
-    Raises
-    ------
-    DataError
-        If that would take more memory than is reasonable.
+    The estimator's arguments identify the checkpoint. A `DataError` where that would take more
+    memory than is reasonable.
     """
     n_bytes = learner.settings.n_bytes(len(X), X.shape[1], learner.n_classes)
     if n_bytes > MOST_BYTES:

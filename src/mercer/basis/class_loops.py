@@ -36,8 +36,6 @@ from mercer.basis.loops import (
 from mercer.basis.population_loops import normalise
 from mercer.numerics.compilation import compiled
 
-__all__ = ["admit", "fill_latent", "move_particles", "retire", "weigh_row"]
-
 _FAST = {"contract", "reassoc", "nsz"}
 
 
@@ -315,26 +313,10 @@ def move_particles(
 ):  # fmt: skip
     """Move particles ``first`` to ``last``: sets, length scales, coefficients and their variance.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    design : ndarray of shape (L, C, B)
-    sign : ndarray of shape (B,)
-        1 where y = 1, -1 where y = 0.
-    gram : ndarray of shape (L, C, C)
-    moment : ndarray of shape (L, C)
-        Of the approximation; both for the candidates held.
-    n : int
-    prior : ClassPrior
-    log_size : ndarray of shape (k_max + 2,)
-    n_widths, n_candidates, n_redraws : int
-    particles : ClassParticles
-    first, last : int
-
-    Returns
-    -------
-    tuple of int
-        How many of the sets that were proposed were taken, and of the length scales.
+    ``design`` (L, C, B) and ``sign`` (B,) are those of `HeldRows`, ``gram`` (L, C, C) and
+    ``moment`` (L, C) those of the approximation, for the n_candidates held; log_size (k_max +
+    2,) is the log prior of a set of each size. Returns how many of the sets that were proposed
+    were taken, and of the length scales.
     """
     m, P, C = prior.n_mean, particles.beta.shape[1], design.shape[1]
     n_columns, largest = m + n_candidates, particles.members.shape[1]

@@ -40,28 +40,15 @@ from mercer.estimation.run import CommonArguments
 from mercer.random import generator_from_json, generator_to_json
 from mercer.sampling.checkpoint import pack, unpack
 
-__all__ = ["check_sticks", "parts_of", "restore"]
-
-
 # Standardised numbers are below this.
 _LARGEST = 1e100
 
 
 def check_sticks(state: StickState, template: StickState, sticks: StickBreaking) -> None:
-    """Refuse states unless rows can be predicted and learned from them.
+    """Refuse a state from a file unless rows can be predicted and learned from it.
 
-    Parameters
-    ----------
-    state : StickState
-        From the file, with the types and dimensions of the template.
-    template : StickState
-        State of the same filters before the first row.
-    sticks : StickBreaking
-
-    Raises
-    ------
-    ValueError
-        It names what is wrong.
+    It has the types and dimensions of the template, the state of the same filters before the
+    first row.
     """
     counts = [each.n_seen for each in state.states]  # each learns rows of those before it
     require(counts == sorted(counts, reverse=True), "n_seen")
@@ -145,13 +132,7 @@ def parts_of(model: Any) -> ModelParts:
 
 
 def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
-    """Put the parts together again, into a new classifier.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
-    """
+    """Put the parts together again, into a new classifier; an error if something does not fit."""
     values, arrays = parts.fields, dict(parts.arrays)
     model.classes_ = decode_labels(values["classes"])
     C = len(model.classes_)

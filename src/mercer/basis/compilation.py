@@ -12,8 +12,6 @@ from mercer.basis.length_scales import all_alike
 from mercer.basis.settings import FilterSettings
 from mercer.numerics.compilation import compile_first
 
-__all__ = ["compile_class_loops", "compile_classes_now", "compile_loops", "compile_now"]
-
 
 def compile_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""

@@ -16,12 +16,6 @@ from mercer.basis.model import Array, Integers
 from mercer.basis.population_loops import coefficients, predict_rows
 from mercer.posterior.predictive import Contamination, StudentMixture
 
-__all__ = [
-    "Ensemble", "EnsembleState", "Outlook", "Surprises", "at_least", "contamination", "filter_law",
-    "long_tailed", "mean_function", "noise_variances",
-]  # fmt: skip
-
-
 # Of the function, in noise variances: what rounding leaves of it.
 _LEAST_SPREAD = 1e-15
 
@@ -82,12 +76,9 @@ def mean_function(filter_: AnyFilter, state: State, Z: Array) -> Array:
 #
 # 1. e = (1/2 + rows set aside) / (100 1/2 + rows met).
 # 2. The row is *surprising* if e q(y) > (1 - e) t(y), where t is p with the tails of a Student's t
-# of
-#    six degrees of freedom: if it is an outlier with probability above 1/2, though the noise may
-#    have
-#    longer tails than the model's. That is from about ten standard deviations on: what lies nearer
-#    is
-#    learned, since it spoils little if it is an outlier, and tells much if it is none.
+#    of six degrees of freedom: if it is an outlier with probability above 1/2, though the noise may
+#    have longer tails than the model's. That is from about ten standard deviations on: what lies
+#    nearer is learned, since it spoils little if it is an outlier, and tells much if it is none.
 # 3. A surprising row is set aside: sums, particles and random stream stay as they are, so that all
 #    sums are shared by all particles as before. But not the third in a row, nor the eighth of the
 #    last fifty rows: so many are a change of the function or of its level, and are learned.
@@ -112,20 +103,11 @@ _DEGREES = 6.0  # of freedom, at most: where a target is judged
 
 @dataclass(frozen=True, eq=False)
 class Surprises:
-    """What was surprising so far.
-
-    Attributes
-    ----------
-    n_met : int
-        Rows learned or set aside.
-    n_set_aside : int
-    last : ndarray of shape (50,), int
-        1 where one of the last rows was surprising, the latest last.
-    """
+    """How many rows were met and set aside, and which of the last fifty were surprising."""
 
     n_met: int
     n_set_aside: int
-    last: Integers
+    last: Integers  # (50,), 1 where one was, the latest last
 
     @staticmethod
     def none() -> Surprises:
@@ -219,22 +201,12 @@ class EnsembleState:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """What all filters said of a row before learning it.
-
-    Attributes
-    ----------
-    seen : tuple of Seen
-    log_weights : ndarray of shape (F,)
-        Log weights of the filters before the row.
-    target : float
-    outliers : Contamination or None
-        Their law and share, where rows that are outliers are set aside.
-    """
+    """What all F filters, with their log weights before the row, said of it before learning it."""
 
     seen: tuple[Seen, ...]
     log_weights: Array
     target: float
-    outliers: Contamination | None
+    outliers: Contamination | None  # their law and share, where such rows are set aside
 
     @property
     def log_density(self) -> float:
@@ -275,14 +247,7 @@ class Outlook:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """One filter for each rate of forgetting.
-
-    Attributes
-    ----------
-    filters : tuple of Filter or PrintedFilter
-    is_robust : bool
-        Whether rows that are outliers are set aside.
-    """
+    """One filter for each rate of forgetting; if robust, rows that are outliers are set aside."""
 
     filters: tuple[AnyFilter, ...]
     is_robust: bool = False

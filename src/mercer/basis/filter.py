@@ -65,12 +65,6 @@ from mercer.numerics.cholesky import solve_positive
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
-__all__ = [
-    "AnyFilter", "Filter", "PrintedFilter", "RowBuffer", "Seen", "State", "Sums", "admit",
-    "copied", "flushed", "with_room",
-]  # fmt: skip
-
-
 # All that the filter needs for the next row.
 
 
@@ -82,75 +76,39 @@ class Sums(NamedTuple):
 
 
 class RowBuffer(NamedTuple):
-    """The last rows, in a ring: row number t stands at t modulo the length.
+    """The last B rows, in a ring: row number t stands at t modulo the length."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (B, d)
-    y : ndarray of shape (B,)
-    distances : ndarray of shape (A, B, R)
-        Squared, to each candidate, for each scaling of the inputs.
-    age : ndarray of shape (B,), int
-        Discounts that had been applied when the row came.
-    """
-
-    X: Array
-    y: Array
-    distances: Array
-    age: Integers
+    X: Array  # (B, d)
+    y: Array  # (B,)
+    distances: Array  # (A, B, R), squared, to each candidate, for each scaling of the inputs
+    age: Integers  # (B,), discounts that had been applied when the row came
 
 
 @dataclass(frozen=True, eq=False)
 class State:
     """The filter after some rows. Its arrays are changed in place by the next: see `copied`.
 
-    Attributes
-    ----------
-    particles : Particles
-    statistics : Statistics
-        Without the rows that are pending.
-    old : Sums
-    rows : RowBuffer
-    centres : ndarray of shape (R, d)
-        Inputs of the candidates, standardised.
-    pending : ndarray of shape (block, L, C)
-        Rows of the design that the particles know, not yet the sums.
-    pending_y : ndarray of shape (block,)
-    leaving : ndarray of shape (n, L, C)
-        Rows that have left the buffer, times the root of their weight, not yet in ``old``.
-    leaving_y : ndarray of shape (n,)
-    is_kept : ndarray of shape (L,), bool
-        Levels whose sums are up to date: those that particles have or may propose. Those of the
-        others are made when they are wanted, from the buffer and what has left it.
-    n_pending, n_leaving : int
-    n_seen : int
-        Rows learned.
-    n_discounts : int
-    log_evidence : float
-        Log evidence of the rows, in nats: unbiased on the scale of the evidence itself.
-    evidence_variance : float
-        Variance of the log evidence, to first order, from the times of resampling.
-    n_ancestors : int
-        Distinct ancestors of the particles after the last fifty rows.
+    Rows that are leaving are not yet in ``old``. Sums of a level that is not kept up to date
+    are made when they are wanted, from the buffer and what has left it.
     """
 
     particles: Particles
-    statistics: Statistics
+    statistics: Statistics  # without the rows that are pending
     old: Sums
     rows: RowBuffer
-    centres: Array
-    pending: Array
-    pending_y: Array
-    leaving: Array
-    leaving_y: Array
-    is_kept: NDArray[np.bool_]
+    centres: Array  # (R, d), inputs of the candidates, standardised
+    pending: Array  # (block, L, C), rows of the design that the particles know, not yet the sums
+    pending_y: Array  # (block,)
+    leaving: Array  # (n, L, C), rows that left the buffer, times the root of their weight
+    leaving_y: Array  # (n,)
+    is_kept: NDArray[np.bool_]  # (L,), levels that particles have or may propose
     n_pending: int
     n_leaving: int
-    n_seen: int
+    n_seen: int  # rows learned
     n_discounts: int
-    log_evidence: float
-    evidence_variance: float
-    n_ancestors: int
+    log_evidence: float  # of the rows, in nats: unbiased on the scale of the evidence itself
+    evidence_variance: float  # of the log evidence, to first order, from the times of resampling
+    n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
 
 
 def copied(state: State) -> State:
@@ -224,19 +182,10 @@ _RIDGE = 1e-6
 
 
 def admit(state: State, levels: LengthScaleGrid, slot: int, x: Array, weights: Array) -> State:
-    """Put a candidate into a slot, with its sums.
+    """Put a candidate, an input x (d,), into a slot, with its sums; changes the state in place.
 
-    Parameters
-    ----------
-    state : State
-        All its rows are in the sums. Changed in place.
-    levels : LengthScaleGrid
-    slot : int
-        The next free one, or one that no particle uses any more.
-    x : ndarray of shape (d,)
-        The input.
-    weights : ndarray of shape (n,)
-        Weights of the rows in the buffer.
+    All rows of the state are in the sums. The slot is the next free one, or one that no
+    particle uses any more; ``weights`` (n,) are those of the rows in the buffer.
     """
     m, column = levels.n_mean, levels.n_mean + slot
     r = max(state.statistics.n_candidates, slot + 1)
@@ -307,28 +256,14 @@ _KEEPING_ROWS = 32
 
 
 class Seen(NamedTuple):
-    """What the filter said of a row before learning it: a mixture, one component a particle.
+    """What the filter said of a row before learning it: a mixture, one component a particle."""
 
-    Attributes
-    ----------
-    means, variances : ndarray of shape (N,)
-        Locations and squared scales.
-    log_weights : ndarray of shape (N,)
-    degrees : float
-        Degrees of freedom of Student's t; inf where variances are sampled.
-    log_density : float
-        Log predictive density of the target, in nats; less what scalings shaped by it took
-        beforehand.
-    n_centres : float
-        Mean over particles.
-    """
-
-    means: Array
-    variances: Array
+    means: Array  # (N,), locations
+    variances: Array  # (N,), squared scales
     log_weights: Array
-    degrees: float
-    log_density: float
-    n_centres: float
+    degrees: float  # degrees of freedom of Student's t; inf where variances are sampled
+    log_density: float  # of the target, in nats; less what scalings shaped by it took beforehand
+    n_centres: float  # mean over particles
 
     @property
     def weights(self) -> Array:
@@ -345,21 +280,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Filter:
-    """Settings of a filter over rows of standardised inputs and targets.
-
-    Attributes
-    ----------
-    n_particles : int
-    prior : Prior
-    sets : SetPrior
-    levels : LengthScaleGrid
-    reservoir : Reservoir
-    schedule : Schedule
-    scheme : str
-        Resampling scheme.
-    retention : float
-        Weight of a row after the next, in (0, 1]; 1 forgets nothing. Applied once a block.
-    """
+    """Settings of a filter over rows of standardised inputs and targets."""
 
     n_particles: int
     prior: Prior
@@ -367,8 +288,8 @@ class Filter:
     levels: LengthScaleGrid
     reservoir: Reservoir
     schedule: Schedule
-    scheme: str
-    retention: float
+    scheme: str  # of resampling
+    retention: float  # weight of a row after the next; 1 forgets nothing; applied once a block
 
     def init(self, rng: np.random.Generator) -> State:
         """Draw particles without centres, their variances from the prior."""
@@ -669,31 +590,15 @@ _CHANGES = 0.25
 
 @dataclass(frozen=True, eq=False)
 class PrintedFilter:
-    """Settings of Algorithm 1 as it is printed.
-
-    Attributes
-    ----------
-    n_particles : int
-    prior : Prior
-        Its variances are sampled.
-    sets : SetPrior
-    levels : LengthScaleGrid
-        A particle keeps the length scale that it began with.
-    n_candidates : int
-        The most candidates.
-    scheme : str
-        Resampling scheme.
-    n_buffered : int
-        Rows kept: no fewer than candidates.
-    """
+    """Settings of Algorithm 1 as it is printed."""
 
     n_particles: int
-    prior: Prior
+    prior: Prior  # its variances are sampled
     sets: SetPrior
-    levels: LengthScaleGrid
-    n_candidates: int
-    scheme: str
-    n_buffered: int
+    levels: LengthScaleGrid  # a particle keeps the length scale that it began with
+    n_candidates: int  # the most candidates
+    scheme: str  # of resampling
+    n_buffered: int  # rows kept: no fewer than candidates
 
     def init(self, rng: np.random.Generator) -> State:
         """Draw particles without centres, their variances from the prior."""

@@ -28,13 +28,6 @@ from mercer.sampling.driver import RunOptions, is_late, run_to_end
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop, hold_interrupts
 
-__all__ = [
-    "MOST_BYTES", "AnyRunning", "BatchInfo", "BatchSampler", "BatchState", "Fitted", "Learner",
-    "RowFilters", "RowLearner", "Running", "RunningFilters", "fit_learner", "in_units",
-    "learn_table",
-]  # fmt: skip
-
-
 # A stream being learned, whatever its targets: rows held back until scales are known.
 #
 # Then these are learned in order, so that nothing depends on how the rows were cut into calls.
@@ -72,49 +65,22 @@ AnyRunning = TypeVar("AnyRunning", bound=RunningFilters[Any])
 
 @dataclass(kw_only=True)
 class RowLearner(ABC, Generic[AnyRunning, Seen]):
-    """Learns rows one after the other.
-
-    Attributes
-    ----------
-    given : GivenScales
-    scale_rows : int
-        Rows from which scales are learned.
-    entropy : int
-    names : tuple of str
-        Names of the inputs.
-    held_X, held_y : list
-        Rows that wait for the scales, in the user's units.
-    running : RunningFilters or None
-        None while rows are held back.
-    n_scored : int
-        Rows that were predicted and then learned.
-    sum_log_density : float
-        Sum of the log predictive densities of these rows, in the user's units.
-    told : set of str
-        Columns whose leaving of ten scales has been said.
-    is_whole : bool
-        False once an error has left the arrays in the middle of a row.
-    """
+    """Learns rows one after the other, once the first ``scale_rows`` have given the scales."""
 
     given: GivenScales
     scale_rows: int
     entropy: int
-    names: tuple[str, ...]
-    held_X: list[Array] = field(default_factory=list)
+    names: tuple[str, ...]  # of the inputs
+    held_X: list[Array] = field(default_factory=list)  # waiting for the scales, in the user's units
     held_y: list[Any] = field(default_factory=list)
-    running: AnyRunning | None = None
-    n_scored: int = 0
-    sum_log_density: float = 0.0
-    told: set[str] = field(default_factory=set)
-    is_whole: bool = True
+    running: AnyRunning | None = None  # None while rows are held back
+    n_scored: int = 0  # rows that were predicted and then learned
+    sum_log_density: float = 0.0  # of these rows, in the user's units
+    told: set[str] = field(default_factory=set)  # columns whose leaving of ten scales has been said
+    is_whole: bool = True  # False once an error has left the arrays in the middle of a row
 
     def check_whole(self) -> None:
-        """Refuse to go on, or to be saved, in the middle of a row.
-
-        Raises
-        ------
-        NumericalError
-        """
+        """Refuse to go on, or to be saved, in the middle of a row."""
         if not self.is_whole:
             raise NumericalError(
                 f"the model failed in the middle of row {self.n_scored + 1} and cannot be used any "
@@ -215,17 +181,7 @@ _LARGEST = 1e100
 
 @dataclass
 class Running:
-    """What there is once the scales are known.
-
-    Attributes
-    ----------
-    scales : Scales
-    ensemble : Ensemble
-    state : EnsembleState
-        After the rows learned so far.
-    rng : numpy.random.Generator
-        As the last row left it.
-    """
+    """What there is once the scales are known; state and generator after the last row."""
 
     scales: Scales
     ensemble: Ensemble
@@ -265,12 +221,7 @@ class Running:
 
 @dataclass(kw_only=True)
 class Learner(RowLearner[Running, Outlook]):
-    """Learns rows with numbers as targets.
-
-    Attributes
-    ----------
-    settings : FilterSettings
-    """
+    """Learns rows with numbers as targets."""
 
     settings: FilterSettings
 
@@ -352,21 +303,11 @@ class BatchInfo:
 
 @dataclass(frozen=True, eq=False)
 class BatchSampler(Sampler[BatchState, BatchInfo]):
-    """Learns the rows in order, ``n_at_once`` a step.
-
-    Attributes
-    ----------
-    filters : Ensemble or StickBreaking
-    Z : ndarray of shape (n, d)
-        Standardised.
-    y : ndarray of shape (n,)
-        Standardised, or positions among the classes.
-    n_at_once : int
-    """
+    """Learns standardised rows in order, ``n_at_once`` a step."""
 
     filters: RowFilters
     Z: Array
-    y: NDArray[Any]
+    y: NDArray[Any]  # standardised, or positions among the classes
     n_at_once: int
 
     @property
@@ -427,19 +368,10 @@ def fit_learner(
     started: float,
     estimator: Any,
 ) -> Fitted[Learner]:
-    """Learn the rows of a table (n, d) in their order.
+    """Learn the rows of a table (n, d) in their order, with a new learner.
 
-    Parameters
-    ----------
-    learner : Learner
-        New; it is begun here.
-    estimator : estimator
-        Whose arguments identify the checkpoint.
-
-    Raises
-    ------
-    DataError
-        If that would take more memory than is reasonable.
+    The estimator's arguments identify the checkpoint. A `DataError` where that would take more
+    memory than is reasonable.
     """
     _check_memory(learner, *X.shape)
     options = run_options(common, estimator, digest_arrays(X, y), started)
@@ -462,14 +394,9 @@ def learn_table(
     options: RunOptions,
     log_unit: float,
 ) -> Fitted[Learned]:
-    """Learn standardised rows Z (n, d), y (n,) through the driver.
+    """Learn standardised rows Z (n, d), y (n,) through the driver, with a learner that has begun.
 
-    Parameters
-    ----------
-    learner : RowLearner
-        Begun, with these filters.
-    log_unit : float
-        Is subtracted from the log density of each target: that of its scale.
+    ``log_unit``, that of the target's scale, is subtracted from the log density of each target.
     """
     sampler = BatchSampler(filters, Z, y, _ROWS_AT_ONCE)
     end = run_to_end(sampler, replace(options, n_draws=sampler.n_steps))

@@ -18,12 +18,6 @@ from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.numerics.cholesky import factorise, invert_factored
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "KINDS", "LengthScaleGrid", "Scalings", "all_alike", "chosen_lengthscales", "n_lengthscales",
-    "relevance_scalings", "widths_around",
-]  # fmt: skip
-
-
 #: Kernels of the distance, in the order of the compiled loop's numbers.
 KINDS = ("rbf", "matern12", "matern32", "matern52")
 # From twice the median distance down to an eighth of it, each square half of the one before.
@@ -38,37 +32,20 @@ _ROOTS = {"matern12": 1.0, "matern32": math.sqrt(3.0), "matern52": math.sqrt(5.0
 
 @dataclass(frozen=True, eq=False)
 class LengthScaleGrid:
-    """A scalings times W length scales: level a W + j.
+    """A scalings of the inputs times W length scales: level a W + j.
 
-    Attributes
-    ----------
-    lengthscales : ndarray of shape (W,)
-        In standardised units; falling.
-    scalings : ndarray of shape (A, d)
-        Factors of the inputs.
-    kind : str
-        One of `KINDS`.
-    has_linear_part : bool
-        Whether the mean holds the inputs beside a constant.
-    log_prior : ndarray of shape (A,) or None
-        Prior probability of each scaling, in nats, once all rows that shaped them are learned; they
-        need not sum to 1. None: all alike, which do.
-    n_shaping : int
-        First rows that shaped the scalings.
-    is_cut : bool
-        Whether a deadline ended the search for the scalings.
-    is_halving : bool
-        Whether each square of a length scale is half of the one before; see the loop.
+    The prior probability of each scaling, in nats, counts once all rows that shaped them are
+    learned, and need not sum to 1; None: all alike, which do.
     """
 
-    lengthscales: Array
-    scalings: Array
-    kind: str
-    has_linear_part: bool
-    log_prior: Array | None = None
-    n_shaping: int = 0
-    is_cut: bool = False
-    is_halving: bool = field(init=False)
+    lengthscales: Array  # (W,), in standardised units; falling
+    scalings: Array  # (A, d), factors of the inputs
+    kind: str  # one of `KINDS`
+    has_linear_part: bool  # whether the mean holds the inputs beside a constant
+    log_prior: Array | None = None  # (A,)
+    n_shaping: int = 0  # first rows that shaped the scalings
+    is_cut: bool = False  # whether a deadline ended the search for the scalings
+    is_halving: bool = field(init=False)  # squares of length scales halve each time
 
     def __post_init__(self) -> None:
         squares = self.lengthscales**2
@@ -110,17 +87,10 @@ class LengthScaleGrid:
         return out
 
     def fill_row(self, x: Array, distances: Array, n: int, rows: Array) -> None:
-        """Write the row of the design of one input at each level.
+        """Write the row of the design of one input x (d,) at each level, in ``rows`` (L, C).
 
-        Parameters
-        ----------
-        x : ndarray of shape (d,)
-        distances : ndarray of shape (A, n)
-            To the candidates, squared.
-        n : int
-            Number of candidates.
-        rows : ndarray of shape (L, C)
-            Written: the first ``n_mean + n`` columns.
+        ``distances`` (A, n) are those to the n candidates, squared; the first ``n_mean +
+        n`` columns are written.
         """
         rows[:, 0] = 1.0
         if self.has_linear_part:
@@ -156,19 +126,10 @@ class LengthScaleGrid:
         return is_near.ravel()
 
     def cross_sums(self, distances: Array, features: Array, is_kept: NDArray[np.bool_]) -> Array:
-        """Sums over rows of a feature times the kernel to each candidate, at some levels.
+        """Sums over rows of a feature times the kernel to each candidate, (L, r), at some levels.
 
-        Parameters
-        ----------
-        distances : ndarray of shape (A, n, r)
-            Squared, of the rows to the candidates.
-        features : ndarray of shape (L, n)
-        is_kept : ndarray of shape (L,), bool
-            The levels; the sums of others are arbitrary.
-
-        Returns
-        -------
-        ndarray of shape (L, r)
+        ``distances`` (A, n, r) are squared, of the rows to the candidates; ``features`` is
+        (L, n). At levels that are not kept the sums are arbitrary.
         """
         sums = np.zeros((self.n_levels, distances.shape[2]))
         W = self.n_widths
@@ -231,15 +192,9 @@ def _kernel(distances: Array, lengthscale: float, kind: str) -> Array:
 def chosen_lengthscales(
     choice: str | tuple[float, ...], Z: Array, scalings: Array | None = None
 ) -> Array:
-    """Return the length scales to choose among, falling: shape (W,).
+    """Return the length scales (W,) to choose among, falling, for standardised rows Z (n, d).
 
-    Parameters
-    ----------
-    choice : "learn", "median" or tuple of float
-    Z : ndarray of shape (n, d)
-        Standardised rows.
-    scalings : ndarray of shape (A, d), optional
-        Factors of the inputs to choose among.
+    ``scalings`` (A, d) are factors of the inputs to choose among too.
     """
     if choice == "learn":
         return widths_around(Z, scalings)
@@ -314,24 +269,12 @@ _ALIKE = 0.5
 
 
 class Scalings(NamedTuple):
-    """What particles choose among.
+    """Scalings of the inputs that particles choose among, (A, d), and their prior probabilities."""
 
-    Attributes
-    ----------
-    factors : ndarray of shape (A, d)
-        Factors of the inputs' length scales; the first are all ones.
-    log_prior : ndarray of shape (A,)
-        Prior probability of each, in nats; see above for their sum.
-    n_rows : int
-        Rows that shaped them.
-    is_cut : bool
-        Whether a deadline ended the search for proposals; the probabilities make up for that too.
-    """
-
-    factors: Array
-    log_prior: Array
-    n_rows: int
-    is_cut: bool = False
+    factors: Array  # of the inputs' length scales; the first are all ones
+    log_prior: Array  # (A,), in nats; see above for their sum
+    n_rows: int  # rows that shaped them
+    is_cut: bool = False  # whether a deadline ended the search; probabilities make up for that too
 
 
 def all_alike(d: int) -> Scalings:
@@ -348,18 +291,9 @@ def relevance_scalings(
 ) -> Scalings:
     """Draw scalings near what the first rows say, with prior probabilities that make up for it.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    Z : ndarray of shape (n, d)
-        Standardised rows; at most 300 are used.
-    y : ndarray of shape (n,)
-        Standardised targets.
-    n_scalings : int
-        With 1, or with one input, all are alike.
-    is_late : callable, optional
-        Whether time is up. The search then ends with its step, and proposals are as wide as the
-        prior where there was no time for the curvature.
+    Rows Z (n, d), at most 300 of which are used, and targets (n,) are standardised. With one
+    scaling or one input all are alike. Once ``is_late`` the search ends with its step, and
+    proposals are as wide as the prior where there was no time for the curvature.
     """
     d = Z.shape[1]
     if n_scalings == 1 or d == 1 or len(Z) < 3:
@@ -493,21 +427,11 @@ def kernel_levels(
     first: int,
     rows: Array,
 ) -> None:
-    """Write the kernel of n squared distances for each scaling and length scale.
+    """Write the kernel of n squared distances for each of A scalings and W falling length scales.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (A, n) or more columns
-    n : int
-    lengthscales : ndarray of shape (W,)
-        Falling.
-    kind : int
-    is_halving : bool
-        The squares of the length scales are each half of the one before: then each value of the
-        squared exponential is the square of the one before, and only the first is an exponential.
-    first : int
-        The first column of ``rows`` that is written.
-    rows : ndarray of shape (A * W, first + n) or more columns
+    They go into ``rows`` (A W, first + n) from column ``first`` on. With ``is_halving`` the
+    squares of the length scales are each half of the one before: then each value of the squared
+    exponential is the square of the one before, and only the first is an exponential.
     """
     n_widths = len(lengthscales)
     for a in range(len(distances)):
@@ -528,14 +452,8 @@ def kernel_levels(
 def sums_of_squarings(K: Array, features: Array, sums: Array) -> None:
     """Add features'K, then those of K squared element by element, and so on: one pass over K.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, r)
-        Kernel at the widest length scale. Used up.
-    features : ndarray of shape (W, n)
-        What each power is multiplied with.
-    sums : ndarray of shape (W, r)
-        Changed.
+    K (n, r) is the kernel at the widest length scale, and used up; ``features`` (W, n) are what
+    each power is multiplied with; ``sums`` is (W, r).
     """
     for s in range(len(K)):
         row = K[s]

@@ -15,14 +15,6 @@ import numpy as np
 
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "append_column", "append_in_place", "append_terms", "constants", "draw_scale", "draw_variance",
-    "draw_variances", "drop_column", "drop_in_place", "drop_terms", "factorise_set",
-    "fill_columns", "log_evidence", "move_particles", "other_level", "precisions", "redraw",
-    "refactor", "rotate_row", "solve_all", "solve_back", "solve_forward", "stays",
-]  # fmt: skip
-
-
 _FAST = {"contract", "reassoc", "nsz"}
 _LOG_2PI = math.log(2.0 * math.pi)
 

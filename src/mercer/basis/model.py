@@ -28,12 +28,6 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 from scipy.special import gammaln
 
-__all__ = [
-    "Array", "Integers", "Particles", "Prior", "Reservoir", "Schedule", "SetPrior", "Statistics",
-    "add_rows", "integrated", "sampled", "taken",
-]  # fmt: skip
-
-
 # Groups of arrays that the compiled loops take and change in place.
 #
 # Columns of a design are numbered 0 .. p - 1 for the mean (a constant, then the inputs where there
@@ -48,98 +42,45 @@ Integers = NDArray[np.int64]
 class Prior(NamedTuple):
     """Priors of variances and mean; see `mercer.basis.model`.
 
-    Attributes
-    ----------
-    noise_shape, noise_rate : float
-        Shape and rate of the inverse gamma prior of the noise variance.
-    scale_shape, scale_rate : float
-        Shape and rate of the inverse gamma prior of the coefficients' variance: relative to the
-        noise's, or absolute if sampled.
-    mean_precision : float
-        Prior precision of the coefficients of the mean, in noise precisions.
-    n_mean : int
-        Columns of the mean.
-    is_sampled : bool
-        Both variances are carried by the particle, and the mean shares that of the coefficients;
-        else the noise variance is integrated out.
+    Shapes and rates are those of inverse gamma priors: of the noise variance, and of the
+    coefficients' variance relative to it, or absolute if sampled: then the mean shares that of
+    the coefficients.
     """
 
     noise_shape: float
     noise_rate: float
     scale_shape: float
     scale_rate: float
-    mean_precision: float
-    n_mean: int
-    is_sampled: bool
+    mean_precision: float  # of the coefficients of the mean, in noise precisions
+    n_mean: int  # columns of the mean
+    is_sampled: bool  # particles carry both variances; else the noise's is integrated out
 
 
 class Statistics(NamedTuple):
-    """Sums over rows that all particles share.
+    """Sums over rows that all particles share."""
 
-    Attributes
-    ----------
-    gram : ndarray of shape (L, C, C)
-        Products of columns, for each of L levels of the length scale; symmetric.
-    moment : ndarray of shape (L, C)
-        Products of columns with targets.
-    square : float
-        Sum of squared targets.
-    n_rows : float
-        Sum of the rows' weights: their number where nothing is forgotten.
-    n_candidates : int
-        Columns of candidates in use.
-    """
-
-    gram: Array
-    moment: Array
-    square: float
-    n_rows: float
-    n_candidates: int
+    gram: Array  # (L, C, C), products of columns at each of L levels of the length scale; symmetric
+    moment: Array  # (L, C), products of columns with targets
+    square: float  # sum of squared targets
+    n_rows: float  # sum of the rows' weights: their number where nothing is forgotten
+    n_candidates: int  # columns of candidates in use
 
 
 class Particles(NamedTuple):
-    """N particles.
+    """N particles, p columns of the mean and up to k_max centres each."""
 
-    Attributes
-    ----------
-    size : ndarray of shape (N,), int
-        Number of centres.
-    members : ndarray of shape (N, k_max), int
-        Their columns; the first ``size`` entries of a row count.
-    level : ndarray of shape (N,), int
-        Position of the length scale.
-    scale : ndarray of shape (N,)
-        Prior variance of a coefficient, in noise variances.
-    noise : ndarray of shape (N,)
-        Noise variance where it is sampled; else without meaning.
-    factor : ndarray of shape (N, p + k_max, p + k_max)
-        Upper triangle U with U'U = K'K + R.
-    whitened : ndarray of shape (N, p + k_max)
-        w with U'w = K'y.
-    rss : ndarray of shape (N,)
-        y'y - w'w.
-    half_logdet : ndarray of shape (N,)
-        log|U|.
-    log_target : ndarray of shape (N,)
-        Log evidence plus log prior of the set, in nats.
-    log_weight : ndarray of shape (N,)
-        Normalised: their exponentials sum to 1.
-    ancestor : ndarray of shape (N,), int
-        Which particle it comes from, since this was last counted.
-    """
-
-    size: Integers
-    members: Integers
-    level: Integers
-    scale: Array
-    noise: Array
-    factor: Array
-    whitened: Array
-    rss: Array
-    half_logdet: Array
-    log_target: Array
-    log_weight: Array
-    ancestor: Integers
+    size: Integers  # (N,), number of centres
+    members: Integers  # (N, k_max), their columns; the first ``size`` entries of a row count
+    level: Integers  # (N,), position of the length scale
+    scale: Array  # (N,), prior variance of a coefficient, in noise variances
+    noise: Array  # (N,), noise variance where it is sampled; else without meaning
+    factor: Array  # (N, p + k_max, p + k_max), upper triangle U with U'U = K'K + R
+    whitened: Array  # (N, p + k_max), w with U'w = K'y
+    rss: Array  # (N,), y'y - w'w
+    half_logdet: Array  # (N,), log|U|
+    log_target: Array  # (N,), log evidence plus log prior of the set, in nats
+    log_weight: Array  # (N,), normalised: their exponentials sum to 1
+    ancestor: Integers  # (N,), which particle it comes from, since this was last counted
 
 
 def taken(particles: Particles, which: Integers) -> Particles:
@@ -177,20 +118,11 @@ def sampled(n_mean: int) -> Prior:
 
 @dataclass(frozen=True)
 class SetPrior:
-    """How many centres: Poisson, or negative binomial with shape 1 (its mean integrated out).
+    """How many centres: Poisson, or negative binomial with shape 1 (its mean integrated out)."""
 
-    Attributes
-    ----------
-    kind : {"poisson", "negative_binomial"}
-    expected : float
-        Mean before it is cut.
-    largest : int
-        k_max.
-    """
-
-    kind: str
-    expected: float
-    largest: int
+    kind: str  # "poisson" or "negative_binomial"
+    expected: float  # mean before it is cut
+    largest: int  # k_max
 
     def log_size(self, n_candidates: int) -> Array:
         """Return log p_r(k) - log C(r, k) for k = 0 .. k_max + 1: -inf where k is not allowed."""
@@ -221,33 +153,18 @@ def _log_size(kind: str, expected: float, largest: int, r: int) -> Array:
 class Schedule:
     """The first rows one by one, with all particles, then with some; then blocks.
 
-    Attributes
-    ----------
-    n_eager : int
-        So many rows are blocks of one, after each of which every particle is moved; a multiple of
-        ``block``.
-    block : int
-        Rows in a later block.
-    later_fraction : float
-        Share of the particles that is moved after a later block.
-    n_young : int
-        Rows until this are blocks of one too; a multiple of ``block``.
-    young_fraction : float
-        Share of the particles that is moved after each of those.
-    n_redraws, n_changes : int
-        For each particle that is moved: redraws of a centre; births, deaths and swaps proposed.
-    n_buffered : int
-        Rows kept, for the sums of later candidates.
+    Rows up to ``n_eager``, then up to ``n_young``, both multiples of ``block``, are blocks of
+    one.
     """
 
-    n_eager: int = 64
-    block: int = 8
-    later_fraction: float = 0.2
-    n_redraws: int = 1
-    n_changes: int = 10
-    n_buffered: int = 512
+    n_eager: int = 64  # after each of these every particle is moved
+    block: int = 8  # rows in a later block
+    later_fraction: float = 0.2  # share of the particles that is moved after a later block
+    n_redraws: int = 1  # of a centre, for each particle that is moved
+    n_changes: int = 10  # births, deaths and swaps proposed for each of these
+    n_buffered: int = 512  # rows kept, for the sums of later candidates
     n_young: int = 0
-    young_fraction: float = 0.2
+    young_fraction: float = 0.2  # share of the particles that is moved after each young row
 
     def rows_in_block(self, n_seen: int) -> int:
         """Rows in the block of row number ``n_seen`` (from 0)."""
@@ -276,21 +193,11 @@ _ROWS_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Reservoir:
-    """Algorithm R with a random stream of its own: any input is kept with the same probability.
+    """Algorithm R with a random stream of its own: any input is kept with the same probability."""
 
-    Attributes
-    ----------
-    n_slots : int
-        The most candidates.
-    key : int
-        Seed of the random stream; what happens at a row depends on it and the row's number alone.
-    is_forgetting : bool
-        Whether recent inputs are preferred.
-    """
-
-    n_slots: int
-    key: int
-    is_forgetting: bool
+    n_slots: int  # the most candidates
+    key: int  # seed; what happens at a row depends on it and the row's number alone
+    is_forgetting: bool  # whether recent inputs are preferred
 
     def slot(self, n_seen: int) -> int | None:
         """Return the slot that the input of row number ``n_seen`` (from 0) takes, or None."""
@@ -318,17 +225,9 @@ def _numbers(key: int, block: int) -> list[int]:
 def add_rows(
     gram: Array, moment: Array, rows: Array, y: Array, levels: NDArray[np.intp] | None = None
 ) -> None:
-    """Add products of rows with each other and with their targets, in place.
+    """Add products of rows (n, L, C) with each other and with their targets (n,), in place.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (L, C, C)
-        Symmetric.
-    moment : ndarray of shape (L, C)
-    rows : ndarray of shape (n, L, C)
-    y : ndarray of shape (n,)
-    levels : ndarray of shape (K,), int, optional
-        Those whose sums change; else all.
+    ``gram`` (L, C, C) is symmetric; where ``levels`` are given, only their sums change.
     """
     for level in range(len(gram)) if levels is None else levels:
         K = rows[:, level].T

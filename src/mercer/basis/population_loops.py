@@ -23,12 +23,6 @@ from mercer.basis.loops import (
 )
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "coefficients", "discount", "drop_candidate", "effective_size", "extend", "learn_row",
-    "move_probabilities", "normalise", "predict_rows", "printed_step",
-]  # fmt: skip
-
-
 # Compiled loops over all particles: a row, a new candidate, a retired one, a discount.
 #
 # Each changes ``log_target`` and ``log_weight`` of the particles in place. Twins in NumPy:
@@ -63,24 +57,10 @@ def effective_size(log_weight):
 
 @compiled(nogil=True, error_model="numpy")
 def learn_row(rows, y, n_rows, prior, particles, means, variances):
-    """Weigh every particle by the density of a target, and take the row in.
+    """Weigh every particle by the density of a target, take the row in; return log p(y) in nats.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (L, C)
-        The row of the design at each level.
-    y : float
-    n_rows : float
-        Sum of the weights of the rows before this one.
-    prior : Prior
-    particles : Particles
-    means, variances : ndarray of shape (N,)
-        Written: location and squared scale of each particle's prediction.
-
-    Returns
-    -------
-    float
-        The predictive log density of y, in nats.
+    ``rows`` (L, C) is the row of the design at each level, ``n_rows`` the sum of the weights of
+    the rows before it. Written: location and squared scale of each particle's prediction.
     """
     shape, _ = constants(prior, n_rows)
     student = 0.0
@@ -224,14 +204,8 @@ def discount(statistics, prior, log_size, particles):
 def predict_rows(rows, which, n_mean, particles, means, spreads):
     """Write location and relative variance of the prediction of each row by some particles.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m, C)
-        The design at the level of these particles.
-    which : ndarray of shape (n,), int
-        The particles.
-    means, spreads : ndarray of shape (m, N)
-        Written in their columns; a spread is 1 + k'A^-1 k, in noise variances.
+    ``rows`` (m, C) is the design at their level. Written are the columns ``which`` (n,) of
+    means and spreads (m, N); a spread is 1 + k'A^-1 k, in noise variances.
     """
     P = particles.factor.shape[1]
     columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
@@ -295,24 +269,10 @@ def _unoccupied(rng, particles, i, n_mean, n_candidates):
 def printed_step(rng, statistics, prior, log_size, share, particles):
     """Move every particle once, weigh it by eq. (9), draw its variances, eqs. (4) and (5).
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    statistics : Statistics
-        With the row and its candidate.
-    prior : Prior
-        Its variances are sampled.
-    log_size : ndarray of shape (k_max + 2,)
-        Log prior of a set of each size, -inf where it is not allowed.
-    share : float
-        c, of moves that change the number of centres.
-    particles : Particles
-        Changed. ``log_target`` is that of the rows with this one and of the sets before it.
-
-    Returns
-    -------
-    float
-        Logarithm of the mean weight of the moves.
+    The statistics hold the row and its candidate. ``log_size`` (k_max + 2,) is the log prior of
+    a set of each size, -inf where it is not allowed; ``share`` the paper's c, of moves that
+    change the number of centres. ``log_target`` of the particles is that of the rows with this
+    one and of the sets before it. Returns the logarithm of the mean weight of the moves.
     """
     shape, constant = constants(prior, statistics.n_rows)
     m, r = prior.n_mean, statistics.n_candidates

@@ -79,12 +79,7 @@ def diagnose_population(draws: Draws, state: EnsembleState) -> Diagnostics:
 def judge_ancestry(draws: Draws, states: Sequence[Any], remedy: str) -> Diagnostics:
     """Judge populations: effective sizes by the weights, and how many ancestors are left.
 
-    Parameters
-    ----------
-    draws : Draws
-    states : sequence of State or ClassState
-    remedy : str
-        What else to try where few ancestors are left; may be empty.
+    ``remedy`` says what else to try where few are left; may be empty.
     """
     found = diagnose(draws)
     fewest = min(each.n_ancestors / len(each.particles.size) for each in states)
@@ -179,13 +174,7 @@ class SparseSummary:
 
 
 def summarise(running: Running, names: tuple[str, ...], n_centres: int) -> SparseSummary:
-    """Project the posterior mean on so many kernels.
-
-    Raises
-    ------
-    DataError
-        If there are fewer candidates, or no rows.
-    """
+    """Project the posterior mean on so many kernels, no more than there are candidates."""
     best = int(np.argmax(running.state.scores))
     filter_, state = running.ensemble.filters[best], running.state.states[best]
     r = state.statistics.n_candidates

@@ -29,12 +29,6 @@ from mercer.posterior.schema import LABELS, TARGET, Fields, Flag, ListOf, Number
 from mercer.random import entropy_of, generator_from_json, generator_to_json
 from mercer.sampling.checkpoint import pack, unpack
 
-__all__ = [
-    "Arrays", "check_ensemble", "check_sets", "common_values", "numbers_of", "parts_of", "restore",
-    "restored_learner",
-]  # fmt: skip
-
-
 # What the files of all streams share, whatever their targets.
 
 Arrays = dict[str, NDArray[Any]]
@@ -83,13 +77,7 @@ def common_values(model: Any) -> dict[str, Any]:
 
 
 def restored_learner(model: Any, values: dict[str, Any], common: Any) -> Any:
-    """Return the learner of a new model, and give the model its columns; filters are not there yet.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit.
-    """
+    """Return the learner of a new model, still without filters, and give the model its columns."""
     _STREAM.check(values, "fields", {})
     names = tuple(values["labels_of_inputs"])
     model.n_features_in_ = len(names)
@@ -130,21 +118,10 @@ def check_ensemble(
     filters: tuple[AnyFilter, ...],
     settings: FilterSettings,
 ) -> None:
-    """Refuse a state unless rows can be predicted and learned from it.
+    """Refuse a state from a file unless rows can be predicted and learned from it.
 
-    Parameters
-    ----------
-    state : EnsembleState
-        From the file, with the types and dimensions of the template.
-    template : EnsembleState
-        State of the same filters before the first row.
-    filters : tuple of Filter
-    settings : FilterSettings
-
-    Raises
-    ------
-    ValueError
-        It names what is wrong.
+    It has the types and dimensions of the template, the state of the same filters before the
+    first row.
     """
     surprises = state.surprises
     is_right = surprises.last.shape == template.surprises.last.shape
@@ -221,14 +198,7 @@ def _check_particles(state: State, like: Particles, filter_: AnyFilter) -> None:
 
 
 def check_sets(particles: Any, n_mean: int, n_candidates: int, n_levels: int) -> None:
-    """Refuse particles whose sets, levels, ancestors or weights are none.
-
-    Parameters
-    ----------
-    particles : Particles or ClassParticles
-        Arrays of the right shapes.
-    n_mean, n_candidates, n_levels : int
-    """
+    """Refuse particles whose sets, levels, ancestors or weights are none; shapes are right."""
     N, k_max = particles.members.shape
     sizes, members, ancestors = particles.size, particles.members, particles.ancestor
     require(sizes.min() >= 0 and sizes.max() <= k_max, "particles/size")
@@ -288,13 +258,7 @@ def parts_of(model: Any) -> ModelParts:
 
 
 def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
-    """Put the parts together again, into a new regressor.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
-    """
+    """Put the parts together again, into a new regressor; an error where something does not fit."""
     values, arrays = parts.fields, dict(parts.arrays)
     learner: Learner = restored_learner(model, values, common)
     if values["is_waiting"]:

@@ -37,29 +37,13 @@ from mercer.estimation.standardize import (
 from mercer.random import stream
 from mercer.sampling.resampling import SCHEMES
 
-__all__ = [
-    "MOST_CANDIDATES", "FilterSettings", "GivenScales", "Scales", "checked_common",
-    "checked_forgetting", "checked_given", "checked_lengthscale", "checked_share", "known_runs",
-    "leaving_columns", "name_not_finite",
-]  # fmt: skip
-
-
 # Which rows of a stream hold what is no finite number, and which have a target.
 
 
 def name_not_finite(X: Any, y: Any) -> str | None:
     """Say which is the first value that is not finite, by row (its position) and column.
 
-    Parameters
-    ----------
-    X : array or frame of shape (m, d)
-        As the user gave it.
-    y : array of shape (m,)
-
-    Returns
-    -------
-    str or None
-        None if all are finite, or these are no tables of numbers.
+    None if all are finite, or these are no tables of numbers.
     """
     names = getattr(X, "columns", None)
     for name, values, ndim in (("X", X, 2), ("y", y, 1)):
@@ -104,23 +88,12 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class GivenScales:
-    """What the user said of the scales, and how the rest is learned.
+    """What the user said of the scales, and how the rest is learned."""
 
-    Attributes
-    ----------
-    method : str or bool
-        One of the methods of `mercer.estimation.standardize`.
-    input_scale : ndarray of shape (d,) or () or None
-        Standard deviations of the inputs, known beforehand.
-    target : TargetScale or None
-    is_robust : bool
-        The target's scale is learned without what lies beyond ten interquartile ranges.
-    """
-
-    method: Any
-    input_scale: NDArray[np.float64] | None
+    method: Any  # one of the methods of `mercer.estimation.standardize`
+    input_scale: NDArray[np.float64] | None  # (d,) or (), standard deviations of the inputs
     target: TargetScale | None
-    is_robust: bool = False
+    is_robust: bool = False  # learn the target's scale within ten interquartile ranges
 
     @property
     def is_complete(self) -> bool:
@@ -128,12 +101,7 @@ class GivenScales:
         return self.target is not None and (self.input_scale is not None or self.method is False)
 
     def check_width(self, d: int) -> None:
-        """Refuse scales of another number of inputs than d.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse scales of another number of inputs than d."""
         if self.input_scale is not None and self.input_scale.shape not in ((), (d,)):
             raise UsageError(
                 f"input_scale must be a number or one for each of {d} inputs; got shape "
@@ -191,23 +159,8 @@ _BLOCK, _FRACTION = 16, 0.4
 class FilterSettings:
     """Arguments of the estimator, checked.
 
-    Attributes
-    ----------
-    kernel, resampling, variances, centres_prior : str
-    lengthscale : str or tuple of float
-    n_particles, max_centres, max_candidates : int
-    expected_centres : float
-    linear_part : bool
-    forgetting : tuple of float
-    input_scalings : int
-    move_fraction : float or None
-    weighting : str
-    robust : bool
-
-    Raises
-    ------
-    UsageError
-        If weights as printed are asked for where variances are integrated or rows forgotten.
+    A `UsageError` where weights as printed are asked for with variances integrated or rows
+    forgotten.
     """
 
     kernel: str
@@ -235,15 +188,9 @@ class FilterSettings:
             raise UsageError("weighting='printed' needs robust='auto' or False")
 
     def ensemble(self, levels: LengthScaleGrid, entropy: int, n_rows: int = 0) -> Ensemble:
-        """Build the filters.
+        """Build the filters; ``entropy`` seeds the reservoirs' random streams.
 
-        Parameters
-        ----------
-        levels : LengthScaleGrid
-        entropy : int
-            Seed of the reservoirs' random streams.
-        n_rows : int
-            Rows of a table, of which so many are kept as memory allows; 0 for a stream.
+        Of the ``n_rows`` of a table as many are kept as memory allows; 0 for a stream.
         """
         prior = integrated if self.variances == "integrated" else sampled
         key = int(stream(entropy, "rows", 4).integers(2**63))
@@ -286,18 +233,10 @@ class FilterSettings:
     def levels(
         self, Z: Array, y: Array, entropy: int, is_late: Callable[[], bool] = lambda: False
     ) -> LengthScaleGrid:
-        """Return what particles choose among.
+        """Return what particles choose among, for standardised rows Z (n, d) and targets y (n,).
 
-        Parameters
-        ----------
-        Z : ndarray of shape (n, d)
-            Standardised rows.
-        y : ndarray of shape (n,)
-            Standardised targets; looked at where ``input_scalings`` is more than 1.
-        entropy : int
-            Seed of the random stream of the scalings.
-        is_late : callable, optional
-            Whether the search for scalings is to end.
+        The targets are looked at where ``input_scalings`` is more than 1; ``entropy`` seeds
+        the random stream of the scalings, and once ``is_late`` the search for them ends.
         """
         scalings = relevance_scalings(
             stream(entropy, "scalings"), Z, y, self.input_scalings, is_late
@@ -324,13 +263,7 @@ class FilterSettings:
 
 
 def checked_common(model: Any) -> CommonArguments:
-    """Check the arguments that mean the same for numbers and classes; return those of the run.
-
-    Raises
-    ------
-    UsageError
-        Naming one that is out of its range.
-    """
+    """Check the arguments that mean the same for numbers and classes; return those of the run."""
     check_choice("kernel", model.kernel, KINDS)
     check_count("n_particles", model.n_particles, 2)
     check_positive("expected_centres", model.expected_centres)
@@ -350,13 +283,7 @@ def checked_common(model: Any) -> CommonArguments:
 
 
 def checked_lengthscale(value: Any) -> str | tuple[float, ...]:
-    """Return "learn", "median", or numbers.
-
-    Raises
-    ------
-    UsageError
-        If it is none of those.
-    """
+    """Return "learn", "median", or numbers; else a `UsageError`."""
     if isinstance(value, str) and value in ("learn", "median"):
         return value
     numbers_ = _numbers(value)
@@ -369,13 +296,7 @@ def checked_lengthscale(value: Any) -> str | tuple[float, ...]:
 
 
 def checked_forgetting(value: Any) -> tuple[float, ...]:
-    """Return the weights that rows keep, one for each filter.
-
-    Raises
-    ------
-    UsageError
-        If one is outside [0.5, 1], or there is none.
-    """
+    """Return the weights in [0.5, 1] that rows keep, one for each filter; else a `UsageError`."""
     numbers_ = _numbers(value)
     if not numbers_ or not all(0.5 <= each <= 1.0 for each in numbers_):
         raise UsageError(f"forgetting must be one or several numbers in [0.5, 1]; got {value!r}")
@@ -383,13 +304,7 @@ def checked_forgetting(value: Any) -> tuple[float, ...]:
 
 
 def checked_share(value: Any) -> float | None:
-    """Return the share of the particles that is moved after each row; None for "auto".
-
-    Raises
-    ------
-    UsageError
-        If it is outside (0, 1].
-    """
+    """Return the share in (0, 1] of the particles that is moved after each row; None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
     share = _numbers(value)
@@ -399,13 +314,7 @@ def checked_share(value: Any) -> float | None:
 
 
 def checked_given(method: Any, input_scale: Any, target_scale: Any) -> GivenScales:
-    """Return what was said of the scales.
-
-    Raises
-    ------
-    UsageError
-        If a scale is not a positive number.
-    """
+    """Return what was said of the scales; a `UsageError` where one is not a positive number."""
     scale = None
     if input_scale is not None:
         numbers_ = _numbers(input_scale)

@@ -20,23 +20,6 @@ from scipy.special import gammaln, kve, multigammaln
 from mercer.errors import NumericalError, UsageError
 from mercer.numerics.cholesky import factorise, solve_lower
 
-__all__ = [
-    "Array",
-    "BaseMeasure",
-    "Components",
-    "DiagonalBase",
-    "DiagonalComponents",
-    "FullBase",
-    "FullComponents",
-    "Labels",
-    "ScalePrior",
-    "group_moments",
-    "require_positive",
-    "t_characteristic",
-    "t_log_density",
-]
-
-
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
@@ -76,11 +59,7 @@ C = TypeVar("C", bound=Components)
 class ScalePrior:
     """Gamma(shape, shape / mean) prior of each scale of a base measure.
 
-    Attributes
-    ----------
-    shape : float
-    mean : ndarray of the shape of the scale
-        t0, in squared units of a frequency for a diagonal base, a factor for a full one.
+    The mean t0 is in squared units of a frequency for a diagonal base, a factor for a full one.
     """
 
     shape: float
@@ -102,16 +81,9 @@ class ScalePrior:
 
 
 class BaseMeasure(ABC, Generic[C]):
-    """A conjugate prior of components.
+    """A conjugate prior of components: mu_k | Sigma_k ~ N(0, Sigma_k / kappa0), nu0 for Sigma_k.
 
-    Attributes
-    ----------
-    scale : ndarray
-        What the chain may redraw: see the two kinds.
-    kappa0 : float
-        mu_k | Sigma_k ~ N(0, Sigma_k / kappa0).
-    nu0 : float
-        Degrees of freedom of the prior of Sigma_k.
+    ``scale`` is what the chain may redraw: see the two kinds.
     """
 
     scale: Array
@@ -157,13 +129,7 @@ class BaseMeasure(ABC, Generic[C]):
 
 
 def require_positive(name: str, value: float | Array) -> None:
-    """Refuse what is not a finite positive number.
-
-    Raises
-    ------
-    UsageError
-        Naming the parameter and its range.
-    """
+    """Refuse what is not a finite positive number; the error names the parameter."""
     if not np.all(np.isfinite(value) & (np.asarray(value) > 0.0)):
         raise UsageError(f"{name} must be positive and finite; got {value}")
 
@@ -180,23 +146,9 @@ def group_moments(W: Array, assignment: Labels, n_components: int) -> tuple[Arra
 
 
 def t_log_density(square: Array, degrees: float, n_inputs: int, log_determinant: float) -> Array:
-    """Log density of the multivariate t.
+    """Log density of the multivariate t where (x - m)' S^-1 (x - m) is ``square``, in nats.
 
-    Parameters
-    ----------
-    square : ndarray
-        (x - m)' S^-1 (x - m), S the scale matrix.
-    degrees : float
-        Degrees of freedom.
-    n_inputs : int
-        Dimension of x.
-    log_determinant : float
-        log |S|.
-
-    Returns
-    -------
-    ndarray
-        Nats, of the shape of ``square``.
+    ``log_determinant`` is log |S|, S the scale matrix.
     """
     half = 0.5 * (degrees + n_inputs)
     constant = gammaln(half) - gammaln(0.5 * degrees) - 0.5 * log_determinant
@@ -205,24 +157,11 @@ def t_log_density(square: Array, degrees: float, n_inputs: int, log_determinant:
 
 
 def t_characteristic(square: Array, degrees: float) -> Array:
-    """Characteristic function of the centred multivariate t.
+    """Characteristic function of the centred multivariate t at u where u' S u is ``square``.
 
-    Parameters
-    ----------
-    square : ndarray
-        u' S u at the argument u, S the scale matrix.
-    degrees : float
-        Degrees of freedom.
-
-    Returns
-    -------
-    ndarray
-        In [0, 1], of the shape of ``square``.
-
-    Notes
-    -----
-    K_v(r) r^v / (Gamma(v) 2^(v-1)) with v = degrees / 2 and r^2 = degrees u'Su. Where the Bessel
-    function overflows, r is so small that 1 - r^2 / (4 (v - 1)) is left of the series.
+    K_v(r) r^v / (Gamma(v) 2^(v-1)), in [0, 1], with v = degrees / 2 and r^2 = degrees u'Su.
+    Where the Bessel function overflows, r is so small that 1 - r^2 / (4 (v - 1)) is left of the
+    series.
     """
     v = 0.5 * degrees
     r = np.sqrt(degrees * square)
@@ -242,12 +181,7 @@ def t_characteristic(square: Array, degrees: float) -> Array:
 
 @dataclass(frozen=True)
 class DiagonalComponents(Components):
-    """Normal distributions with diagonal covariances.
-
-    Attributes
-    ----------
-    means, variances : ndarray of shape (K, d)
-    """
+    """Normal distributions with diagonal covariances; means and variances are (K, d)."""
 
     means: Array
     variances: Array
@@ -296,19 +230,8 @@ class _Posterior:
 class DiagonalBase(BaseMeasure[DiagonalComponents]):
     """Product of normal-inverse-gamma distributions, one an input.
 
-    Attributes
-    ----------
-    scale : ndarray of shape (d,)
-        t_l, in squared units of a frequency.
-    kappa0 : float
-        mu_kl | Sigma_kl ~ N(0, Sigma_kl / kappa0).
-    nu0 : float
-        Sigma_kl ~ IG(nu0 / 2, t_l / 2); its mean is t_l / (nu0 - 2) for nu0 > 2.
-
-    Raises
-    ------
-    UsageError
-        If one of them is not positive.
+    mu_kl | Sigma_kl ~ N(0, Sigma_kl / kappa0), Sigma_kl ~ IG(nu0 / 2, t_l / 2) with mean t_l /
+    (nu0 - 2) for nu0 > 2; ``scale`` (d,) is t_l, in squared units of a frequency.
     """
 
     scale: Array
@@ -406,14 +329,7 @@ class DiagonalBase(BaseMeasure[DiagonalComponents]):
 
 @dataclass(frozen=True)
 class FullComponents(Components):
-    """Normal distributions with any covariance.
-
-    Attributes
-    ----------
-    means : ndarray of shape (K, d)
-    factors : ndarray of shape (K, d, d)
-        Lower Cholesky factors of the covariances.
-    """
+    """Normal distributions with any covariance: means (K, d), lower Cholesky factors (K, d, d)."""
 
     means: Array
     factors: Array
@@ -455,21 +371,9 @@ class FullComponents(Components):
 class FullBase(BaseMeasure[FullComponents]):
     """Normal-inverse-Wishart distribution.
 
-    Attributes
-    ----------
-    psi : ndarray of shape (d, d)
-        Psi, positive definite, in squared units of a frequency.
-    kappa0 : float
-        mu_k | Sigma_k ~ N(0, Sigma_k / kappa0).
-    nu0 : float
-        Sigma_k ~ IW(nu0, t Psi), with mean t Psi / (nu0 - d - 1); at least d + 2.
-    scale : ndarray of shape (1,)
-        t, a factor.
-
-    Raises
-    ------
-    UsageError
-        If one of them is out of its range.
+    mu_k | Sigma_k ~ N(0, Sigma_k / kappa0), Sigma_k ~ IW(nu0, t Psi) with mean t Psi / (nu0 - d
+    - 1), nu0 at least d + 2; ``psi`` (d, d) is in squared units of a frequency, ``scale`` (1,)
+    the factor t.
     """
 
     psi: Array

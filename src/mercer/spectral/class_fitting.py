@@ -57,21 +57,6 @@ from mercer.spectral.sampler import Start
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.trajectory import Ascent, prepare_ascent
 
-__all__ = [
-    "MOST_CLASSES",
-    "SAMPLERS",
-    "ClassDraws",
-    "ClassResult",
-    "ClassSettings",
-    "class_draws",
-    "complete_classes",
-    "default_leapfrog",
-    "fit_class_result",
-    "fit_classes",
-    "make_class_sampler",
-]
-
-
 Array = NDArray[np.float64]
 
 SAMPLERS: Mapping[str, type[ClassChain]] = {"polya-gamma": ClassSampler, "joint": JointSampler}
@@ -95,22 +80,12 @@ _FUNCTIONS_OF_START = 3
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """What numbers and classes have in common, and what classes have besides.
-
-    Attributes
-    ----------
-    spectral : SpectralSettings
-    n_classes : int
-    sampler : str
-        One of `SAMPLERS`.
-    n_leapfrog : int
-        Steps of the trajectory before each sweep; 0 for none.
-    """
+    """What numbers and classes have in common, and what classes have besides."""
 
     spectral: SpectralSettings
     n_classes: int
-    sampler: str = "polya-gamma"
-    n_leapfrog: int = 0
+    sampler: str = "polya-gamma"  # one of `SAMPLERS`
+    n_leapfrog: int = 0  # steps of the trajectory before each sweep; 0 for none
 
     @property
     def n_sticks(self) -> int:
@@ -278,18 +253,11 @@ def make_class_sampler(
 
 @dataclass(frozen=True, eq=False)
 class ClassDraws:
-    """Draws of the K functions that tell classes apart, on standardised inputs.
+    """Draws of the K functions that tell classes apart, on standardised inputs."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (S, M, d)
-    mean : ndarray of shape (S, K, 2 M + p)
-    deviations : ndarray of shape (S, K, k, 2 M + p)
-    """
-
-    frequencies: Array
-    mean: Array
-    deviations: Array
+    frequencies: Array  # (S, M, d)
+    mean: Array  # (S, K, 2 M + p)
+    deviations: Array  # (S, K, k, 2 M + p)
 
     @property
     def has_linear_part(self) -> bool:
@@ -386,29 +354,11 @@ def complete_classes(
 ) -> tuple[ClassDraws, str] | None:
     """Learn the coefficients of a few draws from all rows; None where time is up before the first.
 
-    Parameters
-    ----------
-    rows : TrainingRows
-        All of them.
-    subset : ndarray of int
-        Positions of the rows that the draws come from, ascending.
-    draws : Draws
-    settings : ClassSettings
-    full_draws : int
-        How many draws, evenly over all chains.
-    entropy : int
-    n_jobs : int or None
-        Processes; each reads the rows for its draws.
-    deadline : float, optional
-        A time of `time.monotonic`, looked at before each pass. Draws not done by then are left
-        out.
-
-    Returns
-    -------
-    functions : ClassDraws
-        With coefficients from all rows.
-    note : str
-        What that changed.
+    ``subset`` are the positions, ascending, of the rows that the draws come from;
+    ``full_draws`` of them, evenly over all chains, are learned in ``n_jobs`` processes, each of
+    which reads the rows for its draws. Draws not done by the ``deadline`` (of `time.monotonic`,
+    looked at before each pass) are left out. The note says what the coefficients from all rows
+    changed.
     """
     model = settings.model(rows.n_inputs)
     tasks = [_task(model, draws, int(i)) for i in spread(draws.n_total, full_draws)]

@@ -33,43 +33,15 @@ from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior
 from mercer.spectral.rows import TrainingRows
 
-__all__ = [
-    "ClassCodes",
-    "ClassState",
-    "ClassTuning",
-    "LogisticCoefficients",
-    "LogisticModel",
-    "StickProducts",
-    "Weigh",
-    "class_codes",
-    "fill_design",
-    "log_likelihood",
-    "log_probabilities",
-    "logistic_coefficients",
-    "parts",
-    "polya_gamma",
-    "signs_of",
-    "weighted_products",
-]
-
-
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCodes:
-    """Label -> place in the order of the sticks.
+    """Label -> place in the order of the sticks."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (C,)
-        The labels as numbers, ascending.
-    order : ndarray of shape (C,), int
-        Positions among ``values``, in the order in which classes are told apart.
-    """
-
-    values: Array
-    order: NDArray[np.int64]
+    values: Array  # (C,), the labels as numbers, ascending
+    order: NDArray[np.int64]  # positions among ``values``, as classes are told apart
 
     def transform(self, y: Array) -> Array:
         """Return the place of each label, as float."""
@@ -124,18 +96,11 @@ def signs_of(codes: Array, n_functions: int) -> Array:
 
 @dataclass(frozen=True)
 class LogisticModel:
-    """What is fixed of the regressions of all sticks.
+    """What is fixed of the regressions of all sticks, with p columns of H: intercept and inputs.
 
-    Attributes
-    ----------
-    n_linear : int
-        p: columns of H, an intercept and the inputs, or none.
-    ridge_prior : GammaPrior or None
-        Prior of the precision of the features' coefficients; None keeps it as it is.
-    linear_prior : GammaPrior
-        Prior of the precision of the inputs' coefficients.
-    intercept_precision : float
-        The default is a standard deviation of 10 logits: shares of classes are left to the data.
+    Gamma priors are those of the precisions of the features' coefficients, None keeping it as
+    it is, and of the inputs'. The intercept has a standard deviation of 10 logits: shares of
+    classes are left to the data.
     """
 
     n_linear: int
@@ -166,21 +131,11 @@ class LogisticModel:
 
 @dataclass(frozen=True, eq=False)
 class LogisticCoefficients:
-    """The law of the coefficients of one stick given frequencies, precisions and omega.
+    """The law of the coefficients of one stick given frequencies, precisions and omega."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (2 M + p,)
-        Lambda_n^-1 m.
-    factor : ndarray of shape (2 M + p, 2 M + p)
-        Lower Cholesky factor of Lambda_n, Fortran-ordered.
-    log_evidence : float
-        log p(t | W, omega) + n log 2, in nats.
-    """
-
-    mean: Array
-    factor: Array
-    log_evidence: float
+    mean: Array  # (2 M + p,), Lambda_n^-1 m
+    factor: Array  # lower Cholesky factor of Lambda_n, Fortran-ordered
+    log_evidence: float  # log p(t | W, omega) + n log 2, in nats
 
     def draw(self, rng: np.random.Generator, n: int) -> Array:
         """Draw n deviations beta - mean, shape (n, 2 M + p)."""
@@ -190,13 +145,7 @@ class LogisticCoefficients:
 
 
 def logistic_coefficients(gram: Array, prior_precisions: Array) -> LogisticCoefficients:
-    """Solve the regression from [F, z]' Omega [F, z].
-
-    Raises
-    ------
-    NumericalError
-        If the features are collinear to working precision.
-    """
+    """Solve the regression from [F, z]' Omega [F, z]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
     inner = np.array(gram[:m, :m], order="F")
     inner[np.arange(m), np.arange(m)] += prior_precisions
@@ -215,31 +164,16 @@ def logistic_coefficients(gram: Array, prior_precisions: Array) -> LogisticCoeff
 
 @dataclass(frozen=True)
 class ClassState:
-    """Where the chain stands; K functions.
+    """Where the chain stands; K functions."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (M, d)
-    mean : ndarray of shape (K, 2 M + p)
-        Mean of the coefficients given frequencies and the last omega.
-    deviations : ndarray of shape (K, k, 2 M + p)
-        Draws around that mean; the first one is the chain's.
-    ridge, linear_precision : ndarray of shape (K,)
-    mixture : MixtureState
-    log_likelihood : float
-        In nats.
-    is_start_cut : bool
-        Whether ``max_seconds`` ended the climb to where the chain started.
-    """
-
-    frequencies: Array
-    mean: Array
-    deviations: Array
-    ridge: Array
-    linear_precision: Array
+    frequencies: Array  # (M, d)
+    mean: Array  # (K, 2 M + p), of the coefficients given frequencies and the last omega
+    deviations: Array  # (K, k, 2 M + p), draws around it; the first is the chain's
+    ridge: Array  # (K,)
+    linear_precision: Array  # (K,)
     mixture: MixtureState
-    log_likelihood: float
-    is_start_cut: bool = False
+    log_likelihood: float  # nats
+    is_start_cut: bool = False  # whether ``max_seconds`` ended the climb to the chain's start
 
     @property
     def coef(self) -> Array:
@@ -277,12 +211,9 @@ Weigh = Callable[[Array, Array], tuple[Array, Array]]
 class StickProducts:
     """Sums over the rows of one stick.
 
-    Attributes
-    ----------
-    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        Weighted Gram matrix of [Phi, H, z].
-    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
-        Weighted products of the proposed features, with each other and with those columns.
+    ``gram`` is the weighted Gram matrix of [Phi, H, z]; ``among`` (2 M, 2 M) and ``across`` (2
+    M, 2 M + p + 1) are weighted products of the proposed features, with each other and with
+    those columns.
     """
 
     gram: Array
@@ -306,17 +237,9 @@ def weighted_products(
 ) -> tuple[StickProducts, ...]:
     """Sum the products of all sticks in one pass.
 
-    Parameters
-    ----------
-    rows : TrainingRows
-        Targets are places of classes, see `ClassCodes`.
-    proposed : ndarray of shape (M', d)
-        May be empty.
-    frequencies : ndarray of shape (M, d)
-    coef : ndarray of shape (K, 2 M + p)
-        Coefficients of the functions that the weights depend on.
-    weigh : callable
-        Called for each stick in turn on some rows at a time, in order.
+    Targets of the rows are places of classes, see `ClassCodes`. Proposed frequencies (M', d)
+    may be none; ``coef`` (K, 2 M + p) are those of the functions that the weights depend on.
+    ``weigh`` is called for each stick in turn on some rows at a time, in order.
     """
     n_new, n_sticks = 2 * len(proposed), len(coef)
     n_columns = n_new + coef.shape[1] + 1

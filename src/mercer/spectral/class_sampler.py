@@ -47,18 +47,6 @@ from mercer.spectral.sampler import (
 )
 from mercer.spectral.trajectory import Ascent, move_together
 
-__all__ = [
-    "ClassAdaptation",
-    "ClassChain",
-    "ClassSampler",
-    "JointSampler",
-    "LearnedSteps",
-    "LogisticRidgeDensity",
-    "TrajectoryInfo",
-    "logistic_ridge_density",
-]
-
-
 Array = NDArray[np.float64]
 
 
@@ -74,23 +62,11 @@ class TrajectoryInfo(SpectralInfo):
 class ClassChain(Sampler[ClassState, SpectralInfo]):
     """What the samplers of classes share: state, start, record, and the steps of the mixture.
 
-    Attributes
-    ----------
-    rows : TrainingRows
-        Targets are places of classes, see `ClassCodes`.
-    n_sticks : int
-        K, the number of classes less one.
-    model : LogisticModel
-    mixture, start, n_frequencies, n_deviations, tuning, probe
-        As in `mercer.spectral.sampler.SpectralSampler`.
-    ascent : Ascent or None
-        Steps up the posterior that the first step begins with.
-    n_leapfrog : int
-        Steps of the trajectory that each sweep begins with; 0 for none.
+    Fields not named here are as in `mercer.spectral.sampler.SpectralSampler`.
     """
 
-    rows: TrainingRows
-    n_sticks: int
+    rows: TrainingRows  # their targets are places of classes, see `ClassCodes`
+    n_sticks: int  # K, the number of classes less one
     model: LogisticModel
     mixture: Mixture
     start: Start
@@ -98,8 +74,8 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     n_deviations: int
     tuning: ClassTuning
     probe: Probe
-    ascent: Ascent | None = None
-    n_leapfrog: int = 0
+    ascent: Ascent | None = None  # steps up the posterior that the first step begins with
+    n_leapfrog: int = 0  # steps of the trajectory that each sweep begins with; 0 for none
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw frequencies at the scales of the start; all functions are 0."""
@@ -121,11 +97,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     ) -> tuple[ClassState, float | None]:
         """Climb, if it is the first step, then take a trajectory, each where there is one.
 
-        Returns
-        -------
-        state : ClassState
-        acceptance_rate : float or None
-            Acceptance probability of the trajectory.
+        Returns the state, and the acceptance probability of the trajectory or None.
         """
         if self.ascent is not None and not state.coef.any():
             state = self._climb(rng, self.ascent, state)
@@ -205,11 +177,8 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
 class LogisticRidgeDensity:
     """Log posterior density of log ridge, up to a constant.
 
-    Attributes
-    ----------
-    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
-        Tridiagonal T = Q'AQ and Q'c, with A and c what is left of Phi' Omega Phi and Phi' kappa.
-    prior : GammaPrior
+    ``diagonal`` and ``off`` are tridiagonal T = Q'AQ, ``b`` is Q'c, with A and c what is left
+    of Phi' Omega Phi and Phi' kappa once the linear part is eliminated.
     """
 
     diagonal: Array
@@ -232,13 +201,7 @@ class LogisticRidgeDensity:
 def logistic_ridge_density(
     gram: Array, linear_precisions: Array, prior: GammaPrior
 ) -> LogisticRidgeDensity:
-    """Prepare the density of the ridge from [Phi, H, z]' Omega [Phi, H, z].
-
-    Raises
-    ------
-    NumericalError
-        If the linear part is collinear to working precision.
-    """
+    """Prepare the density of the ridge from [Phi, H, z]' Omega [Phi, H, z]."""
     diagonal, off, b, _ = reduce_products(gram, linear_precisions)
     return LogisticRidgeDensity(diagonal, off, b, prior)
 
@@ -258,13 +221,7 @@ class LearnedSteps:
 
 @dataclass(frozen=True)
 class ClassAdaptation(Adaptation):
-    """Search for the steps of what the chain has.
-
-    Attributes
-    ----------
-    has_steps : bool
-        Whether proposals take steps; those from the prior do not.
-    """
+    """Search for the steps of what the chain has; proposals from the prior have none."""
 
     has_steps: bool
 
@@ -303,8 +260,7 @@ class ClassAdaptation(Adaptation):
 # 1. Proposals for all frequencies given Z, mu, Sigma.
 # 2. One pass over the rows: omega | beta, W, and products weighted by it.
 # 3. Each frequency in its turn, accepted by the ratio of evidences given omega, beta integrated
-# out;
-#    those of the functions multiply.
+#    out; those of the functions multiply.
 # 4. The ridges, beta integrated out.
 # 5. beta given W and omega.
 # 6. The precisions of the linear parts given beta.
@@ -316,9 +272,8 @@ class ClassAdaptation(Adaptation):
 # **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``.
 #
 # **Deviations.** The paper proposes (W_j, beta_j) jointly with a Laplace law of beta_j, eqs. (14)
-# and
-# (15): that is `mercer.spectral.class_sampler`; here beta is integrated out exactly, all of it at
-# once. The ridge is drawn; a linear part; several classes.
+# and (15): that is `mercer.spectral.class_sampler`; here beta is integrated out exactly, all of it
+# at once. The ridge is drawn; a linear part; several classes.
 #
 # **Cost** of a step: (C - 1) (16 n M^2 flops and O(M^3)), fewer rows for later functions.
 #
@@ -395,8 +350,7 @@ class ClassSampler(ClassChain):
 # **One step** (a sweep; `mercer.spectral.trajectory` says what may go before it)
 #
 # 1. Proposals W* for all frequencies given Z, mu, Sigma; each depends on its own W_j at most.
-# 2. For each frequency in its turn, f being what all others make of the functions: its
-# coefficients
+# 2. For each frequency in its turn, f being what all others make of the functions: its coefficients
 #    beta_j* ~ Lap(. | W_j*), a normal law around the mode of their posterior, and both accepted by
 #
 #        p(y | W*, beta*) p(beta*) Lap(beta_j | W_j) / (p(y | W, beta) p(beta) Lap(beta_j* | W_j*))

@@ -18,15 +18,6 @@ from mercer.spectral.loops import move_jointly, pull_of_phases
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.sampler import decide, decide_together
 
-__all__ = [
-    "compile_class_loops",
-    "compile_classes_now",
-    "compile_loops",
-    "compile_mixture_loops",
-    "compile_mixture_now",
-    "compile_now",
-]
-
 
 def compile_mixture_loops(tell: Callable[[str], None]) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""

@@ -26,7 +26,7 @@ from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.compilation import compile_loops
-from mercer.spectral.mixture import Mixture
+from mercer.spectral.mixture import Mixture, ProposalTuning
 from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients
 from mercer.spectral.prediction import FunctionDraws, function_draws
 from mercer.spectral.rows import (
@@ -39,30 +39,8 @@ from mercer.spectral.rows import (
     check_table,
     some_positions,
 )
-from mercer.spectral.sampler import ProposalTuning, SpectralSampler, StepAdaptation
+from mercer.spectral.sampler import SpectralSampler, StepAdaptation
 from mercer.spectral.settings import ROWS_OF_WARP, SpectralSettings, choose_standardizer
-
-__all__ = [
-    "CUT_START",
-    "FIRST_STEP",
-    "N_DEVIATIONS",
-    "ROWS_OF_START",
-    "TIME_OF_START",
-    "TIME_OF_WARPS",
-    "FittedSpectral",
-    "Result",
-    "SpectralResult",
-    "check_rows",
-    "complete",
-    "few_rows",
-    "fit_result",
-    "fit_spectral",
-    "learn_spectrum",
-    "make_probe",
-    "make_sampler",
-    "spread",
-]
-
 
 Array = NDArray[np.float64]
 
@@ -202,28 +180,10 @@ def complete(
 ) -> tuple[FunctionDraws, str] | None:
     """Learn the coefficients of a few draws from all rows; None where time ends before that.
 
-    Parameters
-    ----------
-    rows : TrainingRows
-        All of them.
-    subset : ndarray of int
-        Positions of the rows that the draws come from, ascending.
-    draws : Draws
-    settings : SpectralSettings
-    full_draws : int
-        How many draws, evenly over all chains.
-    entropy : int
-    n_jobs : int or None
-        Processes; each reads the rows for its share of the draws.
-    deadline : float, optional
-        A time of `time.monotonic`, looked at before each block of rows.
-
-    Returns
-    -------
-    functions : FunctionDraws
-        With coefficients from all rows.
-    note : str
-        What that changed.
+    ``subset`` are the positions, ascending, of the rows that the draws come from;
+    ``full_draws`` of them, evenly over all chains, are learned in ``n_jobs`` processes, each of
+    which reads the rows for its share. The ``deadline``, of `time.monotonic`, is looked at
+    before each block of rows. The note says what the coefficients from all rows changed.
     """
     chosen = spread(draws.n_total, full_draws)
     check = check_rows(rows.n_rows, subset, entropy)
@@ -351,29 +311,17 @@ Functions = TypeVar("Functions")
 
 @dataclass(frozen=True, eq=False)
 class SpectralResult(ABC, Generic[Functions]):
-    """A fit of numbers or classes.
-
-    Attributes
-    ----------
-    n_rows : int
-        Training rows.
-    start_scales : ndarray of shape (d,)
-        Scales of the frequencies where chains started.
-    mixture : Mixture
-        The prior of the frequencies.
-    functions : FunctionDraws or ClassDraws
-        What predictions come from: those draws, or a few of them with coefficients from all rows.
-    """
+    """A fit of numbers or classes."""
 
     feature_labels: tuple[str, ...]
     standardizer: Standardizer
-    n_rows: int
-    start_scales: NDArray[np.float64]
+    n_rows: int  # training rows
+    start_scales: NDArray[np.float64]  # (d,), scales of the frequencies where chains started
     draws: Draws
     diagnostics: Diagnostics
     notes: tuple[str, ...]
-    mixture: Mixture
-    functions: Functions
+    mixture: Mixture  # prior of the frequencies
+    functions: Functions  # all draws, or a few with coefficients from all rows
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes of the estimator by name."""
@@ -459,12 +407,7 @@ def learn_spectrum(
 ) -> tuple[Target, dict[str, Any]]:
     """Standardise, sample and, where only some rows gave the spectrum, complete from all of them.
 
-    Returns
-    -------
-    target : TargetTransform
-        What was learned of the targets.
-    shared : dict
-        The fields of `SpectralResult`.
+    Returns what was learned of the targets, and the fields of `SpectralResult`.
     """
     names = model._labels()
     limit = model.kernel_rows or _ROWS_OF_SCALES

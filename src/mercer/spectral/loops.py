@@ -12,49 +12,20 @@ import numpy as np
 
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "assemble",
-    "decide_few",
-    "decide_few_together",
-    "gather",
-    "move_jointly",
-    "pull_of_phases",
-    "seat",
-    "select",
-    "tridiagonal_evidence",
-]
-
 
 @compiled(nogil=True, error_model="numpy")
 def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
-    """Draw the component, and the sign, of one frequency after the other.
+    """Draw the component, and the sign, of one frequency after the other, from ``first`` on.
 
-    Component k and sign s have probability proportional to m_k N(s W_j; mu_k, Sigma_k), where m_k
-    does not count j; a new component exp(log_new_j) with each sign.
+    Component k and sign s have probability proportional to m_k N(s W_j; mu_k, Sigma_k), where
+    m_k does not count j; a new component exp(log_new_j) with each sign. ``log_densities`` (S,
+    M, C) are those of W, and for S = 2 of -W, under the component in each of C slots; an empty
+    slot, with a count of 0, is not looked at, and at least one must be empty. ``log_new`` (M,)
+    is the log of concentration times density in a new component. Changed in place: slots
+    ``assignment`` (M,), ``signs`` (M,), 1 or -1, and ``counts`` (C,).
 
-    Parameters
-    ----------
-    first : int
-        Frequency to begin with.
-    uniforms : ndarray of shape (M,)
-        One for each frequency.
-    log_densities : ndarray of shape (S, M, C)
-        Log densities of W, and for S = 2 of -W, under the component in each of C slots. An empty
-        slot, with a count of 0, is not looked at.
-    log_new : ndarray of shape (M,)
-        Log of concentration times density in a new component.
-    assignment : ndarray of shape (M,), int64
-        Slots; changed in place, as are
-    signs : ndarray of shape (M,)
-        1 or -1, and
-    counts : ndarray of shape (C,), int64
-        Members. At least one slot must be empty.
-
-    Returns
-    -------
-    int
-        The frequency that opened a new component, in the first empty slot: its densities are to
-        be filled in before the loop goes on with the next. M at the end.
+    Returns the frequency that opened a new component, in the first empty slot: its densities
+    are to be filled in before the loop goes on with the next. M at the end.
     """
     n_signs, n_frequencies, n_slots = log_densities.shape
     for j in range(first, n_frequencies):
@@ -102,20 +73,11 @@ def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
 def assemble(gram, among, across, ridge, n_linear, joint, linear):
     """Lay out all products for the accept loop.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        Gram matrix of [current features, linear columns, targets].
-    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
-        Products of the proposed features, with each other and with those columns.
-    ridge : float
-        Precision of the coefficients, added to the diagonal of current and proposed ones.
-    n_linear : int
-        p.
-    joint : ndarray of shape (4 M + 1, 4 M + 1)
-        Written: lower triangle.
-    linear : ndarray of shape (p, 4 M + 1)
-        Written: products of the linear columns with all others.
+    ``gram`` is that of [current features, linear columns, targets], ``among`` (2 M, 2 M) and
+    ``across`` (2 M, 2 M + p + 1) are products of the proposed features, with each other and
+    with those columns; the ridge is added to the diagonal of current and proposed ones.
+    Written: the lower triangle of ``joint`` (4 M + 1, 4 M + 1), and ``linear`` (p, 4 M + 1),
+    products of the linear columns with all others.
     """
     m2 = among.shape[0]
     last = joint.shape[0] - 1
@@ -170,16 +132,10 @@ def select(gram, among, across, is_accepted):
 def gather(joint, gone, begin, kept, among_gone, across):
     """Take apart what is eliminated and what is kept.
 
-    Parameters
-    ----------
-    joint : ndarray of shape (4 m + 1, 4 m + 1)
-    gone : ndarray of shape (g,), int
-        Columns to eliminate, ascending.
-    begin : int
-        First column that is kept; the number of them comes from the shape of ``kept``, whose last
-        row is that of the targets.
-    kept, among_gone, across : ndarray
-        Written: shapes (k + 1, k + 1), (g, g), both lower triangles, and (k + 1, g).
+    Columns ``gone`` (g,), ascending, of ``joint`` (4 m + 1, 4 m + 1) are eliminated; ``begin``
+    is the first that is kept, the number of them comes from the shape of ``kept``, whose last
+    row is that of the targets. Written: ``kept`` (k + 1, k + 1) and ``among_gone`` (g, g), both
+    lower triangles, and ``across`` (k + 1, g).
     """
     k = kept.shape[0] - 1
     g = gone.shape[0]
@@ -260,17 +216,11 @@ def _log_ratio(S, shape, rate):
 
 @compiled(nogil=True, error_model="numpy")
 def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
-    """Decide a few frequencies one after the other: halves, as `mercer.spectral.sampler`.
+    """Decide m frequencies one after the other: halves, as `mercer.spectral.sampler`.
 
-    Parameters
-    ----------
-    joint : ndarray of shape (4 m + 1, 4 m + 1)
-        With all other frequencies eliminated.
-    log_uniform : ndarray of shape (m,)
-    shape, rate : float
-        a_n and b_0 of the noise variance.
-    is_accepted, log_ratio : ndarray of shape (m,)
-        Written; a ratio is NaN where the current matrix is not positive definite.
+    All others are eliminated from ``joint`` (4 m + 1, 4 m + 1); ``shape`` and ``rate`` are a_n
+    and b_0 of the noise variance. Written: what is accepted, and the log ratios, NaN where the
+    current matrix is not positive definite.
     """
     m = is_accepted.shape[0]
     if m == 1:
@@ -311,15 +261,7 @@ def _log_ratio_of_known_noise(S):
 
 @compiled(nogil=True, error_model="numpy")
 def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
-    """As `decide_few`, for several regressions with noise of variance 1: their log ratios add.
-
-    Parameters
-    ----------
-    joints : ndarray of shape (K, 4 m + 1, 4 m + 1)
-    log_uniform : ndarray of shape (m,)
-    is_accepted, log_ratio : ndarray of shape (m,)
-        Written.
-    """
+    """As `decide_few`, for K regressions with noise of variance 1: their log ratios add."""
     m, K = is_accepted.shape[0], joints.shape[0]
     if m == 1:
         total = 0.0
@@ -442,24 +384,13 @@ def _log_target(f, sign, cosine, sine, a, b, ridge):
 
 @compiled(nogil=True, error_model="numpy")
 def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_accepted, log_ratio):
-    """Propose and decide some frequencies, each with two coefficients of every function.
+    """Propose and decide m frequencies, each with two coefficients of each of K functions.
 
-    Parameters
-    ----------
-    now, proposed : ndarray of shape (2 m, n)
-        Features of the frequencies, rows 2 j and 2 j + 1 the cosine and the sine of frequency j.
-    sign : ndarray of shape (K, n)
-        1 or -1: whether a row belongs to the class that the function tells; 0 if it says nothing.
-    coef : ndarray of shape (K, 2 m)
-        Changed in place.
-    ridge : ndarray of shape (K,)
-    normals : ndarray of shape (m, K, 2)
-        Standard normal.
-    log_uniform : ndarray of shape (m,)
-    f : ndarray of shape (K, n)
-        The functions at the rows; changed in place.
-    is_accepted, log_ratio : ndarray of shape (m,)
-        Written.
+    Features ``now`` and ``proposed`` (2 m, n) have in rows 2 j and 2 j + 1 the cosine and the
+    sine of frequency j. ``sign`` (K, n) is 1 or -1, whether a row belongs to the class that the
+    function tells, or 0 if it says nothing; ``normals`` (m, K, 2) are standard normal. Changed
+    in place: ``coef`` (K, 2 m) and ``f`` (K, n), the functions at the rows. Written: what is
+    accepted, and log ratios.
     """
     K, n = f.shape
     new = np.empty((K, 2))
@@ -493,18 +424,10 @@ def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_a
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def pull_of_phases(features, residual, coef, out):
-    """Gradient of the log likelihood in the phase of each frequency at each row.
+    """Gradient of the log likelihood in the phase of each frequency at each row, into out (M, n).
 
-    Parameters
-    ----------
-    features : ndarray of shape (2 M, n)
-        Rows 2 j and 2 j + 1 the cosine and the sine of frequency j.
-    residual : ndarray of shape (K, n)
-        Gradient in the functions.
-    coef : ndarray of shape (K, q)
-        The first 2 M are those of the features.
-    out : ndarray of shape (M, n)
-        Written.
+    ``features`` (2 M, n) are as in `move_jointly`, ``residual`` (K, n) is the gradient in the
+    functions, and the first 2 M columns of ``coef`` (K, q) are those of the features.
     """
     n_frequencies, n_rows = out.shape
     for j in range(n_frequencies):

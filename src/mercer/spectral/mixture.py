@@ -25,43 +25,14 @@ from mercer.spectral.base_measure import (
     require_positive,
 )
 
-__all__ = [
-    "ComponentTable",
-    "ConcentrationPrior",
-    "Mixture",
-    "MixtureState",
-    "ProposalTuning",
-    "draw_concentration",
-    "draw_partition",
-    "expected_components",
-    "log_partition_probability",
-    "log_spectral_density",
-    "mixture_kernel",
-    "mixture_marginal_density",
-    "mixture_weights",
-    "reseat",
-    "tabulate",
-]
-
 
 @dataclass(frozen=True)
 class MixtureState:
-    """Which component each frequency comes from, and what the components are.
+    """Which component each frequency comes from, and what the K components are."""
 
-    Attributes
-    ----------
-    assignment : ndarray of shape (M,), int64
-        Z, in 0, .., K - 1; each component has a member.
-    components : DiagonalComponents or FullComponents
-        K of them.
-    scale : ndarray
-        Scale of the base measure: shape (d,) for a diagonal one, (1,) for a full one.
-    concentration : float
-    """
-
-    assignment: Labels
+    assignment: Labels  # Z, (M,), in 0, .., K - 1; each component has a member
     components: Components
-    scale: Array
+    scale: Array  # of the base measure: (d,) for a diagonal one, (1,) for a full one
     concentration: float
 
     @property
@@ -112,13 +83,7 @@ def draw_partition(rng: np.random.Generator, n_frequencies: int, concentration: 
 
 @dataclass(frozen=True)
 class ConcentrationPrior:
-    """Gamma(shape, rate) prior of the concentration; both positive.
-
-    Raises
-    ------
-    UsageError
-        If one of them is not positive.
-    """
+    """Gamma(shape, rate) prior of the concentration; both positive."""
 
     shape: float
     rate: float
@@ -189,12 +154,8 @@ def reseat(
 ) -> tuple[Labels, Array]:
     """Draw the assignment, and the signs, of frequencies W (M, d) given the components.
 
-    Returns
-    -------
-    assignment : ndarray of shape (M,), int64
-        In 0, .., K - 1, without gaps. The components that it refers to are still to be drawn.
-    signs : ndarray of shape (M,)
-        1 or -1; the assignment is that of the frequencies times these.
+    The assignment is that of the frequencies times the signs, 1 or -1; it is in 0, .., K - 1,
+    without gaps, and the components that it refers to are still to be drawn.
     """
     sides = [W, -W] if is_symmetric else [W]
     tables = np.stack([components.log_densities(side) for side in sides])
@@ -226,19 +187,11 @@ def reseat(
 
 @dataclass(frozen=True)
 class ComponentTable:
-    """The components, the one with most members first.
+    """The components, the one with most members first."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (K,)
-        Share of the frequencies, m_k / M.
-    means, stds : ndarray of shape (K, d)
-        Mean and standard deviation for each input, in units of a frequency.
-    """
-
-    weights: Array
-    means: Array
-    stds: Array
+    weights: Array  # (K,), share of the frequencies, m_k / M
+    means: Array  # (K, d), in units of a frequency
+    stds: Array  # (K, d)
 
 
 def mixture_weights(state: MixtureState) -> Array:
@@ -313,21 +266,8 @@ _LARGEST_LOG = np.log(np.finfo(np.float64).max)
 class Mixture:
     """The prior of frequencies and its Gibbs sampler. Nothing that is passed in is changed.
 
-    Attributes
-    ----------
-    base : DiagonalBase or FullBase
-        Its scale is where the chain starts, and stays if ``scale_prior`` is None.
-    concentration : float
-        Where the chain starts, and stays if ``concentration_prior`` is None.
-    concentration_prior : ConcentrationPrior or None
-    scale_prior : ScalePrior or None
-    is_symmetric : bool
-        Whether a step may turn the sign of a frequency.
-
-    Raises
-    ------
-    UsageError
-        If the concentration is not positive, or the prior of the scale is of another shape.
+    Concentration, and scale of the base, are where the chain starts, and stay if they have no
+    prior. With ``is_symmetric`` a step may turn the sign of a frequency.
     """
 
     base: BaseMeasure[Any]
@@ -348,17 +288,7 @@ class Mixture:
     def init(self, rng: np.random.Generator, W: Array, assignment: Labels) -> MixtureState:
         """Start from a partition of frequencies W (M, d): components given their members.
 
-        Parameters
-        ----------
-        rng : Generator
-        W : ndarray of shape (M, d)
-        assignment : ndarray of shape (M,)
-            Any integers: frequencies with the same one share a component.
-
-        Raises
-        ------
-        UsageError
-            If the shapes do not fit.
+        The assignment may be any integers: frequencies with the same one share a component.
         """
         if W.ndim != 2 or W.shape[1] != self.base.n_inputs or assignment.shape != W.shape[:1]:
             raise UsageError(
@@ -390,12 +320,8 @@ class Mixture:
     ) -> tuple[MixtureState, Array]:
         """Take one step given frequencies W (M, d).
 
-        Returns
-        -------
-        state : MixtureState
-            That of the frequencies ``signs[:, None] * W``.
-        signs : ndarray of shape (M,)
-            1 or -1. Where -1, the coefficient of the frequency's sine changes its sign with it.
+        The state is that of the frequencies ``signs[:, None] * W``: where a sign is -1, the
+        coefficient of the frequency's sine changes its sign with it.
         """
         base, concentration = self.base.with_scale(state.scale), state.concentration
         Z, signs = reseat(
@@ -456,15 +382,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class ProposalTuning:
-    """What warm-up changes.
-
-    Attributes
-    ----------
-    step : float
-        sqrt(1 - rho^2), in (0, 1].
-    level : int
-        Which rows are looked at: that of the sampler's ``few``, if it has them, or all.
-    """
+    """What warm-up changes: the step sqrt(1 - rho^2), in (0, 1], and which rows are looked at."""
 
     step: float
-    level: int = 0
+    level: int = 0  # of the sampler's ``few``, if it has them, or all

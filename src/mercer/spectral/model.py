@@ -40,27 +40,6 @@ from mercer.numerics.cholesky import factorise
 from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.loops import tridiagonal_evidence
 
-__all__ = [
-    "BOUNDS",
-    "PENALTY",
-    "RIDGE_LIMITS",
-    "Coefficients",
-    "EvidenceOfScales",
-    "GammaPrior",
-    "Probe",
-    "RegressionModel",
-    "RidgeDensity",
-    "Scales",
-    "coefficients",
-    "design",
-    "draw_ridge",
-    "feature_kernel",
-    "find_scales",
-    "reduce_products",
-    "ridge_density",
-]
-
-
 # Where the kernel and the function of each draw are looked at, for the diagnostics.
 
 Array = NDArray[np.float64]
@@ -68,16 +47,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """Fixed lags and rows.
-
-    Attributes
-    ----------
-    lags : ndarray of shape (10, d)
-        Differences of standardised inputs.
-    rows : ndarray of shape (20, d)
-        Standardised inputs.
-    has_linear_part : bool
-    """
+    """Fixed lags (10, d), differences of standardised inputs, and rows (20, d)."""
 
     lags: Array
     rows: Array
@@ -122,19 +92,11 @@ class GammaPrior:
 
 @dataclass(frozen=True)
 class RegressionModel:
-    """What is fixed of the regression.
+    """What is fixed of the regression, with p columns of H: intercept and inputs, or none.
 
-    Attributes
-    ----------
-    n_rows : int
-    n_linear : int
-        p: columns of H, an intercept and the inputs, or none.
-    noise_shape, noise_rate : float
-        a_0 and b_0 of the noise variance, in squared units of the standardised target.
-    ridge_prior : GammaPrior or None
-        Prior of the precision of the features' coefficients; None keeps it as it is.
-    linear_prior : GammaPrior
-        Prior of the precision of the inputs' coefficients.
+    The noise variance has shape a_0 and rate b_0, in squared units of the standardised target.
+    Gamma priors are those of the precisions of the features' coefficients, None keeping it as
+    it is, and of the inputs'.
     """
 
     n_rows: int
@@ -162,15 +124,7 @@ class RegressionModel:
         )
 
     def log_evidence(self, log_det_ratio: float, rate: float) -> float:
-        """log p(y | W) in nats.
-
-        Parameters
-        ----------
-        log_det_ratio : float
-            log|Lambda_n| - log|Lambda_0|.
-        rate : float
-            b_n.
-        """
+        """log p(y | W) in nats, from log|Lambda_n| - log|Lambda_0| and the rate b_n."""
         a0, an = self.noise_shape, self.posterior_shape
         constant = -0.5 * self.n_rows * math.log(2.0 * math.pi) + gammaln(an) - gammaln(a0)
         ratio = a0 * math.log(self.noise_rate) - an * math.log(rate) - 0.5 * log_det_ratio
@@ -179,24 +133,12 @@ class RegressionModel:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """The law of the coefficients given frequencies and precisions.
+    """The law of the coefficients given frequencies and precisions."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (2 M + p,)
-        mu_n.
-    factor : ndarray of shape (2 M + p, 2 M + p)
-        Lower Cholesky factor of Lambda_n, Fortran-ordered.
-    rate : float
-        b_n.
-    log_evidence : float
-        In nats.
-    """
-
-    mean: Array
-    factor: Array
-    rate: float
-    log_evidence: float
+    mean: Array  # mu_n, (2 M + p,)
+    factor: Array  # lower Cholesky factor of Lambda_n, Fortran-ordered
+    rate: float  # b_n
+    log_evidence: float  # nats
 
     def draw(self, rng: np.random.Generator, posterior_shape: float, n: int) -> tuple[float, Array]:
         """Draw the noise variance and, given it, n deviations beta - mu_n, shape (n, 2 M + p)."""
@@ -211,13 +153,7 @@ class Coefficients:
 
 
 def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -> Coefficients:
-    """Solve the regression from [F, y]'[F, y].
-
-    Raises
-    ------
-    NumericalError
-        If the features are collinear to working precision.
-    """
+    """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
     bordered = np.array(gram, order="F")
     bordered[np.arange(m), np.arange(m)] += prior_precisions
@@ -248,15 +184,9 @@ _MOST_STEPS_OUT = 20
 class RidgeDensity:
     """Log posterior density of log ridge, up to a constant.
 
-    Attributes
-    ----------
-    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
-        Tridiagonal T = Q'AQ and Q'c, with A and c what is left of Phi'Phi and Phi'y.
-    target : float
-        What is left of y'y.
-    shape, rate : float
-        a_n and b_0.
-    prior : GammaPrior
+    ``diagonal`` and ``off`` are tridiagonal T = Q'AQ, ``b`` is Q'c, with A, c and ``target``
+    what is left of Phi'Phi, Phi'y and y'y once the linear part is eliminated; ``shape`` and
+    ``rate`` are a_n and b_0.
     """
 
     diagonal: Array
@@ -282,13 +212,7 @@ class RidgeDensity:
 
 
 def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) -> RidgeDensity:
-    """Prepare the density of the ridge from [Phi, H, y]'[Phi, H, y].
-
-    Raises
-    ------
-    NumericalError
-        If the linear part is collinear to working precision.
-    """
+    """Prepare the density of the ridge from [Phi, H, y]'[Phi, H, y]."""
     prior = model.ridge_prior
     if prior is None:
         raise ValueError("the ridge is fixed")
@@ -299,16 +223,8 @@ def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) 
 def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array, Array, float]:
     """Eliminate the linear part of [Phi, H, y]'[Phi, H, y], bring the rest to tridiagonal form.
 
-    Returns
-    -------
-    diagonal, off, b : ndarray of shape (2 M,), (2 M - 1,), (2 M,)
-    target : float
-        As the attributes of `RidgeDensity`.
-
-    Raises
-    ------
-    NumericalError
-        If the linear part is collinear to working precision.
+    Returns diagonal, off, b and target of `RidgeDensity`; a `NumericalError` where the linear
+    part is collinear to working precision.
     """
     p = len(linear_precisions)
     m = len(gram) - p - 1
@@ -390,18 +306,7 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceOfScales:
-    """Log evidence of (log c, log ridge) and its gradient.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    frequencies : ndarray of shape (M, d)
-        W0.
-    model : RegressionModel
-        For n rows.
-    linear_precision : float
-    """
+    """Log evidence of (log c, log ridge) for frequencies W0 (M, d), and its gradient."""
 
     X: Array
     y: Array
@@ -410,13 +315,7 @@ class EvidenceOfScales:
     linear_precision: float
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Evaluate at theta = (log c_1, .., log c_d, log ridge), both in nats.
-
-        Raises
-        ------
-        NumericalError
-            If the features are collinear to working precision.
-        """
+        """Evaluate at theta = (log c_1, .., log c_d, log ridge), both in nats."""
         model, m2 = self.model, 2 * len(self.frequencies)
         W, ridge = self.frequencies * np.exp(theta[:-1]), float(np.exp(theta[-1]))
         F = design(W, self.X, model.n_linear > 0)

@@ -28,36 +28,17 @@ from mercer.posterior.draws import Draws, Table
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel
 
-__all__ = [
-    "Band",
-    "FunctionDraws",
-    "InputScales",
-    "KernelAnswers",
-    "Spectrum",
-    "function_draws",
-    "input_scales",
-]
-
-
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionDraws:
-    """Draws of the regression function, on standardised inputs and targets.
+    """Draws of the regression function, on standardised inputs and targets."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (S, M, d)
-    mean : ndarray of shape (S, 2 M + p)
-    deviations : ndarray of shape (S, k, 2 M + p)
-    noise_std : ndarray of shape (S,)
-    """
-
-    frequencies: Array
-    mean: Array
-    deviations: Array
-    noise_std: Array
+    frequencies: Array  # (S, M, d)
+    mean: Array  # (S, 2 M + p)
+    deviations: Array  # (S, k, 2 M + p)
+    noise_std: Array  # (S,)
 
     @property
     def has_linear_part(self) -> bool:
@@ -120,23 +101,12 @@ Band = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Frequencies and mixtures of all draws.
-
-    Attributes
-    ----------
-    draws : Draws
-    mixture : Mixture
-        The prior of frequencies that was used.
-    units : ndarray of shape (d,)
-        Length of a standardised unit of each input, in the input's units.
-    best : str
-        The variable that is highest for the draw whose components are listed.
-    """
+    """Frequencies and mixtures of all draws."""
 
     draws: Draws
-    mixture: Mixture
-    units: Array
-    best: str = "log_evidence"
+    mixture: Mixture  # the prior of frequencies that was used
+    units: Array  # (d,), length of a standardised unit of each input
+    best: str = "log_evidence"  # variable that is highest for the draw whose components are listed
 
     def kernel(self, lags: Array) -> Band:
         """Mean and 90 % band of the features' kernel at lags (n, d)."""
@@ -220,24 +190,16 @@ _HIGH: Final = 0.9
 
 @dataclass(frozen=True, eq=False)
 class InputScales:
-    """How the kernel depends on each input, over draws.
+    """How the kernel depends on each of d inputs, over S draws; standardised units.
 
-    Attributes
-    ----------
-    falls : ndarray of shape (S, d)
-        Mean fall of the kernel over lags up to one standardised unit: about 0 where it does not
-        depend on the input, about 1 where it is gone long before.
-    frequency_scales : ndarray of shape (S, d)
-        Root mean square of the frequencies, in radians per standardised unit.
-    longest_lags : ndarray of shape (d,)
-        Lags up to which it is worth looking at, in standardised units.
-    is_constant : ndarray of shape (d,)
-        Inputs that were the same in all training rows: their frequencies mean nothing.
+    ``falls`` (S, d), the mean fall of the kernel over lags up to one unit, is about 0 where it
+    does not depend on the input, and about 1 where it is gone long before. Frequencies of an
+    input that was constant in all training rows mean nothing.
     """
 
     falls: Array
-    frequency_scales: Array
-    longest_lags: Array
+    frequency_scales: Array  # (S, d), root mean square of the frequencies, in radians per unit
+    longest_lags: Array  # (d,), up to which it is worth looking
     is_constant: NDArray[np.bool_]
 
     @property

@@ -23,19 +23,6 @@ from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.signals import check_stop
 
-__all__ = [
-    "GramSum",
-    "MemoryRows",
-    "RowsWithout",
-    "StoredRows",
-    "Table",
-    "TargetTransform",
-    "TrainingRows",
-    "check_table",
-    "some_positions",
-]
-
-
 Array = NDArray[np.float64]
 
 
@@ -74,11 +61,8 @@ class GramSum:
 class TrainingRows(ABC):
     """Standardised inputs and targets; frozen, and sent to other processes with the sampler.
 
-    Attributes
-    ----------
-    has_linear_part : bool
-        Whether the columns H that are always in the model are an intercept and the inputs; if
-        not, there are none.
+    With a linear part the columns H that are always in the model are an intercept and the
+    inputs; else there are none.
     """
 
     has_linear_part: bool
@@ -128,14 +112,7 @@ class TrainingRows(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows(TrainingRows):
-    """Rows that are in memory.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    has_linear_part : bool
-    """
+    """Rows that are in memory."""
 
     X: Array
     y: Array
@@ -165,16 +142,7 @@ class MemoryRows(TrainingRows):
 
 @dataclass(frozen=True, eq=False)
 class StoredRows(TrainingRows):
-    """Rows that stay on a disk and are standardised as they are read.
-
-    Attributes
-    ----------
-    source : RowSource
-        The inputs, then the targets.
-    standardizer : Standardizer
-    target : TargetTransform
-    has_linear_part : bool
-    """
+    """Rows that stay on a disk and are standardised as they are read: inputs, then targets."""
 
     source: RowSource
     standardizer: Standardizer
@@ -207,14 +175,7 @@ class StoredRows(TrainingRows):
 
 @dataclass(frozen=True, eq=False)
 class RowsWithout(TrainingRows):
-    """All rows but some.
-
-    Attributes
-    ----------
-    rows : TrainingRows
-    left_out : ndarray of int
-        Positions among them, ascending.
-    """
+    """All rows but those left out, positions among them, ascending."""
 
     rows: TrainingRows
     left_out: NDArray[np.int64]
@@ -274,13 +235,7 @@ class Table(ABC):
 
     @abstractmethod
     def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
-        """Return the values of the target, ascending, and how many rows have each.
-
-        Raises
-        ------
-        DataError
-            If there are more than ``most``.
-        """
+        """Return the values of the target, ascending, ``most`` at most, and their frequencies."""
 
     @abstractmethod
     def digest(self) -> str:

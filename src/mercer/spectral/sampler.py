@@ -49,24 +49,6 @@ from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
 from mercer.spectral.model import Probe, RegressionModel, coefficients, draw_ridge, ridge_density
 from mercer.spectral.rows import TrainingRows
 
-__all__ = [
-    "TARGET_ACCEPTANCE",
-    "CoefDraw",
-    "Decisions",
-    "LearnedStep",
-    "ProposalTuning",
-    "SpectralInfo",
-    "SpectralSampler",
-    "SpectralState",
-    "Start",
-    "StepAdaptation",
-    "decide",
-    "decide_together",
-    "join",
-    "propose",
-]
-
-
 # Proposals of frequencies, all drawn at the start of a sweep, and their tuning.
 #
 # Each depends on its own frequency at most and leaves its conditional prior N(mu_Zj, Sigma_Zj)
@@ -137,10 +119,7 @@ class LearnedStep:
 class StepAdaptation(Adaptation):
     """Robbins & Monro's search for the step that is accepted 3 times in 10.
 
-    Attributes
-    ----------
-    more_rows_after : tuple of int
-        Numbers of warm-up sweeps after which more rows are looked at: one for each of ``few``.
+    More rows are looked at after some warm-up sweeps: one number for each of ``few``.
     """
 
     more_rows_after: tuple[int, ...] = ()
@@ -196,20 +175,9 @@ _Few = Callable[[tuple[Array, ...], Array, Decisions], None]
 def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisions: Array) -> Array:
     """Lay out all products for `decide`, what is always in the model eliminated.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        Gram matrix of [current features, linear columns, targets].
-    among, across : ndarray of shape (2 M, 2 M) and (2 M, 2 M + p + 1)
-        Products of the proposed features, with each other and with those columns.
-    ridge : float
-    linear_precisions : ndarray of shape (p,)
-        Prior precisions of the coefficients of the linear columns.
-
-    Returns
-    -------
-    ndarray of shape (4 M + 1, 4 M + 1)
-        The lower triangle, Fortran-ordered.
+    Arguments are those of `mercer.spectral.loops.assemble`, and the prior precisions (p,) of
+    the coefficients of the linear columns. Returns the lower triangle (4 M + 1, 4 M + 1),
+    Fortran-ordered.
     """
     p, width = len(linear_precisions), 2 * len(among) + 1
     joint = np.empty((width, width), order="F")
@@ -227,21 +195,11 @@ def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisio
 def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decisions:
     """Accept or reject each proposal in its turn.
 
-    Parameters
-    ----------
-    joint : ndarray of shape (4 M + 1, 4 M + 1)
-        Products, Fortran-ordered, lower triangle; columns 4 j, 4 j + 1 are the current features of
-        frequency j, 4 j + 2, 4 j + 3 the proposed ones, the ridge on the diagonal of both; the last
-        row belongs to the targets. What is always in the model has been eliminated.
-    log_uniform : ndarray of shape (M,)
-        Logarithms of uniform variables.
-    shape, rate : float
-        a_n = a_0 + n / 2 and b_0 of the noise variance.
-
-    Raises
-    ------
-    NumericalError
-        If the current features are collinear to working precision.
+    ``joint`` (4 M + 1, 4 M + 1) holds products, Fortran-ordered, lower triangle; columns 4 j, 4
+    j + 1 are the current features of frequency j, 4 j + 2, 4 j + 3 the proposed ones, the ridge
+    on the diagonal of both; the last row belongs to the targets. What is always in the model
+    has been eliminated. ``shape`` and ``rate`` are a_n = a_0 + n / 2 and b_0 of the noise
+    variance. A `NumericalError` where the current features are collinear to working precision.
     """
 
     def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
@@ -253,18 +211,8 @@ def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decis
 def decide_together(joints: tuple[Array, ...], log_uniform: Array) -> Decisions:
     """Decide each proposal for several regressions at once: their log ratios add.
 
-    The regressions have the same frequencies and targets of their own, and noise of variance 1.
-
-    Parameters
-    ----------
-    joints : tuple of ndarray of shape (4 M + 1, 4 M + 1)
-        As in `decide`, one for each regression.
-    log_uniform : ndarray of shape (M,)
-
-    Raises
-    ------
-    NumericalError
-        If the current features are collinear to working precision.
+    The regressions, a ``joint`` of `decide` each, have the same frequencies and targets of
+    their own, and noise of variance 1.
     """
 
     def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
@@ -314,49 +262,25 @@ def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half:
 
 @dataclass(frozen=True)
 class CoefDraw:
-    """The law of the coefficients given all else, and draws from it.
+    """The law of the coefficients given all else, and k draws from it."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (2 M + p,)
-        mu_n.
-    deviations : ndarray of shape (k, 2 M + p)
-        Draws of beta - mu_n; mu_n - deviation is a draw as well.
-    noise_variance : float
-        s2.
-    log_evidence : float
-        log p(y | W, ridge, linear precision), in nats.
-    """
-
-    mean: Array
-    deviations: Array
-    noise_variance: float
-    log_evidence: float
+    mean: Array  # mu_n, (2 M + p,)
+    deviations: Array  # (k, 2 M + p), draws of beta - mu_n; mu_n - deviation is a draw as well
+    noise_variance: float  # s2
+    log_evidence: float  # log p(y | W, ridge, linear precision), in nats
 
 
 @dataclass(frozen=True)
 class SpectralState:
-    """Where the chain stands.
+    """Where the chain stands."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (M, d)
-    gram : ndarray of shape (2 M + p + 1, 2 M + p + 1)
-        [Phi, H, y]'[Phi, H, y] of these frequencies.
-    ridge, linear_precision : float
-    mixture : MixtureState
-    coef : CoefDraw
-    n_rows : int
-        Rows that ``gram`` is a sum over.
-    """
-
-    frequencies: Array
-    gram: Array
+    frequencies: Array  # (M, d)
+    gram: Array  # [Phi, H, y]'[Phi, H, y] of these frequencies
     ridge: float
     linear_precision: float
     mixture: MixtureState
     coef: CoefDraw
-    n_rows: int
+    n_rows: int  # rows that ``gram`` is a sum over
 
 
 @dataclass(frozen=True)
@@ -370,19 +294,10 @@ class SpectralInfo:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where chains start: each draws frequencies around these scales.
+    """Where chains start: each draws frequencies around these scales."""
 
-    Attributes
-    ----------
-    scales : ndarray of shape (d,)
-        Standard deviation of the frequencies of each input.
-    factors : tuple of float
-        One component at each multiple of the scales.
-    ridge, linear_precision : float
-    """
-
-    scales: Array
-    factors: tuple[float, ...]
+    scales: Array  # (d,), standard deviation of the frequencies of each input
+    factors: tuple[float, ...]  # one component at each multiple of the scales
     ridge: float
     linear_precision: float
 
@@ -401,34 +316,17 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
-    """Sweeps over all frequencies, then over what their law depends on.
-
-    Attributes
-    ----------
-    rows : TrainingRows
-    model : RegressionModel
-    mixture : Mixture
-    start : Start
-    n_frequencies : int
-        M.
-    n_deviations : int
-        Draws of the coefficients that each kept draw stores.
-    tuning : ProposalTuning
-    probe : Probe
-        Where kernel and function are recorded for the diagnostics.
-    few : tuple of TrainingRows
-        Parts of the rows, larger and larger, that warm-up looks at first.
-    """
+    """Sweeps over all M frequencies, then over what their law depends on."""
 
     rows: TrainingRows
     model: RegressionModel
     mixture: Mixture
     start: Start
     n_frequencies: int
-    n_deviations: int
+    n_deviations: int  # draws of the coefficients that each kept draw stores
     tuning: ProposalTuning
-    probe: Probe
-    few: tuple[TrainingRows, ...] = ()
+    probe: Probe  # where kernel and function are recorded for the diagnostics
+    few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
 
     @property
     def rows_now(self) -> TrainingRows:

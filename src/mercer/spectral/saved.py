@@ -25,16 +25,6 @@ from mercer.spectral.fitting import Result
 from mercer.spectral.model import Scales
 from mercer.spectral.prediction import FunctionDraws, function_draws
 
-__all__ = [
-    "check_numbers",
-    "check_scales",
-    "check_spectra",
-    "parts_of",
-    "restore",
-    "restore_classes",
-]
-
-
 # What the files of both estimators hold of spectra, checked when they are read.
 
 _LARGEST_FREQUENCY = 1e50  # radians per standardised unit
@@ -129,13 +119,7 @@ def _stored(parts: ModelParts, own: Any) -> Any:
 
 
 def restore(parts: ModelParts, model: Any) -> Result:
-    """Put the parts together again, and give ``model`` what scikit-learn's checks had set.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
-    """
+    """Put the parts together again, and give ``model`` what scikit-learn's checks had set."""
     common, values = restore_common(parts), parts.fields
     d = len(common.feature_labels)
     scales = check_scales(parts, d)
@@ -192,13 +176,7 @@ _LARGEST_COEF = 1e100
 
 
 def restore_classes(parts: ModelParts, model: Any) -> ClassResult:
-    """Put the parts together again, and give ``model`` what scikit-learn's checks had set.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
-    """
+    """Put the parts together again, and give ``model`` what scikit-learn's checks had set."""
     common = restore_common(parts)
     d, C = len(common.feature_labels), len(common.classes)
     require(C <= MOST_CLASSES, "classes")

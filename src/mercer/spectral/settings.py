@@ -31,16 +31,6 @@ from mercer.spectral.model import (
 from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
 
-__all__ = [
-    "ROWS_OF_WARP",
-    "SpectralSettings",
-    "check_arguments",
-    "choose_standardizer",
-    "default_scale",
-    "settings_of",
-]
-
-
 Array = NDArray[np.float64]
 
 # Inverse gamma prior of the noise variance, in squared standard deviations of the target: all but
@@ -226,14 +216,8 @@ def choose_standardizer(
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
 
-    The evidence is that of ``most_rows`` rows at most. What has not been tried by ``deadline``, of
-    `time.monotonic`, is left out.
-
-    Returns
-    -------
-    Standardizer
-    notes : tuple of str
-        What was decided, where something was.
+    The evidence is that of ``most_rows`` rows at most. What has not been tried by ``deadline``,
+    of `time.monotonic`, is left out. The notes say what was decided, where something was.
     """
     first = fit_standardizer(X, method, names)
     if method != "auto":
@@ -272,12 +256,7 @@ def _candidates(
 ) -> dict[str, Standardizer]:
     """Standardisations of training rows X (n, d) to choose among, by what they do.
 
-    Parameters
-    ----------
-    first, plain : Standardizer
-        The one that may clip columns, and the one that does not.
-    which : ndarray of shape (d,)
-        The columns to warp.
+    ``first`` may clip columns, ``plain`` does not; ``which`` (d,) are the columns to warp.
     """
     found = {
         "taken as they are": plain,

@@ -54,18 +54,6 @@ from mercer.spectral.loops import pull_of_phases
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
 
-__all__ = [
-    "FEWEST_ROWS",
-    "Ascent",
-    "Coordinates",
-    "LikelihoodGradient",
-    "coordinates_of",
-    "likelihood_gradient",
-    "move_together",
-    "prepare_ascent",
-]
-
-
 # Frequencies and components in coordinates whose prior is standard normal, or nearly.
 #
 # Given the partition, W_j = mu_Zj + L_Zj u_j and mu_k = L_k m_k / sqrt(kappa0), where L_k L_k' is
@@ -83,24 +71,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Coordinates(ABC):
-    """A chart of all frequencies (M, d) and their components, given what does not move.
+    """A chart of all frequencies (M, d) and their K components, given what does not move."""
 
-    Attributes
-    ----------
-    assignment : ndarray of shape (M,)
-        Z.
-    n_components : int
-        K.
-    kappa0 : float
-        Prior precision of a component's mean, in units of the component's own precision.
-    variances : ndarray of shape (M, d) or (1, d)
-        About those of the frequencies, which may not depend on anything that moves.
-    """
-
-    assignment: Labels
+    assignment: Labels  # Z, (M,)
     n_components: int
-    kappa0: float
-    variances: Array
+    kappa0: float  # prior precision of a component's mean, in units of its own precision
+    variances: Array  # (M, d) or (1, d), about those of the frequencies; of nothing that moves
 
     @abstractmethod
     def position(self, W: Array, components: Components) -> Array:
@@ -126,12 +102,8 @@ class Coordinates(ABC):
     def precisions(self, information: float) -> Array:
         """How firmly each coordinate is held, beyond a standard normal law: shape (p,).
 
-        For masses, which need the size only: factors were found by trial.
-
-        Parameters
-        ----------
-        information : float
-            Precision that a likelihood gives to an entry of W by itself.
+        For masses, which need the size only: factors were found by trial. ``information``
+        is the precision that a likelihood gives to an entry of W by itself.
         """
 
     def _split(self, theta: Array) -> list[Array]:
@@ -366,36 +338,20 @@ _MEMORY = 20  # steps that L-BFGS remembers
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """Rows to climb on, rows that say when to stop, and the precisions of the coefficients.
-
-    Attributes
-    ----------
-    fitted, held_out : MemoryRows
-    precisions : ndarray of shape (2 M + p,)
-        Diagonal of Lambda_0, the same for all functions.
-    seconds : float or None
-        After which a climb ends with its step, wherever it is.
-    """
+    """Rows to climb on, rows that say when to stop, and the precisions of the coefficients."""
 
     fitted: MemoryRows
     held_out: MemoryRows
-    precisions: Array
-    seconds: float | None = None
+    precisions: Array  # (2 M + p,), diagonal of Lambda_0, the same for all functions
+    seconds: float | None = None  # after which a climb ends with its step
 
     def climb(
         self, frequencies: Array, scales: Array, n_functions: int
     ) -> tuple[Array, Array, bool]:
-        """Return frequencies (M, d) and coefficients (K, 2 M + p) from frequencies and zeros.
+        """Climb from frequencies (M, d) and zeros to frequencies and coefficients (K, 2 M + p).
 
-        And whether the climb was cut short by its ``seconds``.
-
-        Parameters
-        ----------
-        frequencies : ndarray of shape (M, d)
-        scales : ndarray of shape (M, d)
-            Standard deviations that the frequencies were drawn with.
-        n_functions : int
-            K.
+        Also returned is whether the climb was cut short by its ``seconds``. ``scales`` (M,
+        d) are the standard deviations that the frequencies were drawn with.
         """
         size, roots = frequencies.size, np.sqrt(self.precisions)
 
@@ -446,18 +402,10 @@ def prepare_ascent(
 
 @dataclass(eq=False)
 class _Peak:
-    """The last position that is about as good as the best, as what is held out judges them.
-
-    Attributes
-    ----------
-    position : ndarray
-        At first the start.
-    best : ndarray of shape (n,)
-        Log probabilities of what is held out, at the best position.
-    """
+    """The last position that is about as good as the best, as what is held out judges them."""
 
     position: Array
-    best: Array
+    best: Array  # log probabilities of what is held out, at the best position
     n_steps: int = 0
     step_of_position: int = 0
 

@@ -16,8 +16,6 @@ from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
 from mercer.sphere.tempering import TemperedSampler
 
-__all__ = ["compile_circle", "compile_loops", "compile_now", "compile_several"]
-
 
 def compile_loops(tell: Callable[[str], None], n_classes: int = 2, sampler: str = "auto") -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile.

@@ -89,13 +89,7 @@ class NoiseArgument:
         return isinstance(self.rate, str)
 
     def costs(self, labels: NDArray[np.int64], classes: NDArray[Any]) -> LabelNoise | Confusion:
-        """Costs of errors for labels 0..C-1.
-
-        Raises
-        ------
-        UsageError
-            If rates do not fit the classes or rows, or are out of their range.
-        """
+        """Costs of errors for labels 0..C-1; a `UsageError` where rates do not fit them or rows."""
         n, n_classes = len(labels), len(classes)
         limit = (n_classes - 1) / n_classes
         if isinstance(self.rate, str):
@@ -138,13 +132,7 @@ class NoiseArgument:
 
 
 def check_noise(rate: Any, prior: Any) -> NoiseArgument:
-    """Check what can be checked before the labels are known.
-
-    Raises
-    ------
-    UsageError
-        Naming the argument and its range.
-    """
+    """Check what can be checked before the labels are known; a `UsageError` names the range."""
     try:
         a, b = (float(value) for value in prior)
     except (TypeError, ValueError):

@@ -38,22 +38,6 @@ from mercer.likelihoods.label_noise import (
 )
 from mercer.numerics.cholesky import factorise, solve_lower
 
-__all__ = [
-    "Approximation",
-    "ErrorLaw",
-    "EvidenceCurve",
-    "LadderCounts",
-    "PriorWeights",
-    "Sites",
-    "approximate_evidence",
-    "error_costs",
-    "error_law",
-    "log_evidence_of",
-    "place_rungs",
-    "weigh_draws",
-]
-
-
 # Prior weights of the draws of a ladder of rungs, and how sure they are.
 #
 # **Target.** Rung k is a chain on the prior times exp(-U_k(x)), U_0 = 0; x is what the costs depend
@@ -75,8 +59,7 @@ __all__ = [
 # References
 # ----------
 # .. [1] Shirts & Chodera (2008), Statistically optimal analysis of samples from multiple
-# equilibrium
-#    states, J. Chem. Phys. 129.
+#    equilibrium states, J. Chem. Phys. 129.
 # .. [2] Geyer (1992), Practical Markov chain Monte Carlo, Statistical Science 7.
 
 Array = NDArray[np.float64]
@@ -94,13 +77,8 @@ _MIN_SHARED_DRAWS = 0.5
 class LadderCounts:
     """Draws counted by the M values they have.
 
-    Attributes
-    ----------
-    by_block : ndarray of shape (B, M)
-        By block of sweeps, at most 40.
-    by_rung : ndarray of shape (K, M)
-    rung_by_block : ndarray of shape (B, K)
-        Draws of each rung in each block, whatever their value.
+    By block of sweeps, at most 40, in ``by_block`` (B, M), and by rung in ``by_rung`` (K, M);
+    ``rung_by_block`` (B, K) counts the draws of each rung in each block, whatever their value.
     """
 
     by_block: Array
@@ -124,16 +102,10 @@ class LadderCounts:
 
 @dataclass(frozen=True)
 class PriorWeights:
-    """Estimated prior law of the values.
+    """Estimated prior law of M values: log P(x), whose exponentials sum to 1.
 
-    Attributes
-    ----------
-    log_weight : ndarray of shape (M,)
-        log P(x); the exponentials sum to 1.
-    influence : ndarray of shape (B, M)
-        Part of each block in the error of log P(x), to first order.
-    is_connected : bool
-        Whether neighbouring rungs have draws in common.
+    ``influence`` (B, M) is the part of each block of sweeps in the error of log P(x), to first
+    order; ``is_connected`` says whether neighbouring rungs have draws in common.
     """
 
     log_weight: Array
@@ -255,12 +227,7 @@ _RUNGS = (6, 40)  # fewest and most that are placed
 
 @dataclass(frozen=True)
 class EvidenceCurve:
-    """Log evidence of noise rates, in nats.
-
-    Attributes
-    ----------
-    noise_rates, log_evidence, standard_error : ndarray of shape (n_rates,)
-    """
+    """Log evidence of each of the noise rates, in nats, with its standard error."""
 
     noise_rates: Array
     log_evidence: Array
@@ -271,16 +238,10 @@ class EvidenceCurve:
 class ErrorLaw:
     """Prior law of the number of errors.
 
-    Attributes
-    ----------
-    log_prior : ndarray of shape (n + 1,)
-        log P(e) for e = 0..n; -inf for numbers of errors that no draw had.
-    support : ndarray of shape (M,), int64
-        Those that some draw had.
-    influence : ndarray of shape (n_blocks, M)
-        Part of each block of sweeps in the error of log P(e), to first order.
-    is_connected : bool
-        Whether neighbouring rungs have draws in common; if not, standard errors are inf.
+    ``log_prior`` is log P(e) for e = 0..n, -inf where no draw had so many; ``support`` lists
+    the M numbers that some draw had. ``influence`` (blocks, M) is the part of each block of
+    sweeps in the error of log P(e), to first order. Unless ``is_connected``, whether
+    neighbouring rungs have draws in common, standard errors are inf.
     """
 
     log_prior: Array
@@ -291,12 +252,8 @@ class ErrorLaw:
     def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
         """Log probability of the labels, in nats, and its standard error.
 
-        Both nan where every draw has an error and the noise allows none: see the notes above.
-
-        Raises
-        ------
-        ValueError
-            If the noise is of other rows, or differs between rows or classes.
+        Both nan where every draw has an error and the noise allows none: see the notes
+        above. Rates that differ between rows or classes are refused.
         """
         if not noise.is_common or len(noise.group) + 1 != len(self.log_prior):
             raise ValueError("the noise must be common to all rows, and of as many rows")
@@ -321,17 +278,10 @@ def error_costs(noise: LabelNoise) -> Array:
 def error_law(errors: IntArray | Sequence[IntArray], rung_costs: Array) -> ErrorLaw:
     """Estimate the prior law of the number of errors from the draws of a ladder.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n_sweeps, K), or a sequence of K arrays
-        Errors of the draws of each rung, in the order of the sweeps; as a sequence the rungs may
-        have different numbers of draws, at least 8. Chains follow one another.
-    rung_costs : ndarray of shape (K, n + 1)
-        Cost in nats of e errors at each rung; zero at the first, the prior.
-
-    Returns
-    -------
-    ErrorLaw
+    ``errors`` holds those of the draws of each of K rungs in the order of the sweeps, an array
+    (n_sweeps, K) or, with different numbers of draws, at least 8, K arrays; chains follow one
+    another. ``rung_costs`` (K, n + 1) is the cost in nats of e errors at each rung, zero at the
+    first, the prior.
     """
     columns = list(errors.T) if isinstance(errors, np.ndarray) else list(errors)
     if len(columns) != len(rung_costs) or rung_costs[0].any():
@@ -347,19 +297,11 @@ def error_law(errors: IntArray | Sequence[IntArray], rung_costs: Array) -> Error
 def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float, float]:
     """Log E_prior[exp(-cost)] for noise of any kind, its standard error, and effective draws.
 
-    Parameters
-    ----------
-    target : ndarray of shape (n_sweeps, K)
-        Cost in nats of each rung's draws under the noise that is asked for.
-    rung_costs : ndarray of shape (n_sweeps, K, K)
-        rung_costs[s, k, j]: cost under rung j of the draw of rung k; zero for j = 0. For a ladder
-        of powers of one likelihood, ``target[:, :, None] * powers``.
-
-    Returns
-    -------
-    tuple of float
-        To be added to ``log_no_errors``. Both nan if no draw is possible under the target. Few
-        effective draws (of 1 / sum of squared weights) tell that the rungs hardly see the target.
+    ``target`` (n_sweeps, K) is the cost in nats of each rung's draws under the noise that is
+    asked for; rung_costs[s, k, j] that of the draw of rung k under rung j, zero for j = 0: for
+    a ladder of powers of one likelihood, ``target[:, :, None] * powers``. The result is to be
+    added to ``log_no_errors``, and is nan if no draw is possible under the target. Few
+    effective draws (1 / sum of squared weights) tell that the rungs hardly see the target.
     """
     n_sweeps, n_rungs = target.shape
     if rung_costs[..., 0].any():
@@ -374,26 +316,16 @@ def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float, flo
 
 
 def place_rungs(etas: Array, errors: Array | IntArray, step: float = 1.2) -> Array:
-    """Rungs at equal thermodynamic length from those of a pilot run.
+    """Rungs, 6 to 40, at equal thermodynamic length from those of a pilot run.
 
-    Length is the integral of sd(e) d eta: neighbours at distance d differ by so many standard
-    deviations and swap with probability erfc(d/2), 0.4 at 1.2. The standard deviation is
-    interpolated in logarithms, and scaled on each interval so that the integral of the variance is
-    the fall of the mean, which it must be; by at most a factor of two, as pilot runs are short.
+    Length is the integral of sd(e) d eta: neighbours at distance d = ``step`` differ by so many
+    standard deviations and swap with probability erfc(d/2), 0.4 at 1.2. The standard deviation
+    is interpolated in logarithms, and scaled on each interval so that the integral of the
+    variance is the fall of the mean, which it must be; by at most a factor of two, as pilot
+    runs are short.
 
-    Parameters
-    ----------
-    etas : ndarray of shape (K,)
-        Rising, from 0; or powers of a likelihood.
-    errors : ndarray of shape (n_sweeps, K)
-        Errors of the draws of each rung, or their costs.
-    step : float
-        Wanted distance.
-
-    Returns
-    -------
-    ndarray of shape (6 to 40,)
-        From 0 to the last of ``etas``.
+    ``etas`` (K,) rise from 0, or are powers of a likelihood; ``errors`` (n_sweeps, K) are the
+    errors of the draws of each rung, or their costs.
     """
     if len(etas) < 2 or etas[0] != 0.0 or (np.diff(etas) <= 0.0).any():
         raise ValueError("etas must rise from 0")
@@ -476,17 +408,9 @@ class Sites:
 
 @dataclass(frozen=True)
 class Approximation:
-    """What expectation propagation found.
+    """Log evidence (nats) by expectation propagation, at the known rates or those at the mode.
 
-    Attributes
-    ----------
-    log_evidence : float
-        In nats.
-    is_settled : bool
-        Whether the sites came to rest.
-    sites : Sites
-    rates : ndarray of shape (n_rates,)
-        Known, or at the mode.
+    ``is_settled`` says whether the sites came to rest.
     """
 
     log_evidence: float
@@ -500,16 +424,10 @@ def approximate_evidence(
 ) -> Approximation:
     """Approximate the log probability of the labels.
 
-    Parameters
-    ----------
-    L : ndarray of shape (n, r)
-        Rows of the feature space, labels multiplied in.
-    variance : ndarray of shape (n,)
-        Of what each row has besides, independent of the others.
-    noise : LabelNoise
-        One rate, known or learned; or learned, one for each of two classes.
-    start : Approximation, optional
-        Of a model like this one, to begin at.
+    ``L`` (n, r) holds the rows of the feature space, labels multiplied in, ``variance`` (n,)
+    what each row has besides, independent of the others. The noise is one rate, known or
+    learned, or a learned rate for each of two classes. ``start`` is that of a similar model, to
+    begin at.
     """
     labels = _Labels(L, variance, noise)
     sites = start.sites if start is not None else Sites(np.zeros(len(L)), np.zeros(len(L)))

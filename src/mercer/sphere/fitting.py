@@ -53,25 +53,6 @@ from mercer.sphere.several import first_moves as first_several_moves
 from mercer.sphere.space import Design, Space
 from mercer.sphere.tempering import TemperedSampler
 
-__all__ = [
-    "COMPARED",
-    "CURVE_RATES",
-    "LARGEST_WHOLE",
-    "Chains",
-    "FittedSphere",
-    "LinearStart",
-    "Problem",
-    "check_sampler",
-    "comparison_table",
-    "evidence_curve",
-    "fit_sphere",
-    "label_proba",
-    "make_chains",
-    "mean_rates",
-    "say_comparison",
-]
-
-
 # The sampler of a model, by the number of classes and rows, and what a draw of it keeps.
 
 Array = NDArray[np.float64]
@@ -99,13 +80,7 @@ class Chains:
 
 
 def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
-    """Check what can be known before anything is computed.
-
-    Raises
-    ------
-    UsageError
-        If the sampler or the noise does not go with so many classes or rows.
-    """
+    """Refuse a sampler that does not go with the number of classes or of rows."""
     if isinstance(noise, Confusion) and sampler == "hmc":
         raise UsageError(
             "sampler='hmc' with more than two classes needs one noise rate, or one a row; use "
@@ -133,19 +108,9 @@ def make_chains(
     rows: NDArray[np.int64],
     n_warmup: int,
 ) -> Chains:
-    """Make the sampler of one model.
+    """Make the sampler of one model for labels 0..C-1.
 
-    Parameters
-    ----------
-    space : Space
-    labels : ndarray of shape (n,), int64
-        0..C-1.
-    noise : LabelNoise or Confusion
-    sampler : str
-        "auto", "tempered", or one move.
-    rows : ndarray of shape (k,), int64
-        Those whose margins are monitored.
-    n_warmup : int
+    ``sampler`` is "auto", "tempered" or one move; the margins of ``rows`` (k,) are monitored.
     """
     if isinstance(noise, Confusion) or noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
@@ -308,22 +273,10 @@ _BLOCK_ROWS = 16384
 
 
 def label_proba(draws: Draws, space: Space, labels: NDArray[np.int64], n_classes: int) -> Array:
-    """Average over draws the class that each classifier gives to a training row.
+    """Average over draws the class that each classifier gives to a training row: (n, C).
 
-    Parameters
-    ----------
-    draws : Draws
-        With "is_wrong", for several classes "chosen" too; for many rows neither, but the
-        coefficients of finite features.
-    space : Space
-        Of those features.
-    labels : ndarray of shape (n,), int64
-        As recorded, 0..C-1.
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of shape (n, C)
+    The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but the
+    coefficients of the finite features of ``space``. Labels are as recorded, 0..C-1.
     """
     if "chosen" in draws.variables:
         chosen = draws.flat("chosen")
@@ -367,25 +320,13 @@ _COMPARING = 0.5
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be learned.
+    """Candidates, labels 0..C-1 and costs of errors: what is to be learned.
 
-    Attributes
-    ----------
-    candidates : tuple of Candidate
-    labels : ndarray of shape (n,), int64
-        0..C-1.
-    noise : LabelNoise or Confusion
-        Costs that the draws are taken under.
-    noise_of : callable or None
-        Costs that candidates are compared under, for a number of rows; None for no comparison
-        and no evidence: a single candidate with too many rows.
-    sampler : str
-        "auto", "tempered", or one move.
-    names : RowNames or None
-        What the rows are called; None for their positions.
-    by_class : LabelNoise or None
-        Rates for each of two classes, over which and one rate the draws are averaged by evidence;
-        or ``noise`` itself.
+    Draws are taken under ``noise``; candidates are compared under ``noise_of(n)`` for a number
+    of rows, None for no comparison and no evidence (a single candidate with too many rows).
+    ``by_class`` has rates for each of two classes, over which and one rate the draws are
+    averaged by evidence; or it is ``noise`` itself. ``sampler`` is "auto", "tempered" or one
+    move; ``names`` is None where rows are called by their positions.
     """
 
     candidates: tuple[Candidate, ...]

@@ -20,19 +20,6 @@ from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise
 from mercer.numerics.compilation import compiled
 from mercer.sphere.loops import cost_of_error
 
-__all__ = [
-    "NO_CROSSING",
-    "arc_masses",
-    "circle_arcs",
-    "common_masses",
-    "crossing_angles",
-    "great_circle_move",
-    "great_circle_moves",
-    "order_angles",
-    "walk_great_circles",
-]
-
-
 _HALF_PI = 0.5 * math.pi
 _FAST = {"reassoc", "contract", "nsz"}
 # A row of L that is zero never crosses: beyond the half turn, so that it comes last.
@@ -164,19 +151,11 @@ def order_angles(angles, order, ordered):
 def common_masses(ordered, order, tangent, n_live, step, masses, errors):
     """Length times likelihood of all arcs, where only the number of errors counts.
 
-    Parameters
-    ----------
-    ordered, order, tangent : ndarray of shape (n,)
-        Of `order_angles` and `crossing_angles`.
-    n_live : int
-        Rows that cross; the others are always wrong.
-    step : ndarray of shape (n + 1,)
-        step[e]: cost in nats of one more error than e.
-    masses : ndarray of shape (2, n + 1)
-        masses[h, k]: of the arc after k crossings in half turn h, which begins at -pi/2 or pi/2;
-        up to a factor, the likeliest arc having likelihood 1. Overwritten.
-    errors : ndarray of shape (2, n + 1), int64
-        Wrong rows on the arcs. Overwritten.
+    ``ordered``, ``order`` and ``tangent`` (n,) come from `order_angles` and `crossing_angles`;
+    the first ``n_live`` rows cross, the others are always wrong; step[e] is the cost in nats of
+    one more error than e. Overwritten: masses[h, k] (2, n + 1) of the arc after k crossings in
+    half turn h, which begins at -pi/2 or pi/2, up to a factor (the likeliest arc has likelihood
+    1), and ``errors`` (2, n + 1), the wrong rows on the arcs.
     """
     both = 2 * order.shape[0] - n_live  # wrong rows of a point and of its opposite
     e = order.shape[0] - n_live
@@ -289,22 +268,13 @@ def circle_arcs(
 ):
     """Find the arcs of the circle through a point, in a direction, and their masses.
 
-    Parameters
-    ----------
-    point, direction : ndarray of shape (n + r,)
-        [f; g] and [L z; z]; z is projected on the tangent space and scaled to the length of g.
-    n_rows : int
-    group, step, row_cost, is_common
-        Of `LabelNoise`.
-    ordered : ndarray of shape (n,)
-        Crossings in the half turn. Overwritten, as are ``masses`` and ``errors``; those are as in
-        `common_masses`.
+    ``point`` and ``direction`` are [f; g] and [L z; z], (n + r,): z is projected on the tangent
+    space and scaled to the length of g. Overwritten: ``ordered`` (n,), the crossings in the
+    half turn, and ``masses`` and ``errors`` of `common_masses`.
 
-    Returns
-    -------
-    n_live, share, scale : int, float, float
-        Rows that cross; the tangent is scale (direction - share point). ``scale`` is 0 where there
-        is no circle: then only the arcs masses[:, 0], for the point and its opposite, count.
+    Returned are the number of rows that cross, and the share and scale of the tangent, scale
+    (direction - share point). The scale is 0 where there is no circle: then only the arcs
+    masses[:, 0], for the point and its opposite, count.
     """
     n = n_rows
     f, g, h, z = point[:n], point[n:], direction[:n], direction[n:]
@@ -335,18 +305,9 @@ def walk_great_circles(
 ):
     """Take one exact step of the great circle along each direction.
 
-    Parameters
-    ----------
-    point : ndarray of shape (n + r,)
-        [f; g]; moved in place.
-    directions : ndarray of shape (b, n + r)
-        [L z; z] with z ~ N(0, I), drawn ahead.
-    n_rows, group, step, row_cost, is_common
-        As in `circle_arcs`.
-    uniforms : ndarray of shape (b, 2)
-        On [0, 1): for the arc and for the angle in it.
-    n_errors, n_arcs : ndarray of shape (b,), int64
-        Wrong rows after each step, and arcs or points that it chose from. Overwritten.
+    ``point`` (n + r,), [f; g], is moved in place. ``directions`` (b, n + r) are [L z; z] with z
+    ~ N(0, I), drawn ahead; ``uniforms`` (b, 2) on [0, 1) choose the arc and the angle in it.
+    Overwritten: the wrong rows after each step and the arcs or points that it chose from, (b,).
     """
     ordered = np.empty(n_rows)
     masses, errors = np.empty((2, n_rows + 1)), np.empty((2, n_rows + 1), np.int64)
@@ -377,13 +338,11 @@ def walk_great_circles(
 #
 # 1. Direction: z ~ N(0, I_r), drawn ahead with L z by one product for many steps, and projected on
 #    the tangent space: v = |g| (z - share g) / |z - share g|, share = z.g / g.g.
-# 2. Crossings: row i changes sign on cos(t) f + sin(t) L v where tan t = -f_i / (L v)_i, and half
-# a
+# 2. Crossings: row i changes sign on cos(t) f + sin(t) L v where tan t = -f_i / (L v)_i, and half a
 #    turn later. The n angles in (-pi/2, pi/2] are sorted.
 # 3. Errors of every arc, walking the sorted list: a row that becomes right adds -1, wrong +1. In
-# the
-#    other half turn every right row is wrong and the reverse; rows of L that are zero are always
-#    wrong. The weight of an arc is its length times its likelihood.
+#    the other half turn every right row is wrong and the reverse; rows of L that are zero are
+#    always wrong. The weight of an arc is its length times its likelihood.
 # 4. Draw the arc, then the angle, uniform in it.
 #
 # **Symbols** (paper -> code): w -> g / |g|, <w, x_i> -> f_i / |g|, m -> n, 2m angles zeta -> n in
@@ -412,25 +371,11 @@ Array = NDArray[np.float64]
 def great_circle_move(
     rng: np.random.Generator, point: Array, direction: Array, n_rows: int, noise: LabelNoise
 ) -> tuple[Array, int, int]:
-    """Take one step from a point that is left alone; exact, without rejection.
+    """Take one exact step: the new point, its errors, and the arcs that it chose from.
 
-    Parameters
-    ----------
-    point : ndarray of shape (n + r,)
-        [f; g], labels multiplied in: row i is wrong when f_i <= 0.
-    direction : ndarray of shape (n + r,)
-        [L z; z] with z ~ N(0, I), independent of the point.
-    n_rows : int
-    noise : LabelNoise
-        Of the n rows. At rate 0 the point must have positive likelihood.
-
-    Returns
-    -------
-    point : ndarray of shape (n + r,)
-    n_errors : int
-        Rows that are wrong there.
-    n_arcs : int
-        Arcs that the step chose from.
+    ``point``, which is left alone, is [f; g], labels multiplied in (row i is wrong when f_i <=
+    0), ``direction`` [L z; z] with z ~ N(0, I), independent of it. At rate 0 the point must
+    have positive likelihood.
     """
     moved, n_errors, n_arcs = great_circle_moves(rng, point, direction[np.newaxis], n_rows, noise)
     return moved, int(n_errors[0]), int(n_arcs[0])

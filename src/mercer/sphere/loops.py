@@ -18,21 +18,6 @@ from numba.extending import intrinsic
 from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "TINY",
-    "cost_of_error",
-    "count_errors",
-    "fly_over_walls",
-    "line_moves",
-    "reflect_and_refract",
-    "swap_neighbours",
-    "tempered_sweeps",
-    "trajectories",
-    "truncated_normal",
-    "window_line_move",
-]
-
-
 # Distance from its wall that a row is given when it touches it.
 TINY = 1e-12
 _FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
@@ -168,17 +153,10 @@ def fly_over_walls(
 ):
     """Follow f and its velocity v along a trajectory, over walls where rows become right or wrong.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n, n + r)
-        Row j is [L L_j; L_j].
-    f, v : ndarray of shape (n,)
-        Overwritten by those of the end.
-    group, errors, step, row_cost, power, duration, max_events
-        As for `reflect_and_refract`, and so is what is returned.
-    pushes, turns : ndarray of shape (n,)
-        Overwritten: what the walls add to the end of g, and of its velocity, in units of the rows
-        of L. A push D along row j, so much time before the end, adds D sin(time) and D cos(time).
+    ``table`` is that of `SphereModel`; f and v (n,) are overwritten by those of the end,
+    ``pushes`` and ``turns`` (n,) by what the walls add to the end of g and of its velocity, in
+    units of the rows of L: a push D along row j, so much time before the end, adds D sin(time)
+    and D cos(time). All else, and what is returned, is as for `reflect_and_refract`.
     """
     n = f.shape[0]
     signs, ratios = np.empty(n), np.empty(n)
@@ -226,28 +204,13 @@ def reflect_and_refract(
 ):
     """Follow one trajectory of the Gaussian lift, over walls where rows become right or wrong.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n, n + r)
-        Row j is [L L_j; L_j].
-    point, velocity : ndarray of shape (n + r,)
-        [f; g] and its velocity [L w; w]; overwritten by those of the end.
-    group : ndarray of shape (n,), int64
-    errors : ndarray of shape (n_groups,), int64
-        Wrong rows by group; overwritten.
-    step, row_cost : ndarray
-        Costs of `LabelNoise`.
-    duration : float
-        Time of flight, up to 3; a quarter of a period is pi/2.
-    max_events : int
-        A trajectory with more is given up.
+    Row j of ``table`` (n, n + r) is [L L_j; L_j]. ``point`` and ``velocity``, [f; g] and [L w;
+    w], are overwritten by those of the end, and so is ``errors``, the wrong rows by group.
+    ``duration`` is up to 3; a quarter of a period is pi/2. Rows that are zero have no wall:
+    they are wrong everywhere.
 
-    Rows that are zero have no wall: they are wrong everywhere.
-
-    Returns
-    -------
-    n_events, n_reflections, is_whole : int, int, bool
-        Where ``is_whole`` is False the arrays are of no use and the trajectory must be rejected.
+    Returns (n_events, n_reflections, is_whole): a trajectory with more than ``max_events`` is
+    not whole; the arrays are then of no use and it must be rejected.
     """
     n = table.shape[0]
     pushes, turns = np.empty(n), np.empty(n)
@@ -270,18 +233,10 @@ def trajectories(
 ):
     """Follow trajectories as `reflect_and_refract` does, each from the end of the one before.
 
-    Parameters
-    ----------
-    point : ndarray of shape (n + r,)
-        [f; g], moved in place; a trajectory that is given up leaves it where it was.
-    velocities : ndarray of shape (m, n + r)
-        [L z; z] with z ~ N(0, I), drawn ahead.
-    durations : ndarray of shape (m,)
-        Up to 3.
-    power : float
-        Of the likelihood.
-    counts : ndarray of shape (3,), int64
-        Raised by the events, the reflections and the trajectories that were given up.
+    ``point`` is moved in place; a trajectory that is given up leaves it where it was.
+    ``velocities`` (m, n + r) are [L z; z] with z ~ N(0, I), drawn ahead; ``power`` is that of
+    the likelihood. ``counts`` (3,) is raised by the events, the reflections and the
+    trajectories given up.
     """
     n = table.shape[0]
     f, g, v = point[:n], point[n:], np.empty(n)
@@ -411,24 +366,11 @@ def window_line_move(
 ):
     """Move along a line by its exact conditional, restricted to a window around the point.
 
-    Parameters
-    ----------
-    point, direction : ndarray of shape (n + r,)
-        [f; g] and [L d; d]; the point is moved in place.
-    errors : ndarray of shape (n_groups,), int64
-        Wrong rows by group; brought up to date.
-    width : float
-        Of the window, in lengths of d. It lies so that the point is uniform in it: that makes
-        the move exact.
-    times, rows : ndarray of shape (n,)
-        Scratch: float64 and int64.
-    power : float
-        Of the likelihood.
-
-    Returns
-    -------
-    int
-        Rows that change sign in the window.
+    ``point`` and ``direction``, [f; g] and [L d; d]: the point is moved in place, and
+    ``errors``, the wrong rows by group, brought up to date. The window, ``width`` lengths of d,
+    lies so that the point is uniform in it: that makes the move exact. ``times`` and ``rows``
+    (n,) are scratch, float64 and int64; ``power`` is that of the likelihood. Returns the rows
+    that change sign in the window.
     """
     n = group.shape[0]
     f, h = point[:n], direction[:n]
@@ -525,29 +467,13 @@ def tempered_sweeps(
 ):  # fmt: skip
     """Take sweeps over chains at several powers of the likelihood, neighbours swapping after each.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n, n + r)
-        As for `trajectories`.
-    points : ndarray of shape (K, n + r)
-        [f; g] at each power, ascending; moved in place.
-    powers : ndarray of shape (K,)
-    is_prior_first : bool
-        Whether the first chain, at power 0, is drawn anew from the prior.
-    velocities : ndarray of shape (S, K, max(m, 1), n + r)
-        [L z; z] with z ~ N(0, I).
-    durations : ndarray of shape (S, K, m)
-        Of the m trajectories of a chain in each of S sweeps.
-    directions, orders, width
-        Of the line moves that follow: (d, n + r), (S, K, d) and a number; d may be 0.
-    total : ndarray
-        That of `LabelNoise`.
-    n_before : int
-        Sweeps taken before: even and odd pairs swap in turn.
-    is_wrong : ndarray of shape (S, K, n), bool
-        Wrong rows after each sweep. Overwritten.
-    swaps : ndarray of shape (S,)
-        Mean probability of a swap. Overwritten.
+    ``points`` (K, n + r), [f; g] at each of the ascending ``powers``, are moved in place; with
+    ``is_prior_first`` the first chain, at power 0, is drawn anew from the prior. In each of S
+    sweeps a chain follows m trajectories, ``velocities`` (S, K, max(m, 1), n + r) and
+    ``durations`` (S, K, m), then moves along lines: ``directions`` (d, n + r) in ``orders`` (S,
+    K, d) with windows of ``width``; d may be 0. ``n_before`` counts the sweeps before these:
+    even and odd pairs swap in turn. Overwritten: ``is_wrong`` (S, K, n) after each sweep, and
+    ``swaps`` (S,), the mean probability of a swap.
     """
     n_chains, n = points.shape[0], table.shape[0]
     costs = np.empty(n_chains)

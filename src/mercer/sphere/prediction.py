@@ -15,18 +15,6 @@ from scipy.special import entr, log_ndtr, ndtr, ndtri
 from mercer.posterior.draws import Draws
 from mercer.sphere.selection import Candidate
 
-__all__ = [
-    "Cloud",
-    "choose_batch",
-    "class_probability",
-    "entropy_bits",
-    "finite_log_score",
-    "recorded_probability",
-    "short_list",
-    "votes",
-]
-
-
 Array = NDArray[np.float64]
 
 # Rows with the most information, among which a batch is put together.
@@ -41,21 +29,9 @@ def choose_batch(
     """Choose rows one after the other, each by its information not yet covered by those before.
 
     Covered is the share of the variance of its latent value that the values of the chosen rows
-    explain: of a second copy of a row all of it. Copies come after all other rows.
-
-    Parameters
-    ----------
-    information : ndarray of shape (m,)
-    latent : ndarray of shape (k, m)
-        Latent values given each draw.
-    outside : ndarray of shape (m, m)
-        Covariance of their parts outside the span of the training rows.
-    n_queries : int
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), int64
-        Positions, the most wanted first.
+    explain: of a second copy of a row all of it. Copies come after all other rows. ``latent``
+    (k, m) holds values given each draw, ``outside`` (m, m) the covariance of their parts
+    outside the span of the training rows. Positions are returned, the most wanted first.
     """
     deviations = latent - latent.mean(axis=0)
     covariance = deviations.T @ deviations / len(latent) + outside
@@ -103,19 +79,10 @@ _SMALLEST_PROBA = 1e-12
 
 
 def class_probability(means: Array, spread: Array) -> Array:
-    """P(class | draw) of each row.
+    """P(class | draw) of each row, (k, C, m): sums to one over classes; ties share.
 
-    Parameters
-    ----------
-    means : ndarray of shape (k, m) or (k, C, m)
-        Of f: of the second of two classes against the first, or of each of C classes.
-    spread : ndarray of shape (m,)
-        Standard deviation of f given the draw.
-
-    Returns
-    -------
-    ndarray of shape (k, C, m)
-        Sums to one over classes; ties share.
+    ``means`` is that of f: (k, m) of the second of two classes against the first, or (k, C, m);
+    ``spread`` (m,) the standard deviation of f given the draw.
     """
     if means.ndim == 2:
         p = _above_zero(means, spread)
@@ -148,18 +115,10 @@ def _largest_of_normals(z: Array) -> Array:
 
 
 def recorded_probability(v: Array, rates: Array) -> Array:
-    """P(recorded label | draw) from P(class | draw) and the noise rates of the draws.
+    """P(recorded label | draw) from P(class | draw), (k, C, m), and the noise rates of the draws.
 
-    Parameters
-    ----------
-    v : ndarray of shape (k, C, m)
-    rates : ndarray of shape (k, 1), (k, C) or (k, C, C)
-        One rate for all; one for each class, a wrong label being any other; or P(recorded y |
-        class c) itself.
-
-    Notes
-    -----
-    With one rate q: (1 - q) v + q (1 - v)/(C - 1).
+    Rates are (k, 1), one for all: (1 - q) v + q (1 - v)/(C - 1); (k, C), one for each class, a
+    wrong label being any other; or (k, C, C), P(recorded y | class c) itself.
     """
     n_classes = v.shape[1]
     if rates.ndim == 3:
@@ -213,19 +172,12 @@ _BLOCK_NUMBERS = 4_000_000
 
 @dataclass(frozen=True)
 class Cloud:
-    """Draws of classifiers.
+    """Posterior sample of k classifiers from some models.
 
-    Attributes
-    ----------
-    models : tuple of Candidate
-    model : ndarray of shape (k,), int
-        Which of them each draw came from.
-    coefficients : ndarray of shape (k, p), or (k, C, p) for several classes
-        As `Space.coefficients` gives them.
-    length : ndarray of shape (k,)
-        |g|: coefficients / length belong to a classifier of unit length.
-    rates : ndarray of shape (k, 1), (k, C) or (k, C, C)
-        Noise rates: one, by class, or P(recorded y | class c).
+    ``coefficients`` (k, p), or (k, C, p) for several classes, are those of
+    `Space.coefficients`; divided by ``length``, |g|, they belong to a classifier of unit
+    length. ``model`` says which of ``models`` each draw came from. Noise ``rates`` are (k, 1),
+    by class (k, C), or P(recorded y | class c), (k, C, C).
     """
 
     models: tuple[Candidate, ...]

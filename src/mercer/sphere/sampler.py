@@ -41,30 +41,6 @@ from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.great_circle import great_circle_moves
 from mercer.sphere.loops import count_errors, line_moves, trajectories
 
-__all__ = [
-    "MAX_EVENTS_A_ROW",
-    "MOVES",
-    "REMEDY",
-    "WINDOW",
-    "LearnedSpread",
-    "Moves",
-    "Passed",
-    "PriorStart",
-    "SeparatingStart",
-    "SphereAdaptation",
-    "SphereInfo",
-    "SphereModel",
-    "SphereSampler",
-    "SphereState",
-    "SphereTuning",
-    "default_moves",
-    "first_moves",
-    "make_start",
-    "separating_point",
-    "signed_rows",
-]
-
-
 # The posterior of a classifier in feature space, given labels that may be wrong.
 
 Array = NDArray[np.float64]
@@ -83,13 +59,7 @@ class SphereModel:
     """Density N(g; 0, I) exp(-cost of the rows with L_i g <= 0): the Gaussian lift of eq. (2).
 
     The direction g / |g| has the paper's posterior: its prior is uniform on the sphere, and the
-    likelihood does not depend on |g|.
-
-    Attributes
-    ----------
-    L : ndarray of shape (n, r)
-        Rows of the feature space, labels multiplied in.
-    noise : LabelNoise
+    likelihood does not depend on |g|. Labels are multiplied into the rows of ``L`` (n, r).
     """
 
     L: Array
@@ -163,10 +133,8 @@ class SeparatingStart:
 def make_start(model: SphereModel) -> PriorStart | SeparatingStart:
     """Choose the start that the costs of the model ask for.
 
-    Raises
-    ------
-    DataError
-        If some rows must be right and no classifier is right on all of them (trap K3).
+    A `DataError` where some rows must be right and no classifier is right on all of them (trap
+    K3).
     """
     is_certain = model.noise.must_be_right
     if not is_certain.any():
@@ -177,12 +145,8 @@ def make_start(model: SphereModel) -> PriorStart | SeparatingStart:
 def separating_point(L: Array, rows: NDArray[np.int64]) -> Array:
     """Find u with |u| = 1 and L u > 0, by least squares or a linear program.
 
-    Parameters
-    ----------
-    L : ndarray of shape (m, r)
-        Rows, labels multiplied in.
-    rows : ndarray of shape (m,)
-        Their positions in the data, for the message.
+    Labels are multiplied into L; ``rows`` are the positions of its rows in the data, for
+    messages.
     """
     lengths = np.linalg.norm(L, axis=1)
     is_zero = lengths == 0.0
@@ -262,17 +226,11 @@ class Passed:
 
 @dataclass(frozen=True)
 class Moves:
-    """Which moves, and their tuning.
+    """Which moves, out of `MOVES` and in the order in which a pass takes them, and their tuning.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Out of `MOVES`, in the order in which a pass takes them.
-    duration : float
-        Of an HMC trajectory; a quarter of a period is pi/2.
-    directions : ndarray of shape (k, n + r)
-        [L d; d] for the directions d of the line moves, as long as the posterior's standard
-        deviation along them.
+    ``duration`` is that of a trajectory; a quarter of a period is pi/2. ``directions`` (k, n +
+    r) are [L d; d] for the directions d of the line moves, as long as the posterior's standard
+    deviation along them.
     """
 
     names: tuple[str, ...]
@@ -294,12 +252,8 @@ class Moves:
     ) -> tuple[Array, Passed]:
         """Take each move once (a line move along every direction) from a point that is left alone.
 
-        Parameters
-        ----------
-        noise : LabelNoise
-            That of the model, or tempered.
-        drawn : ndarray of shape (n_drawn, n + r)
-            [L z; z] with z ~ N(0, I), independent of the point.
+        The noise is that of the model, or tempered; ``drawn`` (n_drawn, n + r) holds [L z;
+        z] with z ~ N(0, I), independent of the point.
         """
         passed, k, point = Passed(), 0, point.copy()
         for name, same in itertools.groupby(self.names):
@@ -355,16 +309,9 @@ _BLOCK = 32
 
 @dataclass(frozen=True)
 class SphereState:
-    """A classifier and the velocities that are drawn ahead.
+    """A classifier, ``point`` = [f; g] with labels multiplied in, and directions drawn ahead.
 
-    Attributes
-    ----------
-    point : ndarray of shape (n + r,)
-        [f; g], labels multiplied in.
-    block : ndarray of shape (b, n + r)
-        Rows [L z; z], z ~ N(0, I).
-    n_used : int
-        Rows of the block that are spent.
+    Rows of ``block`` (b, n + r) are [L z; z], z ~ N(0, I); ``n_used`` of them are spent.
     """
 
     point: Array
@@ -387,14 +334,8 @@ class SphereInfo:
 class SphereSampler(Sampler[SphereState, SphereInfo]):
     """A chain over classifiers.
 
-    Attributes
-    ----------
-    model : SphereModel
-    moves : Moves
-    start : callable
-        Draws the first g, shape (r,), of positive density, from a generator.
-    recorder : callable
-        Turns (f, g) into the named arrays of one draw; f has the labels multiplied in.
+    ``start`` draws the first g (r,), of positive density; ``recorder`` turns (f, g) into the
+    named arrays of one draw, f with the labels multiplied in.
     """
 
     model: SphereModel

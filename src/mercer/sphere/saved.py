@@ -52,8 +52,6 @@ from mercer.sphere.space import (
     spectrum_of,
 )
 
-__all__ = ["Restored", "parts_of", "restore"]
-
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
@@ -103,13 +101,7 @@ class Restored:
 
 
 def parts_of(model: Any) -> ModelParts:
-    """Split a fitted classifier into parts.
-
-    Raises
-    ------
-    UsageError
-        If its kernel is a callable, which no file can hold.
-    """
+    """Split a fitted classifier into parts; a `UsageError` where its kernel is a callable."""
     values, arrays = common_parts(model)
     params = json_params(model.get_params())
     if isinstance(model.kernel, Kernel):
@@ -176,13 +168,7 @@ def _model_fields(one: Candidate, k: int, arrays: Arrays) -> dict[str, Any]:
 
 
 def restore(parts: ModelParts) -> Restored:
-    """Put the parts together again.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
-    """
+    """Put the parts together again; an error where something is missing or does not fit."""
     common, arrays = restore_common(parts), parts.arrays
     _FIELDS.check(parts.fields, "fields", {})
     draws, params = common.draws, dict(parts.params)

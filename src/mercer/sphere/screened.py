@@ -35,18 +35,6 @@ from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.loops import reflect_and_refract
 from mercer.sphere.sampler import SphereModel
 
-__all__ = [
-    "LearnedPlace",
-    "Rows",
-    "ScreenedAdaptation",
-    "ScreenedInfo",
-    "ScreenedSampler",
-    "ScreenedState",
-    "Screening",
-    "first_screening",
-]
-
-
 Array = NDArray[np.float64]
 Rows = NDArray[np.floating[Any]]
 
@@ -58,16 +46,9 @@ _BLOCK_ROWS = 16384
 
 @dataclass(frozen=True)
 class Screening:
-    """What warm-up changes.
+    """What warm-up changes: rows that a trajectory meets, and the length of trajectories.
 
-    Attributes
-    ----------
-    active : ndarray of shape (m,), int64
-        Rows that a trajectory meets.
-    n_far_errors : int
-        Errors that the surrogate takes the others to have.
-    duration : float
-        Of a trajectory.
+    ``n_far_errors`` is the number of errors that the surrogate takes the other rows to have.
     """
 
     active: NDArray[np.int64]
@@ -94,19 +75,11 @@ class ScreenedInfo:
 
 @dataclass(frozen=True)
 class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
-    """A chain over classifiers of many rows.
+    """A chain over classifiers of many rows, with noise that is common to all of them.
 
-    Attributes
-    ----------
-    L : ndarray of shape (n, r), float32 or float64
-        Rows of the feature space, labels multiplied in.
-    noise : LabelNoise
-        Common to all rows.
-    screening : Screening
-    n_trajectories : int
-        Of a step: what one product looks at.
-    start, recorder : callable
-        As for `SphereSampler`; the recorder is given (number of errors, g).
+    Labels are multiplied into the rows of ``L`` (n, r), float32 or float64. A step has
+    ``n_trajectories``, what one product looks at. ``start`` and ``recorder`` are as for
+    `SphereSampler`; the recorder is given (number of errors, g).
     """
 
     L: Rows

@@ -49,20 +49,6 @@ from mercer.sphere.tempering import (
     prolong,
 )
 
-__all__ = [
-    "PRECOMPUTED",
-    "Candidate",
-    "Compared",
-    "SpaceArguments",
-    "compare",
-    "make_candidates",
-    "over_both_noises",
-    "shares",
-    "shares_by_noise",
-    "under_rates_by_class",
-]
-
-
 Array = NDArray[np.float64]
 
 # Candidates further behind than this, in nats and beyond two standard errors, are dropped: their
@@ -126,37 +112,20 @@ def compare(
     among: NDArray[np.int64] | None = None,
     by_class: LabelNoise | None = None,
 ) -> tuple[Compared, ...]:
-    """Estimate the evidence of candidates, of those that are not hopeless on all rows.
+    """Estimate the evidence of candidates, of those that are not hopeless on all rows; best first.
 
     With several classes it is the sum over classes of the evidence of that class against the
     others: enough to rank kernels, not a probability of the labels.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        At least one; the same training rows for all.
-    labels : ndarray of shape (n,), int64
-        0..C-1.
-    noise_of : callable
-        Costs of errors of two classes, common to all rows, for a number of rows.
-    entropy : int
-        Of the random streams.
-    deadline : float, optional
-        Of `time.monotonic`: what has not been measured by then is left out, and a run under way
-        ends early. The candidates in the middle come first: those that nobody would be surprised
-        by.
-    among : ndarray of int64, optional
-        The rows that all of this is about, where they are not all.
-    by_class : LabelNoise, optional
-        Unknown rates for each of two classes, under which candidates are measured too: one that
-        is hopeless under one rate may be the best under these, where a smaller nugget leaves more
-        to the rates. Dropped is what is hopeless under both.
+    Candidates have the same training rows, with labels 0..C-1, or the rows ``among`` them;
+    ``noise_of(n)`` gives the costs of errors of two classes for a number of rows. ``by_class``
+    has unknown rates for each of two classes, under which candidates are measured too: one that
+    is hopeless under one rate may be the best under these, where a smaller nugget leaves more
+    to the rates. Dropped is what is hopeless under both.
 
-    Returns
-    -------
-    tuple of Compared
-        The best first; empty if there was no time for any. Without one of the last round there was
-        no time for that.
+    What has not been measured by the ``deadline`` (of `time.monotonic`) is left out, and a run
+    under way ends early. The candidates in the middle come first: those that nobody would be
+    surprised by. The result may be empty, or without one of the last round.
     """
     everything = np.arange(len(labels)) if among is None else among
     measuring = _Measuring(labels, noise_of, entropy, deadline, by_class, len(everything))
@@ -523,21 +492,10 @@ def _check_scale(
 def make_candidates(
     arguments: SpaceArguments, X: Array, rng: np.random.Generator
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    """List the models that the arguments leave open, and what a user should be told.
+    """List the models that the checked arguments leave open, and what a user should be told.
 
-    Parameters
-    ----------
-    arguments : SpaceArguments
-        Checked.
-    X : ndarray of shape (n, d)
-        Standardised rows, or a Gram matrix.
-    rng : Generator
-        Draws landmarks and frequencies, where there is a rank.
-
-    Raises
-    ------
-    DataError
-        If there are too many rows for an n x n matrix, with the remedy.
+    X holds standardised rows, or a Gram matrix; the generator draws landmarks and frequencies
+    where there is a rank. A `DataError` where there are too many rows for an n x n matrix.
     """
     constant = 1.0 if arguments.fit_intercept and not arguments.is_precomputed else 0.0
     if arguments.rank is not None or _is_linear(arguments):

@@ -25,29 +25,6 @@ from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.sampler import REMEDY
 from mercer.sphere.several_loops import cycles, perceptron
 
-__all__ = [
-    "MOVES",
-    "QUARTER",
-    "WINDOW",
-    "LearnedContrasts",
-    "PriorStart",
-    "SeparatingStart",
-    "SeveralAdaptation",
-    "SeveralInfo",
-    "SeveralModel",
-    "SeveralMoves",
-    "SeveralSampler",
-    "SeveralState",
-    "SeveralTuning",
-    "cycles_a_step",
-    "default_moves",
-    "first_moves",
-    "make_several_start",
-    "moves_along",
-    "separating_functions",
-]
-
-
 Array = NDArray[np.float64]
 
 
@@ -55,17 +32,9 @@ Array = NDArray[np.float64]
 class SeveralModel:
     """Density prod_c N(g_c; 0, I) exp(-cost of the wrong rows), g of shape (C, r).
 
-    Row i is right if f_c = (L g_c)_i is largest for its label; a tie is an error. The g_c are not
-    normalised: each by itself would be another model, and a common factor changes no class.
-
-    Attributes
-    ----------
-    L : ndarray of shape (n, r)
-        Rows of the feature space.
-    labels : ndarray of shape (n,), int64
-        0..C-1.
-    noise : LabelNoise or Confusion
-        Of C classes.
+    Row i of ``L`` (n, r) is right if f_c = (L g_c)_i is largest for its label, 0..C-1; a tie is
+    an error. The g_c are not normalised: each by itself would be another model, and a common
+    factor changes no class.
     """
 
     L: Array
@@ -166,10 +135,7 @@ class SeparatingStart:
 def make_several_start(model: SeveralModel) -> PriorStart | SeparatingStart:
     """Choose the start that the costs of the model ask for.
 
-    Raises
-    ------
-    DataError
-        If some rows must be right and no functions are right on all of them (trap K3).
+    A `DataError` where some rows must be right and no functions are right on all (trap K3).
     """
     rows = np.flatnonzero(model.must_be_right)
     if len(rows) == 0:
@@ -202,16 +168,9 @@ def separating_functions(
 ) -> Array:
     """Find g (C, r) whose largest function is that of the label on each row of L.
 
-    By least squares, which is enough where the rank is that of the rows; else by a perceptron, a
-    while; else by a linear program, which decides.
-
-    Parameters
-    ----------
-    L : ndarray of shape (m, r)
-    labels : ndarray of shape (m,)
-    n_classes : int
-    rows : ndarray of shape (m,)
-        Positions of the rows in the data, for the message.
+    By least squares, which is enough where the rank is that of the rows; else by a perceptron,
+    a while; else by a linear program, which decides. ``rows`` are positions in the data, for
+    messages.
     """
     lengths = np.linalg.norm(L, axis=1)
     if (lengths == 0.0).any():
@@ -286,22 +245,12 @@ _STEP, _MOST_CYCLES = 1e6, 8
 
 @dataclass(frozen=True)
 class SeveralMoves:
-    """Which moves a cycle has, and their tuning.
+    """Which moves a cycle has, out of `MOVES` and in that order, and their tuning.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Out of `MOVES`; a cycle takes them in that order.
-    duration : float
-        Of a trajectory; a quarter of a period is pi/2.
-    directions : ndarray of shape (r, r)
-        Of the line moves: orthonormal columns, so that coordinates along them are N(0, 1).
-    widths : ndarray of shape (r,)
-        Of the windows of the line moves.
-    H : ndarray of shape (r, n)
-        directions' L': changes of f for each unit of a coordinate.
-    rows : ndarray of shape (n, r), or (0, r) without trajectories
-        The transpose of H.
+    ``duration`` is that of a trajectory; a quarter of a period is pi/2. Line moves go along the
+    orthonormal columns of ``directions`` (r, r), so that coordinates along them are N(0, 1),
+    within windows of ``widths`` (r,). ``H`` (r, n) is directions' L', the change of f for each
+    unit of a coordinate, and ``rows`` its transpose, (0, r) without trajectories.
     """
 
     names: tuple[str, ...]
@@ -321,11 +270,8 @@ class SeveralMoves:
     ) -> tuple[Array, Array, NDArray[np.int64]]:
         """Take cycles of moves from g (C, r), at a confusion matrix (C, C) where there is one.
 
-        Returns
-        -------
-        f, g : ndarray of shapes (C, n), (C, r)
-        counts : ndarray of int64
-            Whole trajectories, events, reflections, breakpoints, angles tried.
+        Returns f (C, n), g, and counts: whole trajectories, events, reflections,
+        breakpoints, angles tried.
         """
         (n_classes, r), n = g.shape, model.n_rows
         group, step, row_cost = _costs(model, matrix)
@@ -419,15 +365,12 @@ def first_moves(model: SeveralModel, names: tuple[str, ...] = MOVES) -> SeveralM
 # 1. ``hmc``: free flight g cos t + v sin t of all classes, v ~ N(0, I). A row has a wall for each
 #    class other than its label, where the lead f_y - f_c changes sign. There the velocity along
 #    (e_y - e_c) L_i is reflected or refracted if the row becomes right or wrong by it.
-# 2. ``lines``, for each class and along directions, in random order: the coordinate of g_c is
-# drawn
+# 2. ``lines``, for each class and along directions, in random order: the coordinate of g_c is drawn
 #    from its conditional, normal times a piecewise constant, restricted to a window around it.
-#    Along
-#    the line a row changes at most once: class c wins it from its best rival, or loses it.
+#    Along the line a row changes at most once: class c wins it from its best rival, or loses it.
 # 3. ``ellipse``: the mean over classes and the length of the contrasts are drawn anew, since the
 #    labels depend on neither; then the contrasts turn together towards one more draw from the
-#    prior,
-#    by elliptical slice sampling.
+#    prior, by elliptical slice sampling.
 #
 # Where the confusion matrix is learned it is drawn anew after the cycles, given the classes; there
 # are no trajectories then.
@@ -474,18 +417,10 @@ class SeveralInfo:
 
 @dataclass(frozen=True)
 class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
-    """A chain over classifiers of several classes.
+    """A chain over classifiers of several classes, ``n_cycles`` cycles a step.
 
-    Attributes
-    ----------
-    model : SeveralModel
-    moves : SeveralMoves
-    start : callable
-        Draws the first g, shape (C, r), of positive density, from a generator.
-    recorder : callable
-        Turns (g, f), of shapes (C, r) and (C, n), into the named arrays of one draw.
-    n_cycles : int
-        Cycles in one step.
+    ``start`` draws the first g (C, r), of positive density; ``recorder`` turns g (C, r) and f
+    (C, n) into the named arrays of one draw.
     """
 
     model: SeveralModel
@@ -557,18 +492,10 @@ class SeveralTuning:
 
 @dataclass(frozen=True)
 class LearnedContrasts:
-    """What warm-up has gathered in the window in hand.
+    """What warm-up has gathered: ``n_seen`` steps, ``count`` of them in the window in hand.
 
-    Attributes
-    ----------
-    n_seen : int
-        Steps of the warm-up.
-    count : int
-        Draws in the window.
-    sums : ndarray of shape (C, r)
-        Of contrasts.
-    products : ndarray of shape (r, r) or (1, r)
-        Of their outer products over classes and draws; the diagonal where axes stay.
+    ``sums`` (C, r) are those of the contrasts, ``products`` (r, r) those of their outer
+    products over classes and draws; (1, r), the diagonal, where axes stay.
     """
 
     n_seen: int

@@ -16,9 +16,6 @@ from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.numerics.compilation import compiled
 from mercer.sphere.loops import TINY, _maximum, _orient, truncated_normal
 
-__all__ = ["cycles", "joint_move", "line_move", "perceptron", "rivals", "sweep_class", "trajectory"]
-
-
 # Times that the bracket shrinks before the elliptical slice gives up and stays.
 _MAX_TRIALS = 200
 _FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
@@ -155,25 +152,13 @@ def trajectory(
 ):
     """Follow one trajectory of the Gaussian lift, over walls where leads change sign.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        rows rows'.
-    rows : ndarray of shape (n, r)
-        f_c = rows x_c.
-    products : ndarray of shape (C, C - 1, C - 1, n), int8
-        `SeveralModel.wall_products`.
-    point, velocity : ndarray of shape (C, n + r)
-        [f; x] and its velocity; overwritten. At the end x is that of the end, and f has no meaning.
-    duration : float
-        Time of flight; a quarter of a period is pi/2.
-    max_events : int
-        A trajectory with more is given up.
+    ``rows`` (n, r) has f_c = rows x_c and ``gram`` = rows rows'; ``products`` is
+    `SeveralModel.wall_products`. ``point`` and ``velocity`` (C, n + r), [f; x] and its
+    velocity, are overwritten: at the end x is that of the end, and f has no meaning. A quarter
+    of a period is pi/2.
 
-    Returns
-    -------
-    n_events, n_reflections, is_whole : int, int, bool
-        Where ``is_whole`` is False the point is of no use and the trajectory must be rejected.
+    Returns (n_events, n_reflections, is_whole): a trajectory with more than ``max_events`` is
+    not whole; the point is then of no use and it must be rejected.
     """
     n, n_slots = labels.shape[0], products.shape[1]
     f, v = np.empty((n_slots, n)), np.empty((n_slots, n))
@@ -301,15 +286,8 @@ def _change_of_cost(step, old, new):
 def joint_move(rng, point, velocity, labels, group, step, row_cost):
     """Turn all classes together on an ellipse: elliptical slice sampling (Murray et al. 2010).
 
-    Parameters
-    ----------
-    point, velocity : ndarray of shape (C, n + r)
-        [f; x], and [H' z; z] with z ~ N(0, I); both overwritten.
-
-    Returns
-    -------
-    int
-        Angles tried.
+    ``point`` and ``velocity`` (C, n + r), [f; x] and [H' z; z] with z ~ N(0, I), are
+    overwritten. Returns the number of angles tried.
     """
     n = labels.shape[0]
     mean = _renew(rng, point, velocity, n)
@@ -567,24 +545,11 @@ def _choose(rng, keys, m, low, high, costs, smallest, totals):
 def line_move(rng, x, width, gap, h, side, group, step, row_cost, errors, floats, rows, marks):
     """Draw a coordinate of class c from its exact conditional, restricted to a window around it.
 
-    Parameters
-    ----------
-    x : float
-        The coordinate; N(0, 1) a priori.
-    width : float
-        Of the window. It lies so that x is uniform in it: that makes the move exact.
-    gap, side : ndarray of shape (n,)
-        From `rivals`; the gap is brought up to date.
-    h : ndarray of shape (n,)
-        Change of f_c for each unit of the coordinate.
-    errors : ndarray of shape (n_groups,), int64
-        Wrong rows by group; brought up to date.
-    floats, rows, marks : ndarray of shapes (3, n + 1), (n,) int64, (8 ceil(n / 8),) uint8
-        Scratch; ``marks`` is 0 beyond row n.
-
-    Returns
-    -------
-    x, n_breakpoints : float, int
+    The coordinate ``x`` is N(0, 1) a priori, and h (n,) the change of f_c for each unit of it.
+    The window of this ``width`` lies so that x is uniform in it: that makes the move exact.
+    ``gap`` and ``side`` (n,) come from `rivals`; the gap and ``errors``, the wrong rows by
+    group, are brought up to date. Scratch: ``floats`` (3, n + 1), ``rows`` (n,) int64, and
+    ``marks`` (8 ceil(n / 8),) uint8, 0 beyond row n. Returns x and the number of breakpoints.
     """
     keys, costs, totals = floats[0], floats[1], floats[2]
     low = x - width * rng.random()
@@ -665,32 +630,16 @@ def cycles(
 ):
     """Take cycles of moves: a trajectory, line moves of every class, an elliptical slice.
 
-    Parameters
-    ----------
-    point : ndarray of shape (C, n + r)
-        [f; x]; moved in place.
-    velocities, turns : ndarray of shape (n_cycles or 0, C, n + r)
-        [H' z; z] with z ~ N(0, I), of the trajectories and of the slices, which are left out where
-        there are none; overwritten.
-    durations : ndarray of shape (n_cycles,)
-        Of the trajectories.
-    max_events : int
-        A trajectory with more is rejected.
-    gram, products : ndarray of shapes (n, n), (C, C - 1, C - 1, n)
-        See `mercer.sphere.several_loops.trajectory`.
-    rows, H : ndarray of shapes (n, r), (r, n)
-        f_c = rows x_c, and its transpose.
-    widths : ndarray of shape (r,)
-        Of the windows of the line moves.
-    n_lines : int
-        Directions, drawn anew each time, along which each class is moved in a cycle.
-    labels, group : ndarray of shape (n,), int64
-    step, row_cost : ndarray
-        Costs of `LabelNoise`.
+    ``point`` (C, n + r), [f; x], is moved in place. ``velocities`` and ``turns`` (n_cycles or
+    0, C, n + r) are [H' z; z] with z ~ N(0, I), of the trajectories and of the slices, which
+    are left out where there are none; overwritten. ``durations`` (n_cycles,) are those of the
+    trajectories; one with more than ``max_events`` is rejected. ``rows`` (n, r) has f_c = rows
+    x_c, H is its transpose; ``gram`` and ``products`` are those of `trajectory`. Each class is
+    moved along ``n_lines`` directions a cycle, drawn anew each time, with windows of ``widths``
+    (r,).
 
-    Returns
-    -------
-    n_whole, n_events, n_reflections, n_breakpoints, n_trials : int
+    Returns the numbers of whole trajectories, events, reflections, breakpoints and angles
+    tried.
     """
     n, n_classes = labels.shape[0], point.shape[0]
     errors = np.zeros(step.shape[0], np.int64)

@@ -16,23 +16,6 @@ from mercer.errors import DataError
 from mercer.features.base import FeatureMap
 from mercer.kernels.base import Kernel
 
-__all__ = [
-    "Covariance",
-    "Design",
-    "FeatureSpace",
-    "FiniteFeatures",
-    "KernelSpace",
-    "Space",
-    "Spectrum",
-    "design_from_features",
-    "fit_covariance",
-    "kernel_parameters",
-    "median_distance",
-    "precomputed",
-    "spectrum_of",
-]
-
-
 # The covariance of a classifier: a kernel by name, object, callable or matrix, plus a constant.
 #
 # The scale makes the mean variance of the training rows 1, so that the nugget and the constant
@@ -49,14 +32,9 @@ _MEDIAN_ROWS = 1000
 class Covariance:
     """C(x, z) = kernel(x, z) / scale + constant.
 
-    Attributes
-    ----------
-    kernel : Kernel, callable or None
-        A callable takes two matrices of rows and returns the matrix of all pairs; None where
-        Gram matrices take the place of rows.
-    theta : ndarray of shape (p,)
-        Log parameters of a Kernel.
-    scale, constant : float
+    A kernel that is a callable takes two matrices of rows and returns the matrix of all pairs;
+    it is None where Gram matrices take the place of rows. ``theta`` are the log parameters of a
+    Kernel.
     """
 
     kernel: Kernel | Callable2 | None
@@ -107,19 +85,8 @@ def fit_covariance(
 ) -> Covariance:
     """Scale a kernel so that the training rows X have mean variance 1.
 
-    Parameters
-    ----------
-    kernel : Kernel or callable
-    lengthscale : float or None
-        In units of X; only a Kernel that has one takes it.
-    X : ndarray of shape (n, d)
-    constant : float
-        Variance of the intercept.
-
-    Raises
-    ------
-    DataError
-        If no row has a variance above 0.
+    Only a Kernel that has one takes a lengthscale, in units of X; ``constant`` is the variance
+    of the intercept. A `DataError` where no row has a variance above 0.
     """
     theta = np.empty(0)
     if isinstance(kernel, Kernel):
@@ -145,13 +112,7 @@ def kernel_parameters(kernel: Kernel, lengthscale: float | None, n_inputs: int) 
 
 
 def precomputed(G: Array) -> Covariance:
-    """Take rows of a Gram matrix in the place of inputs.
-
-    Raises
-    ------
-    DataError
-        If G, shape (n, n), is not symmetric or has no variance above 0.
-    """
+    """Take rows of a Gram matrix in the place of inputs; a `DataError` where it is none."""
     if G.ndim != 2 or G.shape[0] != G.shape[1]:
         raise DataError(f"a precomputed Gram matrix is square; got shape {G.shape}")
     if not np.allclose(G, G.T, rtol=1e-6, atol=1e-8 * np.abs(G).max()):
@@ -180,14 +141,9 @@ _SCALE_ROWS = 16384
 class FiniteFeatures:
     """phi(x) = [map(x) / sqrt(scale), sqrt(constant)].
 
-    Attributes
-    ----------
-    map : FeatureMap or None
-        None for the inputs themselves: a linear classifier.
-    scale : float
-        Mean squared norm of the mapped training rows.
-    constant : float
-        Variance of the intercept; 0 for none.
+    ``map`` is None for the inputs themselves, a linear classifier; ``scale`` is the mean
+    squared norm of the mapped training rows; ``constant`` the variance of the intercept, 0 for
+    none.
     """
 
     map: FeatureMap | None
@@ -228,14 +184,9 @@ _INDEFINITE = 1e-8
 
 @dataclass(frozen=True)
 class Design:
-    """Rows of the feature space and the way back to expansion coefficients.
+    """Rows L (n, r) of the feature space, f = L g, and the way back to expansion coefficients.
 
-    Attributes
-    ----------
-    L : ndarray of shape (n, r)
-        f = L g.
-    dual : ndarray of shape (n, r) or None
-        alpha = dual g, so that f(x) = k(x, X) alpha; None where the features are at hand.
+    alpha = dual g, so that f(x) = k(x, X) alpha; None where the features are at hand.
     """
 
     L: Array
@@ -260,13 +211,7 @@ class Spectrum:
 
 
 def spectrum_of(G: Array) -> Spectrum:
-    """Decompose a symmetric positive semi-definite Gram matrix; cost O(n^3).
-
-    Raises
-    ------
-    DataError
-        If it is indefinite, naming the eigenvalue.
-    """
+    """Decompose a Gram matrix, O(n^3); where it is indefinite a `DataError` says by how much."""
     values, vectors = np.linalg.eigh(0.5 * (G + G.T))
     largest = max(float(values[-1]), 0.0)
     if values[0] < -_INDEFINITE * max(largest, np.finfo(float).tiny):
@@ -317,20 +262,11 @@ class Space(ABC):
 
     @abstractmethod
     def latent(self, X: Array, coefficients: Array) -> tuple[Array, Array]:
-        """Mean and spread of f at new rows given draws.
+        """Mean and spread of f at new rows (m, d) given draws (k, n_coefficients).
 
-        Parameters
-        ----------
-        X : ndarray of shape (m, d)
-        coefficients : ndarray of shape (k, n_coefficients)
-
-        Returns
-        -------
-        mean : ndarray of shape (k, m)
-            Of f(x) given the values at the training rows.
-        spread : ndarray of shape (m,)
-            Standard deviation of the part of f(x) outside the span of the training rows, the
-            nugget included; the same for every draw, 0 for finite features.
+        The mean (k, m) is that of f(x) given the values at the training rows; the spread
+        (m,) the standard deviation of the part of f(x) outside their span, the nugget
+        included: the same for every draw, 0 for finite features.
         """
 
     @abstractmethod
@@ -342,17 +278,10 @@ class Space(ABC):
 class KernelSpace(Space):
     """The span of the training rows under a covariance, with a nugget on the diagonal.
 
-    A draw keeps the dual coefficients alpha of f = (G + nugget I) alpha.
-
-    Attributes
-    ----------
-    covariance : Covariance
-    X : ndarray of shape (n, d)
-        Training rows; a Gram matrix where the covariance is precomputed.
-    nugget : float
-        Variance of feature noise: overlap of the classes, as against wrong labels.
-    plain : KernelSpace or None
-        The same without a nugget, whose decomposition this one uses.
+    A draw keeps the dual coefficients alpha of f = (G + nugget I) alpha. X is a Gram matrix
+    where the covariance is precomputed. The nugget is the variance of feature noise: overlap of
+    the classes, as against wrong labels. ``plain`` is the same without one, whose decomposition
+    this one uses.
     """
 
     covariance: Covariance
@@ -435,12 +364,7 @@ class KernelSpace(Space):
 class FeatureSpace(Space):
     """Finite features: a draw keeps one coefficient a feature, and nothing lies outside.
 
-    Attributes
-    ----------
-    features : callable
-        Maps rows (m, d) to features (m, r).
-    X : ndarray of shape (n, d)
-        Training rows.
+    ``features`` maps rows (m, d) to features (m, r); X holds the training rows.
     """
 
     features: Callable[[Array], Array]

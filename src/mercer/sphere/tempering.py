@@ -43,20 +43,6 @@ from mercer.sphere.sampler import (
     first_moves,
 )
 
-__all__ = [
-    "Climb",
-    "Ladder",
-    "OutOfTimeError",
-    "TemperedInfo",
-    "TemperedSampler",
-    "TemperedState",
-    "climb_errors",
-    "measure_errors",
-    "measure_noise",
-    "prolong",
-]
-
-
 Array = NDArray[np.float64]
 
 # Sweeps after which f = L g is computed anew.
@@ -67,14 +53,9 @@ _FIRST_PASSES = 4
 
 @dataclass(frozen=True)
 class TemperedState:
-    """A classifier on each rung.
+    """A classifier on each rung: ``points`` (n_rungs, n + r) are [f; g], labels multiplied in.
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_rungs, n + r)
-        [f; g] of each rung, labels multiplied in.
-    n_steps : int
-        Steps taken: whether even or odd pairs swap next.
+    The number of steps taken says whether even or odd pairs swap next.
     """
 
     points: Array
@@ -92,17 +73,10 @@ class TemperedInfo:
 
 @dataclass(frozen=True)
 class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
-    """Chains at several powers of the likelihood that swap places.
+    """Chains at several powers of the likelihood, ascending from 0, that swap places.
 
-    Attributes
-    ----------
-    model : SphereModel
-    powers : tuple of float
-        b_k, ascending from 0.
-    moves : Moves
-        Trajectories, then line moves, of every rung but one that is the prior.
-    start, recorder : callable
-        As for `SphereSampler`; the recorder sees the last rung.
+    Moves are trajectories, then line moves, of every rung but one that is the prior. ``start``
+    and ``recorder`` are as for `SphereSampler`; the recorder sees the last rung.
     """
 
     model: SphereModel
@@ -142,14 +116,8 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
     ) -> tuple[TemperedState, NDArray[np.bool_], float, int]:
         """Take several sweeps.
 
-        Returns
-        -------
-        state : TemperedState
-        is_wrong : ndarray of shape (n_sweeps, n_rungs, n)
-            Wrong rows after each of them.
-        acceptance_rate : float
-            Mean probability of a swap.
-        n_events : int
+        With the state: wrong rows after each of them, (n_sweeps, n_rungs, n), the mean
+        probability of a swap, and the number of events.
         """
         n, points = self.model.n_rows, state.points.copy()
         if state.n_steps % _REFRESH < n_sweeps:
@@ -229,19 +197,10 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Climb:
-    """A tempered run, which can be prolonged.
+    """A tempered run, which can be prolonged: generator and state as the last sweep left them.
 
-    Attributes
-    ----------
-    sampler : TemperedSampler
-    rng : Generator
-        As the last sweep left it.
-    state : TemperedState
-        After the last sweep.
-    seen : ndarray of shape (n_sweeps, n_rungs, n), bool
-        Wrong rows after every sweep, those that the run needs to settle included.
-    n_settling : int
-        Sweeps that are left out.
+    ``seen`` (n_sweeps, n_rungs, n) are the wrong rows after every sweep, those included that
+    the run needs to settle: the first ``n_settling`` are left out.
     """
 
     sampler: TemperedSampler
@@ -287,21 +246,10 @@ def measure_errors(
     ladder: Ladder | None = None,
     deadline: float | None = None,
 ) -> ErrorLaw:
-    """Estimate P(number of errors) under the prior.
+    """Estimate P(number of errors) under the prior, labels multiplied into L (n, r).
 
-    Parameters
-    ----------
-    rng : Generator
-    L : ndarray of shape (n, r)
-        Rows of the feature space, labels multiplied in.
-    ladder : Ladder, optional
-    deadline : float, optional
-        Of `time.monotonic`; after it the run ends with the sweeps that there are.
-
-    Raises
-    ------
-    OutOfTimeError
-        If those are too few.
+    After the ``deadline`` (of `time.monotonic`) the run ends with the sweeps that there are; an
+    `OutOfTimeError` where those are too few.
     """
     return climb_errors(rng, L, ladder or Ladder(), deadline).law()
 
@@ -338,10 +286,7 @@ def _climb(
 def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb:
     """Sweep on until so many sweeps count: an eighth as many more, at least 5, to settle.
 
-    Raises
-    ------
-    OutOfTimeError
-        If the sweeps that there was time for are too few.
+    An `OutOfTimeError` where the sweeps that there was time for are too few.
     """
     n_settling = max(n_sweeps // 8, 5)
     climb = _swept(climb, n_settling + n_sweeps, deadline)
