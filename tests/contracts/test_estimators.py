@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
 from mercer.baselines.random_features import (
@@ -40,11 +41,11 @@ FEW = {**TINY, "n_draws": 4, "n_warmup": 2}
 ESTIMATORS = [
     GPClassifier(**FEW),
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
-    process_fits.tiny(),
-    BaNKRegressor(n_frequencies=6, **TINY),
+    process_fits.tiny(n_draws=4, n_warmup=2),
+    BaNKRegressor(n_frequencies=6, **FEW),
     BaNKClassifier(n_frequencies=6, **FEW),
-    basis_fits.tiny(),
-    class_fits.tiny(),
+    basis_fits.tiny(n_particles=12),
+    class_fits.tiny(n_particles=12),
     RKSRegressor(n_features=48, random_state=0),
     MKLRegressor(n_features=48, random_state=0),
     RKSClassifier(n_features=24, random_state=0, penalties=(1e-2,), length_factors=(0.5, 1.0)),
@@ -55,7 +56,11 @@ ESTIMATORS = [
 ]
 OTHER_SETTINGS = [
     GPClassifier(**TINY),
+    process_fits.tiny(),
+    BaNKRegressor(n_frequencies=6, **TINY),
     BaNKClassifier(n_frequencies=6, **TINY),
+    basis_fits.tiny(),
+    class_fits.tiny(),
     MKLClassifier(n_features=48, random_state=0, penalties=(1e-3, 1e-1)),
     RFORegressor(n_features=24, components=(1, 2), penalties=(1e-2,), random_state=0),
     GPClassifier(inference="nuts", **TINY),
@@ -90,9 +95,20 @@ def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 12),)),))
 
 
+def checks_of(estimators: list) -> Iterator:
+    """Each estimator with each check; data mapped from a file are tried in one type."""
+    for each in estimators:
+        for _, check in estimator_checks_generator(each):
+            own = check.keywords
+            name = "-".join([check.func.__name__, *map(str, own.values())])
+            is_slow = own.get("readonly_memmap", False) and "X_dtype" not in own
+            marks = [pytest.mark.slow] if is_slow else []
+            yield pytest.param(each, check, marks=marks, id=f"{type(each).__name__}-{name}")
+
+
 # Its data hold constant columns, and mercer warns of them.
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
-@parametrize_with_checks(ESTIMATORS)
+@pytest.mark.parametrize(("estimator", "check"), list(checks_of(ESTIMATORS)))
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)
 

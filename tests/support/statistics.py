@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,9 +51,9 @@ def tiers(first: int, *longer: int) -> list:
     return [first, *(pytest.param(n, marks=pytest.mark.slow) for n in longer)]
 
 
-def few_first(cases: Iterable[str], *first: str) -> list:
+def few_first(cases: Iterable[Any], *first: Any) -> list:
     """All cases, those of the first tier as they are and the others slow; limits count them all."""
     names = list(cases)
     assert set(first) <= set(names)
     slow = [pytest.mark.slow]
-    return [pytest.param(name, marks=[] if name in first else slow, id=name) for name in names]
+    return [pytest.param(name, marks=[] if name in first else slow, id=str(name)) for name in names]
