@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import numpy as np
 import pytest
 
 from mercer.cli.main import main
+from mercer.estimation import workers
 
 TINY = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1", "--jobs", "1"]
+
+ENOUGH = 60.0  # CPU seconds, for any model here
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -30,9 +34,26 @@ def write_csv(path: Path, *, n: int = 60, seed: int = 3, extra: bool = False) ->
 
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds and chains of `fit` stay in this process, but where a test asks for more."""
+    """Folds and chains stay in this process, but where a test asks for more, or for little time."""
     for home in ("joblib", "mercer.cli.fitting"):
         monkeypatch.setattr(f"{home}.cpu_count", lambda: 1)
+
+    def run_jobs(jobs, n_workers, *, seconds_per_group=None, **told):
+        limit = seconds_per_group if (seconds_per_group or ENOUGH) < ENOUGH else None
+        return workers.run_jobs(jobs, n_workers, seconds_per_group=limit, **told)
+
+    home = importlib.import_module("mercer.estimation.cross_validate")
+    monkeypatch.setattr(home, "run_jobs", run_jobs)
+
+
+@pytest.fixture(autouse=True)
+def plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without their drawings, which take a second and are tested where they are made."""
+    for name in ("section", "gp", "spectral", "held_out", "sphere", "held_out_numbers", "chains",
+                 "basis"):  # fmt: skip
+        home = importlib.import_module(f"mercer.report.{name}")
+        for figure in [each for each in vars(home) if each.endswith("_svg")]:
+            monkeypatch.setattr(home, figure, lambda *_: '<svg viewBox="0 0 9 9"></svg>')
 
 
 @pytest.fixture

@@ -78,7 +78,8 @@ def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "jobs"), [(signal.SIGINT, 130, 1), (signal.SIGTERM, 143, 2)]
+    ("number", "code", "jobs"),
+    [(signal.SIGINT, 130, 1), pytest.param(signal.SIGTERM, 143, 2, marks=pytest.mark.slow)],
 )
 def test_a_stopped_fit_goes_on_to_the_same_model(
     rows: Path, tmp_path: Path, undisturbed: str, number: int, code: int, jobs: int
