@@ -59,7 +59,7 @@ def _map(metrics: Metrics) -> list[str]:
 
 def _kernels(metrics: Metrics) -> list[str]:
     singles = list(metrics["mean_gap"])
-    header = ["data", "auto", *singles, "auto less the best", "chosen"]
+    header = ["data", "auto", *singles, "auto less the best", "auto, CPU s", "chosen"]
 
     def gap(row: Metrics) -> str:
         best = min(singles, key=lambda kernel: row["log_score"][kernel])
@@ -72,6 +72,7 @@ def _kernels(metrics: Metrics) -> list[str]:
                 f"{row['data']}, {row['n_rows']} x {row['n_inputs']}",
                 *(f"{row['log_score'][kernel]:.3f}" for kernel in ("auto", *singles)),
                 gap(row),
+                f"{row['seconds']['auto']:.1f}",
                 "; ".join(dict.fromkeys(row["chosen"])),
             ]
             for row in metrics["rows"]
@@ -128,7 +129,7 @@ def _in_r(metrics: Metrics) -> list[str]:
 GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
-    "gp-kernels": ("gp-kernels-v1", _kernels),
+    "gp-kernels": ("gp-kernels-v2", _kernels),
     "gp-calibration": ("gp-calibration-v1", _calibration),
     "gp-r-rows": ("gp-r-rows-v1", _in_r),
     "gp-size": ("gp-size-v1", _time),

@@ -104,7 +104,7 @@ def test_map() -> None:
 
 
 def test_kernels() -> None:
-    from reproduce.scenarios.gp_kernels_v1 import SINGLE, rows_of, summary
+    from reproduce.scenarios.gp_kernels_v2 import SINGLE, rows_of, summary
 
     metrics = summary(rows_of(("two shells", "friedman 1"), 60))
     for row in metrics["rows"]:

@@ -1,22 +1,26 @@
-"""Averaging over kernels: a small set, compared by evidence, the probable ones fitted and weighted.
+"""Averaging over kernels: a small set, compared on held-out rows, stacked, the best fitted.
 
-**Evidence** of a kernel, hyperparameters integrated out, by Laplace at the maximum, where the prior
-is a proper density and Sigma the inverse of the negative Hessian:
+**Scores** of a kernel: log predictive probabilities l_i (classes) or densities (numbers) of rows
+that were held out, a fifth at a time, at the maximum given the others. Each search begins at the
+maximum given all rows, so that it takes a few steps only; folds go on until 300 rows are scored,
+and end early for a kernel that is far behind.
 
-    log Z = log p(y, theta) + p/2 log 2 pi + 1/2 log|Sigma| .
+**Choice** [1]_: predictions are the mixture sum_k w_k p_k whose weights have the highest log score
+sum_i log sum_k w_k exp(l_ik) on those rows. These weights are no probabilities of kernels: one
+that is never the best alone has weight where it is right and others are wrong. The mixture begins
+with the best kernel; the one that adds most is added while that is over a tenth of a nat, three at
+most. Their weights have a Dirichlet(2, .., 2) prior, which is worth one row for each: that takes
+kernels that 150 rows can hardly tell apart nearer to one another.
 
-As Sigma is no wider than the prior, log Z is at most the log density without the prior's constant:
-kernels whose maximum is hopeless, or no higher than that of a simpler kernel, need no Hessian.
-
-**Choice**: Occam's window [1]_: no kernel that is a hundred times less probable than the best, none
-that is less probable than a simpler case of itself, three at most. The searches go from simple to
-rich kernels, each from the maximum of a simpler one; where there are many rows, on 300 of them
-first.
+The searches go from simple to rich kernels, each from the maximum of a simpler one; where there are
+many rows, on 300 of them first. Evidence is a worse guide [2]_: it hangs on the prior of each of
+many length scales.
 
 References
 ----------
-.. [1] D. Madigan and A. E. Raftery, Model selection and accounting for model uncertainty in
-   graphical models using Occam's window, JASA 89 (1994).
+.. [1] Y. Yao, A. Vehtari, D. Simpson and A. Gelman, Using stacking to average Bayesian predictive
+   distributions, Bayesian Analysis 13 (2018).
+.. [2] The same, section 2: evidence chooses among models of which one is true.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
@@ -45,6 +49,7 @@ from mercer.kernels.names import kernel_named
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives
 from mercer.posterior.schema import check_arrays, draws_of
+from mercer.random import stream
 from mercer.sampling.driver import RunOptions, is_late, part_of_time
 
 __all__ = [
@@ -53,6 +58,8 @@ __all__ = [
     "Candidate",
     "Few",
     "KernelFit",
+    "KernelTask",
+    "Rows",
     "check_draws",
     "choose_few",
     "choose_kernels",
@@ -60,6 +67,7 @@ __all__ = [
     "few_rows",
     "fit_kernels",
     "mixed_moments",
+    "stacking_weights",
     "with_few",
 ]
 
@@ -68,15 +76,63 @@ Array = NDArray[np.float64]
 AUTO = "auto"
 _FAMILIES = ("rbf", "matern52")
 _LINEAR = "linear"
-_WINDOW = 4.6  # nats: a hundredth
 _MOST_KEPT = 3
-_LEAST_GAIN = 0.5  # nats of log density that a richer kernel gains, or it is passed over
+_LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
+_LEAST_LIKELIER = 0.5  # nats that a richer kernel gains at the maximum, or it is passed over
 _FEW_ROWS = 300  # kernels are first compared on so many rows, where there are over a third more
-_FEW_WINDOW, _FEW_MARGIN, _FEW_KEPT = 9.2, 2.3, 4  # of that first comparison
+_N_FOLDS, _HELD_OUT, _MOST_REPEATS = 5, 300, 4  # of few rows all are held out up to four times
+_BEHIND = 2.0  # standard errors behind the best after two folds or more: no more are scored
+_FOLD_TOLERANCE = 1e-5  # of the log density, relative: a hundredth of a nat is no matter here
 
 Terms = tuple[str, ...]
 Few = tuple[NDArray[np.int64], Array]
-ModelOf = Callable[[str], HyperparameterTarget]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class KernelTask:
+    """What a comparison of kernels needs to know of an estimator and its rows.
+
+    Attributes
+    ----------
+    model_of : callable
+        From a kernel's name and some rows to the posterior of its hyperparameters given these.
+    score : callable
+        From a kernel's name, its maximum given some rows, these rows and others to the log scores
+        of the others, in nats.
+    fit : callable
+        Draws for the kernel of that name given all rows, from its maximum; None: it is searched
+        for. The last argument is the kernel's share of the draws.
+    y : ndarray of shape (n,)
+        Targets, or codes of classes.
+    d : int
+        Inputs.
+    is_classes : bool
+    """
+
+    model_of: Callable[[str, Rows], HyperparameterTarget]
+    score: Callable[[str, Maximum, Rows, Rows], Array]
+    fit: Callable[[str, RunOptions, Maximum | None, float], FittedGP]
+    y: Array
+    d: int
+    is_classes: bool
+
+    def folds(self, rows: Rows, entropy: int) -> list[tuple[Rows, Rows]]:
+        """Return rows that are kept and those held out, of each fold that is scored.
+
+        Fifths of the rows at random, of classes with equal shares, until 300 are held out: of fewer
+        rows several times.
+        """
+        n, rng, folds = len(rows), stream(entropy, "rows", 3), list[tuple[Rows, Rows]]()
+        n_folds = min(_N_FOLDS, n)
+        n_scored = min(-(-_HELD_OUT * n_folds // n), _MOST_REPEATS * n_folds)
+        while len(folds) < n_scored:
+            order = rng.permutation(rows)
+            if self.is_classes:
+                order = order[np.argsort(self.y[order], kind="stable")]
+            fold = np.arange(n) % n_folds
+            folds += [(order[fold != k], order[fold == k]) for k in range(n_folds)]
+        return folds[:n_scored]
 
 
 @dataclass(frozen=True)
@@ -88,16 +144,17 @@ class Candidate:
     terms : tuple of str
         What it is the sum of.
     maximum : Maximum
-    log_evidence : float
-        Laplace's, with the hyperparameters integrated out, nats; where ``is_bound`` no more is
-        known than that it is not larger.
-    is_bound : bool
+    log_likelihood : float
+        At the maximum: the log density without the prior.
+    scores : ndarray of shape (m,)
+        Log scores of held-out rows, nats: of the first ones only where it fell behind, of none
+        where the likelihood of a simpler kernel is as high.
     """
 
     terms: Terms
     maximum: Maximum
-    log_evidence: float
-    is_bound: bool = False
+    log_likelihood: float
+    scores: Array
 
     @property
     def name(self) -> str:
@@ -109,7 +166,8 @@ class Candidate:
 class KernelFit:
     """One kernel of a fitted model: its draws, and its weight in every prediction.
 
-    ``few`` are the positions and weights of the draws that predict; None: all do.
+    ``log_evidence`` is that of importance sampling, or Laplace's at the maximum. ``few`` are the
+    positions and weights of the draws that predict; None: all do.
     """
 
     kernel: str
@@ -126,7 +184,7 @@ class KernelFit:
 
 @dataclass(frozen=True)
 class AveragedGP:
-    """A fit with several kernels, the most probable first, and what is to be said of it.
+    """A fit with several kernels, that of most weight first, and what is to be said of it.
 
     Attributes
     ----------
@@ -142,7 +200,7 @@ class AveragedGP:
 
     @property
     def diagnostics(self) -> Diagnostics:
-        """Those of the most probable kernel, with the warnings of all."""
+        """Those of the kernel of most weight, with the warnings of all."""
         first = self.fits[0].fitted.diagnostics
         if len(self.fits) == 1:
             return first
@@ -179,15 +237,20 @@ def is_simpler(one: Terms, other: Terms) -> bool:
 
 
 def compare_kernels(
-    model_of: ModelOf, d: int, deadline: float | None = None
+    task: KernelTask, rows: Rows, entropy: int, deadline: float | None = None
 ) -> tuple[Candidate, ...]:
-    """Find the maximum of each kernel of the set for d inputs, and its evidence where needed."""
+    """Find the maximum of each kernel of the set given these rows, and score it by folds.
+
+    Scores of rows that are held out several times count as many times less.
+    """
     found: dict[Terms, Candidate] = {}
+    d, folds = task.d, task.folds(rows, entropy)
 
     def search(terms: Terms, starts: Sequence[Array] = ()) -> None:
         if found and is_late(deadline):
             return
-        candidate = _candidate(model_of, terms, starts, tuple(found.values()), deadline)
+        others = tuple(found.values())
+        candidate = _candidate(task, terms, rows, folds, starts, others, deadline)
         if candidate is not None:
             found[terms] = candidate
 
@@ -200,61 +263,147 @@ def compare_kernels(
         for family in _FAMILIES:
             simple = (isotropic(family),)
             search((*simple, family), _starts(found, d, simple, _halves, (family,)))
-    for base in choose_kernels(tuple(found.values())):
-        search((*base.terms, _LINEAR), _starts(found, d, base.terms, _with_linear))
+        singles += _FAMILIES
+    for term in singles:
+        search((term, _LINEAR), _starts(found, d, (term,), _with_linear))
     return tuple(found.values())
 
 
 def choose_kernels(
-    candidates: Sequence[Candidate],
-    window: float = _WINDOW,
-    margin: float = 0.0,
-    most: int = _MOST_KEPT,
-) -> tuple[Candidate, ...]:
-    """Occam's window: see above; the most probable kernel first."""
-    known = sorted((c for c in candidates if not c.is_bound), key=lambda c: -c.log_evidence)
-    kept = [
-        c
-        for c in known
-        if c.log_evidence > known[0].log_evidence - window
-        and not any(
-            is_simpler(other.terms, c.terms) and other.log_evidence >= c.log_evidence + margin
-            for other in known
-        )
-    ]
-    return tuple(kept[:most])
+    candidates: Sequence[Candidate], n_rows: int, most: int = _MOST_KEPT
+) -> tuple[tuple[Candidate, ...], Array]:
+    """Choose kernels for a mixture, and their stacking weights; the largest weight first.
+
+    Scores are of ``n_rows`` rows: where there are more of them, rows were held out repeatedly.
+    """
+    n_scored = max((len(each.scores) for each in candidates), default=0)
+    known = [each for each in candidates if len(each.scores) == n_scored]
+    known.sort(key=lambda each: len(each.maximum.point.position))
+    if n_scored == 0:  # no time was left for folds: the simplest
+        return tuple(known[:1]), np.ones(len(known[:1]))
+    n_times = max(n_scored / n_rows, 1.0)
+    scores = np.array([each.scores for each in known])
+    chosen = [int(np.argmax(scores.sum(axis=1)))]
+    now = float(scores[chosen[0]].sum())
+    while len(chosen) < min(most, len(known)):
+        tried = [[*chosen, k] for k in range(len(known)) if k not in chosen]
+        gains = [stacking_weights(scores[each])[1] - now for each in tried]
+        best = int(np.argmax(gains))
+        if gains[best] < _LEAST_GAIN * n_times:
+            break
+        chosen, now = tried[best], now + gains[best]
+    weights, _ = stacking_weights(scores[chosen], prior_rows=n_times)
+    order = np.argsort(-weights, kind="stable")
+    return tuple(known[chosen[k]] for k in order), weights[order]
+
+
+def stacking_weights(scores: Array, prior_rows: float = 0.0) -> tuple[Array, float]:
+    """Return the weights of the mixture of highest log score on m rows, and that score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (K, m)
+        Log predictive probability or density of each row under each of K laws.
+    prior_rows : float, default=0.0
+        Of a Dirichlet prior of the weights, whose parameters are 1 more than this: the log score
+        has so many times the sum of log weights added, before it is maximised.
+
+    Notes
+    -----
+    By expectation maximisation, for mixture weights alone: what is maximised is concave in them.
+    """
+    highest = scores.max(axis=0)
+    ratios = np.exp(scores - highest)
+    n_laws, n_rows = scores.shape
+    weights = np.full(n_laws, 1.0 / n_laws)
+    for _ in range(_MOST_STEPS):
+        counts = weights * (ratios / (weights @ ratios)).sum(axis=1) + prior_rows
+        new = counts / (n_rows + n_laws * prior_rows)
+        is_done = np.abs(new - weights).max() < _STACKED
+        weights = new
+        if is_done:
+            break
+    return weights, float(np.log(weights @ ratios).sum() + highest.sum())
+
+
+_MOST_STEPS, _STACKED = 2000, 1e-6  # of a weight
 
 
 def _candidate(
-    model_of: ModelOf,
+    task: KernelTask,
     terms: Terms,
+    rows: Rows,
+    folds: Sequence[tuple[Rows, Rows]],
     starts: Sequence[Array],
     others: tuple[Candidate, ...],
     deadline: float | None,
 ) -> Candidate | None:
-    """Search for the maximum, and compute the evidence unless a bound of it is enough.
+    """Search for the maximum and score the kernel, unless a simpler one is as likely there.
 
-    None where the evidence cannot be computed at all.
+    None where its density or its scores cannot be computed.
     """
-    model = model_of(" + ".join(terms))
+    name = " + ".join(terms)
     try:
+        model = task.model_of(name, rows)
         maximum = find_maximum(model, with_covariance=False, deadline=deadline, starts=starts)
+        point = maximum.point
+        likelihood = point.log_density - model.prior.log_density(point.position)
+        is_idle = any(
+            is_simpler(other.terms, terms) and likelihood < other.log_likelihood + _LEAST_LIKELIER
+            for other in others
+        )
+        scores = np.empty(0)
+        if not is_idle:
+            best = max((each.scores for each in others), key=_rank, default=scores)
+            scores = _held_out(task, name, maximum, folds, best, deadline)
     except NumericalError:
         return None
-    highest = maximum.point.log_density
-    known = [other.log_evidence for other in others if not other.is_bound]
-    is_hopeless = bool(known) and highest < max(known) - _FEW_WINDOW
-    is_idle = any(
-        is_simpler(other.terms, terms) and highest < other.maximum.point.log_density + _LEAST_GAIN
-        for other in others
-    )
-    if not (is_hopeless or is_idle):
-        maximum = with_curvature(model, maximum, deadline)
-    if maximum.covariance is None:
-        return Candidate(terms, maximum, highest, is_bound=bool(known))
-    log_det = np.linalg.slogdet(maximum.covariance)[1]
-    evidence = highest + 0.5 * log_det - np.log(model.prior.std).sum()
-    return Candidate(terms, maximum, float(evidence))
+    return Candidate(terms, maximum, likelihood, scores)
+
+
+def _rank(scores: Array) -> tuple[int, float]:
+    return len(scores), float(scores.sum())
+
+
+def _held_out(
+    task: KernelTask,
+    name: str,
+    maximum: Maximum,
+    folds: Sequence[tuple[Rows, Rows]],
+    best: Array,
+    deadline: float | None,
+) -> Array:
+    """Log scores of held-out rows; of the first folds only where it falls behind, or is late."""
+    start, scores = maximum.point.position, np.empty(0)
+    for kept, out in folds:
+        if is_late(deadline):
+            break
+        model = task.model_of(name, kept)
+        own = find_maximum(
+            model,
+            with_covariance=False,
+            deadline=deadline,
+            starts=(start,),
+            tolerance=_FOLD_TOLERANCE,
+        )
+        scores = np.concatenate([scores, task.score(name, own, kept, out)])
+        if not np.isfinite(scores).all():
+            raise NumericalError(f"the scores of {name} are not finite")
+        if _BEHIND_FROM * len(out) <= len(scores) < len(best) and _is_behind(scores, best):
+            break
+    return scores
+
+
+_BEHIND_FROM = 2  # folds
+
+
+def _is_behind(scores: Array, best: Array) -> bool:
+    """Whether a kernel is surely worse than the best, and adds nothing to it in a mixture."""
+    best = best[: len(scores)]
+    gap = best - scores
+    if gap.sum() < _BEHIND * gap.std() * np.sqrt(len(gap)):
+        return False
+    return bool(stacking_weights(np.array([best, scores]))[1] < best.sum() + _LEAST_GAIN)
 
 
 # Starts of a search from the maxima of simpler kernels. Parts of theta: a block (m, size) a term,
@@ -306,61 +455,51 @@ def _with_linear(parts: Parts, _: Parts | None, d: int) -> Parts:
 
 # From a comparison to a fit: the kernels that were chosen, their weights, what is said of it.
 
-Fit = Callable[[str, RunOptions, Maximum], FittedGP]
 
-
-def fit_kernels(
-    model_of: ModelOf, few_of: ModelOf | None, fit: Fit, options: RunOptions, d: int
-) -> AveragedGP:
-    """Compare the kernels of the set for d inputs, and fit those that are probable.
+def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> AveragedGP:
+    """Compare the kernels of the set, and fit those that the mixture takes.
 
     Parameters
     ----------
-    model_of : callable
-        From a kernel's name to the posterior of its hyperparameters on all rows.
-    few_of : callable or None
-        The same on a few of many rows, on which most kernels are ruled out.
-    fit : callable
-        Draws for the kernel of that name, from its maximum.
+    task : KernelTask
+    few : ndarray of int or None
+        Of many rows a few, on which most kernels are ruled out.
     options : RunOptions
-    d : int
 
     Raises
     ------
     NumericalError
-        If the evidence of no kernel can be computed.
+        If no kernel's density and scores can be computed.
     SamplingStoppedError
         As in `fit_posterior`.
     """
-    deadline = options.deadline_before_chains(SEARCHING)
+    deadline, rows = options.deadline_before_chains(SEARCHING), np.arange(len(task.y))
     with threadpool_limits(limits=1, user_api="blas"):
-        compared = compare_kernels(few_of or model_of, d, deadline)
+        compared = compare_kernels(task, rows if few is None else few, options.entropy, deadline)
         candidates = compared
-        if few_of is not None:
-            candidates = _compare_again(model_of, compared, deadline)
-    chosen = choose_kernels(candidates)
-    if not chosen:
-        raise NumericalError(NO_EVIDENCE)
-    weighted = None
-    if not any(has_input_weights(each.terms) for each in chosen):
-        weighted = _best_weighted(candidates)
-        if weighted is not None and weighted.maximum.covariance is None:
-            with threadpool_limits(limits=1, user_api="blas"):
-                maximum = with_curvature(model_of(weighted.name), weighted.maximum, deadline)
-            weighted = None if maximum.covariance is None else replace(weighted, maximum=maximum)
-    laplace = [each.log_evidence for each in chosen]
+        if few is not None:
+            candidates = _compare_again(task, compared, options.entropy, deadline)
+        chosen, weights = choose_kernels(candidates, len(rows))
+        if not chosen:
+            raise NumericalError(NO_EVIDENCE)
+        weighted = None
+        if not any(has_input_weights(each.terms) for each in chosen):
+            weighted = _curved(task, _best_weighted(candidates), deadline)
+        curved = [_curved(task, each, deadline) or each for each in chosen]
     fits = []
-    for i, (candidate, weight) in enumerate(zip(chosen, softmax(laplace), strict=True)):
+    for i, (candidate, weight) in enumerate(zip(curved, weights, strict=True)):
         own = replace(
             options,
-            deadline=part_of_time(options.deadline, weight / softmax(laplace)[i:].sum()),
+            deadline=part_of_time(options.deadline, float(weight / weights[i:].sum())),
             first_chain=i * options.n_chains,
         )
-        fitted = fit(candidate.name, own, candidate.maximum)
-        fits.append(KernelFit(candidate.name, weight, candidate.log_evidence, fitted))
-    fits, how = _weighted(fits)
-    notes = [_say_chosen(fits, how), *_say_left_out(chosen, candidates, compared)]
-    if few_of is not None:
+        fitted = task.fit(candidate.name, own, candidate.maximum, float(weight))
+        evidence = _log_evidence(task.model_of(candidate.name, rows), candidate.maximum)
+        if fitted.evidence is not None:
+            evidence = fitted.evidence[0]
+        fits.append(KernelFit(candidate.name, float(weight), evidence, fitted))
+    notes = [_say_chosen(fits, len(chosen[0].scores)), *_say_left_out(chosen, weights, compared)]
+    if few is not None:
         notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
     if weighted is not None:
         notes.append(
@@ -378,82 +517,83 @@ def few_rows(n: int) -> int | None:
 
 
 def _compare_again(
-    model_of: ModelOf, compared: tuple[Candidate, ...], deadline: float | None
+    task: KernelTask, compared: tuple[Candidate, ...], entropy: int, deadline: float | None
 ) -> tuple[Candidate, ...]:
     """Search on all rows, from the maxima on a few, for the kernels that are not ruled out."""
-    chosen = choose_kernels(compared, _FEW_WINDOW, _FEW_MARGIN, _FEW_KEPT)
+    chosen, _ = choose_kernels(compared, _FEW_ROWS)
+    again_of = list(chosen)
     weighted = _best_weighted(compared)
-    if weighted is not None and not any(has_input_weights(each.terms) for each in chosen):
-        chosen = (*chosen, weighted)
-    again: list[Candidate] = []
-    for each in chosen:
+    if weighted is not None and not any(has_input_weights(each.terms) for each in again_of):
+        again_of.append(weighted)
+    rows = np.arange(len(task.y))
+    folds, again = task.folds(rows, entropy), list[Candidate]()
+    for each in again_of:
         if again and is_late(deadline):
             break
-        start = each.maximum.point.position
-        found = _candidate(model_of, each.terms, (start,), tuple(again), deadline)
+        start = (each.maximum.point.position,)
+        found = _candidate(task, each.terms, rows, folds, start, tuple(again), deadline)
         if found is not None:
             again.append(found)
     return tuple(again)
 
 
-def _best_weighted(candidates: tuple[Candidate, ...]) -> Candidate | None:
-    """Return the most probable of the kernels with a weight per input; bounds are the last."""
-    ranked = [c for c in candidates if has_input_weights(c.terms)]
-    return max(ranked, key=lambda c: (not c.is_bound, c.log_evidence), default=None)
+def _best_weighted(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the best of the kernels with a weight per input."""
+    ranked = [each for each in candidates if has_input_weights(each.terms)]
+    return max(ranked, key=lambda each: _rank(each.scores), default=None)
 
 
-def _weighted(fits: list[KernelFit]) -> tuple[list[KernelFit], str]:
-    """Weigh the kernels by their evidence, the most probable first; and say what evidence it is.
+def _curved(
+    task: KernelTask, candidate: Candidate | None, deadline: float | None
+) -> Candidate | None:
+    """Return a candidate with the curvature at its maximum; None where time is over."""
+    if candidate is None:
+        return None
+    model = task.model_of(candidate.name, np.arange(len(task.y)))
+    maximum = with_curvature(model, candidate.maximum, deadline)
+    return None if maximum.covariance is None else replace(candidate, maximum=maximum)
 
-    That of importance sampling where all have it, and Laplace's of all where one has not: chains
-    give none.
+
+def _log_evidence(model: HyperparameterTarget, maximum: Maximum) -> float | None:
+    """Laplace's evidence, hyperparameters integrated out, where the curvature is known.
+
+    The prior is a proper density, and Sigma the inverse of the negative Hessian at the maximum:
+    log Z = log p(y, theta) + p/2 log 2 pi + 1/2 log|Sigma|.
     """
-    sampled = [
-        each.fitted.evidence
-        for each in fits
-        if each.fitted.evidence is not None and each.fitted.draws.is_weighted
-    ]
-    how, evidences = "Laplace's, at the maximum", [each.log_evidence for each in fits]
-    if len(sampled) == len(fits):
-        error = max(se for _, se in sampled)
-        how = f"importance sampling, standard error {error:.2f} nats"
-        evidences = [evidence for evidence, _ in sampled]
-    weights = softmax(np.array(evidences, dtype=np.float64))
-    pairs = zip(fits, weights, evidences, strict=True)
-    again = [replace(f, weight=float(w), log_evidence=z) for f, w, z in pairs]
-    return sorted(again, key=lambda each: -each.weight), how
+    if maximum.covariance is None:
+        return None
+    log_det = np.linalg.slogdet(maximum.covariance)[1]
+    return float(maximum.point.log_density + 0.5 * log_det - np.log(model.prior.std).sum())
 
 
-def _say_chosen(fits: Sequence[KernelFit], how: str) -> str:
+def _say_chosen(fits: Sequence[KernelFit], n_scored: int) -> str:
     parts = [f"{each.kernel} {100.0 * each.weight:.0f} %" for each in fits]
-    return f"kernels by their evidence ({how}): {', '.join(parts)}"
+    return f"kernels stacked by the log score of {n_scored} held-out rows: {', '.join(parts)}"
 
 
 def _say_left_out(
-    chosen: tuple[Candidate, ...],
-    candidates: tuple[Candidate, ...],
-    compared: tuple[Candidate, ...],
+    chosen: tuple[Candidate, ...], weights: Array, compared: tuple[Candidate, ...]
 ) -> Iterator[str]:
-    """Name the kernels that were compared and left out, and how far they are below the best."""
-    names = {each.name for each in chosen}
-    whole = {each.name: each for each in candidates}
-    left = [whole.get(each.name, each) for each in compared if each.name not in names]
-    best = chosen[0].log_evidence
-    first = max((c.log_evidence for c in compared if not c.is_bound), default=best)
-
-    def gap(each: Candidate) -> float:
-        return (best if each.name in whole else first) - each.log_evidence
-
-    known = sorted((c for c in left if not c.is_bound), key=gap)
-    if known:
-        parts = [f"{each.name} {gap(each):.1f}" for each in known]
-        yield f"kernels left out, with nats of evidence below the best: {', '.join(parts)}"
-    rest = [each.name for each in left if each.is_bound]
-    if rest:
-        yield (
-            "kernels left out at their maximum, hopeless or no better than a simpler one: "
-            + ", ".join(rest)
-        )
+    """Name the kernels that were compared and left out, and how far they are behind the others."""
+    names = [each.name for each in chosen]
+    whole = {each.name: each.scores for each in compared if len(each.scores) > 0}
+    own = [whole[name] for name in names if name in whole]
+    gaps = {}
+    if own:
+        kept = [w for name, w in zip(names, weights, strict=True) if name in whole]
+        shortest = min(map(len, own))
+        own = [each[:shortest] for each in own]
+        mixture = logsumexp(own, axis=0, b=np.array(kept)[:, np.newaxis] / sum(kept))
+        for name, scores in whole.items():
+            m = min(len(scores), shortest)
+            gaps[name] = float((mixture[:m] - scores[:m]).mean())
+    left = sorted((gap, name) for name, gap in gaps.items() if name not in names)
+    if left:
+        parts = [f"{name} {gap:.3f}" for gap, name in left]
+        yield f"kernels left out, with nats a held-out row below these: {', '.join(parts)}"
+    idle = [each.name for each in compared if each.name not in names and not len(each.scores)]
+    if idle:
+        yield f"kernels left out, at their maximum as likely as a simpler one: {', '.join(idle)}"
 
 
 def _notes_of(fits: Sequence[KernelFit]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from mercer.gp.averaging import (
     Candidate,
     Few,
     KernelFit,
+    KernelTask,
     check_draws,
     few_rows,
     fit_kernels,
@@ -39,8 +39,6 @@ from mercer.gp.averaging import (
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import NOISE_FLOOR, function_draws
 from mercer.gp.hyperparameters import (
-    HyperparameterTarget,
-    Maximum,
     PriorChoice,
     check_prior,
     input_weights,
@@ -331,33 +329,22 @@ class GPEstimator(KernelEstimator):
         is_for_chains = self.n_leapfrog is not None or self.integration == "exact"
         return "hmc" if self.inference == "importance" and is_for_chains else self.inference
 
-    def _fit_kernels(
-        self,
-        model_of: Callable[[str, NDArray[np.int64] | None], HyperparameterTarget],
-        fit: Callable[[str, RunOptions, Maximum | None], FittedGP],
-        y: Array,
-        options: RunOptions,
-        *,
-        is_classes: bool,
-    ) -> AveragedGP:
-        """Fit the kernel that was asked for, or those that the data choose.
+    def _at_maximum(self, kernel: str) -> GPSettings:
+        """Return the settings of a fit to a fold, when kernels are compared."""
+        own = self._settings(kernel)
+        return replace(own, inference="map", n_leapfrog=None, step_size=None, nearby=None)
 
-        ``model_of`` takes the name of a kernel and rows, None for all; y are the targets of all.
-        """
-        d = len(self.feature_labels_)
+    def _fit_kernels(self, task: KernelTask, options: RunOptions) -> AveragedGP:
+        """Fit the kernel that was asked for, or those that the data choose."""
         if not self._is_auto:
-            name = name_of_kernel(as_kernel(self.kernel, d))
-            fitted = fit(name, options, None)
+            name = name_of_kernel(as_kernel(self.kernel, task.d))
+            fitted = task.fit(name, options, None, 1.0)
             return AveragedGP((KernelFit(name, 1.0, None, fitted),), fitted.notes)
-        few, few_of = few_rows(len(y)), None
-        if few is not None:
+        n, rows = few_rows(len(task.y)), None
+        if n is not None:
             rng = stream(options.entropy, "rows", 2)
-            rows = stratified_rows(y, few, rng, is_classes=is_classes)
-
-            def few_of(name: str) -> HyperparameterTarget:
-                return model_of(name, rows)
-
-        return fit_kernels(lambda name: model_of(name, None), few_of, fit, options, d)
+            rows = stratified_rows(task.y, n, rng, is_classes=task.is_classes)
+        return fit_kernels(task, rows, options)
 
     def _set_posterior(
         self,

@@ -17,12 +17,17 @@ from mercer.estimation.base import encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
-from mercer.gp.averaging import KernelFit, with_few
+from mercer.gp.averaging import KernelFit, KernelTask, Rows, with_few
 from mercer.gp.base import GPEstimator, parts_of, relevance_of, restore_evidence, restore_rows
 from mercer.gp.classification import ClassTask, MixedAnswers
 from mercer.gp.exact import PredictiveDistance
 from mercer.gp.fitting import FittedGP
-from mercer.gp.hyperparameters import HyperparameterTarget, Maximum, PriorChoice
+from mercer.gp.hyperparameters import (
+    SMALLEST_PROBA,
+    HyperparameterTarget,
+    Maximum,
+    PriorChoice,
+)
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
@@ -30,9 +35,6 @@ from mercer.sampling.driver import RunOptions
 __all__ = ["GPClassifier"]
 
 Array = NDArray[np.float64]
-
-# A probability is kept this far from 0 and 1, so that a log score is finite.
-_SMALLEST_PROBA = 1e-12
 
 
 class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
@@ -51,8 +53,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
         a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
         "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
-        input, sums of both, and these with a linear part, are compared by their evidence; those
-        that are probable are fitted, three at most, and predictions average over them.
+        input, sums of both, and these with a linear part, are compared by their log scores on
+        held-out rows; predictions are a mixture over up to three, with the weights that have the
+        highest log score (stacking).
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
         "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
         posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
@@ -122,9 +125,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     kernel_ : Kernel
-        The kernel, from its name or from scikit-learn's; with "auto" the most probable one.
+        The kernel, from its name or from scikit-learn's; with "auto" the one of most weight.
     kernel_weights_ : dict of str to float
         Of each kernel that predictions average over its weight, the largest first; with sum 1.
+        With "auto" these are stacking weights, not probabilities of kernels.
     kernel_posteriors_ : dict of str to Draws
         Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
@@ -139,7 +143,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Names of the columns; x0, x1, ... where none were given.
     log_evidence_, log_evidence_se_ : float
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
-        the most probable kernel, hyperparameters integrated out, and its standard error; nats.
+        the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
         After "importance" only.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
@@ -273,14 +277,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         task = self._task(Xs[rows], codes[rows])
         task.compile(options)
 
-        def model_of(name: str, few: NDArray[np.int64] | None) -> HyperparameterTarget:
-            part = task if few is None else replace(task, X=task.X[few], codes=task.codes[few])
-            return part.model(self._settings(name))
-
-        def fit(name: str, options: RunOptions, maximum: Maximum | None) -> FittedGP:
-            return task.fit(self._settings(name), options, self.feature_labels_, maximum)
-
-        averaged = self._fit_kernels(model_of, fit, task.codes, options, is_classes=True)
+        averaged = self._fit_kernels(self._kernel_task(task, options), options)
         averaged = with_few(
             averaged,
             lambda each: task.of(each.kernel).few(each.fitted.draws),
@@ -312,7 +309,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         check_choice("n_draws", n_draws, (None, "all"))
         answers = self._all_answers if n_draws == "all" else self._answers
         p = answers.probabilities(self._standardized(X))
-        p = np.clip(p, _SMALLEST_PROBA, 1.0 - _SMALLEST_PROBA)
+        p = np.clip(p, SMALLEST_PROBA, 1.0 - SMALLEST_PROBA)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -411,6 +408,29 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
             )
         is_shared = is_several and (self._is_auto or bool(self.shared_kernel))
         return ClassTask(X, codes, names, is_shared=is_shared, is_exact=is_exact)
+
+    def _kernel_task(self, task: ClassTask, options: RunOptions) -> KernelTask:
+        labels, once = self.feature_labels_, replace(options, run=None, progress=False)
+
+        def part(rows: Rows) -> ClassTask:
+            return replace(task, X=task.X[rows], codes=task.codes[rows], is_exact=False)
+
+        def model_of(name: str, rows: Rows) -> HyperparameterTarget:
+            return part(rows).model(self._settings(name))
+
+        def score(name: str, maximum: Maximum, kept: Rows, out: Rows) -> Array:
+            own = part(kept).of(name)
+            draws = own.fit(self._at_maximum(name), once, labels, maximum).draws
+            is_corrected = self.predictive_mean == "corrected"
+            p = own.answers(draws, is_corrected=is_corrected).probabilities(task.X[out])
+            codes = task.codes[out].astype(np.int64)
+            return np.asarray(np.log(np.maximum(p[np.arange(len(out)), codes], SMALLEST_PROBA)))
+
+        def fit(name: str, options: RunOptions, maximum: Maximum | None, share: float) -> FittedGP:
+            settings = replace(self._settings(name), share=share)
+            return task.fit(settings, options, labels, maximum)
+
+        return KernelTask(model_of, score, fit, task.codes, task.X.shape[1], is_classes=True)
 
     def _set_fitted(
         self,

@@ -199,6 +199,8 @@ class GPSettings:
         The expression that names it.
     nearby : NearbyDraws or None
         Of the posterior on nearly the same rows: importance sampling begins by weighing these.
+    share : float
+        Weight of the kernel in predictions: of as many effective draws importance sampling makes.
     """
 
     inference: str
@@ -207,6 +209,7 @@ class GPSettings:
     step_size: float | None
     kernel: str = "rbf"
     nearby: NearbyDraws | None = None
+    share: float = 1.0
 
     def make_kernel(self) -> Kernel:
         """Return the kernel."""
@@ -292,7 +295,7 @@ def fit_posterior(
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
-        return _fit_by_importance(model, maximum, recorder, options, labels)
+        return _fit_by_importance(model, maximum, recorder, options, labels, settings.share)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
     if refine is not None:
@@ -311,6 +314,7 @@ _ACCURACY = 0.004
 # Effective draws: never fewer, so that a mean is known to a fourteenth of the posterior's standard
 # deviation, and not many more where an evaluation is costly.
 _FEWEST, _MOST = 200.0, 600.0
+_LEAST = 50.0  # of one of several kernels, whose weights are the shares of these numbers
 _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least two a parameter
 # With more parameters the positions that taught the proposals count, too: the bias that this has is
 # small beside the Monte Carlo error, and the cost of others is not.
@@ -326,11 +330,12 @@ def _fit_by_importance(
     recorder: Record,
     options: RunOptions,
     labels: Labels,
+    share: float,
 ) -> FittedGP:
     """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
     n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
     most = options.n_draws * options.n_chains
-    fewest = min(_FEWEST, float(most))
+    fewest = min(max(share * _FEWEST, _LEAST), float(most))
     size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
     is_frozen = n_parameters <= _FEW_PARAMETERS
     learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
@@ -339,7 +344,7 @@ def _fit_by_importance(
         predicted = recorder.predicted(recorded).reshape(len(W), -1)
         spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
         limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
-        return float(min(max((spread / _ACCURACY) ** 2, _FEWEST), limit, most))
+        return float(min(max((share * spread / _ACCURACY) ** 2, fewest), limit, most))
 
     covariance = maximum.covariance
     if covariance is None:

@@ -21,6 +21,7 @@ __all__ = [
     "LARGEST_LOG",
     "NO_EVIDENCE",
     "SEARCHING",
+    "SMALLEST_PROBA",
     "HyperparameterTarget",
     "Maximum",
     "PriorChoice",
@@ -289,6 +290,9 @@ def _apart(n_inputs: int, kernel: Kernel) -> Array:
 
 NO_EVIDENCE = "the evidence cannot be computed in double precision; standardise the inputs"
 
+# A probability is kept this far from 0 and 1, so that a log score is finite.
+SMALLEST_PROBA = 1e-12
+
 # exp(40) is beyond any scale that data can tell apart, and within double precision.
 LARGEST_LOG = 40.0
 
@@ -336,6 +340,7 @@ def no_density(theta: Array, extra: Mapping[str, Array]) -> Point:
 
 # Share of the time allowed that the search and the Hessian may take.
 SEARCHING = 0.5
+_TOLERANCE = 1e-9
 _HESSIAN_STEP = 0.05  # of log parameters; the error of a central difference is of its square
 
 
@@ -360,10 +365,12 @@ def find_maximum(
     with_covariance: bool,
     deadline: float | None = None,
     starts: Sequence[Array] = (),
+    tolerance: float = _TOLERANCE,
 ) -> Maximum:
     """Find the highest of the maxima next to the starts, and its Gaussian if wanted.
 
-    The starts are the model's, unless others are given.
+    The starts are the model's, unless others are given. ``tolerance`` is that of the log density,
+    relative to its size.
 
     After ``deadline``, in seconds of `time.monotonic`, the search under way ends with its step, no
     other is begun where one has found a finite evidence, and the Hessian is given up.
@@ -379,7 +386,7 @@ def find_maximum(
         is_any = any(np.isfinite(end.log_density) for end, _ in found)
         if is_any and is_late(deadline):
             break
-        found.append(_search(model, start, deadline))
+        found.append(_search(model, start, deadline, tolerance))
     point, is_converged = max(found, key=lambda end: end[0].log_density)
     if not np.isfinite(point.log_density):
         raise NumericalError(NO_EVIDENCE)
@@ -415,7 +422,7 @@ def _say_cut_search(n_tried: int, n_starts: int) -> str:
 
 
 def _search(
-    model: HyperparameterTarget, start: Array, deadline: float | None
+    model: HyperparameterTarget, start: Array, deadline: float | None, tolerance: float
 ) -> tuple[Point, bool]:
     """Climb from a start; where the climb ends, and whether it converged."""
     points: dict[bytes, Point] = {}
@@ -434,7 +441,7 @@ def _search(
         jac=True,
         method="L-BFGS-B",
         callback=stop_when_late(deadline),
-        options={"maxiter": 100, "ftol": 1e-9},
+        options={"maxiter": 100, "ftol": tolerance},
     )
     return points.get(result.x.tobytes()) or model.evaluate(result.x), bool(result.success)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
+from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import DataError, UsageError
@@ -25,7 +27,15 @@ from mercer.estimation.run import (
     run_options,
 )
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
-from mercer.gp.averaging import Few, KernelFit, choose_few, mixed_moments, with_few
+from mercer.gp.averaging import (
+    Few,
+    KernelFit,
+    KernelTask,
+    Rows,
+    choose_few,
+    mixed_moments,
+    with_few,
+)
 from mercer.gp.base import (
     GPEstimator,
     parts_of,
@@ -224,8 +234,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
         a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
         "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
-        input, sums of both, and these with a linear part, are compared by their evidence; those
-        that are probable are fitted, three at most, and predictions average over them.
+        input, sums of both, and these with a linear part, are compared by their log scores on
+        held-out rows; predictions are a mixture over up to three, with the weights that have the
+        highest log score (stacking).
     noise_std : float or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known.
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
@@ -284,9 +295,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     kernel_ : Kernel
-        The kernel, from its name or from scikit-learn's; with "auto" the most probable one.
+        The kernel, from its name or from scikit-learn's; with "auto" the one of most weight.
     kernel_weights_ : dict of str to float
         Of each kernel that predictions average over its weight, the largest first; with sum 1.
+        With "auto" these are stacking weights, not probabilities of kernels.
     kernel_posteriors_ : dict of str to Draws
         Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
@@ -305,7 +317,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Names of the columns; x0, x1, ... where none were given.
     log_evidence_, log_evidence_se_ : float
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
-        the most probable kernel, hyperparameters integrated out, and its standard error; nats.
+        the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
         After "importance" only.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
@@ -444,16 +456,27 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         def settings(name: str) -> RegressionSettings:
             return RegressionSettings(self._settings(name), log_noise)
 
-        def model_of(name: str, few: NDArray[np.int64] | None) -> HyperparameterTarget:
-            part = slice(None) if few is None else few
-            return settings(name).posterior(Xs[part], ys[part])
-
-        def fit(name: str, options: RunOptions, maximum: Maximum | None) -> FittedGP:
-            names = self.feature_labels_
-            return fit_regression(Xs, ys, settings(name), options, names, maximum)
-
-        averaged = self._fit_kernels(model_of, fit, ys, options, is_classes=False)
         intercept = settings("rbf").intercept_variance
+        names, once = self.feature_labels_, replace(options, run=None, progress=False)
+
+        def model_of(name: str, rows: Rows) -> HyperparameterTarget:
+            return settings(name).posterior(Xs[rows], ys[rows])
+
+        def score(name: str, maximum: Maximum, kept: Rows, out: Rows) -> Array:
+            own, X = replace(settings(name), common=self._at_maximum(name)), Xs[kept]
+            draws = fit_regression(X, ys[kept], own, once, names, maximum).draws
+            functions = function_draws(draws, X, kernel_named(name), intercept)
+            mean, variance = (each[:, 0] for each in functions.moments(Xs[out]))
+            return np.asarray(
+                norm.logpdf(ys[out], mean, np.sqrt(variance + functions.noise_variance))
+            )
+
+        def fit(name: str, options: RunOptions, maximum: Maximum | None, share: float) -> FittedGP:
+            own = replace(settings(name), common=replace(self._settings(name), share=share))
+            return fit_regression(Xs, ys, own, options, names, maximum)
+
+        kernels = KernelTask(model_of, score, fit, ys, Xs.shape[1], is_classes=False)
+        averaged = self._fit_kernels(kernels, options)
 
         def few(each: KernelFit) -> tuple[Few, float] | None:
             draws, kernel = each.fitted.draws, kernel_named(each.kernel)

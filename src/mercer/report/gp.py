@@ -61,10 +61,13 @@ def kernel_words(estimator: Any) -> str:
         (name,) = weights
         return "" if name == "rbf" else f"Its kernel is {name}. "
     of = [f"{name} ({percent(weight, 0)})" for name, weight in weights.items()]
+    mixed = (
+        ", and predictions average over these with these weights: not how probable each is, but "
+        "the mixture that predicts best. "
+    )
     return (
-        "Which kernel it has was left to the data: by the evidence, the probability of the "
-        f"targets under each kernel, they chose {listing(of)}"
-        f"{', and predictions average over these with these weights. ' if len(of) > 1 else '. '}"
+        "Which kernel it has was left to the data: by how well predictions of held-out rows fared "
+        f"they chose {listing(of)}{mixed if len(of) > 1 else '. '}"
     )
 
 

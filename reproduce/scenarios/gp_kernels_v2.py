@@ -1,13 +1,16 @@
 """The kernels that the data choose beside each kernel alone: held-out log scores.
 
-Eleven tables of at most 300 rows, two folds, ``inference="map"`` for all, so that nothing but
+Twelve tables of at most 300 rows, two folds, ``inference="map"`` for all, so that nothing but
 the kernel differs: two shells in 20 inputs (the label is the radius), simulated classes of 8 and 20
-inputs, breast cancer, Pima, iris, wine; for numbers diabetes, concrete, Boston, and a function of
-five of ten inputs (Friedman 1). Log scores in nats, differences by row, with the standard error
-over rows. Two CPU minutes; needs ``MERCER_DATA``.
+inputs, breast cancer, Pima, iris, wine; for numbers diabetes, concrete, Boston, a function of
+five of ten inputs (Friedman 1), and airfoil, which was added after all settings were fixed. Log
+scores in nats, differences by row, with the standard error over rows. Two CPU minutes; needs
+``MERCER_DATA``.
 
 Target: on no table worse than the best single kernel by more than a standard error; better than the
-usual one ("rbf") on average.
+usual one ("rbf") on average. The best kernel is known afterwards, from the rows that judge.
+
+In the first version weights were by evidence.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ N_ROWS, N_FOLDS = 300, 2
 SINGLE = ("rbf", "matern52", "isotropic(rbf)", "isotropic(matern52)", "rbf + linear")
 TABLES = (
     "two shells", "simulated, 8 inputs", "simulated, 20 inputs", "breast cancer", "pima", "iris",
-    "wine", "diabetes", "concrete", "boston", "friedman 1",
+    "wine", "diabetes", "concrete", "boston", "friedman 1", "airfoil",
 )  # fmt: skip
 NUMBERS = TABLES[7:]
 
@@ -53,7 +56,7 @@ def run() -> dict[str, object]:
 def rows_of(tables: tuple[str, ...], n_rows: int) -> list[dict[str, Any]]:
     """Score all kernels: a row for each table."""
     cells = [(table, n_rows) for table in tables]
-    return measured("gp-kernels-v1", cells, _cell, n_jobs=4)  # seconds are of CPU
+    return measured("gp-kernels-v2", cells, _cell)
 
 
 def table_of(name: str, n_rows: int) -> tuple[Array, NDArray[Any]]:
@@ -106,7 +109,8 @@ def scores_of(name: str, kernel: str, X: Array, y: NDArray[Any]) -> tuple[Array,
             proba = classifier.predict_proba(X[test])
             scores[test] = -np.log(proba[np.arange(len(test)), columns])
             model = classifier
-        kernels.append(next(iter(model.kernel_weights_)))
+        parts = [f"{name} {weight:.2f}" for name, weight in model.kernel_weights_.items()]
+        kernels.append(", ".join(parts))
     return scores, kernels
 
 
