@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import select
 import signal
 import sys
 import time
@@ -16,7 +19,6 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
 from mercer.atomic import locked
 from mercer.cli.exits import StoppedError
@@ -29,11 +31,9 @@ from mercer.cli.options import (
     set_option,
 )
 from mercer.cli.outputs import check_outputs
-from mercer.cli.stream_answers import Numbers, Output, Reporter, Tally
 from mercer.cli.stream_keeping import Keeper, read_interval
-from mercer.cli.stream_learner import Learner
+from mercer.cli.stream_model import Learner, Numbers, Reporter, Tally
 from mercer.cli.stream_plan import (
-    Answer,
     RowStream,
     SeriesStream,
     StreamOptions,
@@ -54,10 +54,7 @@ from mercer.cli.stream_rows import (
 )
 from mercer.cli.terminal import Session, digits3, plain_table
 from mercer.data.files import printable
-from mercer.errors import DataError, MercerWarning
-
-__all__ = ["Facts", "LivePanel", "closing_words", "command", "run_stream", "warnings_at_once"]
-
+from mercer.errors import DataError, MercerWarning, StorageError
 
 # How a stream does, in words: for the live panel, and at the end.
 
@@ -74,11 +71,11 @@ class Facts:
 
     def __call__(self) -> dict[str, str]:
         """Return them; to be called a few times a second."""
-        tally, model = self._learner.tally, self._learner.answers.model
+        tally, model = self._learner.tally, self._learner.predictor.model
         coverage, score, wrong = tally.recent_coverage, tally.recent_score, tally.recent_error_rate
         facts = {"rows": f"{tally.n_rows:,}", "rows/s": f"{self._rate():,.0f}"}
         if not self._learner.is_ready:
-            facts["warm-up"] = f"{len(self._learner.held_rows)} of {self._learner.warmup}"
+            facts["warm-up"] = f"{len(self._learner.held)} of {self._learner.warmup}"
         facts["score (last 1000)"] = "-" if score is None else digits3(score)
         if coverage is not None:
             facts["in interval"] = f"{100 * coverage:.1f} %"
@@ -161,29 +158,76 @@ class LivePanel:
         if not self._is_shown:
             yield
             return
-        live = Live(
-            console=self._console,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
+        with Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False,
             redirect_stderr=False,
-        )
-        with live:
-            self._live = live
+        ) as self._live:  # fmt: skip
             yield
         self._live = None
 
     def tick(self, facts: Callable[[], Mapping[str, str]]) -> None:
         """Draw anew if it is time."""
         if self._live is not None and self._clock() >= self._next:
-            self._live.update(_table(facts()), refresh=True)
+            now = facts()
+            table = plain_table(*now, n_text=0)
+            table.add_row(*now.values())
+            self._live.update(table, refresh=True)
             self._next = self._clock() + _EVERY
 
 
-def _table(facts: Mapping[str, str]) -> Table:
-    table = plain_table(*facts, n_text=0)
-    table.add_row(*facts.values())
-    return table
+# Answers as JSON lines on standard output, each written at once.
+
+_PIECE = 4096  # bytes that a pipe takes whole once it can be written to
+_PATIENCE = 1.0  # seconds that a reader has for what is left, once a signal came
+
+
+class Output:
+    """Write to standard output; a reader that takes its time makes this wait, and loses nothing.
+
+    Once a signal came, a reader that takes nothing is not waited for.
+    """
+
+    def __init__(self, stopping: Stopping) -> None:
+        self._stopping = stopping
+        try:
+            sys.stdout.flush()
+            self._descriptor: int | None = sys.stdout.fileno()
+        except (OSError, ValueError):  # replaced by something that is no file
+            self._descriptor = None
+
+    def write(self, answers: Sequence[dict[str, Any]]) -> None:
+        """Write a line for each answer; a StorageError says which are lost."""
+        rows = [answer["row"] for answer in answers]
+        text = "".join(json.dumps(answer, allow_nan=False) + "\n" for answer in answers)
+        if self._descriptor is None:
+            sys.stdout.write(text)
+            return
+        data = memoryview(text.encode())
+        while data:
+            self._wait(self._descriptor)
+            try:
+                data = data[os.write(self._descriptor, data[:_PIECE]) :]
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                first = rows[-bytes(data).count(b"\n")]
+                raise StorageError(
+                    f"cannot write to standard output: {error.strerror}; the answers of rows "
+                    f"{first} to {rows[-1]} are lost"
+                ) from error
+
+    def _wait(self, descriptor: int) -> None:
+        """Wait until something can be written."""
+        if self._stopping.received is None:
+            _, ready, _ = select.select([self._stopping.wake], [descriptor], [])
+            if ready:
+                return
+        started = time.monotonic()
+        while time.monotonic() < started + _PATIENCE:
+            _, ready, _ = select.select([], [descriptor], [], _PATIENCE)
+            if ready:
+                return
+        raise StreamStoppedError
 
 
 # The work of `mercer stream`: read what is there, answer it, learn it, until there is no more.
@@ -205,15 +249,6 @@ def run_stream(
 
     Whatever is raised once there is a model, that is saved before, with all rows that it has
     learned.
-
-    Raises
-    ------
-    DataError
-        There is no row, or one that cannot be used where that ends the stream.
-    StoppedError
-        After SIGINT or SIGTERM, once the model is saved.
-    BrokenPipeError
-        Nobody reads the answers any more.
     """
     with Stopping() as stopping, opened(path) as descriptor, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
@@ -235,7 +270,7 @@ def run_stream(
                 tell("saved" if is_saved else "not saved", loop.said_of_file(is_saved=is_saved))
             raise
     tell("rows", closing_words(loop.keeper.learner.tally))
-    n_outliers = getattr(loop.keeper.learner.answers.model, "n_outliers_", 0)
+    n_outliers = getattr(loop.keeper.learner.predictor.model, "n_outliers_", 0)
     if n_outliers:
         tell(
             "outliers",
@@ -262,23 +297,16 @@ def _begin(
     )
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
-        plan.answers,
-        parser,
-        reporter,
-        tally,
-        warmup=plan.warmup,
-        encoder=plan.encoder,
+        plan.predictor, parser, reporter, tally, warmup=plan.warmup, encoder=plan.encoder,
         lag_names=plan.lag_names,
-    )
+    )  # fmt: skip
     if plan.warmup and not learner.is_ready:
         reporter.note(
             f"nothing is predicted until {plan.warmup} rows with a target were read (--warmup)"
         )
-    stream: RowStream | SeriesStream
-    if plan.n_lags and isinstance(plan.answers, Numbers):
-        stream = SeriesStream(learner, plan.answers, plan.n_lags, plan.horizon, plan.state)
-    else:
-        stream = RowStream(learner, plan.state)
+    stream: RowStream | SeriesStream = RowStream(learner, plan.state)
+    if plan.n_lags and isinstance(plan.predictor, Numbers):
+        stream = SeriesStream(learner, plan.predictor, plan.n_lags, plan.horizon, plan.state)
     keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream.state)
     output, facts = Output(stopping), Facts(learner)
     return _Loop(lines, parser, stream, output, keeper, panel, facts, stopping), first
@@ -316,7 +344,7 @@ class _Loop:
             n = self.keeper.n_rows_left or self.n_together
             end = begin + min(n, self.n_together)
             started = time.perf_counter()
-            answers: list[Answer] = []
+            answers: list[dict[str, Any]] = []
             try:
                 answers.extend(self.stream.take(rows[begin:end]))
             finally:  # rows before one that ends the stream have their answers
@@ -330,10 +358,7 @@ class _Loop:
     def rescue(self) -> bool:
         """Learn what was held back and write the file, since the stream ends by an error.
 
-        Returns
-        -------
-        bool
-            Whether it was written; why not is said, and hides no error.
+        Whether it was written is returned; why not is said, and hides no error.
         """
         with suppress(Exception):  # rows held back that cannot be used
             self.stream.finish()

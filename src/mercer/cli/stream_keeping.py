@@ -22,12 +22,7 @@ from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
 
 if TYPE_CHECKING:
-    from mercer.cli.stream_learner import Learner
-
-__all__ = [
-    "Interval", "Keeper", "StreamState", "read_interval", "read_state", "write_stream_model",
-]  # fmt: skip
-
+    from mercer.cli.stream_model import Learner
 
 Array = NDArray[np.float64]
 _NAME = "stream"  # in the file
@@ -35,20 +30,11 @@ _NAME = "stream"  # in the file
 
 @dataclass(frozen=True, eq=False)
 class StreamState:
-    """The end of a stream.
+    """The end of a stream: a series where ``n_lags`` inputs are earlier targets.
 
-    Parameters
-    ----------
-    n_lags : int
-        Inputs that are earlier targets; 0: the rows are no series.
-    horizon : int
-        So many rows ahead is predicted.
-    past : tuple of float or None
-        The last ``n_lags`` targets, the latest first.
-    waiting : tuple of ndarray of shape (d,) or None
-        The inputs of the last ``horizon`` rows, the oldest first; None where one is not known.
-    later : tuple of (str, ndarray of shape (d,))
-        Names and inputs of rows whose target has not come, the oldest first.
+    ``past`` are the last of these, the latest first; ``waiting`` the inputs of the last ``horizon``
+    rows, the oldest first, None where one is not known; ``later`` names and inputs of rows whose
+    target has not come, the oldest first.
     """
 
     n_lags: int = 0
@@ -64,34 +50,7 @@ def write_stream_model(
     """Write a model file that `mercer.models.read_model` and `read_state` read.
 
     Where nothing is to be kept beside the model, it is the file of the model.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written; the old file is as it was.
     """
-    extra = _extra_of(state) if state.n_lags or state.later else None
-    write_model(path, estimator, table, extra)
-
-
-def read_state(path: Path) -> StreamState:
-    """Read what a stream has left in a model file; of another model, nothing.
-
-    Raises
-    ------
-    ModelFileError
-        It does not fit together.
-    """
-    manifest, arrays = read_parts(path)
-    if _NAME not in manifest:
-        return StreamState()
-    try:
-        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
-
-
-def _extra_of(state: StreamState) -> Extra:
     known = [x for x in state.waiting if x is not None]
     fields = {
         "n_lags": state.n_lags,
@@ -102,7 +61,19 @@ def _extra_of(state: StreamState) -> Extra:
     }
     rows = [*known, *(x for _, x in state.later)]
     numbers = np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
-    return Extra(_NAME, fields, {"rows": numbers})
+    extra = Extra(_NAME, fields, {"rows": numbers}) if state.n_lags or state.later else None
+    write_model(path, estimator, table, extra)
+
+
+def read_state(path: Path) -> StreamState:
+    """Read what a stream has left in a model file; of another model, nothing."""
+    manifest, arrays = read_parts(path)
+    if _NAME not in manifest:
+        return StreamState()
+    try:
+        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
 
 
 def _state_from(fields: Any, rows: NDArray[Any]) -> StreamState:
@@ -143,11 +114,6 @@ class Interval(NamedTuple):
 
 def read_interval(text: str) -> Interval:
     """Read "500" as rows and "20s" as seconds.
-
-    Raises
-    ------
-    UsageError
-        It is neither.
 
     Examples
     --------
@@ -209,7 +175,7 @@ class Keeper:
 
     def save(self) -> bool:
         """Write the file; False if there is none to write, or nothing was ever learned."""
-        model, encoder = self.learner.answers.model, self.learner.encoder
+        model, encoder = self.learner.predictor.model, self.learner.encoder
         if self.path is None or encoder is None or not getattr(model, "n_rows_seen_", 0):
             return False
         provenance = make_provenance(

@@ -6,11 +6,11 @@ Rows that wait for their target, by name; the oldest is forgotten when there are
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,66 +18,69 @@ from numpy.typing import NDArray
 from mercer import models
 from mercer.cli.fitting import always, make_estimator, parse_settings
 from mercer.cli.prediction import encoder_of
-from mercer.cli.stream_answers import Answers, Foretold, Labels, Numbers, Said, Undecided, named
 from mercer.cli.stream_keeping import Interval, StreamState, read_state
-from mercer.cli.stream_learner import Learner
-from mercer.cli.stream_rows import Example, Row, present
+from mercer.cli.stream_model import (
+    Fields,
+    Labels,
+    Learner,
+    Numbers,
+    Prediction,
+    Predictor,
+    Tally,
+    Undecided,
+    named,
+)
+from mercer.cli.stream_rows import Row
 from mercer.data.encoding import Encoder
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.target import Target
 from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, task_of
 
-__all__ = [
-    "MOST", "STREAMING", "Remembered", "RowStream", "SeriesStream", "StreamOptions", "StreamPlan",
-    "answers_of", "lag_names", "plan_stream",
-]  # fmt: skip
-
-
-MOST = 10_000
+Array = NDArray[np.float64]
+Answer = dict[str, Any]
 Kept = TypeVar("Kept")
 
+MOST = 10_000
+_SLICE = 100  # rows of the warm-up learned in one call
 
-class Remembered(Generic[Kept]):
-    """Keep the last rows by their names, which are the same as numbers and as text.
+
+class Remembered(dict[str, Kept]):
+    """The last rows by their names, which are the same as numbers and as text; oldest first.
 
     Examples
     --------
     >>> rows = Remembered()
     >>> rows.add(7, "a row")
-    >>> rows.pop("7"), rows.pop(7)
+    >>> rows.take("7"), rows.take(7)
     ('a row', None)
     """
-
-    def __init__(self) -> None:
-        self._rows: OrderedDict[str, Kept] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def add(self, name: Any, row: Kept) -> None:
         """Keep a row in place of an earlier one of that name; one without a name is not kept."""
         if name is None:
             return
-        self._rows.pop(str(name), None)
-        self._rows[str(name)] = row
-        if len(self._rows) > MOST:
-            self._rows.popitem(last=False)
+        self.take(name)
+        self[str(name)] = row
+        if len(self) > MOST:
+            del self[next(iter(self))]
 
-    def pop(self, name: Any) -> Kept | None:
+    def take(self, name: Any) -> Kept | None:
         """Give a row away; None if there is none of that name."""
-        return self._rows.pop(str(name), None)
+        return self.pop(str(name), None)
 
-    def items(self) -> Iterable[tuple[str, Kept]]:
-        """Names and rows, the oldest first."""
-        return self._rows.items()
+
+def _answer(
+    row: Row, target: Any, fields: Fields, said: Prediction, tally: Tally, **first: int
+) -> Answer:
+    """Make the answer of a row from what is predicted, and from what was said of its target."""
+    tally.add(said)
+    scores = {"target": target, "score": said.score, "mean_score": tally.mean_score}
+    others = {name: value for name, value in fields.items() if name != "n_centres"}
+    return {**named(row), **first, **others, **scores, "n_centres": fields.get("n_centres")}
 
 
 # A stream of rows that stand for themselves: each is predicted, then learned.
-
-Array = NDArray[np.float64]
-Answer = dict[str, Any]
-_Waiting = tuple[Row, Array, Any]  # with its inputs and its target
 
 
 class RowStream:
@@ -87,108 +90,98 @@ class RowStream:
         self._learner = learner
         self._tally = learner.tally
         self._reporter = learner.reporter
-        self._early: Remembered[Row] = (
-            Remembered()
-        )  # rows without target, until they can be encoded
-        self._later: Remembered[Array] = Remembered()  # the same, encoded
-        for name, x in () if state is None else state.later:
-            self._later.add(name, x)
+        self._held: list[Row] = []  # rows of the warm-up, which are learned when it is over
+        self._early: Remembered[Row] = Remembered()  # those without target
+        self._later = Remembered(() if state is None else state.later)  # later ones, encoded
 
     def take(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows; the answers do not depend on how rows are put together."""
-        for answer in self._take(rows):
+        answers = self._take_ready(rows) if self._learner.is_ready else self._take_early(rows)
+        for answer in answers:
             self._tally.n_rows += 1
             yield answer
 
-    def _take(self, rows: Sequence[Row]) -> Iterator[Answer]:
-        for position, row in enumerate(rows):
-            if self._learner.is_ready:
-                yield from self._take_ready(rows[position:])
-                return
-            yield self._take_early(row)
-
     def finish(self) -> None:
         """Learn what was held back."""
-        if self._learner.held_rows:
+        if self._learner.held:
             self._learner.begin()
-            self._encode_early()
+            held, self._held = self._held, []
+            for begin in range(0, len(held), _SLICE):
+                list(self._take_ready(held[begin : begin + _SLICE], is_new=False))
 
     def state(self) -> StreamState:
         """Return what a later stream needs beside the model."""
         return StreamState(later=tuple(self._later.items()))
 
-    def _take_early(self, row: Row) -> Answer:
-        """Answer a row before anything can be predicted."""
+    def _take_early(self, rows: Sequence[Row]) -> Iterator[Answer]:
+        """Answer rows before anything can be predicted; the last may be ready for it."""
         learner = self._learner
-        try:
-            target = self._target(row)
-        except ValueError as error:
-            return self._reporter.bad(row, str(error))
-        if row.is_late:
-            earlier = self._early.pop(row.id)
-            if earlier is None:
-                return self._reporter.bad(row, _unknown(row))
-            learner.hold(Example(earlier, target))
-            self._encode_early()
-            return {**named(row), "learned": True}
-        for name, cell in zip(self._learner.inputs, row.cells, strict=True):
-            if present(cell) is None:
-                return self._reporter.bad(row, f"column {quoted(name)}: missing value")
-        if learner.warmup == 0:
-            learner.begin([row])
-            return next(self._take_ready([row]))
-        self._tally.last_row = row.number
-        answer = self._answer(row, target, Said(learner.answers.unknown))
-        if target is None:
-            self._early.add(row.id, row)
-        else:
-            self._early.pop(row.id)
-            learner.hold(Example(row, target))
-            self._encode_early()
-        return answer
-
-    def _encode_early(self) -> None:
-        """Encode the rows without target, once that is possible."""
-        if not self._learner.is_ready or not len(self._early):
-            return
-        names, rows = zip(*self._early.items(), strict=True)
-        X, problems = self._learner.encode(rows)
-        for position, name in enumerate(names):
-            if position in problems:
-                self._reporter.bad(rows[position], problems[position])
+        for position, row in enumerate(rows):
+            try:
+                target = self._target(row)
+                example = _found(row, self._early.take(row.id)) if row.is_late else row
+                if words := learner.gap(example):
+                    raise ValueError(words)
+            except ValueError as error:
+                yield self._reporter.bad(row, str(error))
+                continue
+            if learner.warmup == 0:
+                learner.begin([row])
+                yield from self._take_ready(rows[position:])
+                return
+            self._tally.last_row = row.number
+            self._held.append(row)
+            if target is None:
+                self._early.add(row.id, row)
             else:
-                self._later.add(name, X[position])
-        self._early = Remembered()
+                self._early.take(row.id)
+                learner.held.append(replace(example, target=row.target))
+            unknown = Prediction(learner.predictor.unknown)
+            answer = {**named(row), "learned": True} if row.is_late else self._answer(
+                row, target, unknown
+            )  # fmt: skip
+            if learner.is_full:
+                self.finish()
+                learner.settle()
+            yield answer
+            if learner.is_ready:
+                yield from self._take_ready(rows[position + 1 :])
+                return
 
-    def _take_ready(self, rows: Sequence[Row]) -> Iterator[Answer]:
-        """Answer rows that can be predicted, as many at once as follow each other."""
+    def _take_ready(self, rows: Sequence[Row], *, is_new: bool = True) -> Iterator[Answer]:
+        """Answer rows that can be predicted, as many at once as follow each other.
+
+        Rows that are not new had their answer, and are learned only.
+        """
         whole = [k for k, row in enumerate(rows) if not row.problem and not row.is_late]
         X, unusable = self._learner.encode([rows[k] for k in whole])
         places = {k: position for position, k in enumerate(whole)}
-        waiting: list[_Waiting] = []
+        waiting: list[tuple[Row, Array, Any]] = []  # with inputs and target
         for k, row in enumerate(rows):
             try:
                 target = self._target(row)
-                if k in places and places[k] in unusable:
+                if places.get(k) in unusable:
                     raise ValueError(unusable[places[k]])
+                earlier = _found(row, self._later.take(row.id)) if row.is_late else None
             except ValueError as error:
-                yield from self._ahead(waiting)
+                yield from self._ahead(waiting, is_new=is_new)
                 yield self._reporter.bad(row, str(error))
                 continue
-            if row.is_late:
-                yield from self._ahead(waiting)
-                yield self._learn_late(row, target)
+            if earlier is not None:
+                yield from self._ahead(waiting, is_new=is_new)
+                yield from self._ahead([(row, earlier, target)], is_new=False)
                 continue
             x = X[places[k]]
-            waiting.append((row, x, target))
             if target is None:
                 self._later.add(row.id, x)
             else:
-                self._later.pop(row.id)
-        yield from self._ahead(waiting)
+                self._later.take(row.id)
+            if is_new or target is not None:
+                waiting.append((row, x, target))
+        yield from self._ahead(waiting, is_new=is_new)
 
-    def _ahead(self, waiting: list[_Waiting]) -> Iterator[Answer]:
-        """Predict rows, then learn them; none is waiting then."""
+    def _ahead(self, waiting: list[tuple[Row, Array, Any]], *, is_new: bool) -> Iterator[Answer]:
+        """Predict rows if they are new, then learn them; none is waiting then."""
         examples = list(waiting)
         waiting.clear()
         if not examples:
@@ -196,7 +189,7 @@ class RowStream:
         X, y = np.array([x for _, x, _ in examples]), [target for _, _, target in examples]
         n_before = self._learner.n_rows_of_model
         try:
-            all_said = self._learner.ahead(X, y)
+            all_said = self._learner.ahead(X, y) if is_new else self._learner.learn(X, y)
         except BaseException:
             learned = [row.number for row, _, target in examples if target is not None]
             n_learned = self._learner.n_rows_of_model - n_before
@@ -206,44 +199,30 @@ class RowStream:
         for (row, _, target), said in zip(examples, all_said, strict=False):
             if isinstance(said, str):
                 yield self._reporter.bad(row, said)
-            else:
-                self._tally.last_row = row.number
-                yield self._answer(row, target, said)
-
-    def _learn_late(self, row: Row, target: Any) -> Answer:
-        """Learn an earlier row, now that its target is there."""
-        x = self._later.pop(row.id)
-        if x is None:
-            return self._reporter.bad(row, _unknown(row))
-        (words,) = self._learner.learn_encoded(x[np.newaxis], [target])
-        if words:
-            return self._reporter.bad(row, words)
-        self._tally.last_row = row.number
-        return {**named(row), "learned": True}
+                continue
+            self._tally.last_row = max(self._tally.last_row, row.number)
+            yield {**named(row), "learned": True} if said is None else self._answer(
+                row, target, said
+            )  # fmt: skip
 
     def _target(self, row: Row) -> Any:
         """Read the target of a row; a ValueError says what is wrong with the row."""
-        if row.problem:
-            raise ValueError(row.problem)
         target = self._learner.target(row)
         if row.is_late and target is None:
             raise ValueError("brings no input and no target")
         return target
 
-    def _answer(self, row: Row, target: Any, said: Said) -> Answer:
-        self._tally.add(said)
-        fields = dict(said.fields)
-        n_centres = fields.pop("n_centres", None)
-        shown = None if target is None else self._learner.answers.shown(target)
-        scores = {"target": shown, "score": said.score, "mean_score": self._tally.mean_score}
-        return {**named(row), **fields, **scores, "n_centres": n_centres}
+    def _answer(self, row: Row, target: Any, said: Prediction) -> Answer:
+        return _answer(row, target, said.fields, said, self._tally)
 
 
-def _unknown(row: Row) -> str:
-    return (
-        f"no row {quoted(row.id)} without a target was there before (rows are remembered by the "
-        "column that --id names)"
-    )
+def _found(row: Row, earlier: Kept | None) -> Kept:
+    if earlier is None:
+        raise ValueError(
+            f"no row {quoted(row.id)} without a target was there before (rows are remembered by "
+            "the column that --id names)"
+        )
+    return earlier
 
 
 # A stream that is a series: a row's target is predicted from earlier targets.
@@ -262,11 +241,11 @@ def lag_names(target: str, n_lags: int, horizon: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What was known when a later row was predicted."""
+    """What was known when a later row was predicted; in the warm-up its row alone."""
 
-    example: Example | None = None  # of this row, with the lags; its target comes later
+    row: Row | None = None
     x: Array | None = None
-    foretold: Foretold | None = None
+    foretold: Prediction | None = None
 
 
 class SeriesStream:
@@ -278,27 +257,20 @@ class SeriesStream:
     """
 
     def __init__(
-        self,
-        learner: Learner,
-        numbers: Numbers,
-        n_lags: int,
-        horizon: int,
+        self, learner: Learner, numbers: Numbers, n_lags: int, horizon: int,
         state: StreamState | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._learner = learner
         self._numbers = numbers
-        self._tally = learner.tally
-        self._reporter = learner.reporter
-        self._horizon = horizon
+        self._n_lags, self._horizon = n_lags, horizon
         self._past: deque[float | None] = deque(maxlen=n_lags)
         self._waiting: deque[_Origin] = deque(maxlen=horizon)
+        self._held: list[Row | None] = []  # rows of the warm-up, None where it broke
         if state is not None:
             self._past.extend(state.past)
             self._waiting.extend(_Origin(x=x) for x in state.waiting)
-            if self._waiting and self._waiting[-1].x is not None:
-                x = self._waiting[-1].x
-                foretold = numbers.foretell(x[np.newaxis])
-                self._waiting[-1] = _Origin(x=x, foretold=foretold)
+            if self._waiting and (x := self._waiting[-1].x) is not None:
+                self._waiting[-1] = _Origin(x=x, foretold=numbers.foretell(x[np.newaxis]))
 
     def take(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows."""
@@ -306,120 +278,108 @@ class SeriesStream:
 
     def finish(self) -> None:
         """Learn what was held back."""
-        if self._learner.held_rows:
-            self._learner.begin()
-            self._encode_waiting()
+        if not self._learner.held:
+            return
+        self._learner.begin()
+        held, self._held = self._held, []
+        self._past.clear()
+        self._waiting.clear()
+        for row in held:
+            if row is None:
+                self._advance(None, None)
+                continue
+            try:
+                target = self._read(row)
+            except ValueError as error:
+                self._learner.reporter.bad(row, str(error))
+                self._advance(None, None)
+            else:
+                self._advance(row, target, is_new=False)
 
     def state(self) -> StreamState:
         """Return what a later stream needs beside the model."""
-        return StreamState(
-            n_lags=self._past.maxlen or 0,
-            horizon=self._horizon,
-            past=tuple(self._past),
-            waiting=tuple(origin.x for origin in self._waiting),
-        )
+        waiting = tuple(origin.x for origin in self._waiting)
+        return StreamState(self._n_lags, self._horizon, tuple(self._past), waiting)
 
     def _take(self, row: Row) -> Answer:
-        self._tally.n_rows += 1
+        learner, tally = self._learner, self._learner.tally
+        tally.n_rows += 1
         try:
             target = self._read(row)
         except ValueError as error:
-            answer = self._reporter.bad(row, str(error))  # before anything changes: it may raise
-            self._past.appendleft(None)
-            self._waiting.append(_Origin())
+            answer = learner.reporter.bad(row, str(error))  # before anything changes: it may raise
+            self._advance(None, None)
             return answer
-        said = Said({})
-        if target is not None:
-            said = self._learn(row, target)
-        else:
-            self._reporter.once(
+        if target is None:
+            learner.reporter.once(
                 "a target is missing: rows that would need it are neither learned nor predicted"
             )
-        self._past.appendleft(target)
-        self._tally.last_row = row.number
-        ahead = self._foretell(row)
-        self._tally.add(said)
-        fields = self._numbers.unknown if ahead.foretold is None else ahead.foretold.fields
-        fields = dict(fields)
-        n_centres = fields.pop("n_centres", None)
-        return {
-            **named(row),
-            "for_row": row.number + self._horizon,
-            **fields,
-            "target": target,
-            "score": said.score,
-            "mean_score": self._tally.mean_score,
-            "n_centres": n_centres,
-        }
+        said = self._advance(row, target)
+        tally.last_row = row.number
+        foretold = self._waiting[-1].foretold
+        fields = self._numbers.unknown if foretold is None else foretold.fields
+        return _answer(row, target, fields, said, tally, for_row=row.number + self._horizon)
 
     def _read(self, row: Row) -> Any:
         """Read the target of a row; a ValueError says what is wrong with the row."""
-        if row.problem:
-            raise ValueError(row.problem)
-        for name, cell in zip(self._learner.inputs, row.cells, strict=True):
-            if present(cell) is None:
-                raise ValueError(f"column {quoted(name)}: missing value")
-        if self._learner.is_ready:
-            _, problems = self._learner.encode([row], [(0.0,) * (self._past.maxlen or 0)])
-            if problems:
-                raise ValueError(problems[0])
-        return self._learner.target(row)
+        target = self._learner.target(row)
+        words = self._learner.gap(row)
+        if not words and self._learner.is_ready:
+            words = self._learner.encode([row], [(0.0,) * self._n_lags])[1].get(0, "")
+        if words:
+            raise ValueError(words)
+        return target
 
-    def _learn(self, row: Row, target: Any) -> Said:
-        """Learn a row from what was known before it, and score what was foretold of it."""
-        origin = self._waiting[0] if len(self._waiting) == self._horizon else _Origin()
-        said = Said({}) if origin.foretold is None else origin.foretold.scored(target)
-        if origin.x is not None:
-            (words,) = self._learner.learn_encoded(origin.x[np.newaxis], [target])
-            if words:
-                self._reporter.bad(row, words)
-        elif origin.example is not None:
-            example = origin.example
-            self._waiting.popleft()
-            self._learner.hold(Example(example.row, target, example.lags))
-            self._encode_waiting()
+    def _advance(self, row: Row | None, target: Any, *, is_new: bool = True) -> Prediction:
+        """Learn a row, None where the series breaks, and foretell one if it is new.
+
+        The inputs of the row so many rows ahead wait for its target, in the place of those of the
+        row in hand.
+        """
+        learner, said = self._learner, Prediction({})
+        origin = self._origin
+        if row is not None and target is not None and origin.row is not None:
+            learner.held.append(replace(origin.row, target=row.target))
+            if learner.is_full:
+                self.finish()
+                origin = self._origin
+        if not learner.is_ready:
+            self._held.append(row)
+        elif row is not None and target is not None:
+            said = said if origin.foretold is None else origin.foretold.scored(target)
+            if origin.x is not None:
+                (words,) = learner.learn(origin.x[np.newaxis], [target])
+                if words:
+                    learner.reporter.bad(row, words)
+                elif not origin.foretold and is_new:
+                    learner.settle()
+        self._past.appendleft(target)
+        lags = tuple(value for value in self._past if value is not None)
+        if row is None or len(lags) < self._n_lags:
+            self._waiting.append(_Origin())
+        elif not learner.is_ready:
+            self._waiting.append(_Origin(row))
+        else:
+            X, _ = learner.encode([row], [lags])
+            self._waiting.append(_Origin(x=X[0]))  # whatever the prediction comes to
+            if is_new:
+                self._waiting[-1] = _Origin(x=X[0], foretold=self._numbers.foretell(X))
         return said
 
-    def _foretell(self, row: Row) -> _Origin:
-        """Predict the row that is so many rows ahead, if all that it needs is known.
-
-        Its inputs wait for its target, in the place of those of the row in hand.
-        """
-        lags = tuple(value for value in self._past if value is not None)
-        if len(lags) < (self._past.maxlen or 0):
-            self._waiting.append(_Origin())
-        elif not self._learner.is_ready:
-            self._waiting.append(_Origin(Example(row, None, lags)))
-        else:
-            X, _ = self._learner.encode([row], [lags])
-            self._waiting.append(_Origin(x=X[0]))  # whatever the prediction comes to
-            self._waiting[-1] = _Origin(x=X[0], foretold=self._numbers.foretell(X))
-        return self._waiting[-1]
-
-    def _encode_waiting(self) -> None:
-        """Encode the rows whose successors are not there yet, once that is possible."""
-        if not self._learner.is_ready:
-            return
-        origins = list(self._waiting)
-        self._waiting.clear()
-        for origin in origins:
-            example = origin.example
-            if example is None:
-                self._waiting.append(origin)
-                continue
-            X, problems = self._learner.encode([example.row], [example.lags])
-            if problems:
-                self._reporter.bad(example.row, problems[0])
-            self._waiting.append(_Origin() if problems else _Origin(x=X[0]))
+    @property
+    def _origin(self) -> _Origin:
+        """What was known when the row in hand was predicted."""
+        return self._waiting[0] if len(self._waiting) == self._horizon else _Origin()
 
 
-# Which model a new stream gets: for numbers or for classes, as asked or as its first rows say.
+# What `mercer stream` is to do, from its options: a new model, or one that goes on.
 
 #: The model that learns row by row.
 STREAMING = "basis"
 # Inputs that may be centres: half of what a table has; the sums take a quarter of the memory.
 _CANDIDATES = 256
 _SCALES = ("input_scale", "target_scale")
+Tell = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -443,16 +403,63 @@ class StreamOptions:
     is_strict: bool
     form: str
 
+    @property
+    def asked_task(self) -> str:
+        """The task that the options leave; "auto" if the first rows are to decide."""
+        for is_given, words in (
+            (self.lags, "--lags needs a target of numbers"),
+            (self.level is not None, "--interval needs a target of numbers"),
+            (self.warmup == 0, "--warmup 0 needs a target of numbers: classes are learned from it"),
+        ):
+            if is_given and self.task == CLASSIFICATION.name:
+                raise UsageError(words)
+            if is_given:
+                return REGRESSION.name
+        return self.task
 
-def answers_of(options: StreamOptions, tell: Callable[[str, str], None]) -> Answers | Undecided:
-    """Make a new model, or leave it to the first rows which.
 
-    Raises
-    ------
-    UsageError
-        The options do not go together, or the model does not learn row by row.
+@dataclass(frozen=True)
+class StreamPlan:
+    """A model and how rows are given to it: a series where ``n_lags`` is not 0.
+
+    Of a model that was loaded there is its encoder, and where its stream ended.
     """
-    assert options.target is not None
+
+    predictor: Predictor | Undecided
+    target: str
+    n_lags: int
+    horizon: int
+    warmup: int
+    seed: int
+    encoder: Encoder | None = None
+    state: StreamState | None = None
+
+    @property
+    def lag_names(self) -> tuple[str, ...]:
+        """Inputs that are earlier targets."""
+        return lag_names(self.target, self.n_lags, self.horizon)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns that a loaded model needs; None: not known yet."""
+        return None if self.encoder is None else self.encoder.input_names[self.n_lags :]
+
+
+def plan_stream(options: StreamOptions, tell: Tell) -> StreamPlan:
+    """Make or load the model, and compile what it needs."""
+    if options.load is not None:
+        return _loaded_plan(options, options.load, tell)
+    if options.horizon is not None and options.lags is None:
+        raise UsageError("--horizon needs --lags: how many earlier values to predict from")
+    if options.target is None:
+        raise UsageError("--target COLUMN is needed: the column to predict")
+    predictor = _new_predictor(options, options.target, tell)
+    n_lags, horizon = options.lags or 0, options.horizon or 1
+    return StreamPlan(predictor, options.target, n_lags, horizon, options.warmup, options.seed)
+
+
+def _new_predictor(options: StreamOptions, target: str, tell: Tell) -> Predictor | Undecided:
+    """Make a new model, or leave it to the first rows which."""
     if options.model not in ("auto", STREAMING):
         known = ("auto", STREAMING)
         why = "does not learn row by row" if options.model in models.model_names() else "is unknown"
@@ -460,50 +467,24 @@ def answers_of(options: StreamOptions, tell: Callable[[str, str], None]) -> Answ
             f"model {quoted(options.model)} {why}; there is: {', '.join(known)}"
             f"{nearest(options.model, known)}"
         )
-    task = _asked_task(options)
+    task = options.asked_task
     if task == REGRESSION.name:
         return Numbers(_made(options, task, 0, tell), options.level)
     _check_settings(options, task)
     which = "numbers or classes, whichever" if task == "auto" else "the classes that"
     tell("model", f"{STREAMING}, for {which} the first rows have")
-    make = functools.partial(_answers_for, options, tell)
-    return Undecided(options.target, is_auto=task == "auto", make=make)
+
+    def make(first: Target) -> Predictor:
+        tell("task", first.reason)
+        if first.task == REGRESSION.name:
+            return Numbers(_made(options, first.task, 0, tell), options.level)
+        classes = np.unique(first.values)
+        return Labels(_made(options, first.task, len(classes), tell), classes)
+
+    return Undecided(target, is_auto=task == "auto", make=make)
 
 
-def _asked_task(options: StreamOptions) -> str:
-    """Return the task that the options leave; "auto" if the first rows are to decide.
-
-    Raises
-    ------
-    UsageError
-        An option is for numbers, and the task is not.
-    """
-    for is_given, words in (
-        (options.lags, "--lags needs a target of numbers"),
-        (options.level is not None, "--interval needs a target of numbers"),
-        (options.warmup == 0, "--warmup 0 needs a target of numbers: classes are learned from it"),
-    ):
-        if is_given and options.task == CLASSIFICATION.name:
-            raise UsageError(words)
-        if is_given:
-            return REGRESSION.name
-    return options.task
-
-
-def _answers_for(
-    options: StreamOptions, tell: Callable[[str, str], None], target: Target
-) -> Answers:
-    """Make a model for the targets of the first rows, and say so."""
-    tell("task", target.reason)
-    if target.task == REGRESSION.name:
-        return Numbers(_made(options, target.task, 0, tell), options.level)
-    classes = np.unique(target.values)
-    return Labels(_made(options, target.task, len(classes), tell), classes)
-
-
-def _made(
-    options: StreamOptions, task: str, n_classes: int, tell: Callable[[str, str], None]
-) -> Any:
+def _made(options: StreamOptions, task: str, n_classes: int, tell: Tell) -> Any:
     """Make an unfitted model, and compile what it needs."""
     entry = models.choose_model(STREAMING, task, n_classes, 0)
     reason = " (auto)" if options.model == "auto" else ""
@@ -526,16 +507,10 @@ def _estimator(entry: models.ModelEntry, options: StreamOptions) -> Any:
 
 
 def _check_settings(options: StreamOptions, task: str) -> None:
-    """Refuse settings that no model takes, before the first rows say which it is.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse settings that no model takes, before the first rows say which it is."""
     problems = []
-    entries = [entry for entry in models.MODELS if entry.name == STREAMING]
-    for entry in entries:
-        if task in ("auto", entry.task):
+    for entry in models.MODELS:
+        if entry.name == STREAMING and task in ("auto", entry.task):
             try:
                 _estimator(entry, options)
             except UsageError as error:
@@ -546,65 +521,12 @@ def _check_settings(options: StreamOptions, task: str) -> None:
         raise problems[0]
 
 
-# What `mercer stream` is to do, from its options: a new model, or one that goes on.
-
-
-@dataclass(frozen=True)
-class StreamPlan:
-    """A model and how rows are given to it: a series where ``n_lags`` is not 0.
-
-    Of a model that was loaded there is its encoder, and where its stream ended.
-    """
-
-    answers: Answers | Undecided
-    target: str
-    n_lags: int
-    horizon: int
-    warmup: int
-    seed: int
-    encoder: Encoder | None = None
-    state: StreamState | None = None
-
-    @property
-    def lag_names(self) -> tuple[str, ...]:
-        """Inputs that are earlier targets."""
-        return lag_names(self.target, self.n_lags, self.horizon)
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """The columns that a loaded model needs; None: not known yet."""
-        return None if self.encoder is None else self.encoder.input_names[self.n_lags :]
-
-
-def plan_stream(options: StreamOptions, tell: Callable[[str, str], None]) -> StreamPlan:
-    """Make or load the model, and compile what it needs.
-
-    Raises
-    ------
-    UsageError
-        The options do not go together, or the model does not learn row by row.
-    ModelFileError, StorageError
-        The file cannot be read or used.
-    """
-    if options.horizon is not None and options.lags is None and options.load is None:
-        raise UsageError("--horizon needs --lags: how many earlier values to predict from")
-    return _new_plan(options, tell) if options.load is None else _loaded_plan(options, tell)
-
-
-def _new_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> StreamPlan:
-    if options.target is None:
-        raise UsageError("--target COLUMN is needed: the column to predict")
-    answers = answers_of(options, tell)
-    n_lags, horizon = options.lags or 0, options.horizon or 1
-    return StreamPlan(answers, options.target, n_lags, horizon, options.warmup, options.seed)
-
-
-def _loaded_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> StreamPlan:
-    assert options.load is not None
+def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
+    """Go on from a file."""
     if options.settings:
         raise UsageError("--set has no effect on a model that is loaded; leave it out")
-    name = printable(str(options.load))
-    saved = models.read_model(options.load)
+    name = printable(str(path))
+    saved = models.read_model(path)
     model = saved.estimator
     task = task_of(model)
     if not hasattr(model, "prequential"):
@@ -616,7 +538,7 @@ def _loaded_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> St
         raise UsageError(f"--task {options.task}: {name} was learned for {task.name}")
     if task is CLASSIFICATION and options.level is not None:
         raise UsageError("--interval needs a target of numbers")
-    state = read_state(options.load)
+    state = read_state(path)
     own = None if saved.table is None else saved.table.target
     target = options.target or own
     if target is None:
@@ -630,30 +552,20 @@ def _loaded_plan(options: StreamOptions, tell: Callable[[str, str], None]) -> St
             raise UsageError(f"{option} {given}: {name} was learned with {stored}")
     model.set_params(progress=False)
     seed = options.seed if saved.table is None else saved.table.provenance.seed
-    lags = (state.n_lags, state.horizon)
-    answers: Answers = Numbers(model, options.level)
-    if task is CLASSIFICATION:
-        answers = Labels(model, model.classes_)
-    plan = StreamPlan(answers, target, *lags, 0, seed, encoder_of(saved), state)
-    _check_state(plan, name)
-    next(e for e in models.MODELS if e.estimator == type(model).__name__).compile_loops(
-        functools.partial(tell, "")
-    )
-    tell("model", f"{name}, {model.n_rows_seen_} rows learned")
-    return plan
-
-
-def _check_state(plan: StreamPlan, name: str) -> None:
-    """Refuse a file whose stream does not belong to its model."""
-    assert plan.encoder is not None
-    assert plan.state is not None
-    rows = [*plan.state.waiting, *(x for _, x in plan.state.later)]
-    n_features = len(plan.encoder.feature_names)
-    is_right = plan.encoder.input_names[: plan.n_lags] == plan.lag_names and all(
-        x is None or len(x) == n_features for x in rows
-    )
-    is_right = is_right and (plan.n_lags == 0 or isinstance(plan.answers, Numbers))
-    if not is_right:
+    is_number = task is not CLASSIFICATION
+    predictor = Numbers(model, options.level) if is_number else Labels(model, model.classes_)
+    encoder = encoder_of(saved)
+    plan = StreamPlan(predictor, target, state.n_lags, state.horizon, 0, seed, encoder, state)
+    rows = [*state.waiting, *(x for _, x in state.later)]
+    if (
+        encoder.input_names[: state.n_lags] != plan.lag_names
+        or any(x is not None and len(x) != len(encoder.feature_names) for x in rows)
+        or (state.n_lags and not is_number)
+    ):
         raise ModelFileError(
             f"{name}: inconsistent state of a stream: its inputs are not the model's"
         )
+    entry = next(each for each in models.MODELS if each.estimator == type(model).__name__)
+    entry.compile_loops(functools.partial(tell, ""))
+    tell("model", f"{name}, {model.n_rows_seen_} rows learned")
+    return plan

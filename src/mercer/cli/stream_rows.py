@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -29,12 +29,6 @@ from mercer.errors import DataError, StorageError, UsageError
 from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
 
-__all__ = [
-    "MAX_ID", "MAX_LINE", "STANDARD_INPUT", "CsvRows", "Example", "JsonRows", "Line", "LineSource",
-    "Parser", "Row", "Stopping", "StreamStoppedError", "Wanted", "choose_inputs", "find_parser",
-    "listed", "opened", "present",
-]  # fmt: skip
-
 
 class StreamStoppedError(Exception):
     """A signal has ended a stream between two rows."""
@@ -43,10 +37,7 @@ class StreamStoppedError(Exception):
 class Stopping:
     """Context manager: while it is open, the two signals set ``received`` and end a wait.
 
-    Attributes
-    ----------
-    wake : int
-        Descriptor that can be read once a signal has come, for `select`.
+    The descriptor ``wake`` can be read once a signal has come, for `select`.
     """
 
     def __init__(self) -> None:
@@ -106,15 +97,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Example:
-    """A row whose target is known."""
-
-    row: Row
-    target: Any
-    lags: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
 class Wanted:
     """What the command line says of columns.
 
@@ -136,39 +118,33 @@ class Wanted:
         if self.target in self.drop:
             raise UsageError(f"--drop {quoted(self.target)} is the target")
 
+    def inputs(
+        self, names: Sequence[str], *, has_target: bool
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Choose, of all columns, those that the model learns from; and say which are ignored.
 
-def choose_inputs(
-    names: Sequence[str], wanted: Wanted, *, has_target: bool = True
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Choose, of all columns, those that the model learns from; and say which are ignored.
-
-    Raises
-    ------
-    DataError
-        A column is missing (the nearest is named; the target may be, unless ``has_target``), or
-        no input is left.
-    """
-    columns = tuple(Column(name, np.empty(0), "number") for name in names)
-    header = Frame.from_columns(columns, wanted.source)
-    special = [wanted.target] if has_target else []
-    special += [] if wanted.id_column is None else [wanted.id_column]
-    for name in special:
-        header.column(name)
-    dropped = header.named(wanted.drop)
-    if wanted.target in dropped:
-        raise UsageError(f"--drop {quoted(wanted.target)} is the target")
-    others = tuple(n for n in names if n not in {wanted.target, wanted.id_column, *dropped})
-    if wanted.needed is not None:
-        for name in wanted.needed:
-            if name not in others:
-                raise no_column(wanted.source, name, others)
-        return wanted.needed, tuple(name for name in others if name not in wanted.needed)
-    if not others and not wanted.is_series:
-        raise DataError(
-            f"{printable(wanted.source)}: there is no column left to learn from, found 0 "
-            "feature(s); --lags learns from the past of the target"
-        )
-    return others, ()
+        The target may be missing, unless ``has_target``.
+        """
+        columns = tuple(Column(name, np.empty(0), "number") for name in names)
+        header = Frame.from_columns(columns, self.source)
+        for name in ([self.target] if has_target else []) + [self.id_column or ""]:
+            if name:
+                header.column(name)
+        dropped = header.named(self.drop)
+        if self.target in dropped:
+            raise UsageError(f"--drop {quoted(self.target)} is the target")
+        others = tuple(n for n in names if n not in {self.target, self.id_column, *dropped})
+        if self.needed is not None:
+            for name in self.needed:
+                if name not in others:
+                    raise no_column(self.source, name, others)
+            return self.needed, tuple(name for name in others if name not in self.needed)
+        if not others and not self.is_series:
+            raise DataError(
+                f"{printable(self.source)}: there is no column left to learn from, found 0 "
+                "feature(s); --lags learns from the past of the target"
+            )
+        return others, ()
 
 
 def present(cell: str) -> str | None:
@@ -219,13 +195,7 @@ class LineSource:
         return self._descriptor in ready
 
     def read(self) -> list[Line]:
-        """Return the lines that one read completes; the last one of a file needs no end.
-
-        Raises
-        ------
-        StorageError
-            It cannot be read.
-        """
+        """Return the lines that one read completes; the last one of a file needs no end."""
         with reading(Path(self.name)):
             data = os.read(self._descriptor, _READ)
         self.start = self.start or data
@@ -238,7 +208,7 @@ class LineSource:
         body, newline, tail = data.rpartition(b"\n")
         lines = []
         if newline:
-            lines = self._cut(bytes(self._rest) + body)
+            lines = [self._decoded(part) for part in (bytes(self._rest) + body).split(b"\n")]
             self._rest.clear()
         self._rest += tail
         if len(self._rest) > MAX_LINE:
@@ -246,21 +216,6 @@ class LineSource:
             self._rest.clear()
             self._is_skipping = True
         return lines
-
-    def _cut(self, body: bytes) -> list[Line]:
-        """Cut whole lines; text that is none is found line by line."""
-        try:
-            text = body.decode()
-        except UnicodeDecodeError:
-            text = "\0"
-        if "\0" in text or len(body) > MAX_LINE:
-            return [self._decoded(part) for part in body.split(b"\n")]
-        return self._lines(text.split("\n"))
-
-    def _lines(self, texts: Sequence[str]) -> list[Line]:
-        first = self._n_lines + 1
-        self._n_lines += len(texts)
-        return [Line(first + k, text.removesuffix("\r")) for k, text in enumerate(texts)]
 
     def _decoded(self, part: bytes) -> Line:
         if len(part) > MAX_LINE:
@@ -277,57 +232,35 @@ class LineSource:
         return Line(self._n_lines, text, problem)
 
 
-# Rows of a stream of CSV: a header, then a line for each row.
+# Rows of CSV, a header and then a line each, or of JSON, an object on each line.
+
+#: Of a row that brings a target later, whatever the columns are called.
+_LITERALLY = {"id", "target"}
 
 
-class CsvRows:
-    """Turn lines into rows; cells are separated by what splits the header into the most names.
+class Parser:
+    """Turn lines into rows.
 
-    A row is one line: a line break inside quotation marks is not taken, so that a mark that is
-    never closed spoils one row and not all that follow.
-
-    Parameters
-    ----------
-    header : Line
-    wanted : Wanted
-
-    Attributes
-    ----------
-    inputs : tuple of str
-        The columns that `Row.cells` holds.
-    ignored : tuple of str
-        Columns that are not needed.
-    has_decimal_comma : bool
-        Numbers may be written with a comma for the decimal point.
-    index : str or None
-        A first column without a name, where it is taken for the names of the rows.
-
-    Raises
-    ------
-    DataError
-        The header is none, or lacks a column.
+    CSV has a ``header``; what splits it into the most names separates cells. A line is a row: a
+    line break inside quotation marks is not taken, so that a mark that is never closed spoils one
+    row and not all that follow. Of JSON the first object with an input says which inputs there are.
     """
 
-    def __init__(self, header: Line, wanted: Wanted) -> None:
-        if header.problem:
-            raise DataError(f"{printable(wanted.source)}: {header.problem}; is it CSV?")
-        self._delimiter = max(DELIMITERS, key=lambda mark: len(_cells(header.text, mark) or ()))
-        cells = _cells(header.text, self._delimiter) or ("",)
-        names = check_header(wanted.source, header.number, cells)
-        is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
-        self.index: str | None = None
-        if is_index and wanted.id_column is None and names[0] != wanted.target:
-            self.index = names[0]
-            wanted = replace(wanted, id_column=self.index)
-        has_target = wanted.needed is None or wanted.is_series
-        self.inputs, self.ignored = choose_inputs(names, wanted, has_target=has_target)
-        self.has_decimal_comma = self._delimiter == ";"
-        self._n_cells = len(names)
-        self._places = [names.index(name) for name in self.inputs]
-        self._target = names.index(wanted.target) if wanted.target in names else None
-        self._id = None if wanted.id_column is None else names.index(wanted.id_column)
-        self._can_be_late = bool(self.inputs) and not wanted.is_series
+    def __init__(
+        self, wanted: Wanted, tell: Callable[[str], None], header: Line | None = None
+    ) -> None:
+        self.inputs: tuple[str, ...] = wanted.needed or ()  # what `Row.cells` holds
+        self.has_decimal_comma = False  # numbers may be written with a comma for the point
+        self._wanted = wanted
+        self._tell = tell
+        self._is_chosen = wanted.needed is not None
+        self._names: list[str] = []  # of the columns of CSV
         self._n_rows = 0
+        if header is not None:
+            self._read_header(header)
+        self._id = self._wanted.id_column
+        self._unused = {wanted.target, self._id, *wanted.drop}  # keys that nothing is said of
+        self._unused |= {part.strip() for entry in wanted.drop for part in entry.split(",")}
 
     def rows(self, lines: Iterable[Line]) -> list[Row]:
         """Read rows; blank lines are none."""
@@ -335,25 +268,69 @@ class CsvRows:
 
     def _row(self, line: Line) -> Row:
         self._n_rows += 1
-        number = self._n_rows
-        if line.problem:
-            return Row(number, line.number, problem=line.problem)
-        cells = _cells(line.text, self._delimiter)
+        try:
+            if line.problem:
+                raise ValueError(line.problem)
+            read = self._read_csv if self._names else self._read_json
+            cells, target, name, is_late = read(line.text)
+            if len(str(name)) > MAX_ID:
+                raise ValueError(f"the name of the row is longer than {MAX_ID} characters")
+        except DataError:
+            raise
+        except (ValueError, RecursionError) as error:
+            return Row(self._n_rows, line.number, problem=_reason(error))
+        return Row(self._n_rows, line.number, cells, target, name, is_late)
+
+    def _read_header(self, header: Line) -> None:
+        wanted = self._wanted
+        if header.problem:
+            raise DataError(f"{printable(wanted.source)}: {header.problem}; is it CSV?")
+        self._delimiter = max(DELIMITERS, key=lambda mark: len(_cells(header.text, mark) or ()))
+        cells = _cells(header.text, self._delimiter) or ("",)
+        names = self._names = check_header(wanted.source, header.number, cells)
+        is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
+        if is_index and wanted.id_column is None and names[0] != wanted.target:
+            self._tell(f"column {quoted(names[0])}, which has no name: the names of the rows")
+            self._wanted = wanted = replace(wanted, id_column=names[0])
+        has_target = wanted.needed is None or wanted.is_series
+        self.inputs, ignored = wanted.inputs(names, has_target=has_target)
+        if ignored:
+            self._tell(f"columns that the model does not use: {listed(ignored)}")
+        self.has_decimal_comma = self._delimiter == ";"
+
+    def _read_csv(self, text: str) -> tuple[tuple[str, ...], str | None, Id, bool]:
+        cells = _cells(text, self._delimiter)
         if cells is None:
-            problem = "a quotation mark is not closed on the line"
-            return Row(number, line.number, problem=problem)
-        if len(cells) != self._n_cells:
-            words = f"has {len(cells)} cells, but the header has {self._n_cells}"
-            return Row(number, line.number, problem=words)
-        target = None if self._target is None else present(cells[self._target])
-        name = None if self._id is None else cells[self._id].strip()
-        if name is not None and len(name) > MAX_ID:
-            words = f"the name of the row is longer than {MAX_ID} characters"
-            return Row(number, line.number, problem=words)
-        inputs = tuple([cells[place] for place in self._places])
-        is_late = self._can_be_late and bool(name) and target is not None
-        is_late = is_late and all(present(cell) is None for cell in inputs)
-        return Row(number, line.number, inputs, target, name, is_late)
+            raise ValueError("a quotation mark is not closed on the line")
+        if len(cells) != len(self._names):
+            raise ValueError(f"has {len(cells)} cells, but the header has {len(self._names)}")
+        fields = dict(zip(self._names, cells, strict=True))
+        target = present(fields.get(self._wanted.target, ""))
+        name = None if self._id is None else fields[self._id].strip()
+        inputs = tuple([fields[each] for each in self.inputs])
+        is_late = bool(inputs and name) and target is not None and not self._wanted.is_series
+        return inputs, target, name, is_late and all(present(cell) is None for cell in inputs)
+
+    def _read_json(self, text: str) -> tuple[tuple[str, ...], str | None, Id, bool]:
+        fields, wanted = _parse(text), self._wanted
+        names, is_own = set(fields), fields.keys() == {wanted.target, self._id}
+        is_literal = names == _LITERALLY and names.isdisjoint(self.inputs)
+        if not wanted.is_series and (is_own or is_literal):
+            keys = (wanted.target, str(self._id)) if is_own else ("target", "id")
+            return (), _cell(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True
+        if not self._is_chosen:
+            self.inputs, _ = wanted.inputs(list(fields), has_target=False)
+            self._is_chosen = True
+        unused = names.difference(self.inputs, self._unused)
+        if unused:
+            self._tell(f"keys that the model does not use: {listed(sorted(unused))}")
+            self._unused |= unused
+        for key in (*self.inputs, self._id):
+            if key is not None and key not in fields:
+                raise ValueError(f"there is no key {quoted(key)}")
+        cells = tuple([_cell(key, fields[key]) or "" for key in self.inputs])
+        name = None if self._id is None else _name(fields[self._id])
+        return cells, _cell(wanted.target, fields.get(wanted.target)), name, False
 
 
 def _cells(text: str, delimiter: str) -> Sequence[str] | None:
@@ -364,94 +341,6 @@ def _cells(text: str, delimiter: str) -> Sequence[str] | None:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error:
         return None
-
-
-# Rows of a stream of JSON: an object on each line.
-
-_LITERALLY = {
-    "id",
-    "target",
-}  # of a row that brings a target later, whatever the columns are called
-
-
-class JsonRows:
-    """Turn lines into rows; the first object with an input says which inputs there are.
-
-    Parameters
-    ----------
-    wanted : Wanted
-    tell : callable
-        Is told, once, of keys that are not used.
-
-    Attributes
-    ----------
-    inputs : tuple of str
-        The keys that `Row.cells` holds.
-    """
-
-    has_decimal_comma = False
-
-    def __init__(self, wanted: Wanted, tell: Callable[[str], None]) -> None:
-        self.inputs: tuple[str, ...] = wanted.needed or ()
-        self._wanted = wanted
-        self._tell = tell
-        self._id = wanted.id_column
-        self._is_chosen = wanted.needed is not None
-        self._expected = set(self.inputs)
-        self._not_inputs = {wanted.target, self._id, *wanted.drop}
-        self._not_inputs |= {part.strip() for entry in wanted.drop for part in entry.split(",")}
-        self._n_rows = 0
-
-    def rows(self, lines: Iterable[Line]) -> list[Row]:
-        """Read rows; blank lines are none."""
-        return [self._row(line) for line in lines if line.problem or line.text.strip()]
-
-    def _row(self, line: Line) -> Row:
-        self._n_rows += 1
-        if line.problem:
-            return Row(self._n_rows, line.number, problem=line.problem)
-        try:
-            return self._read(line, _parse(line.text))
-        except DataError:
-            raise
-        except (ValueError, RecursionError) as error:
-            return Row(self._n_rows, line.number, problem=_reason(error))
-
-    def _read(self, line: Line, fields: dict[str, Any]) -> Row:
-        wanted = self._wanted
-        names = set(fields)
-        is_late = not wanted.is_series and (
-            names == {wanted.target, self._id}
-            or (names == _LITERALLY and names.isdisjoint(self._expected))
-        )
-        if is_late:
-            is_own = wanted.target in names
-            target = fields[wanted.target if is_own else "target"]
-            name = _name(fields[str(self._id) if is_own else "id"])
-            return Row(self._n_rows, line.number, (), _cell(wanted.target, target), name, True)
-        if not self._is_chosen:
-            self._choose(fields)
-        if names - self._expected - self._not_inputs:
-            self._tell_of(names - self._expected - self._not_inputs)
-        missing = [name for name in self.inputs if name not in fields]
-        if self._id is not None and self._id not in fields:
-            missing.append(self._id)
-        if missing:
-            raise ValueError(f"there is no key {quoted(missing[0])}")
-        cells = tuple([_cell(name, fields[name]) or "" for name in self.inputs])
-        target = _cell(wanted.target, fields.get(wanted.target))
-        name = None if self._id is None else _name(fields[self._id])
-        return Row(self._n_rows, line.number, cells, target, name)
-
-    def _choose(self, fields: dict[str, Any]) -> None:
-        """Let an object say which inputs there are."""
-        self.inputs, _ = choose_inputs(list(fields), self._wanted, has_target=False)
-        self._expected = set(self.inputs)
-        self._is_chosen = True
-
-    def _tell_of(self, names: set[str]) -> None:
-        self._tell(f"keys that the model does not use: {listed(sorted(names))}")
-        self._not_inputs |= names
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -473,10 +362,8 @@ def _reason(error: Exception) -> str:
 
 def _cell(name: str, value: Any) -> str | None:
     """Write a value as a cell of a table has it; None where it is missing."""
-    if isinstance(value, str):
-        return present(value)
-    if value is None:
-        return None
+    if value is None or isinstance(value, str):
+        return None if value is None else present(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -487,12 +374,7 @@ def _cell(name: str, value: Any) -> str | None:
 def _name(value: Any) -> Any:
     if isinstance(value, (dict, list)):
         raise ValueError("the name of the row is neither a number nor text")
-    if len(str(value)) > MAX_ID:
-        raise ValueError(f"the name of the row is longer than {MAX_ID} characters")
     return value
-
-
-Parser: TypeAlias = CsvRows | JsonRows
 
 
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
@@ -503,13 +385,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[int]:
-    """Open a file, or standard input, as a descriptor.
-
-    Raises
-    ------
-    StorageError
-        It cannot be read.
-    """
+    """Open a file, or standard input, as a descriptor."""
     if path is None:
         if sys.stdin is None or sys.stdin.closed:
             raise StorageError("standard input is closed; pipe rows into it, or name a file")
@@ -526,50 +402,35 @@ def opened(path: Path | None) -> Iterator[int]:
 
 
 def find_parser(
-    source: LineSource,
-    wanted: Wanted,
-    form: str,
-    tell: Callable[[str], None],
-    stopping: Stopping,
+    source: LineSource, wanted: Wanted, form: str, tell: Callable[[str], None], stopping: Stopping
 ) -> tuple[Parser, list[Line]]:
     """Wait for the first line, and let it decide how lines are read, and what was read with it.
 
     ``form`` is "auto", "csv" or "jsonl"; "auto": a line that begins with a brace is JSON.
-
-    Raises
-    ------
-    DataError
-        There is nothing to read, it is no text, or the header cannot be used.
-    StreamStoppedError
-        A signal came first.
     """
     lines: list[Line] = []
+    name = printable(wanted.source)
     while not lines:
         if source.is_over:
             raise DataError(
-                f"{printable(wanted.source)}: is empty, found 0 sample(s); a header line and rows "
-                "are needed, or a JSON object a line"
+                f"{name}: is empty, found 0 sample(s); a header line and rows are needed, or a "
+                "JSON object a line"
             )
         if source.wait(None):
             found = source.read()
             _refuse_foreign(wanted.source, source.start)
             lines = [line for line in found if line.problem or line.text.strip("\ufeff \t")]
         stopping.check()
-    text = lines[0].text.removeprefix("\ufeff")
-    first = lines[0]._replace(text=text)
-    if form == "auto" and text.lstrip().startswith("["):
+    first = lines[0]._replace(text=lines[0].text.removeprefix("\ufeff"))
+    start = first.text.lstrip()[:1]
+    if form == "auto" and start == "[":
         raise DataError(
-            f"{printable(wanted.source)}: begins with [, as a JSON array does; write an object a "
-            "line, or use --format csv"
+            f"{name}: begins with [, as a JSON array does; write an object a line, or use "
+            "--format csv"
         )
-    if form == "jsonl" or (form == "auto" and text.lstrip().startswith("{")):
-        return JsonRows(wanted, tell), [first, *lines[1:]]
-    parser = CsvRows(first, wanted)
-    if parser.index is not None:
-        tell(f"column {quoted(parser.index)}, which has no name: the names of the rows")
-    if parser.ignored:
-        tell(f"columns that the model does not use: {listed(parser.ignored)}")
-    return parser, lines[1:]
+    if form == "jsonl" or (form == "auto" and start == "{"):
+        return Parser(wanted, tell), [first, *lines[1:]]
+    return Parser(wanted, tell, first), lines[1:]
 
 
 def _refuse_foreign(source: str, start: bytes) -> None:

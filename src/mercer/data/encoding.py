@@ -350,10 +350,15 @@ class Encoder:
         if column.is_missing.all():
             return Column(code.name, np.full(frame.n_rows, np.nan), "number")
         if column.values.dtype != np.float64:
-            row, reason = stray_text(column) or (
-                int(np.argmin(column.is_missing)),
-                f"the model needs a {code.kind} here, and the column is {_kind_words(column)}",
-            )
+            row = int(np.argmin(column.is_missing))
+            is_number = code.kind == "number"
+            words = f"the model needs {'a number' if is_number else 'true or false (1 or 0)'} here"
+            if column.kind == "text":
+                no = "not a number" if is_number else "neither true nor false"
+                words = f"{quoted(column.values[row])} is {no}; {words}"
+            else:
+                words += f", and the column is {_kind_words(column)}"
+            row, reason = stray_text(column) or (row, words)
             raise DataError(f"{frame.place(row, code.name)}: {reason}")
         _refuse_infinite(frame, column)
         if code.kind == "boolean":

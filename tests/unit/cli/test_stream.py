@@ -14,9 +14,8 @@ import pytest
 from mercer import models
 from mercer.cli import stream as running
 from mercer.cli import stream_keeping as keeping
-from mercer.cli.stream import LivePanel
-from mercer.cli.stream_answers import Output
-from mercer.cli.stream_learner import Learner
+from mercer.cli.stream import LivePanel, Output
+from mercer.cli.stream_model import Learner
 from mercer.errors import StorageError
 from mercer.posterior.container import read_container
 from support.line_model.estimator import ENTRY, LineRegressor
@@ -227,8 +226,9 @@ def test_a_series_with_other_columns(stream, rows: Path) -> None:
     text = part(rows, 0, 60) + "r,1,,red,3\nr,1,z,red,3\n"
     code, answers, err = stream(text, *COMMON, "--lags", "2", "--drop", "name")
     assert [a["error"] for a in answers if "error" in a] == [
-        "column 'b': missing value", "column 'b': 'z' is not a number"
-    ]  # fmt: skip
+        "column 'b': missing value",
+        "column 'b': 'z' is not a number; the model needs a number here",
+    ]
 
 
 BAD = {

@@ -231,7 +231,7 @@ def test_d4_a_stray_text_among_numbers(path: Path) -> None:
 
 def test_d4_text_where_the_model_needs_numbers(path: Path) -> None:
     encoder = fit_encoder(read(path, "a,b\n1,true\n2,false\n"))
-    with pytest.raises(DataError, match=r"row 2 .*'a': the model needs a number here"):
+    with pytest.raises(DataError, match=r"row 2 .*'a': 'x' is not a number; the model needs"):
         encoder.transform(read(path, "a,b\n,true\nx,true\n"))
     with pytest.raises(DataError, match=r"row 1 .*'b': the model needs true or false"):
         encoder.transform(read(path, "a,b\n1,2\n"))

@@ -6,10 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.cli.stream_answers import read_number
-from mercer.cli.stream_learner import Coder, encoding_notes, learn_encoder, refuse_text
-from mercer.cli.stream_rows import CsvRows, Line, Row, Wanted
-from mercer.data.encoding import ColumnCode, fit_encoder
+from mercer.cli.stream_model import (
+    Coder,
+    Reporter,
+    Tally,
+    encoding_notes,
+    learn_encoder,
+    read_number,
+    refuse_text,
+)
+from mercer.cli.stream_rows import Line, Parser, Row, Wanted
+from mercer.data.encoding import ColumnCode, Encoder, fit_encoder
 from mercer.data.frame import Frame, column_of_texts
 from mercer.data.tables import read_frame
 from mercer.errors import DataError
@@ -19,9 +26,20 @@ def rows_of(*cells: tuple[str, ...]) -> list[Row]:
     return [Row(k, k + 1, each) for k, each in enumerate(cells, start=1)]
 
 
+def parser_of(*names: str, comma: bool = False, told: list[str] | None = None) -> Parser:
+    """A parser of rows with these inputs."""
+    wanted = Wanted("a pipe", "y", None, (), None, is_series=False)
+    header = (";" if comma else ",").join([*names, "y"])
+    return Parser(wanted, ([] if told is None else told).append, Line(1, header))
+
+
 def coder(codes, names, *, comma: bool = False, told: list[str] | None = None) -> Coder:
-    tell = ([] if told is None else told).append
-    return Coder(codes, names, has_decimal_comma=comma, tell=tell)
+    said = [] if told is None else told
+    reporter = Reporter(
+        lambda _, words: said.append(words), "a pipe", is_fatal=False, tally=Tally()
+    )
+    missing = "impute" if any(code.fill is not None for code in codes) else "error"
+    return Coder(Encoder(tuple(codes), missing), parser_of(*names, comma=comma), reporter)
 
 
 def test_decimal_commas_are_read_cell_by_cell() -> None:
@@ -40,10 +58,7 @@ def test_numbers_that_are_none(cell: str) -> None:
 
 def test_rows_are_encoded_as_tables_are() -> None:
     cells = [("1", "red", "true"), ("2", "blue", "false"), ("3", "grey", "true")]
-    encoder, problems = learn_encoder(
-        ("a", "k", "f"), rows_of(*cells), source="a pipe", has_decimal_comma=False
-    )
-    assert not problems
+    encoder = learn_encoder(parser_of("a", "k", "f"), rows_of(*cells), "a pipe")
     names = encoder.input_names
     X, _ = coder(encoder.codes, names).encode(rows_of(*cells))
     columns = [
@@ -71,7 +86,8 @@ def test_each_row_has_its_own_problem() -> None:
     rows = rows_of(("1", "maybe", "red"), ("", "x", "red"), ("1", "1", ""), ("1", "0", "green"))
     X, problems = coder(codes, ["a", "f", "k"], told=told).encode(rows)
     assert problems == {
-        0: "column 'f': 'maybe' is neither true nor false (1 or 0)",
+        0: "column 'f': 'maybe' is neither true nor false; the model needs true or false (1 or 0) "
+        "here",
         1: "column 'a': missing value",
         2: "column 'k': missing value",
     }
@@ -86,8 +102,9 @@ def test_no_rows_have_no_problems() -> None:
 
 def test_most_cells_say_what_a_column_is() -> None:
     rows = rows_of(*[(str(k), f"t{k}") for k in range(10)], ("x", "t"), ("inf", "t"))
-    encoder, problems = learn_encoder(("a", "k"), rows, source="a pipe", has_decimal_comma=False)
+    encoder = learn_encoder(parser_of("a", "k"), rows, "a pipe")
     assert [code.kind for code in encoder.codes] == ["number", "levels"]
+    _, problems = coder(encoder.codes, ["a", "k"]).encode(rows)
     assert list(problems) == [10, 11]
     assert "'x' is not a number" in problems[10]
 
@@ -97,7 +114,7 @@ def test_dates_and_money_are_those_of_tables(tmp_path: Path) -> None:
     cells = [("31/12/2023", "5%", "$1,000.50"), ("01/02/2024", "7.5%", "($3)")]
     rows = rows_of(*cells, ("03/02/2024", "8%", "$2"))
     names = ("day", "rate", "price")
-    encoder, _ = learn_encoder(names, rows, source="a pipe", has_decimal_comma=False)
+    encoder = learn_encoder(parser_of(*names), rows, "a pipe")
     lines = [",".join(f'"{cell}"' for cell in row.cells) for row in rows]
     (tmp_path / "t.csv").write_text("\n".join([",".join(names), *lines]))
     frame = read_frame(tmp_path / "t.csv")
@@ -123,17 +140,17 @@ def test_dates_and_money_are_those_of_tables(tmp_path: Path) -> None:
 def test_no_usable_row_and_dates_are_refused() -> None:
     with pytest.raises(DataError, match="none of the first 6 rows"):
         learn_encoder(
-            ("a", "b", "c"),
+            parser_of("a", "b", "c"),
             rows_of(*[("x", "1", "1"), ("1", "x", "1"), ("1", "1", "x")] * 2),
-            source="a pipe", has_decimal_comma=False,
-        )  # fmt: skip
+            "a pipe",
+        )
     with pytest.raises(DataError, match="column 'd': '01/02/2024' may begin"):
-        learn_encoder(("d",), rows_of(("01/02/2024",)), source="a pipe", has_decimal_comma=False)
+        learn_encoder(parser_of("d"), rows_of(("01/02/2024",)), "a pipe")
 
 
 def test_what_is_said_of_text() -> None:
     rows = rows_of(*[(f"t{k}",) for k in range(12)])
-    encoder, _ = learn_encoder(("k",), rows, source="a pipe", has_decimal_comma=False)
+    encoder = learn_encoder(parser_of("k"), rows, "a pipe")
     assert "another text in each" in encoding_notes(encoder, 12)[0]
     assert encoding_notes(encoder, 13) == []
     with pytest.raises(DataError, match="--warmup above 0"):
@@ -142,12 +159,14 @@ def test_what_is_said_of_text() -> None:
 
 def test_a_first_column_without_a_name_names_the_rows() -> None:
     wanted = Wanted("a pipe", "y", None, (), None, is_series=False)
-    rows = CsvRows(Line(1, ",a,y"), wanted)
-    assert (rows.inputs, rows.index) == (("a",), "Unnamed: 0")
+    told: list[str] = []
+    rows = Parser(wanted, told.append, Line(1, ",a,y"))
+    assert (rows.inputs, len(told)) == (("a",), 1)
+    assert "column 'Unnamed: 0', which has no name: the names of the rows" in told
     assert [row.id for row in rows.rows([Line(2, "p1,5,1"), Line(3, "p2,6,0")])] == ["p1", "p2"]
     needed = dataclasses.replace(wanted, needed=("Unnamed: 0", "a"))
-    assert CsvRows(Line(1, ",a,y"), needed).inputs == ("Unnamed: 0", "a")
+    assert Parser(needed, told.append, Line(1, ",a,y")).inputs == ("Unnamed: 0", "a")
     dropped = dataclasses.replace(wanted, drop=("Unnamed: 0",))
-    assert CsvRows(Line(1, ",a,y"), dropped).inputs == ("a",)
+    assert Parser(dropped, told.append, Line(1, ",a,y")).inputs == ("a",)
     with pytest.raises(DataError, match="column 2 has no name"):
-        CsvRows(Line(1, "a,,y"), wanted)
+        Parser(wanted, told.append, Line(1, "a,,y"))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.cli.stream_rows import CsvRows, Line, Row, Wanted
+from mercer.cli.stream_rows import Line, Parser, Row, Wanted
 from mercer.errors import DataError, UsageError
 
 
@@ -11,8 +11,9 @@ def wanted(**own) -> Wanted:
     return Wanted("a pipe", "y", **{**fields, **own})
 
 
-def parser(header: str, **own) -> CsvRows:
-    return CsvRows(Line(1, header), wanted(**own))
+def parser(header: str, told: list[str] | None = None, **own) -> Parser:
+    tell = ([] if told is None else told).append
+    return Parser(wanted(**own), tell, Line(1, header))
 
 
 def test_columns_are_chosen_by_the_header() -> None:
@@ -43,8 +44,9 @@ def test_nothing_but_a_name_and_a_target_is_late() -> None:
 
 
 def test_a_loaded_model_needs_its_columns_and_no_target() -> None:
-    rows = parser("z,b,a", needed=("a", "b"))
-    assert (rows.inputs, rows.ignored) == (("a", "b"), ("z",))
+    told: list[str] = []
+    rows = parser("z,b,a", told, needed=("a", "b"))
+    assert (rows.inputs, told) == (("a", "b"), ["columns that the model does not use: 'z'"])
     assert rows.rows([Line(2, "9,2,1")]) == [Row(1, 2, ("1", "2"), None)]
     with pytest.raises(DataError, match="column 'b' is missing"):
         parser("a,y", needed=("a", "b"))

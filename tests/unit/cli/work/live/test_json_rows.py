@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.cli.stream_rows import JsonRows, Line, Row, Wanted
+from mercer.cli.stream_rows import Line, Parser, Row, Wanted
 from mercer.errors import DataError
 
 
-def parser(told: list[str] | None = None, **own) -> JsonRows:
+def parser(told: list[str] | None = None, **own) -> Parser:
     fields = {"id_column": "id", "drop": (), "needed": None, "is_series": False}
     tell = ([] if told is None else told).append
-    return JsonRows(Wanted("a pipe", "y", **{**fields, **own}), tell)
+    return Parser(Wanted("a pipe", "y", **{**fields, **own}), tell)
 
 
-def read(rows: JsonRows, *texts: str) -> list[Row]:
+def read(rows: Parser, *texts: str) -> list[Row]:
     return rows.rows([Line(k, text) for k, text in enumerate(texts, start=1)])
 
 

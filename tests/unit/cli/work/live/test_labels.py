@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.cli.stream_answers import Labels
+from mercer.cli.stream_model import Labels
 from support.class_fits import bits, little, make_rows
 
 TEXTS = np.array(["ash", "birch"], dtype=object)
@@ -37,7 +37,7 @@ def test_rows_are_predicted_then_learned() -> None:
     X, y = make_rows(40)
     labels, model = Labels(little(), TEXTS), little()
     labels.learn(X[:20], list(y[:20]))
-    labels.settle(2)
+    labels.model.predict(X[:1])
     said = labels.ahead(X[20:], [None if k == 3 else each for k, each in enumerate(y[20:])])
     known = np.arange(40) != 23
     model.partial_fit(X[:20], y[:20]).predict(X)

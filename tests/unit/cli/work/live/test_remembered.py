@@ -8,7 +8,7 @@ def test_the_oldest_is_forgotten() -> None:
     for k in range(MOST + 2):
         rows.add(k, k)
     assert len(rows) == MOST
-    assert [rows.pop(k) for k in (0, 1, 2)] == [None, None, 2]
+    assert [rows.take(k) for k in (0, 1, 2)] == [None, None, 2]
 
 
 def test_a_name_that_comes_again_is_the_latest() -> None:

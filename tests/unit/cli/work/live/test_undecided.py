@@ -4,22 +4,15 @@ from typing import Any
 
 import pytest
 
-from mercer.cli.stream_answers import Reporter, Tally, Undecided
-from mercer.cli.stream_rows import Example, Row
+from mercer.cli.stream_model import Undecided
 from mercer.errors import DataError
 
 
-def decide(*cells: str, is_auto: bool = True) -> tuple[str, list[Any], list[str]]:
-    """The task, the targets, and what was said of rows."""
-    said: list[str] = []
-    reporter = Reporter(lambda _, words: said.append(words), "rows", is_fatal=False, tally=Tally())
+def decide(*cells: str, is_auto: bool = True) -> tuple[str, list[Any]]:
+    """The task, and the targets that are of its kind."""
     undecided = Undecided("y", is_auto=is_auto, make=lambda target: target)
-    examples = [
-        Example(Row(k, k + 1), undecided.target(cell, has_decimal_comma=False))
-        for k, cell in enumerate(cells, start=1)
-    ]
-    target, kept = undecided.decide(examples, reporter)
-    return target.task, [example.target for example in kept], said
+    target = undecided.decide(cells, "rows", has_decimal_comma=False)
+    return target.task, target.values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -36,20 +29,15 @@ def decide(*cells: str, is_auto: bool = True) -> tuple[str, list[Any], list[str]
     ],
 )
 def test_the_first_rows_say_what_targets_are(cells, task: str, targets: list) -> None:
-    assert decide(*cells) == (task, targets, [])
+    assert decide(*cells) == (task, targets)
 
 
 def test_a_text_among_numbers_is_a_mistake() -> None:
-    task, targets, said = decide("0.5", "1", "x", "inf", "2")
-    assert (task, targets) == ("regression", [0.5, 1.0, 2.0])
-    assert said == [
-        "rows, row 3 (line 4): the target: 'x' is not a number; skipped",
-        "rows, row 4 (line 5): the target: infinite, or too large for a float64; skipped",
-    ]
+    assert decide("0.5", "1", "x", "inf", "2") == ("regression", [0.5, 1.0, 2.0])
 
 
 def test_asked_for_classes_all_are() -> None:
-    assert decide(*map(str, range(20)), is_auto=False)[:2] == ("classification", list(range(20)))
+    assert decide(*map(str, range(20)), is_auto=False) == ("classification", list(range(20)))
     assert decide("1.5", "x", "2", is_auto=False)[1] == ["1.5", "x", "2"]
     with pytest.raises(DataError, match="not a whole number"):
         decide("1.5", "2", is_auto=False)
@@ -66,5 +54,5 @@ def test_one_class_is_none(cells) -> None:
 )
 def test_what_is_shown_meanwhile(cell: str, shown: object) -> None:
     undecided = Undecided("y", is_auto=True, make=lambda target: target)
-    seen = undecided.shown(undecided.target(cell, has_decimal_comma=False))
+    seen = undecided.target(cell, has_decimal_comma=False)
     assert (seen, type(seen)) == (shown, type(shown))

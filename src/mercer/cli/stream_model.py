@@ -1,0 +1,625 @@
+"""The model of a stream: what it says of rows, how their cells become numbers, what is learned.
+
+Rows of the warm-up are held back until they say how cells become numbers, and whether targets are
+numbers or classes. A cell that cannot be used spoils its row, no other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.stream_rows import Parser, Row, listed, present
+from mercer.data.encoding import ColumnCode, Encoder, Missing, fit_encoder
+from mercer.data.files import place, printable, quoted
+from mercer.data.frame import (
+    Column,
+    ColumnBuilder,
+    Frame,
+    Origin,
+    column_of_texts,
+    parse_numbers,
+)
+from mercer.data.target import LARGEST, MAX_CLASSES, Target, Task, read_target
+from mercer.errors import DataError, RowsError
+from mercer.posterior.predictive import StudentMixture, check_level
+
+Array = NDArray[np.float64]
+Fields = dict[str, Any]
+Problems = dict[int, str]  # position of a row -> why it cannot be used
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+def read_number(cell: str, *, has_decimal_comma: bool) -> float:
+    """Read a number that can be computed with; a ValueError says why it is none."""
+    found = parse_numbers([cell], has_decimal_comma)
+    value = math.nan if found is None else float(found[0])
+    if math.isnan(value):
+        raise ValueError(f"{quoted(cell.strip())} is not a number")
+    if math.isinf(value):
+        raise ValueError("infinite, or too large for a float64")
+    if abs(value) > LARGEST:
+        raise ValueError(f"{value:g} is too large to compute with")
+    return value
+
+
+# What is said of a row: numbers or classes.
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What was said of a row before it was learned; what is not known is None.
+
+    ``fields`` is the prediction as JSON can hold it, ``score`` the log predictive density of the
+    target in nats, ``law`` that of a target that comes later.
+    """
+
+    fields: Fields
+    score: float | None = None
+    is_inside: bool | None = None  # the target in its interval
+    is_right: bool | None = None  # the class
+    law: StudentMixture | None = None
+
+    def scored(self, y: float) -> Prediction:
+        """Score it, now that the target is there."""
+        if self.law is None:
+            return self
+        return _judged(self.fields, float(self.law.log_density(np.array([y]))[0]), y)
+
+
+def _judged(fields: Fields, score: float, y: float) -> Prediction:
+    is_inside = bool(fields["lower"] <= y <= fields["upper"]) if "lower" in fields else None
+    return Prediction(fields, score, is_inside)
+
+
+class Numbers:
+    """Mean and standard deviation of a new observation, and the ends of its interval.
+
+    The model is a regressor with ``partial_fit``, ``prequential`` and ``predictive``; ``level`` is
+    the probability inside the interval, None for no interval.
+    """
+
+    def __init__(self, model: Any, level: float | None) -> None:
+        if level is not None:
+            check_level(level)
+        self.model = model
+        self.level = level
+        self.unknown: Fields = dict.fromkeys(
+            ("prediction", "std") if level is None else ("prediction", "std", "lower", "upper")
+        )
+
+    def target(self, cell: str, *, has_decimal_comma: bool) -> float:
+        """Read a number; a ValueError says why it is none."""
+        return read_number(cell, has_decimal_comma=has_decimal_comma)
+
+    def ahead(self, X: Array, y: Sequence[float | None]) -> list[Prediction]:
+        """Predict each row, then learn it where its target is there, one after the other."""
+        targets = np.array([math.nan if value is None else value for value in y])
+        rows = self.model.prequential(X, targets, level=self.level)
+        said = []
+        for k, value in enumerate(y):
+            fields = {"prediction": float(rows.mean[k]), "std": float(rows.std[k])}
+            if self.level is not None:
+                fields |= {"lower": float(rows.lower[k]), "upper": float(rows.upper[k])}
+            fields["n_centres"] = float(rows.n_centres[k])
+            score = float(rows.log_density[k])
+            said.append(Prediction(fields) if value is None else _judged(fields, score, value))
+        return said
+
+    def learn(self, X: Array, y: Sequence[float]) -> None:
+        """Learn rows, one after the other."""
+        self.model.partial_fit(X, np.asarray(y, dtype=np.float64))
+
+    def foretell(self, x: Array) -> Prediction:
+        """Predict the row x, of shape (1, d), whose target comes later."""
+        law = self.model.predictive(x)
+        ends = () if self.level is None else law.interval(self.level)
+        values = (float(each[0]) for each in (law.mean, law.std, *ends))
+        fields = dict(zip(self.unknown, values, strict=True))
+        fields["n_centres"] = float(self.model.n_centres_)
+        return Prediction(fields, law=law)
+
+
+class Labels:
+    """The most probable class, and the probability of each.
+
+    The model is a classifier with ``partial_fit``, ``prequential`` and ``predict_proba``; the
+    classes, sorted, are text, booleans or whole numbers.
+    """
+
+    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+        self.model = model
+        self.unknown: Fields = {"prediction": None, "proba": None}
+        self._classes = classes
+        self._labels = classes.tolist()
+        self._values = {value: value for value in self._labels}
+        self._names = [str(v).lower() if isinstance(v, bool) else str(v) for v in self._labels]
+
+    def target(self, cell: str, *, has_decimal_comma: bool) -> Any:
+        """Read a class; a ValueError says why it is none."""
+        label: Any = cell.strip()
+        kind = self._classes.dtype.kind
+        if kind == "b" and label.lower() in _BOOLEANS:
+            label = _BOOLEANS[label.lower()]
+        elif kind in "biuf":
+            label = read_number(cell, has_decimal_comma=has_decimal_comma)
+        if label not in self._values:
+            raise ValueError(
+                f"{quoted(cell.strip())} is none of the classes that the model was begun with: "
+                f"{listed(self._names)}"
+            )
+        return self._values[label]
+
+    def ahead(self, X: Array, y: Sequence[Any]) -> list[Prediction]:
+        """Predict each row, then learn it where its class is there, one after the other."""
+        targets = np.empty(len(y), dtype=object)
+        targets[:] = y
+        rows = self.model.prequential(X, targets, classes=self._classes)
+        said = []
+        for k, value in enumerate(y):
+            best = self._labels[int(np.argmax(rows.proba[k]))]
+            proba = dict(zip(self._names, rows.proba[k].tolist(), strict=True))
+            fields = {"prediction": best, "proba": proba, "n_centres": float(rows.n_centres[k])}
+            score = None if value is None else float(rows.log_density[k])
+            is_right = None if value is None else bool(best == value)
+            said.append(Prediction(fields, score, is_right=is_right))
+        return said
+
+    def learn(self, X: Array, y: Sequence[Any]) -> None:
+        """Learn rows, one after the other."""
+        self.model.partial_fit(X, np.array(y, dtype=self._classes.dtype), classes=self._classes)
+
+
+Predictor: TypeAlias = Numbers | Labels
+
+
+class Undecided:
+    """Targets of the first rows, until these say whether they are numbers or classes.
+
+    With ``is_auto`` text, booleans or few distinct whole numbers are classes, as for a table; else
+    all are. ``make`` makes the predictor for the target that was read.
+    """
+
+    model: Any = None
+
+    def __init__(self, name: str, *, is_auto: bool, make: Callable[[Target], Predictor]) -> None:
+        self.unknown: Fields = {"prediction": None}
+        self._name = name
+        self._is_auto = is_auto
+        self._make = make
+
+    def target(self, cell: str, *, has_decimal_comma: bool) -> float | str:
+        """Read a target as JSON has it: a number if it is one."""
+        try:
+            number = read_number(cell, has_decimal_comma=has_decimal_comma)
+        except ValueError:
+            return cell.strip()
+        return int(number) if number.is_integer() else number
+
+    def decide(self, cells: Sequence[str], source: str, *, has_decimal_comma: bool) -> Predictor:
+        """Decide by the first rows; dates are refused, and targets of one class only."""
+        targets = [self.target(cell, has_decimal_comma=has_decimal_comma) for cell in cells]
+        numbers = [float(target) for target in targets if not isinstance(target, str)]
+        if self._is_text(targets):
+            texts = [cell.strip() for cell in cells]
+            column = column_of_texts(self._name, texts, is_text=False)
+        else:  # a few that are no numbers are mistakes
+            column = Column(self._name, np.array(numbers), "number")
+        frame = Frame.from_columns([column], source)
+        task: Task = "auto" if self._is_auto else "classification"
+        target = read_target(frame, self._name, task, allow_one_class=True)
+        if target.task == "classification" and len(set(target.values.tolist())) == 1:
+            raise DataError(
+                f"{printable(source)}: target {quoted(self._name)} has one class only, "
+                f"{quoted(target.values[0])}, in the first {len(column.values)} rows; wait for "
+                "others with a longer --warmup, or use --task regression"
+            )
+        return self._make(target)
+
+    def _is_text(self, targets: Sequence[float | str]) -> bool:
+        texts = [target for target in targets if isinstance(target, str)]
+        if not texts or not self._is_auto:
+            return bool(texts)
+        is_whole = all(isinstance(target, str | int) for target in targets)
+        return 2 * len(texts) >= len(targets) or (is_whole and len(set(targets)) <= MAX_CLASSES)
+
+
+# Counts, running scores, and what is said of single rows.
+
+_RECENT = 1000
+
+
+class Tally:
+    """Rows read, learned and skipped, and the mean score: of all rows, and of the last 1000.
+
+    Means are None before the first row that counts: one with a score.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> for score in (-1.0, -2.0):
+    ...     tally.add(Prediction({}, score, score > -1.5))
+    >>> tally.mean_score, tally.recent_score, tally.recent_coverage
+    (-1.5, -1.5, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.last_row = 0  # number of the last one that was learned, or skipped
+        self.n_learned = 0
+        self.n_bad = 0
+        self._n_scored = 0
+        self._sum = 0.0
+        self._last: deque[Prediction] = deque(maxlen=_RECENT)
+        self._n_judged = self._n_wrong = 0
+
+    def add(self, said: Prediction) -> None:
+        """Take in what was said of a row; without a score it does not count."""
+        if said.score is None:
+            return
+        self._n_scored += 1
+        self._sum += said.score
+        self._last.append(Prediction({}, said.score, said.is_inside, said.is_right))
+        if said.is_right is not None:
+            self._n_judged += 1
+            self._n_wrong += not said.is_right
+
+    @property
+    def mean_score(self) -> float | None:
+        """Mean over all rows scored."""
+        return self._sum / self._n_scored if self._n_scored else None
+
+    @property
+    def recent_score(self) -> float | None:
+        """Mean over the last 1000 rows scored."""
+        return _mean([said.score for said in self._last])
+
+    @property
+    def recent_coverage(self) -> float | None:
+        """Share, of the last 1000 rows scored, of those inside their interval."""
+        return _mean([said.is_inside for said in self._last])
+
+    @property
+    def error_rate(self) -> float | None:
+        """Share, of all classes predicted, of those that were wrong."""
+        return self._n_wrong / self._n_judged if self._n_judged else None
+
+    @property
+    def recent_error_rate(self) -> float | None:
+        """The same of the last 1000."""
+        share = _mean([said.is_right for said in self._last])
+        return None if share is None else 1.0 - share
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+class Reporter:
+    """Say what happens to rows, and count those that cannot be used.
+
+    ``tell`` takes a label and words; where ``is_fatal``, a row that cannot be used ends the stream.
+    """
+
+    def __init__(
+        self, tell: Callable[[str, str], None], source: str, *, is_fatal: bool, tally: Tally
+    ) -> None:
+        self.source = source
+        self._tell = tell
+        self.is_fatal = is_fatal
+        self._tally = tally
+        self._said: set[str] = set()
+
+    def note(self, words: str) -> None:
+        """Say something of all rows."""
+        self._tell("note", words)
+
+    def once(self, words: str, about: str = "") -> None:
+        """Say something the first time only; with ``about`` once of this."""
+        if (about or words) not in self._said:
+            self._said.add(about or words)
+            self.note(words)
+
+    def bad(self, row: Row, words: str) -> dict[str, Any]:
+        """Say that a row cannot be used; return its answer, unless that ends the stream."""
+        self._tally.n_bad += 1
+        joint = ", " if words.startswith("column ") else ": "
+        sentence = f"{place(self.source, row.number, row.line)}{joint}{words}"
+        if self.is_fatal:
+            self._tally.last_row = row.number - 1
+            raise DataError(sentence)
+        self._tell("bad row", f"{sentence}; skipped")
+        self._tally.last_row = max(self._tally.last_row, row.number)
+        return {**named(row), "error": words}
+
+
+def named(row: Row) -> dict[str, Any]:
+    """Return the first fields of an answer: number and name of the row."""
+    return {"row": row.number} if row.id is None else {"row": row.number, "id": row.id}
+
+
+# How cells become numbers: by the parser and the encoder of tables.
+
+_MANY = 10  # rows that each have a text of their own, so that the column may name them
+
+
+def frame_of(
+    rows: Sequence[Row],
+    names: Sequence[str],
+    source: str,
+    *,
+    as_text: Sequence[str] = (),
+    has_decimal_comma: bool = False,
+) -> Frame:
+    """Read the cells of rows as those of a table are read."""
+    columns = []
+    for k, name in enumerate(names):
+        builder = ColumnBuilder(
+            name, is_text=name in as_text, is_held=False, has_decimal_comma=has_decimal_comma
+        )
+        builder.add([row.cells[k] for row in rows])
+        columns.append(builder.finish())
+    places = np.array([(row.number, row.line) for row in rows], dtype=np.int64).T
+    origin = Origin((source,), np.zeros(len(rows), np.int32), *places)
+    return Frame(tuple(columns), source, origin)
+
+
+def gap(row: Row, names: Sequence[str], has_fill: Collection[str] = ()) -> str:
+    """Say which of the named cells is missing, if nothing takes its place; else nothing."""
+    for name, cell in zip(names, row.cells, strict=True):
+        if name not in has_fill and present(cell) is None:
+            return f"column {quoted(name)}: missing value"
+    return ""
+
+
+class Coder:
+    """Encode rows as tables are encoded; a cell that is wrong spoils its row only."""
+
+    def __init__(self, encoder: Encoder, parser: Parser, reporter: Reporter) -> None:
+        self._encoder = encoder
+        self._parser = parser
+        self._reporter = reporter
+        self._levels = {code.name: set(code.levels) for code in encoder.codes if code.levels}
+        self._as_text = (*self._levels, *encoder.written_names)
+        self._has_fill = {code.name for code in encoder.codes if code.fill is not None}
+
+    def encode(self, rows: Sequence[Row]) -> tuple[Array, Problems]:
+        """Encode rows that have cells; one that cannot be used is zero, and has a problem.
+
+        It is found by halves.
+        """
+        X = np.zeros((len(rows), len(self._encoder.feature_names)))
+        if not X.size:
+            return X, {}
+        frame = frame_of(
+            rows, self._parser.inputs, self._reporter.source, as_text=self._as_text,
+            has_decimal_comma=self._parser.has_decimal_comma,
+        )  # fmt: skip
+        try:
+            X = self._encoder.transform(frame).X
+            problem = self._too_large(X)
+        except DataError as error:
+            problem = str(error).removeprefix(frame.place(0)).lstrip(",: ")
+        if not problem:
+            self._note_unseen(frame)
+            return X, {}
+        if len(rows) == 1:
+            missing = gap(rows[0], self._parser.inputs, self._has_fill)
+            return np.zeros((1, X.shape[1])), {0: missing or problem}
+        half = len(rows) // 2
+        (first, problems), (second, more) = self.encode(rows[:half]), self.encode(rows[half:])
+        return np.concatenate([first, second]), problems | {half + k: w for k, w in more.items()}
+
+    def _too_large(self, X: Array) -> str:
+        odd = np.argwhere(np.abs(X) > LARGEST)
+        if not len(odd):
+            return ""
+        name, value = self._encoder.feature_names[odd[0, 1]], X[tuple(odd[0])]
+        return f"column {quoted(name)}: {value:g} is too large to compute with"
+
+    def _note_unseen(self, frame: Frame) -> None:
+        for name, levels in self._levels.items():
+            for text in frame.column(name).values:
+                if text is not None and text not in levels:
+                    column = f"column {quoted(name)}"
+                    self._reporter.once(
+                        f"{column}: {quoted(text)} was not there when its encoding was learned; "
+                        "it and others like it are encoded as none of the levels",
+                        about=column,
+                    )
+
+
+def learn_encoder(parser: Parser, rows: Sequence[Row], source: str) -> Encoder:
+    """Learn from the first rows how cells become numbers.
+
+    A column that holds more numbers than other texts is one of numbers; rows with these texts do
+    not count.
+    """
+    strays: set[int] = set()
+    comma = parser.has_decimal_comma
+    for k in range(len(parser.inputs)):
+        own = {n for n, row in enumerate(rows) if not _is_number(row.cells[k], comma)}
+        strays |= own if 2 * len(own) < len(rows) else set()
+    kept = [row for n, row in enumerate(rows) if n not in strays]
+    if not kept:
+        raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
+    return fit_encoder(frame_of(kept, parser.inputs, source, has_decimal_comma=comma))
+
+
+def _is_number(cell: str, has_decimal_comma: bool) -> bool:
+    try:
+        read_number(cell, has_decimal_comma=has_decimal_comma)
+    except ValueError:
+        return False
+    return True
+
+
+def encoding_notes(encoder: Encoder, n_rows: int) -> list[str]:
+    """Say of columns of text what may surprise, when the encoding was learned from ``n_rows``."""
+    return [*encoder.notes] + [
+        f"column {quoted(code.name)}: another text in each of the first {n_rows} rows; if it names "
+        "the rows, use --id"
+        for code in encoder.codes
+        if code.kind == "levels" and len(code.levels) == n_rows >= _MANY
+    ]
+
+
+def refuse_text(encoder: Encoder, source: str) -> None:
+    """Refuse columns of text, if their levels would be those of a single row."""
+    for code in encoder.codes:
+        if code.kind in ("levels", "frequency", "date") or code.written is not None:
+            raise DataError(
+                f"{printable(source)}: column {quoted(code.name)} holds text, which is read as "
+                "the first rows have it; use --warmup above 0, or --drop it"
+            )
+
+
+# The model of a stream: what is learned of it, and of its first rows.
+
+
+class Learner:
+    """Learn rows, from the first ``warmup`` also how their cells become numbers.
+
+    With the encoder of a model that was loaded it is ready at once. ``lag_names`` are inputs that
+    are no columns, before all others. ``held`` are rows with a target that say what cells are.
+    """
+
+    def __init__(
+        self, predictor: Predictor | Undecided, parser: Parser, reporter: Reporter, tally: Tally, *,
+        warmup: int, encoder: Encoder | None, lag_names: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.predictor: Predictor | Undecided = predictor
+        self.reporter = reporter
+        self.tally = tally
+        self.warmup = warmup
+        self.encoder = encoder
+        self.held: list[Row] = []
+        self._parser = parser
+        self._lag_codes = tuple(ColumnCode(name, "number") for name in lag_names)
+        self._coder: Coder | None = None
+        if encoder is not None:
+            self._take_encoder(encoder)
+            self.settle()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether rows can be encoded and predicted."""
+        return self._coder is not None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the warm-up is over."""
+        return len(self.held) >= max(self.warmup, 1)
+
+    @property
+    def _decided(self) -> Predictor:
+        """The predictor, once numbers or classes are to be learned."""
+        assert not isinstance(self.predictor, Undecided)
+        return self.predictor
+
+    @property
+    def n_rows_of_model(self) -> int:
+        """Rows that the model has learned, or holds back."""
+        return int(getattr(self.predictor.model, "n_rows_seen_", 0))
+
+    def target(self, row: Row) -> Any:
+        """Read the target of a row, None where it is missing; a ValueError says what is wrong."""
+        if row.problem:
+            raise ValueError(row.problem)
+        if row.target is None:
+            return None
+        comma = self._parser.has_decimal_comma
+        try:
+            return self.predictor.target(row.target, has_decimal_comma=comma)
+        except ValueError as error:
+            raise ValueError(f"the target: {error}") from None
+
+    def gap(self, row: Row) -> str:
+        """Say which cell of a row is missing; nothing if none is."""
+        return gap(row, self._parser.inputs)
+
+    def begin(self, seen: Sequence[Row] = ()) -> None:
+        """Learn the encoding from the rows that are held, or those seen; then none is held."""
+        rows, source = self.held or list(seen), self.reporter.source
+        if isinstance(self.predictor, Undecided):
+            cells = [str(row.target) for row in rows]
+            comma = self._parser.has_decimal_comma
+            self.predictor = self.predictor.decide(cells, source, has_decimal_comma=comma)
+        codes: tuple[ColumnCode, ...] = ()
+        if self._parser.inputs:
+            encoder = learn_encoder(self._parser, rows, source)
+            codes = encoder.codes
+            if self.warmup == 0:
+                refuse_text(encoder, source)
+            for note in encoding_notes(encoder, len(rows)):
+                self.reporter.note(note)
+        encoder = Encoder((*self._lag_codes, *codes), "error")
+        self._take_encoder(encoder)
+        # Without a data frame scikit-learn has no way to pass the names of columns on.
+        self.predictor.model._names_of_columns = encoder.feature_names
+        self.held = []
+
+    def _take_encoder(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        codes = encoder.codes[len(self._lag_codes) :]
+        missing: Missing = "impute" if encoder.missing == "impute" else "error"
+        self._coder = Coder(Encoder(codes, missing), self._parser, self.reporter)
+
+    def settle(self) -> None:
+        """Ask for a prediction: rows that the model holds back are learned before.
+
+        Else the scales would depend on how many rows come together after these.
+        """
+        if self.n_rows_of_model and self.encoder is not None:
+            self._decided.model.predict(np.zeros((1, len(self.encoder.feature_names))))
+
+    def encode(
+        self, rows: Sequence[Row], lags: Sequence[tuple[float, ...]] = ()
+    ) -> tuple[Array, Problems]:
+        """Encode rows, with the values of inputs that are no columns."""
+        assert self._coder is not None
+        X, problems = self._coder.encode(rows)
+        if self._lag_codes:
+            X = np.hstack([np.array(lags).reshape(len(rows), len(self._lag_codes)), X])
+        return X, problems
+
+    def learn(self, X: Array, y: Sequence[Any]) -> list[str | None]:
+        """Learn rows in their order; a text says what is wrong with one.
+
+        Where such a row ends the stream, it is the last of which something is said.
+        """
+
+        def learn(X: Array, y: Sequence[Any]) -> list[None]:
+            self._decided.learn(X, y)
+            return [None] * len(y)
+
+        return self._each(learn, X, y)
+
+    def ahead(self, X: Array, y: Sequence[Any]) -> list[Prediction | str]:
+        """Predict rows, then learn those with a target; else as `learn`."""
+        return self._each(self._decided.ahead, X, y)
+
+    def _each(self, learn: Callable[..., list[Any]], X: Array, y: Sequence[Any]) -> list[Any]:
+        try:
+            said = learn(X, y)
+        except ValueError as error:
+            if len(y) == 1:
+                words = error.words if isinstance(error, RowsError) else str(error)
+                return [words.removeprefix(": ")]
+            said = []  # a call that fails has learned nothing
+            for k in range(len(y)):
+                said += self._each(learn, X[k : k + 1], y[k : k + 1])
+                if isinstance(said[-1], str) and self.reporter.is_fatal:
+                    break
+            return said
+        self.tally.n_learned += sum(value is not None for value in y)
+        return said
