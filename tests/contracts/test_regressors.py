@@ -24,6 +24,7 @@ from support.regressors import KERNEL_LEARNERS, REGRESSORS
 from support.regressors import NEW_X as _Z
 from support.regressors import TRAIN_X as _X
 from support.regressors import TRAIN_Y as _Y
+from support.statistics import few_first
 
 
 @pytest.fixture(scope="module", params=REGRESSORS)
@@ -150,7 +151,7 @@ def test_units_of_the_kernel(make_learner) -> None:
 SCALES = (1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300)
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", few_first(SCALES, 1e-300, 1e-30, 1e100))
 @pytest.mark.parametrize("columns", [slice(None), slice(0, 1)], ids=["all", "one"])
 def test_d8_scale(make, scale: float, columns: slice, expected) -> None:
     """The result of the rescaled problem, or an error that names the column."""
@@ -166,7 +167,7 @@ def test_d8_scale(make, scale: float, columns: slice, expected) -> None:
     assert_close(model.predict(Z, return_std=True), expected)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1e-30, 1e30, 1e100, 1e300])
+@pytest.mark.parametrize("scale", few_first(SCALES, 1e-300, 1e-30, 1e100))
 def test_d8_scale_of_the_target(make, scale: float, expected) -> None:
     model = make()
     try:

@@ -11,12 +11,6 @@ import pytest
 _NO_RIVER = "River is not installed"
 
 
-@pytest.fixture(autouse=True)
-def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is kept in a cache."""
-    monkeypatch.delenv("MERCER_BENCH_CACHE", raising=False)
-
-
 def lines_of(name: str, metrics: Any) -> list[str]:
     """The lines of a table; the metrics are as a record holds them."""
     from reproduce.basis_tables import BASIS_TABLES

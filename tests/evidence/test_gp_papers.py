@@ -11,12 +11,6 @@ import pytest
 from reproduce.papers.reproduction import Claim, Reproduction, Settings
 
 
-@pytest.fixture(autouse=True)
-def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is kept in a cache."""
-    monkeypatch.delenv("MERCER_BENCH_CACHE", raising=False)
-
-
 @pytest.mark.parametrize("k", [1, 2])
 def test_tables(k: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import importlib

@@ -14,12 +14,6 @@ import pytest
 from support.spectral_cases import make_spectral, problem
 
 
-@pytest.fixture(autouse=True)
-def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is kept in a cache."""
-    monkeypatch.delenv("MERCER_BENCH_CACHE", raising=False)
-
-
 def lines_of(name: str, metrics: Any) -> list[str]:
     """The lines of a table; the metrics are as a record holds them."""
     from reproduce.spectral_tables import SPECTRAL_TABLES
@@ -93,6 +87,7 @@ def test_large(tmp_path: Path) -> None:
     assert len(lines_of("spectral-large", {"rows": rows})) == 5
 
 
+@pytest.mark.slow
 def test_million() -> None:
     from reproduce.scenarios.spectral_million_v1 import METHODS, rows_of
 

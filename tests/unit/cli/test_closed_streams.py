@@ -43,12 +43,11 @@ def test_whoever_reads_no_more_ends_it_too(model: Path, table: Path, tmp_path: P
 
 
 def test_files_do_not_get_the_number_of_a_closed_stream(
-    model: Path, table: Path, tmp_path: Path
+    run, model: Path, table: Path, tmp_path: Path
 ) -> None:
     out, plain = tmp_path / "a.csv", tmp_path / "b.csv"
-    for path, closed in ((out, ">&- 2>&- <&-"), (plain, "")):
-        code, _ = shell(f"{MERCER} predict '{model}' '{table}' --out '{path}' {closed}")
-        assert code == 0
+    assert shell(f"{MERCER} predict '{model}' '{table}' --out '{out}' >&- 2>&- <&-")[0] == 0
+    assert run("predict", model, table, "--out", plain)[0] == 0
     assert out.read_bytes() == plain.read_bytes()
 
 

@@ -95,10 +95,7 @@ FIRST_RUNS = {
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in ("gp", "gp, numbers") else pytest.param(name, marks=pytest.mark.slow)
-        for name in FIRST_RUNS
-    ],
+    [name if name == "gp" else pytest.param(name, marks=pytest.mark.slow) for name in FIRST_RUNS],
 )
 def test_p1_compiling_changes_no_bit_and_is_said_once(name: str, tmp_path: Path) -> None:
     """The run that compiles gives the bits of the next one, and is the only one that says so."""

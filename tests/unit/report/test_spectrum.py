@@ -49,7 +49,7 @@ def test_a_warped_input_has_no_period():
     assert {row[3].text for row in table.rows} == {"–"}
 
 
-def test_densities_are_of_the_inputs_along_which_the_kernel_falls_fastest():
+def test_densities_are_of_the_inputs_along_which_the_kernel_falls_fastest(drawn):
     model = learned()
     figures = _section(model).figures
     assert len(figures) == 2

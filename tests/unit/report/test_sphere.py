@@ -68,7 +68,7 @@ def test_several_classes_have_the_probability_of_the_suggestion():
     assert [cell.sort for cell in table.rows[0]][3:5] == pytest.approx([0.8, 0.5])
 
 
-def test_the_rate_is_learned_or_given():
+def test_the_rate_is_learned_or_given(drawn):
     learned = _keyed(audited())["noise"]
     rates = audited().posterior_.flat("noise_rate")
     low, high = 100 * np.quantile(rates, (0.05, 0.95), axis=0)
@@ -107,7 +107,7 @@ def test_a_model_of_a_kernel_of_ones_own_says_that_no_file_holds_it():
     assert "contains training rows" in describe(audited())[1]
 
 
-def test_drawn_rows_are_in_the_units_of_the_inputs():
+def test_drawn_rows_are_in_the_units_of_the_inputs(drawn):
     raw = _keyed(audited())["boundaries"].figures[0].svg
     standardised = _keyed(audited(standardize="std"))["boundaries"].figures[0].svg
     ticks = [re.findall(r">(−?\d)</text>", svg) for svg in (raw, standardised)]
