@@ -12,6 +12,7 @@ import pytest
 
 from mercer import GPClassifier, GPRegressor
 from mercer.gp import averaging, classification
+from mercer.posterior.draws import representatives
 
 
 def n_exceeded(kind: str, n_fits: int = 20) -> int:
@@ -43,3 +44,10 @@ def test_imp_5_sees_a_difference_at_the_mode_alone(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(classification, "_UNSEEN", 0.0)
     monkeypatch.setattr(averaging, "_SAFETY", 1.0)
     assert n_exceeded("classes") > 1
+
+
+def test_of_draws_that_are_all_alike_one_is_chosen() -> None:
+    """What a constant target leaves."""
+    positions, weights = representatives(np.ones((100, 3)), np.full(100, 0.01), 80)
+    assert len(positions) == 1
+    np.testing.assert_array_equal(weights, 1.0)

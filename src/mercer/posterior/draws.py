@@ -362,6 +362,8 @@ def representatives(
         features = features @ rng.standard_normal((features.shape[1], _PROJECTED))
     centred = features - weights @ features
     size = weights @ np.square(centred).sum(axis=1)
+    if not size > 0.0:  # draws that are all alike
+        return np.array([np.argmax(weights)]), np.ones(1)
     # Weights of any sum whose differences vanish: the sum counts as one more average, a large one.
     products = centred @ centred.T + _WEIGHT_OF_SUM * size
     wanted = np.full(len(features), _WEIGHT_OF_SUM * size)
