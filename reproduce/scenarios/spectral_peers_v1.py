@@ -207,9 +207,12 @@ def _gpytorch(train: str, rates: tuple[float, ...], **size: str) -> Callable[[Fo
         Z, Z_test = standardizer.transform(fold.X), standardizer.transform(fold.X_test)
         arguments = {name: getattr(sizes, of) for name, of in size.items()}
         return [
-            _point(f"{budget:g} s, step {rate:g}", seconds, fold, mean, score, n_steps=n_steps)
+            _point(
+                f"{budget:g} s, step {rate:g}", seconds, fold, mean, float(logs.mean()),
+                n_steps=n_steps,
+            )
             for rate in rates
-            for budget, (seconds, n_steps, mean, score) in zip(
+            for budget, (seconds, n_steps, mean, logs) in zip(
                 sizes.budgets,
                 getattr(gpytorch_peers, train)(
                     Z, fold.y, Z_test, fold.y_test,

@@ -128,6 +128,7 @@ OF_PROCESSES = [
     ("noise_std", (1e-30, 1e30), "out of proportion"),
     ("inference", ("HMC", None, "mh"), "'importance', 'hmc', 'nuts', 'metropolis'"),
     ("max_rows", (0, 9, 5001, 2.5, "all", None), "at least 10|at most 5000|a number"),
+    ("n_inducing", (0, 9, 5001, 2.5, "all", True), "at least 10|at most 5000|a number|whole"),
     ("prior", ("flat", None, {"noise": (0.0, 0.0)}), "mapping|no parameter|mean"),
 ]
 OF_STREAMERS = [

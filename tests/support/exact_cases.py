@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from mercer.gp.importance import add_nugget
 from mercer.gp.laplace import HyperparameterPosterior, fit_laplace
 from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.numerics.cholesky import add_nugget
 from mercer.numerics.logistic_normal import NormalPrior, expected_logistic
 
 PAIRS = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])

@@ -648,6 +648,7 @@ def choose_few(
     at_rows: Array,
     predict: Callable[[Array], Array],
     parameters: Array,
+    most: int = _MOST_FEW,
 ) -> tuple[Few, float] | None:
     """Choose the draws that predict, so that their averages agree with those of all.
 
@@ -663,6 +664,8 @@ def choose_few(
         What each draw predicts at other rows (m, d): (N, m) or (N, m C).
     parameters : ndarray of shape (N, p)
         Log parameters: what they predict far from all rows, and how surely, goes with these.
+    most : int
+        Draws that are chosen.
 
     Returns
     -------
@@ -673,7 +676,7 @@ def choose_few(
     None
         Where there are no more draws than that.
     """
-    if len(weights) <= _MOST_FEW:
+    if len(weights) <= most:
         return None
     rng = np.random.default_rng(0)  # the same pairs always
     n_pool = _SEEN + _JUDGING
@@ -687,13 +690,17 @@ def choose_few(
     units = centred / np.where(std > 0.0, std, 1.0) * spread
     seen = at_pool[:, :_SEEN].reshape(len(weights), -1)
     features = np.hstack([at_rows, seen, _WEIGHT_OF_PARAMETERS * units, units * units])
-    few = representatives(features, weights, _MOST_FEW)
+    few = representatives(features, weights, most)
     largest = float(np.abs(few[1] @ judged[few[0]] - weights @ judged).max())
     return few, max(_SAFETY * largest, _NOTHING)
 
 
 def with_few(
-    averaged: AveragedGP, choose: Callable[[KernelFit], tuple[Few, float] | None], unit: str
+    averaged: AveragedGP,
+    choose: Callable[[KernelFit], tuple[Few, float] | None],
+    unit: str,
+    *,
+    is_induced: bool = False,
 ) -> AveragedGP:
     """Choose the draws of each kernel that predict, and say how closely they agree with all.
 
@@ -704,6 +711,8 @@ def with_few(
         From a kernel's fit to what `choose_few` returns.
     unit : str
         Of the difference, a format for the number.
+    is_induced : bool
+        Whether these draws are then conditioned on more rows, and no others can be asked.
     """
     chosen = [choose(each) for each in averaged.fits]
     pairs = zip(averaged.fits, chosen, strict=True)
@@ -715,7 +724,6 @@ def with_few(
     n_total = sum(each.fitted.draws.n_total for each in fits)
     note = (
         f"predictions average over {n_few} of {n_total} draws, weighted so as to agree with all: "
-        f'largest difference about {unit.format(max(each[1] for each in taken))}; n_draws="all" '
-        "takes all"
-    )
+        f"largest difference about {unit.format(max(each[1] for each in taken))}"
+    ) + (" given the fitted rows alone" if is_induced else '; n_draws="all" takes all')
     return replace(averaged, fits=fits, notes=(*averaged.notes, note))

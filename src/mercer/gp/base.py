@@ -66,6 +66,7 @@ from mercer.sampling.driver import RunOptions
 
 __all__ = [
     "GPEstimator",
+    "choose_inducing",
     "parts_of",
     "relevance_of",
     "restore",
@@ -244,6 +245,8 @@ def _check_function(fit: KernelFit, X: Array, y: Array, intercept: float) -> Non
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
 MOST_ROWS = 5000
 _MOST_SAMPLED = 2000  # "auto": beyond it, chains take hours
+_LEARNING = 1000  # "auto": of more rows so many teach the hyperparameters, inducing points the rest
+_INDUCING = 2048  # "auto"
 
 
 class GPEstimator(KernelEstimator):
@@ -256,6 +259,7 @@ class GPEstimator(KernelEstimator):
     n_leapfrog: int | None
     step_size: float | None
     max_rows: int | str
+    n_inducing: int | str | None = None  # an argument of the regressor
     standardize: str | bool
     checkpoint: str | Path | None
 
@@ -264,6 +268,13 @@ class GPEstimator(KernelEstimator):
         check_choice("inference", self.inference, _INFERENCES)
         check_prior(self.prior)
         self._limit_of_rows()
+        if self.n_inducing not in ("auto", None):
+            if isinstance(self.n_inducing, str):
+                raise UsageError(
+                    f'n_inducing must be "auto", a number or None; got {self.n_inducing!r}'
+                )
+            if check_count("n_inducing", self.n_inducing, 10) > MOST_ROWS:
+                raise UsageError(f"n_inducing must be at most {MOST_ROWS}; got {self.n_inducing!r}")
         check_choice("standardize", self.standardize, METHODS)
         if (self.n_leapfrog is None) != (self.step_size is None):
             raise UsageError("n_leapfrog and step_size are given together or not at all")
@@ -299,15 +310,23 @@ class GPEstimator(KernelEstimator):
 
     def _chosen_rows(
         self, y: NDArray[np.float64], limit: int, entropy: int, *, is_classes: bool
-    ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, tuple[str, ...]]:
         """Choose the rows that are fitted, at random where there are more than ``limit``.
 
-        Returns the rows, ascending, and what is to be said of it.
+        Returns these, ascending; the inducing points if there are any; what is to be said of it.
         """
-        if len(y) <= limit:
-            return np.arange(len(y)), ()
+        n = len(y)
+        if n <= limit:
+            return np.arange(n), None, ()
+        if self.n_inducing is not None and self.max_rows == "auto":
+            limit = _LEARNING
         rows = stratified_rows(y, limit, stream(entropy, "rows", 1), is_classes=is_classes)
-        return rows, (_note_of_choice(len(y), limit, is_classes=is_classes),)
+        inducing = None
+        if self.n_inducing is not None:
+            is_auto = self.n_inducing == "auto"
+            wanted = max(_INDUCING, limit) if is_auto else int(self.n_inducing)
+            inducing = choose_inducing(n, rows, wanted, stream(entropy, "rows", 3))
+        return rows, inducing, (_note_of_choice(n, limit, inducing, is_classes=is_classes),)
 
     @property
     def _is_auto(self) -> bool:
@@ -472,9 +491,25 @@ def stratified_rows(
     return np.sort(np.concatenate([order[code == k][: taken[k]] for k in range(len(classes))]))
 
 
-def _note_of_choice(n_rows: int, limit: int, *, is_classes: bool) -> str:
+def choose_inducing(
+    n: int, fitted: NDArray[np.int64], wanted: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Choose ``wanted`` of n rows, or all: the ``fitted`` first, then any others, at random."""
+    others = np.setdiff1d(np.arange(n), fitted)
+    return np.sort(np.concatenate([rng.permutation(fitted), rng.permutation(others)])[:wanted])
+
+
+def _note_of_choice(
+    n_rows: int, limit: int, inducing: NDArray[np.int64] | None, *, is_classes: bool
+) -> str:
     """Say that rows were chosen, what takes more of them, and which models take all."""
     how = "class" if is_classes else "the target"
+    if inducing is not None:
+        return (
+            f"hyperparameters learned from {limit} of {n_rows} rows, a random choice stratified by "
+            f"{how}; given them the function is that of all rows, by {len(inducing)} inducing "
+            "points"
+        )
     more = f"max_rows={min(n_rows, MOST_ROWS)} takes more; " if limit < MOST_ROWS else ""
     others = (
         "BaNKClassifier and SequentialKernelClassifier (spectral and basis on the command line) "

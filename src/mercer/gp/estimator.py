@@ -273,7 +273,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Xs = self.standardizer_.transform(X)
         limit = self._limit_of_rows()
         options = run_options(common, self, digest_arrays(Xs, codes), started)
-        rows, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
+        rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         task = self._task(Xs[rows], codes[rows])
         task.compile(options)
 

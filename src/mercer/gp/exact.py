@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from mercer.gp.importance import Estimate, EvidenceEstimator, add_nugget, lower_factor, no_estimate
+from mercer.gp.importance import Estimate, EvidenceEstimator, lower_factor, no_estimate
 from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior
 from mercer.kernels.base import Kernel
-from mercer.numerics.cholesky import Workspace, solve_lower
+from mercer.numerics.cholesky import Workspace, add_nugget, solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.adaptation import HamiltonianAdaptation, LearnedTuning

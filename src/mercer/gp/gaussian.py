@@ -14,15 +14,17 @@ that is integrated out:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
+from mercer.estimation.model_file import require
 from mercer.gp.hyperparameters import (
     is_within_range,
     named_parameters,
@@ -34,6 +36,7 @@ from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import (
     FactorMemory,
     Workspace,
+    add_nugget,
     factorise,
     invert_factored,
     solve_factored,
@@ -42,18 +45,24 @@ from mercer.numerics.cholesky import (
 from mercer.numerics.logistic_normal import NormalPrior
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import check_arrays
 from mercer.sampling.sampler import Point
 
 __all__ = [
+    "MOST_PREDICTING",
     "NOISE_FLOOR",
     "ExactFit",
     "FunctionDraws",
+    "InducedDraws",
     "RegressionPosterior",
     "RegressionRecorder",
     "RegressionValues",
     "fit_exact",
     "function_draws",
+    "induced_draws",
     "noisy_factor",
+    "restore_induced",
     "whole_noise_variance",
 ]
 
@@ -380,18 +389,16 @@ class FunctionDraws:
         with threadpool_limits(limits=1, user_api="blas"):
             for c, i in enumerate(chosen):
                 theta = self.theta[i]
-                (L,) = self.memory.get(
+                factors = self.memory.get(
                     int(i),
                     len(chosen),
-                    lambda i=i: (self._own_factor(i, scratch),),  # type: ignore[misc]
+                    lambda i=i: self._factors(i, scratch),  # type: ignore[misc]
                 )
                 for rows in _blocks(len(X)):
                     cross = self._cross(theta, X[rows])
-                    V = solve_lower(L, cross.T)
-                    explained = np.einsum("ij,ij->j", V, V)
                     means[c, rows] = cross @ self.dual_coef[i]
                     prior = self.kernel.diagonal(theta, X[rows]) + self.intercept_variance
-                    variances[c, rows] = prior - explained
+                    variances[c, rows] = prior - self._explained(factors, cross)
         np.maximum(variances, 0.0, out=variances)
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
@@ -427,9 +434,15 @@ class FunctionDraws:
         cross += self.intercept_variance
         return cross
 
-    def _own_factor(self, i: int, scratch: Workspace) -> Array:
+    def _factors(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        """Return what the spread of a draw needs, in the order of `_explained`."""
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
-        return self._factor(i, K, scratch)
+        return (self._factor(i, K, scratch),)
+
+    def _explained(self, factors: tuple[Array, ...], cross: Array) -> Array:
+        """By how much the rows lessen the variance, from `_cross` of new ones (m, n)."""
+        V = solve_lower(factors[0], cross.T)
+        return np.asarray(np.einsum("ij,ij->j", V, V))
 
     def _factor(self, i: int, K: Array, scratch: Workspace) -> Array:
         room = scratch.take("factor", len(K))
@@ -450,3 +463,184 @@ def function_draws(
 
 def _blocks(n: int) -> list[slice]:
     return [slice(begin, begin + _BLOCK) for begin in range(0, n, _BLOCK)]
+
+
+# Functions given more rows than can be factorised: inducing points.
+#
+# Hyperparameters are learned from some of the rows. Given them the function is to know all rows, n;
+# its values at m of them, the inducing points Z, carry what it learns (FITC [1]_, [2]_). With
+# Kmm = K(Z, Z) + nugget = L L' and V = L^-1 K(Z, X) the prior of the function at the rows is
+# N(0, V'V + R), where the diagonal R makes every variance that of the kernel, and
+#
+#     y ~ N(0, V'V + Lambda),   Lambda = R + noise,   B = I + V Lambda^-1 V' ,
+#     mean at a new row      k'L^-T B^-1 V Lambda^-1 y ,
+#     variance               k** - |L^-1 k|^2 + |L_B^-1 L^-1 k|^2 ,   B = L_B L_B' .
+#
+# With all rows for inducing points R is the nugget, and both are those of the exact process. An
+# intercept is integrated out: its variance is part of every covariance.
+#
+# **Cost.** O(n m^2) for each draw of the hyperparameters, over blocks of rows; O(m^2) a new row;
+# the rows are not needed any more. Memory: two matrices of m x m a draw.
+#
+# References
+# ----------
+# .. [1] E. Snelson and Z. Ghahramani, Sparse Gaussian processes using pseudo-inputs, NIPS 18, 2006.
+# .. [2] J. Quinonero-Candela and C. E. Rasmussen, A unifying view of sparse approximate Gaussian
+#    process regression, JMLR 6 (2005).
+
+MOST_PREDICTING = 4  # draws of a kernel that predict: each is conditioned on all rows
+_CONDITIONED = 1024  # rows at a time
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class InducedDraws(FunctionDraws):
+    """`FunctionDraws` of all rows: ``X`` (m, d) are the inducing points, ``dual_coef`` (S, m).
+
+    Attributes
+    ----------
+    factors : ndarray of shape (S, m (m + 1) / 2)
+        L_B of each draw, its columns one after the other from the diagonal down.
+    """
+
+    factors: Array | None = None
+
+    def sample(self, rng: np.random.Generator, X: Array, n_draws: int) -> Array:
+        """Draw new targets at rows X (k, d) from one function a draw, shape (n_draws, k)."""
+        chosen = rng.choice(len(self.theta), size=n_draws, p=self.weights)
+        noise, drawn = rng.standard_normal((n_draws, len(X))), np.empty((n_draws, len(X)))
+        scratch = Workspace()
+        with threadpool_limits(limits=1, user_api="blas"):
+            for i in np.unique(chosen):
+                cross, factors = self._cross(self.theta[i], X), self._factors(i, scratch)
+                V = solve_lower(factors[0], cross.T)
+                W = solve_lower(factors[1], V)
+                C = self.kernel.gram(self.theta[i], X) + self.intercept_variance
+                C += W.T @ W - V.T @ V
+                C.flat[:: len(X) + 1] += self.noise_variance[i]
+                add_nugget(C)
+                mine = chosen == i
+                drawn[mine] = cross @ self.dual_coef[i] + noise[mine] @ np.tril(factorise(C.T)).T
+        return drawn
+
+    def _factors(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
+        assert self.factors is not None
+        B, _ = lapack.dtpttr(len(K), self.factors[i], uplo="L")
+        return _prior_factor(K, self.intercept_variance), B
+
+    def _explained(self, factors: tuple[Array, ...], cross: Array) -> Array:
+        V = solve_lower(factors[0], cross.T)
+        W = solve_lower(factors[1], V)
+        return np.asarray(np.einsum("ij,ij->j", V, V) - np.einsum("ij,ij->j", W, W))
+
+
+def induced_draws(draws: FunctionDraws, Z: Array, X: Array, y: Array) -> InducedDraws:
+    """Condition the function of each draw on all rows.
+
+    Parameters
+    ----------
+    draws : FunctionDraws
+        Of some of the rows: hyperparameters and weights are taken.
+    Z : ndarray of shape (m, d)
+        Inducing points.
+    X, y : ndarray of shape (n, d) and (n,)
+        All rows, standardised.
+
+    Raises
+    ------
+    NumericalError
+        If a matrix cannot be factorised in double precision.
+    """
+    coefs, factors = [], []
+    with threadpool_limits(limits=1, user_api="blas"):
+        for theta, noise in zip(draws.theta, draws.noise_variance, strict=True):
+            L = prior_factor(draws.kernel, theta, Z, draws.intercept_variance)
+            given = np.full(len(y), noise)
+            coef, factor, _ = condition(
+                draws.kernel, theta, Z, L, X, y, given, draws.intercept_variance
+            )
+            coefs.append(coef)
+            factors.append(lapack.dtrttp(factor, uplo="L")[0])
+    return _with(draws, Z, np.stack(coefs), np.stack(factors))
+
+
+def restore_induced(
+    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
+) -> tuple[InducedDraws, ...]:
+    """Put the draws of each kernel together again, from what a file says of inducing points."""
+    Z = arrays["inducing/rows"]
+    d = draws[0].X.shape[1]
+    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-_LARGEST, most=_LARGEST)}, {})
+    m, restored = len(Z), []
+    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
+    for i, each in enumerate(draws):
+        count, names = len(each.theta), (f"inducing/{i}/coef", f"inducing/{i}/factor")
+        shapes = ((count, m), (count, m * (m + 1) // 2))
+        for name, shape in zip(names, shapes, strict=True):
+            check_arrays(arrays, {name: Rule(shape, least=-_LARGEST, most=_LARGEST)}, {})
+        coef, factors = (arrays[name] for name in names)
+        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), names[1])  # B = I + ..
+        restored.append(_with(each, Z, coef, factors))
+    return tuple(restored)
+
+
+def _with(draws: FunctionDraws, Z: Array, coef: Array, factors: Array) -> InducedDraws:
+    return InducedDraws(
+        Z, draws.kernel, draws.theta, draws.noise_variance, coef, draws.intercept_variance,
+        draws.weights, factors=factors,
+    )  # fmt: skip
+
+
+def prior_factor(kernel: Kernel, theta: Array, Z: Array, intercept_variance: float) -> Array:
+    """Return L, of the covariance of the function at the inducing points Z (m, d)."""
+    return _prior_factor(kernel.gram(theta, Z), intercept_variance)
+
+
+def _prior_factor(K: Array, intercept_variance: float) -> Array:
+    K += intercept_variance
+    add_nugget(K)
+    return factorise(K.T)
+
+
+def condition(
+    kernel: Kernel,
+    theta: Array,
+    Z: Array,
+    L: Array,
+    X: Array,
+    y: Array,
+    noise: Array,
+    intercept_variance: float = 0.0,
+) -> tuple[Array, Array, Array]:
+    """Condition the function on targets y (n,) of rows X (n, d), each with its noise variance.
+
+    Returns
+    -------
+    coef : ndarray of shape (m,)
+        L^-T B^-1 V Lambda^-1 y: the mean at a new row is (k + v)'coef.
+    factor : ndarray of shape (m, m)
+        L_B in the lower triangle, Fortran-ordered.
+    residual : ndarray of shape (n,)
+        The diagonal R.
+    """
+    m = len(Z)
+    B, b, residual = np.zeros((m, m), order="F"), np.zeros(m), np.empty(len(X))
+    B.ravel("K")[:: m + 1] = 1.0
+    for begin in range(0, len(X), _CONDITIONED):
+        rows = slice(begin, begin + _CONDITIONED)
+        V = solve_lower(L, (kernel.cross_gram(theta, X[rows], Z) + intercept_variance).T)
+        whole = kernel.diagonal(theta, X[rows]) + intercept_variance
+        residual[rows] = _left(whole, V)
+        spread = residual[rows] + noise[rows]
+        b += V @ (y[rows] / spread)
+        V /= np.sqrt(spread)
+        B = blas.dsyrk(1.0, V, beta=1.0, c=B, lower=1, overwrite_c=1)
+    factor = factorise(B)
+    coef, _ = lapack.dtrtrs(L, solve_factored(factor, b), lower=1, trans=1)
+    return coef, factor, residual
+
+
+def _left(whole: Array, V: Array) -> Array:
+    """Return what the inducing points leave of the prior variances of rows."""
+    return np.asarray(np.maximum(whole - np.einsum("ij,ij->j", V, V), 0.0))

@@ -20,19 +20,23 @@ from scipy.special import logsumexp
 from mercer.errors import NumericalError
 from mercer.gp.loops import weighted_identity_plus
 from mercer.kernels.base import Kernel
-from mercer.numerics.cholesky import Workspace, factorise, invert_factored, solve_factored
+from mercer.numerics.cholesky import (
+    Workspace,
+    add_nugget,
+    factorise,
+    invert_factored,
+    solve_factored,
+)
 from mercer.numerics.logistic_normal import logistic_moments
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.sampler import Point
 
 __all__ = [
-    "NUGGET",
     "SMALLEST_WEIGHT",
     "Estimate",
     "EvidenceEstimator",
     "Proposal",
     "Weighted",
-    "add_nugget",
     "draw_weights",
     "fit_variational",
     "log_likelihoods",
@@ -44,15 +48,6 @@ __all__ = [
 
 
 Array = NDArray[np.float64]
-
-NUGGET = 1e-8  # of the mean prior variance
-
-
-def add_nugget(K: Array) -> float:
-    """Add the nugget to the diagonal of the Gram matrix K (n, n), in place; return its variance."""
-    nugget = NUGGET * float(K.diagonal().mean())
-    K.flat[:: len(K) + 1] += nugget
-    return nugget
 
 
 def lower_factor(K: Array) -> Array:

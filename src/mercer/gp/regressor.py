@@ -28,6 +28,7 @@ from mercer.estimation.run import (
 )
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
 from mercer.gp.averaging import (
+    AveragedGP,
     Few,
     KernelFit,
     KernelTask,
@@ -44,11 +45,17 @@ from mercer.gp.base import (
     restore_evidence,
 )
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression
-from mercer.gp.gaussian import FunctionDraws, function_draws
+from mercer.gp.gaussian import (
+    MOST_PREDICTING,
+    FunctionDraws,
+    InducedDraws,
+    function_draws,
+    induced_draws,
+    restore_induced,
+)
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
 from mercer.gp.laplace import compile_loops
 from mercer.kernels.names import kernel_named
-from mercer.posterior.draws import Draws
 from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import digest_arrays
@@ -86,7 +93,7 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
         return_std : bool, default=False
         n_draws : {None, "all"}, default=None
             None: a few draws, weighted so as to agree with all; ``notes_`` says how closely. "all":
-            all of them.
+            all of them; with inducing points there are the few only.
 
         Returns
         -------
@@ -204,7 +211,7 @@ class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
         return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
 
 
-def few_functions(functions: FunctionDraws, y: Array) -> tuple[Few, float] | None:
+def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, float] | None:
     """Choose the draws that predict, by what they say of the mean and of the noise."""
     n_total, weights = len(functions.theta), functions.weights
     if weights is None:
@@ -215,7 +222,17 @@ def few_functions(functions: FunctionDraws, y: Array) -> tuple[Few, float] | Non
     std = np.sqrt(noise)
     within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)
     parameters = np.hstack([functions.theta, np.log(noise), within])
-    return choose_few(functions.X, weights, fitted, functions.means, parameters)
+    return choose_few(functions.X, weights, fitted, functions.means, parameters, *most)
+
+
+def _functions_of(
+    fits: tuple[KernelFit, ...], X: Array, intercept_variance: float
+) -> tuple[FunctionDraws, ...]:
+    """Return the functions of the draws of each kernel that predict."""
+    return tuple(
+        function_draws(each.predicting, X, kernel_named(each.kernel), intercept_variance)
+        for each in fits
+    )
 
 
 class GPRegressor(ProcessRegressor, GPEstimator):
@@ -337,7 +354,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     Notes
     -----
     Implements eq. (1) and section 1.1 of [1]_ with the covariance of eq. (8) and the sampler of
-    section 2.3. One gradient costs O(n^3): up to about 1000 rows in minutes. The
+    section 2.3. One gradient costs O(n^3): up to about 1000 rows in minutes. Of more rows than
+    ``max_rows`` the fitted ones alone give ``posterior_``, ``log_evidence_`` and
+    ``log_marginal_likelihood_``; predictions are of all rows (FITC). The
     variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function, both in
     squared standard deviations of the target.
 
@@ -365,6 +384,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         n_leapfrog: int | None = None,
         step_size: float | None = None,
         max_rows: int | str = "auto",
+        n_inducing: int | str | None = None,
         standardize: str | bool = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
@@ -383,6 +403,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.n_leapfrog = n_leapfrog
         self.step_size = step_size
         self.max_rows = max_rows
+        self.n_inducing = n_inducing
         self.standardize = standardize
         self.n_draws = n_draws
         self.n_warmup = n_warmup
@@ -447,11 +468,32 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         target = scale_target(y)
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
-        log_noise, limit = self._log_noise(target), self._limit_of_rows()
+        limit = self._limit_of_rows()
         options = run_options(common, self, digest_arrays(Xs, ys), started)
         compile_loops(lambda line: tell(line, options.progress))
-        rows, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
-        Xs, ys = Xs[rows], ys[rows]
+        rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
+        X_all, y_all, Xs, ys = Xs, ys, Xs[rows], ys[rows]
+        is_induced = inducing is not None
+        averaged, intercept = self._averaged(Xs, ys, target, options, is_induced=is_induced)
+        induced = None
+        if inducing is not None:
+            of_rows = _functions_of(averaged.fits, Xs, intercept)
+            induced = tuple(induced_draws(each, X_all[inducing], X_all, y_all) for each in of_rows)
+        self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
+        self.notes_ = (*notes, *averaged.notes)
+        relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
+        evidence = averaged.fits[0].fitted.evidence
+        if evidence is not None:  # of targets in the user's units
+            evidence = (evidence[0] - len(ys) * math.log(target.scale), evidence[1])
+        self._set_fitted(Xs, ys, target, intercept, averaged.fits, relevance, evidence, induced)
+        self._warn_of_convergence()
+        return self
+
+    def _averaged(
+        self, Xs: Array, ys: Array, target: TargetScale, options: RunOptions, *, is_induced: bool
+    ) -> tuple[AveragedGP, float]:
+        """Fit standardised rows; return what was fitted, and the variance of the intercept."""
+        log_noise = self._log_noise(target)
 
         def settings(name: str) -> RegressionSettings:
             return RegressionSettings(self._settings(name), log_noise)
@@ -480,25 +522,23 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
         def few(each: KernelFit) -> tuple[Few, float] | None:
             draws, kernel = each.fitted.draws, kernel_named(each.kernel)
-            found = few_functions(function_draws(draws, Xs, kernel, intercept), ys)
+            most = (MOST_PREDICTING,) if is_induced else ()
+            found = few_functions(function_draws(draws, Xs, kernel, intercept), ys, *most)
             return None if found is None else (found[0], found[1] * target.scale)
 
-        averaged = with_few(averaged, few, "{:.2g} in units of the target")
-        self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
-        self.notes_ = (*notes, *averaged.notes)
-        relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
-        evidence = averaged.fits[0].fitted.evidence
-        if evidence is not None:  # of targets in the user's units
-            evidence = (evidence[0] - len(ys) * math.log(target.scale), evidence[1])
-        self._set_fitted(Xs, ys, target, intercept, averaged.fits, relevance, evidence)
-        self._warn_of_convergence()
-        return self
+        unit = "{:.2g} in units of the target"
+        return with_few(averaged, few, unit, is_induced=is_induced), intercept
 
     def _to_parts(self) -> ModelParts:
         parts = parts_of(self, self._X, self._y)
         parts.fields["target_centre"] = self.target_centre_
         parts.fields["target_scale"] = self.target_scale_
         parts.fields["intercept_variance"] = self._functions[0].intercept_variance
+        for i, functions in enumerate(self._functions):
+            if isinstance(functions, InducedDraws) and functions.factors is not None:
+                parts.arrays["inducing/rows"] = functions.X
+                parts.arrays[f"inducing/{i}/coef"] = functions.dual_coef
+                parts.arrays[f"inducing/{i}/factor"] = functions.factors
         return parts
 
     @classmethod
@@ -507,7 +547,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         model._check_arguments()
         common, X, y, fits, relevance, target, intercept = restore(parts)
         common.put_into(model)
-        model._set_fitted(X, y, target, intercept, fits, relevance, restore_evidence(parts))
+        evidence, induced = restore_evidence(parts), None
+        if "inducing/rows" in parts.arrays:
+            induced = restore_induced(_functions_of(fits, X, intercept), parts.arrays)
+        model._set_fitted(X, y, target, intercept, fits, relevance, evidence, induced)
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -536,24 +579,22 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         fits: tuple[KernelFit, ...],
         relevance: Array | None,
         evidence: tuple[float, float] | None,
+        induced: tuple[FunctionDraws, ...] | None,
     ) -> None:
         self._y = y
         self.target_centre_, self.target_scale_ = target.centre, target.scale
         self._set_posterior(X, fits, relevance, evidence)
 
-        def functions_of(draws: list[Draws]) -> tuple[FunctionDraws, ...]:
-            return tuple(
-                function_draws(own, X, kernel_named(each.kernel), intercept_variance)
-                for each, own in zip(fits, draws, strict=True)
-            )
-
-        self._functions = functions_of([each.predicting for each in fits])
-        self._all_functions = functions_of([each.fitted.draws for each in fits])
+        self._functions = induced or _functions_of(fits, X, intercept_variance)
+        whole = tuple(replace(each, few=None) for each in fits)
+        self._all_functions = _functions_of(whole, X, intercept_variance)
         self._weights = tuple(each.weight for each in fits)
         stds = [
             float(np.average(np.sqrt(each.noise_variance), weights=each.weights))
             for each in self._all_functions
         ]
+        if induced is not None:
+            self._all_functions = induced
         noise_std = sum(w * std for w, std in zip(self._weights, stds, strict=True))
         self.noise_std_ = noise_std * target.scale
         draws = self.posterior_

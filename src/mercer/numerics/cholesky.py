@@ -1,7 +1,7 @@
 """Cholesky factors and what is computed from them: the only home of factorisations and jitter.
 
-No jitter is added anywhere yet: no eigenvalue of I + W^.5 K W^.5 is below one, and those of a
-regressor's K + s2 I have a floor that is part of its model.
+Jitter is part of the model where covariances are factorised alone (`add_nugget`); no eigenvalue of
+I + W^.5 K W^.5 is below one, and those of a regressor's K + s2 I have a floor.
 """
 
 from __future__ import annotations
@@ -69,6 +69,16 @@ class FactorMemory:
 
     def __reduce__(self) -> Any:
         return FactorMemory, ()
+
+
+NUGGET = 1e-8  # of the mean prior variance
+
+
+def add_nugget(K: NDArray[np.float64]) -> float:
+    """Add the nugget to the diagonal of the Gram matrix K (n, n), in place; return its variance."""
+    nugget = NUGGET * float(K.diagonal().mean())
+    K.flat[:: len(K) + 1] += nugget
+    return nugget
 
 
 # Below this size one LAPACK call inverts a triangle fastest; above, two halves and two products.

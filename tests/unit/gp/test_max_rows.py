@@ -48,14 +48,17 @@ def test_more_classes_than_half_of_the_rows() -> None:
 
 def test_a_regressor_says_what_it_is_fitted_to_and_who_takes_all_rows() -> None:
     X, y = many()
-    models = [GPRegressor(inference="map", max_rows=40, random_state=4).fit(X, y) for _ in "ab"]
+    models = [
+        GPRegressor(inference="map", max_rows=40, n_inducing=None, random_state=4).fit(X, y)
+        for _ in "ab"
+    ]
     assert models[0].notes_[0] == (
         "fitted to 40 of 900 rows, a random choice stratified by the target; max_rows=900 takes "
         "more; BaNKRegressor and SequentialKernelRegressor (spectral and basis on the command "
         "line) take all rows"
     )
     np.testing.assert_array_equal(models[0]._X, models[1]._X)
-    other = GPRegressor(inference="map", max_rows=40, random_state=5).fit(X, y)
+    other = GPRegressor(inference="map", max_rows=40, n_inducing=None, random_state=5).fit(X, y)
     assert not np.array_equal(models[0]._X, other._X)
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gp.importance import NUGGET, add_nugget, lower_factor
+from mercer.gp.importance import lower_factor
+from mercer.numerics.cholesky import NUGGET, add_nugget
 
 
 def test_in_proportion_to_the_mean_variance() -> None:
