@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sphere.sampler import signed_rows
-from mercer.sphere.tempering import Ladder, measure_errors
+from mercer.sphere.tempering import Tempering, measure_errors
 from reproduce.papers.reproduction import Settings
 from reproduce.papers.sphere_part import Part, correlation_claim, rank_correlation, space_of
 from reproduce.papers.sphere_problems import plane_rows
@@ -46,7 +46,7 @@ _MAX_STEPS = 100_000
 def part(settings: Settings) -> Part:
     """Rank correlations of margin and log evidence within each family, for several data sets."""
     n_sets = 2 if settings.is_quick else 10
-    ladder = Ladder(16, 60) if settings.is_quick else Ladder()
+    ladder = Tempering(16, 60) if settings.is_quick else Tempering()
     pairs: dict[str, list[Array]] = {}
     for name, family in _FAMILIES.items():
         settings.tell(f"margin against evidence: {name}")
@@ -88,7 +88,9 @@ def margin(S: Array) -> float:
     return float(distance / np.sqrt(1.0 - distance**2))
 
 
-def _margin_and_evidence(rng: np.random.Generator, S: Array, ladder: Ladder) -> tuple[float, float]:
+def _margin_and_evidence(
+    rng: np.random.Generator, S: Array, ladder: Tempering
+) -> tuple[float, float]:
     law = measure_errors(rng, S, ladder)
     return margin(S), law.log_evidence(fixed_rate(0.0, len(S)))[0]
 

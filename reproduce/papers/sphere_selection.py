@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sphere.tempering import Ladder, measure_errors
+from mercer.sphere.tempering import Tempering, measure_errors
 from reproduce.papers.reproduction import Settings, mean_and_error
 from reproduce.papers.sphere_draws import draw_classifiers, model_of
 from reproduce.papers.sphere_part import Part, correlation_claim, rank_correlation, space_of
@@ -38,7 +38,7 @@ _KERNELS: tuple[tuple[str, float | None], ...] = (
 def part(settings: Settings) -> Part:
     """Rank correlation of log evidence and test error, for several splits of two problems."""
     n_splits = 2 if settings.is_quick else 10
-    ladder = Ladder(16, 60) if settings.is_quick else Ladder()
+    ladder = Tempering(16, 60) if settings.is_quick else Tempering()
     table: dict[str, Array] = {}
     for problem in PROBLEMS:
         settings.tell(f"evidence against test error: {problem}")
@@ -64,7 +64,7 @@ def part(settings: Settings) -> Part:
 
 
 def _evidence_and_error(
-    split: Split, rng: np.random.Generator, ladder: Ladder
+    split: Split, rng: np.random.Generator, ladder: Tempering
 ) -> list[list[float]]:
     """Of every kernel: log evidence in nats, test error of the vote in per cent."""
     rows = []

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 from threadpoolctl import threadpool_limits
 
-from mercer.sphere.tempering import Ladder, measure_errors
+from mercer.sphere.tempering import Tempering, measure_errors
 from reproduce.workloads import noisy_rows_v1
 
 SEED = 0
 RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
 TARGETS = {20: (0.1, 2.0), 100: (0.1, 2.0), 1000: (0.5, 20.0)}
-_LADDERS = {20: Ladder(32, 3000), 100: Ladder(32, 2000), 1000: Ladder(24, 500)}
+_LADDERS = {20: Tempering(32, 3000), 100: Tempering(32, 2000), 1000: Tempering(24, 500)}
 _N_SEEDS = 10
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ def _equicorrelated(n: int) -> dict[str, Any]:
 
 def _spread(n: int, r: int) -> dict[str, Any]:
     L, _ = noisy_rows_v1(n, r, 0.1)
-    runs = [_curve(L, Ladder(24, 400), seed) for seed in range(3)]
+    runs = [_curve(L, Tempering(24, 400), seed) for seed in range(3)]
     values = np.array([run[0] for run in runs])
     return {
         "data": "standard normal rows, r = 100, 10 % flipped",
@@ -65,7 +65,7 @@ def _spread(n: int, r: int) -> dict[str, Any]:
     }
 
 
-def _curve(L: Array, ladder: Ladder, seed: int) -> tuple[Array, float]:
+def _curve(L: Array, ladder: Tempering, seed: int) -> tuple[Array, float]:
     begin = time.process_time()
     law = measure_errors(np.random.default_rng(seed), L, ladder)
     values = law.curve(RATES).log_evidence

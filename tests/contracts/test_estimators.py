@@ -29,7 +29,7 @@ from mercer.spectral.classifier import BaNKClassifier
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
-from mercer.sphere.tempering import Ladder
+from mercer.sphere.tempering import Tempering
 from support import basis_fits, class_fits, process_fits
 from support.spectral_fits import PAPER
 
@@ -92,7 +92,7 @@ OTHER_SETTINGS = [
 @pytest.fixture(autouse=True)
 def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
     """How exact the evidence is does not matter here."""
-    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 12),)),))
+    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Tempering(10, 12),)),))
 
 
 def checks_of(estimators: list) -> Iterator:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere.tempering import Ladder
+from mercer.sphere.tempering import Tempering
 from reproduce.papers import sphere_selection
 from reproduce.papers.sphere_problems import split_of
 
@@ -23,7 +23,7 @@ def test_evidence_and_error_of_every_kernel(monkeypatch: pytest.MonkeyPatch) -> 
         sphere_selection, "_KERNELS", (("rbf", 0.1), ("rbf", 1.0), ("linear", None))
     )
     split = split_of("breast cancer", 0, 60, 300, 0.1)
-    rows = sphere_selection._evidence_and_error(split, np.random.default_rng(1), Ladder(12, 30))
+    rows = sphere_selection._evidence_and_error(split, np.random.default_rng(1), Tempering(12, 30))
     (short, short_error), (median, median_error), (linear, linear_error) = rows
     assert short < median - 5.0
     assert short < linear - 5.0

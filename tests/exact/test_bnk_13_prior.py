@@ -11,8 +11,8 @@ from scipy import stats
 
 from mercer.spectral import mixture as gibbs
 from mercer.spectral.base_measure import DiagonalBase, ScalePrior
-from mercer.spectral.mixture import ConcentrationPrior, Mixture, expected_components
-from support.mixture_cases import BASES, ShiftedBeta, halve_the_count
+from mercer.spectral.mixture import ConcentrationPrior, Mixture
+from support.mixture_cases import BASES, ShiftedBeta, expected_components, halve_the_count
 from support.statistics import dkw_distance, dkw_limit, tiers
 
 M, SHAPE = 6, 2.0

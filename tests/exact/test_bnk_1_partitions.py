@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral import mixture as partition
-from mercer.spectral.mixture import (
-    draw_partition,
+from mercer.spectral.mixture import draw_partition
+from support import mixture_cases as partition
+from support.mixture_cases import (
+    canonical,
     expected_components,
     log_partition_probability,
+    partitions,
+    seating_log_probability,
 )
-from support.mixture_cases import canonical, partitions, seating_log_probability
 
 BELL = {1: 1, 2: 2, 3: 5, 4: 15, 5: 52, 6: 203, 7: 877, 8: 4140}
 

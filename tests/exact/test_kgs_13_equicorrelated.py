@@ -8,7 +8,7 @@ import pytest
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sphere import tempering as ladder
 from mercer.sphere.space import spectrum_of
-from mercer.sphere.tempering import Ladder, measure_errors
+from mercer.sphere.tempering import Tempering, measure_errors
 from support.sphere_cases import (
     equicorrelated_error_law,
     equicorrelated_gram,
@@ -18,7 +18,7 @@ from support.sphere_cases import (
 from support.statistics import largest_z, z_limit
 
 RATES = (0.0, 0.002, 0.05, 0.2, 0.4)
-SIZES = {12: (20, Ladder(24, 100)), 60: (20, Ladder(24, 150)), 250: (8, Ladder(24, 150))}
+SIZES = {12: (20, Tempering(24, 100)), 60: (20, Tempering(24, 150)), 250: (8, Tempering(24, 150))}
 
 
 def exact(n: int) -> np.ndarray:
@@ -55,7 +55,7 @@ def test_kgs_13_law_of_errors() -> None:
     """P(e) = 1/(n + 1), in nats, wherever the ladder was."""
     n = 60
     L = spectrum_of(equicorrelated_gram(n)).design().L
-    law = measure_errors(np.random.default_rng(7), L, Ladder(24, 1500))
+    law = measure_errors(np.random.default_rng(7), L, Tempering(24, 1500))
     log_prior = law.log_prior[law.support] - np.log(equicorrelated_error_law(n)[law.support])
     assert len(law.support) > 0.9 * n
     assert np.abs(log_prior).mean() < 0.3

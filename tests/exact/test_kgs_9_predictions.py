@@ -10,7 +10,7 @@ import pytest
 from mercer import KernelGibbsClassifier
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.prediction import Cloud, class_probability
+from mercer.sphere.prediction import PosteriorSample, class_probability
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import KernelSpace, fit_covariance
@@ -73,7 +73,7 @@ def exact_bayes_point(nugget: float) -> np.ndarray:
     return total / mass / mean_length
 
 
-def cloud_of(nugget: float, rate: float, lengths: bool = True) -> Cloud:
+def cloud_of(nugget: float, rate: float, lengths: bool = True) -> PosteriorSample:
     """Exact posterior draws at a rate, as a fit would keep them."""
     kernel = SquaredExponentialARD()
     space = KernelSpace(fit_covariance(kernel, 1.0, X, 0.0), X, nugget)
@@ -81,10 +81,12 @@ def cloud_of(nugget: float, rate: float, lengths: bool = True) -> Cloud:
     g = exact_draws(rng, signed_rows(design.L, LABELS), fixed_rate(rate, 3), COUNT)
     length = np.linalg.norm(g, axis=1) if lengths else np.ones(COUNT)
     models, rates = (Candidate("rbf", 1.0, nugget, space),), np.full((COUNT, 1), rate)
-    return Cloud(models, np.zeros(COUNT, int), space.coefficients(design, g), length, rates)
+    return PosteriorSample(
+        models, np.zeros(COUNT, int), space.coefficients(design, g), length, rates
+    )
 
 
-def bayes_point_values_of_draws(cloud: Cloud) -> np.ndarray:
+def bayes_point_values_of_draws(cloud: PosteriorSample) -> np.ndarray:
     return cloud.latent(Z)[0] / cloud.length[:, np.newaxis]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import digamma, gammaln
 
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 
@@ -108,3 +110,18 @@ def halve_the_count(monkeypatch) -> None:
         "draw_posterior",
         lambda self, rng, half_count, half_sum: draw(self, rng, 0.5 * half_count, half_sum),
     )
+
+
+def log_partition_probability(counts: np.ndarray, concentration: float) -> float:
+    """Log probability of one partition, given the sizes (K,) of its parts.
+
+    alpha^K prod_k (m_k - 1)! Gamma(alpha) / Gamma(alpha + M).
+    """
+    n = float(np.sum(counts))
+    normaliser = gammaln(concentration) - gammaln(concentration + n)
+    return float(len(counts) * math.log(concentration) + gammaln(counts).sum() + normaliser)
+
+
+def expected_components(n_frequencies: int, concentration: float) -> float:
+    """Mean number of parts, sum over i < M of alpha / (alpha + i)."""
+    return float(concentration * (digamma(concentration + n_frequencies) - digamma(concentration)))

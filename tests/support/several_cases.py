@@ -85,7 +85,7 @@ def separable(model: SeveralModel, noise: LabelNoise | None = None) -> SeveralMo
     return SeveralModel(model.L, labels, noise or rate)
 
 
-def record(g: np.ndarray, f: np.ndarray) -> dict[str, np.ndarray]:
+def record(f: np.ndarray, g: np.ndarray) -> dict[str, np.ndarray]:
     """Keep the functions and their values."""
     return {"coef": g, "latent": f}
 

@@ -1,7 +1,5 @@
 """The filter of classes: a row after the other, and several classes by stick-breaking.
 
-Groups of arrays that the compiled loops for classes take and change in place.
-
 Columns of a design are numbered as in `mercer.basis.model`: the mean first, then the candidates.
 """
 

@@ -1,7 +1,5 @@
 """A stream of classes in the middle of it as parts of a model file and back.
 
-What the state of the filters must be when it comes from a file.
-
 Arrays that do not fit each other are refused: a compiled loop would read beyond their ends.
 """
 

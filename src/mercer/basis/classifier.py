@@ -38,7 +38,7 @@ from mercer.basis.prediction import (
 )
 from mercer.basis.settings import checked_common, checked_given, checked_lengthscale, known_runs
 from mercer.errors import RowsError
-from mercer.estimation.base import LabelAnswers, encode_classes
+from mercer.estimation.base import LabelPredictions, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
 from mercer.posterior.diagnostics import Diagnostics
@@ -142,7 +142,7 @@ class ClassPrequential:
     n_centres: Array
 
 
-class StreamClassifier(LabelAnswers, StreamEstimator[ClassRunning]):
+class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
     """Base of `SequentialKernelClassifier`: all that needs the learned rows only."""
 
     classes_: NDArray[Any]

@@ -1,7 +1,4 @@
-"""Filters side by side, weighted by how well they predict; outliers are set aside before them.
-
-What a filter says of new rows: a Student t a particle, averaged over particles.
-"""
+"""Filters side by side, weighted by how well they predict; outliers are set aside before them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Learning a table or a stream: rows held back until scales are known, then one by one.
-
-A stream of numbers being learned: scales, filters and the random stream.
-"""
+"""Learning a table or a stream: rows held back until scales are known, then one by one."""
 
 from __future__ import annotations
 

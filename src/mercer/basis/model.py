@@ -1,7 +1,5 @@
 """The model of a particle: its arrays, priors, schedule of moves, candidates and sums of rows.
 
-The model: what a particle's target is made of.
-
 **Target.** y_s = f(x_s) + noise, f(x) = sum_j beta_j k(x, c_j) + mean, the centres c_1 .. c_k a
 subset of r candidates: all subsets of k share p_r(k), which is p(k) cut to 0 .. min(k_max, r) and
 normalised. Since r grows, so does that constant: it stays in the evidence (eq. (2) of [1]_).

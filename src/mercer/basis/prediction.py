@@ -1,7 +1,4 @@
-"""What learned rows answer: the methods that both estimators share, and those of numbers.
-
-What the estimators that learn row by row share, whatever their targets.
-"""
+"""What learned rows answer: the methods that both estimators share, and those of numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Particles
 from mercer.basis.settings import known_runs, name_not_finite
 from mercer.errors import DataError, MercerWarning, warn_user
-from mercer.estimation.base import KernelEstimator, NumberAnswers
+from mercer.estimation.base import KernelEstimator, NumberPredictions
 from mercer.estimation.run import check_count
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws, Table
@@ -360,7 +357,7 @@ class Prequential:
     n_centres: Array
 
 
-class StreamRegressor(NumberAnswers[StudentMixture], StreamEstimator[Running]):
+class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running]):
     """Base of `SequentialKernelRegressor`: all that needs the learned rows only."""
 
     _learner: Learner

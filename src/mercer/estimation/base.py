@@ -114,7 +114,7 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, index.astype(np.int64)
 
 
-class LabelAnswers(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of classifiers: a subclass gives probabilities, and the label follows."""
 
     classes_: NDArray[Any]
@@ -136,7 +136,7 @@ Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="StudentMixture")
 
 
-class NumberAnswers(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
+class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
     """Base of regressors: a subclass gives the law of standardised rows, and the rest follows."""
 
     @abstractmethod

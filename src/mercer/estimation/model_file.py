@@ -219,7 +219,8 @@ def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")
         if kind in named and rest:
-            if values.dtype.kind == "f" and not (np.abs(values) <= LARGEST).all():
+            # In double precision: the limit is beyond what a narrower float holds.
+            if values.dtype.kind == "f" and not (np.abs(values) <= np.float64(LARGEST)).all():
                 raise ValueError(f"{name} holds a number that is out of its range")
             named[kind][rest] = values
     labels = {str(name): tuple(entries) for name, entries in fields["labels"].items()}

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.errors import DataError, UsageError
-from mercer.estimation.base import NumberAnswers
+from mercer.estimation.base import NumberPredictions
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
     CommonArguments,
@@ -72,7 +72,7 @@ Array = NDArray[np.float64]
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
 
 
-class ProcessRegressor(NumberAnswers[NormalMixture | StudentMixture]):
+class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
     """Base of `GPRegressor`: all that needs the draws only."""
 
     # More than elsewhere: each block costs a factorisation a draw.

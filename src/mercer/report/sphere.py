@@ -240,7 +240,7 @@ def _boundaries_section(estimator: Any) -> Section:
 
 def _training_rows(estimator: Any) -> NDArray[np.float64] | None:
     """Standardised training rows, where the model has them."""
-    space = estimator._cloud.models[0].space
+    space = estimator._sample.models[0].space
     rows: NDArray[np.float64] = space.X
     return rows if len(rows) else None
 

@@ -1,7 +1,5 @@
 """Base measures of the frequencies' mixture: diagonal and full covariances.
 
-What a base measure and its components must know; parameters of both kinds of base.
-
 A component of the mixture is a normal distribution of frequencies, N(mu_k, Sigma_k). The base
 measure is the prior of (mu_k, Sigma_k), conjugate and centred at 0.
 """

@@ -1,7 +1,4 @@
-"""BaNK for classes from arguments to results: settings, chains, all rows, predictions.
-
-What is fitted to classes and how; priors of logits, for standardised inputs.
-"""
+"""BaNK for classes from arguments to results: settings, chains, all rows, predictions."""
 
 from __future__ import annotations
 

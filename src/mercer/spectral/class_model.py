@@ -1,7 +1,5 @@
 """BaNK for classes: labels as sticks, the state, the model of one function, passes over rows.
 
-Classes as numbers: the order in which they are told apart.
-
 **Sticks.** C classes are told apart by C - 1 functions f_1, .., f_{C-1} in order: is it the first
 class, else is it the second, and so on:
 

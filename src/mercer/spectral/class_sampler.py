@@ -1,7 +1,4 @@
-"""Samplers of BaNK for classes: Polya-Gamma sweeps, and the paper's joint proposals.
-
-What the samplers of classes share: how a chain starts and travels, what a draw keeps.
-"""
+"""Samplers of BaNK for classes: Polya-Gamma sweeps, and the paper's joint proposals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`BaNKClassifier`: the scikit-learn estimator for classes.
-
-What drawn functions answer: the prediction methods of the classifier.
-"""
+"""`BaNKClassifier`: the scikit-learn estimator for classes."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimation.base import LabelAnswers, encode_classes
+from mercer.estimation.base import LabelPredictions, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.spectral.class_fitting import (
@@ -23,7 +20,7 @@ from mercer.spectral.class_fitting import (
     default_leapfrog,
     fit_class_result,
 )
-from mercer.spectral.prediction import KernelAnswers
+from mercer.spectral.prediction import LearnedKernel
 from mercer.spectral.settings import check_arguments, settings_of
 
 __all__ = ["BaNKClassifier", "FunctionClassifier"]
@@ -35,7 +32,7 @@ Array = NDArray[np.float64]
 _SMALLEST_PROBA = 1e-12
 
 
-class FunctionClassifier(KernelAnswers, LabelAnswers):
+class FunctionClassifier(LearnedKernel, LabelPredictions):
     """Base of `BaNKClassifier`: all that needs the drawn functions and spectra only."""
 
     classes_: NDArray[Any]

@@ -1,7 +1,4 @@
-"""Compiling the loops of BaNK, before the user waits for them unawares.
-
-Compiling the loop over assignments before it is needed.
-"""
+"""Compiling the loops of BaNK, before the user waits for them unawares."""
 
 from __future__ import annotations
 
@@ -17,11 +14,6 @@ from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.loops import move_jointly, pull_of_phases
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.sampler import decide, decide_together
-
-
-def compile_mixture_loops(tell: Callable[[str], None]) -> None:
-    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(tell, compile_mixture_now)
 
 
 def compile_mixture_now() -> None:

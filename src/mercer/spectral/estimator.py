@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimation.base import NumberAnswers
+from mercer.estimation.base import NumberPredictions
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
 from mercer.posterior.predictive import NormalMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
-from mercer.spectral.prediction import FunctionDraws, KernelAnswers
+from mercer.spectral.prediction import FunctionDraws, LearnedKernel
 from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
 __all__ = ["BaNKRegressor", "FunctionRegressor"]
@@ -27,7 +27,7 @@ __all__ = ["BaNKRegressor", "FunctionRegressor"]
 Array = NDArray[np.float64]
 
 
-class FunctionRegressor(KernelAnswers, NumberAnswers[NormalMixture]):
+class FunctionRegressor(LearnedKernel, NumberPredictions[NormalMixture]):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws

@@ -1,7 +1,4 @@
-"""BaNK from standardised rows to results: chains, coefficients from all rows, training.
-
-From standardised rows and settings to the draws of BaNK.
-"""
+"""BaNK from standardised rows to results: chains, coefficients from all rows, training."""
 
 from __future__ import annotations
 

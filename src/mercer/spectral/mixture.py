@@ -1,7 +1,4 @@
-"""The Dirichlet-process mixture of frequencies: partition, seating, components, spectrum.
-
-The state of the mixture.
-"""
+"""The Dirichlet-process mixture of frequencies: partition, seating, components, spectrum."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 from mercer.errors import UsageError
@@ -54,21 +51,6 @@ class MixtureState:
 # The Chinese restaurant process, and the concentration given how many components there are.
 #
 # References: Escobar & West, Bayesian density estimation and inference using mixtures (1995).
-
-
-def log_partition_probability(counts: NDArray[np.generic], concentration: float) -> float:
-    """Log probability of one partition, given the sizes (K,) of its parts.
-
-    alpha^K prod_k (m_k - 1)! Gamma(alpha) / Gamma(alpha + M).
-    """
-    n = float(np.sum(counts))
-    normaliser = gammaln(concentration) - gammaln(concentration + n)
-    return float(len(counts) * math.log(concentration) + gammaln(counts).sum() + normaliser)
-
-
-def expected_components(n_frequencies: int, concentration: float) -> float:
-    """Mean number of parts, sum over i < M of alpha / (alpha + i)."""
-    return float(concentration * (digamma(concentration + n_frequencies) - digamma(concentration)))
 
 
 def draw_partition(rng: np.random.Generator, n_frequencies: int, concentration: float) -> Labels:

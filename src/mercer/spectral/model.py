@@ -1,7 +1,5 @@
 """BaNK's regression on Fourier features: evidence, ridge, where chains start.
 
-Bayesian linear regression on Fourier features, noise and coefficients integrated out.
-
 **Model** (section 2.2 of the paper, conjugate form). y = Phi beta + H gamma + noise, with
 
     beta | s2 ~ N(0, s2 / ridge I)        features, shape (2 M,)

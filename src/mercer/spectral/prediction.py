@@ -1,7 +1,5 @@
 """What draws of BaNK answer: predictions, the kernel and its spectrum, the inputs.
 
-Predictions of BaNK: one draw after the other, all rows of a block at a time.
-
 Each kept draw stores the mean mu_n of its coefficients and k deviations e drawn from their
 posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
 
@@ -228,7 +226,7 @@ def input_scales(model: Any) -> InputScales:
 # What drawn spectra answer: the learned kernel and its density, whatever it was learned from.
 
 
-class KernelAnswers:
+class LearnedKernel:
     """Mixin of estimators that learn a kernel."""
 
     n_features_in_: int

@@ -1,7 +1,5 @@
 """The rows that BaNK learns from: a table of arrays or a source, block by block.
 
-The training rows, standardised, block by block: from memory or from a disk.
-
 The sampler asks them for products of features and for nothing else.
 """
 

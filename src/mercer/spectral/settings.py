@@ -1,7 +1,4 @@
-"""From the arguments of BaNK to priors, proposals and the standardisation of inputs.
-
-What is fitted and how, from the arguments of the estimator; priors for standardised data.
-"""
+"""From the arguments of BaNK to priors, proposals and the standardisation of inputs."""
 
 from __future__ import annotations
 

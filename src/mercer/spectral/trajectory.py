@@ -1,7 +1,5 @@
 """BaNK for classes: trajectories of all coordinates together, and the climb to a start.
 
-Before a sweep: frequencies, their components and all coefficients move together.
-
 A sweep moves a frequency at a time, and components only as far as their members let them; the
 posterior of the kernel is crossed slowly. One trajectory of hybrid Monte Carlo
 (`mercer.sampling.hmc`) moves

@@ -53,7 +53,7 @@ def compile_several() -> None:
 
 
 def _keep_nothing(
-    g: NDArray[np.float64], f: NDArray[np.float64]
+    f: NDArray[np.float64], g: NDArray[np.float64]
 ) -> Mapping[str, NDArray[np.float64]]:
     return {}
 

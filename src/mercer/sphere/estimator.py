@@ -46,7 +46,7 @@ from mercer.sphere.fitting import (
     say_comparison,
 )
 from mercer.sphere.prediction import (
-    Cloud,
+    PosteriorSample,
     choose_batch,
     finite_log_score,
     recorded_probability,
@@ -60,9 +60,9 @@ from mercer.sphere.selection import SpaceArguments, make_candidates
 __all__ = [
     "LEARN",
     "LEARN_PER_CLASS",
-    "CloudClassifier",
     "KernelGibbsClassifier",
     "NoiseArgument",
+    "SampleClassifier",
     "check_noise",
 ]
 
@@ -193,15 +193,15 @@ def _rates_by_class(
     return rates
 
 
-# What a fitted cloud of classifiers answers: the prediction methods of the estimator.
+# The prediction methods of the estimator, from a posterior sample of classifiers.
 
 Array = NDArray[np.float64]
 
 
-class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of `KernelGibbsClassifier`: all that needs the drawn classifiers only."""
 
-    _cloud: Cloud
+    _sample: PosteriorSample
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class of each row of X, shape (m,), in the type of the labels.
@@ -212,7 +212,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         Z = self._checked(X)
         if self.decision == "bayes_point":
-            values = self._cloud.bayes_point_values(Z)
+            values = self._sample.bayes_point_values(Z)
             chosen = (values > 0.0).astype(int) if values.ndim == 1 else values.argmax(axis=0)
         else:
             chosen = np.argmax(self._votes(Z) + 0.5 * self._recorded(Z), axis=1)
@@ -247,7 +247,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         Z = self._checked(X)
         if self.decision == "bayes_point":
-            return np.asarray(self._cloud.bayes_point_values(Z).T)
+            return np.asarray(self._sample.bayes_point_values(Z).T)
         p = self._recorded(Z)
         if len(self.classes_) == 2:
             return np.asarray(np.log(p[:, 1]) - np.log(p[:, 0]))
@@ -263,7 +263,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             of the training rows, which no draw knows, is left out.
         """
         check_is_fitted(self)
-        return self._cloud.latent(self._checked(X))[0]
+        return self._sample.latent(self._checked(X))[0]
 
     def vote_margin(self, X: ArrayLike) -> Array:
         """Share of votes of the winning class less that of the second, shape (m,), in [0, 1].
@@ -301,9 +301,9 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             raise UsageError(f"n_queries must be at most the {len(Z)} rows; got {n_queries}")
         information = self._information(Z)
         listed = short_list(information, n_queries, Z)
-        means, _ = self._cloud.latent(Z[listed])
+        means, _ = self._sample.latent(Z[listed])
         latent = means if means.ndim == 2 else means.reshape(-1, means.shape[-1])
-        outside = self._cloud.models[0].space.outside(Z[listed])
+        outside = self._sample.models[0].space.outside(Z[listed])
         return listed[choose_batch(information[listed], latent, outside, n_queries)]
 
     def sample_proba(self, X: ArrayLike, n_samples: int = 100) -> Array:
@@ -315,7 +315,7 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples, 1)
-        v = self._cloud.class_probability(self._checked(X))
+        v = self._sample.class_probability(self._checked(X))
         picked = np.linspace(0, len(v) - 1, n_samples).round().astype(int)
         return np.asarray(np.moveaxis(v[picked], 1, 2))
 
@@ -326,24 +326,24 @@ class CloudClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return self._standardized(X)
 
     def _votes(self, Z: Array) -> NDArray[np.int64]:
-        cloud = self._cloud
-        return np.concatenate([votes(cloud.latent(Z[rows])[0]) for rows in cloud.blocks(len(Z))])
+        sample = self._sample
+        return np.concatenate([votes(sample.latent(Z[rows])[0]) for rows in sample.blocks(len(Z))])
 
     def _information(self, Z: Array) -> Array:
-        cloud = self._cloud
-        return np.concatenate([cloud.information(Z[rows]) for rows in cloud.blocks(len(Z))])
+        sample = self._sample
+        return np.concatenate([sample.information(Z[rows]) for rows in sample.blocks(len(Z))])
 
     def _clean(self, Z: Array) -> Array:
-        cloud = self._cloud
-        blocks = [cloud.class_probability(Z[rows]).mean(axis=0) for rows in cloud.blocks(len(Z))]
+        sample = self._sample
+        blocks = [sample.class_probability(Z[rows]).mean(axis=0) for rows in sample.blocks(len(Z))]
         return np.concatenate(blocks, axis=1).T
 
     def _recorded(self, Z: Array) -> Array:
-        cloud, blocks = self._cloud, []
-        for rows in cloud.blocks(len(Z)):
-            v = cloud.class_probability(Z[rows])
-            p = recorded_probability(v, cloud.rates).mean(axis=0)
-            blocks.append(finite_log_score(p, v, has_noise=cloud.has_noise))
+        sample, blocks = self._sample, []
+        for rows in sample.blocks(len(Z)):
+            v = sample.class_probability(Z[rows])
+            p = recorded_probability(v, sample.rates).mean(axis=0)
+            blocks.append(finite_log_score(p, v, has_noise=sample.has_noise))
         return np.concatenate(blocks, axis=1).T
 
 
@@ -352,7 +352,7 @@ _BLOCK_ROWS = 16384
 _ONE_THREAD = 1000
 
 
-class KernelGibbsClassifier(CloudClassifier):
+class KernelGibbsClassifier(SampleClassifier):
     """Kernel classifiers drawn from their posterior when some labels may be wrong.
 
     A classifier is a direction in the feature space of a kernel, a priori uniform. A recorded
@@ -606,7 +606,7 @@ class KernelGibbsClassifier(CloudClassifier):
         model = cls(**restored.params)
         model._check_arguments()
         restored.common.put_into(model)
-        model._cloud = restored.cloud
+        model._sample = restored.sample
         for name, value in restored.fitted.items():
             setattr(model, name, value)
         return model
@@ -633,7 +633,7 @@ class KernelGibbsClassifier(CloudClassifier):
     ) -> None:
         draws = fitted.draws
         self.posterior_, self.diagnostics_ = draws, fitted.diagnostics
-        self._cloud = Cloud.of(fitted.models, draws)
+        self._sample = PosteriorSample.of(fitted.models, draws)
         self.compared_: Table = comparison_table(fitted)
         self.notes_ = (*notes, *fitted.notes, *say_comparison(fitted))
         curve = evidence_curve(fitted)
@@ -644,8 +644,8 @@ class KernelGibbsClassifier(CloudClassifier):
         self.recorded_ = self.classes_[labels]
         self.label_proba_ = fitted.label_proba
         self.label_error_proba_ = 1.0 - fitted.label_proba[np.arange(len(labels)), labels]
-        self.noise_rate_ = mean_rates(self._cloud.rates, self.classes_)
-        self.bayes_point_ = self._cloud.bayes_point
+        self.noise_rate_ = mean_rates(self._sample.rates, self.classes_)
+        self.bayes_point_ = self._sample.bayes_point
 
 
 def _transformed(standardizer: Standardizer, X: Array) -> Array:

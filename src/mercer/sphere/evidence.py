@@ -1,17 +1,17 @@
-"""Evidence of every noise rate from one ladder of rungs, and its approximation.
+"""Evidence of every noise rate from one tempered run, and its approximation.
 
 **Target.** With a common rate the likelihood depends on a classifier through its number of errors e
 only, so the evidence of any rate, known or integrated out, follows from the prior law of e:
 
     p(labels | noise) = exp(log_no_errors) sum_e P(e) exp(-cost(e)).
 
-**Method.** P(e) from the errors of a ladder of chains, rung k with costs U_k(e): see
+**Method.** P(e) from the errors of tempered chains, rung k with costs U_k(e): see
 `mercer.sphere.evidence`. Where rates differ between rows or classes, the cost takes the place of e.
 
 **What cannot be known.** A number of errors that was never seen has P(e) = 0 here. So at q = 0,
 where one error is one too many, there is an estimate only if some draw had none: let the last rung
 reach eta = 9 or so. Without such a draw the value is nan, and `ErrorLaw.curve` leaves the rate
-out: "no classifier separates the rows" and "the ladder is too short" look the same from here.
+out: "no classifier separates the rows" and "the run is too short" look the same from here.
 
 **Symbols.** eta_k, the cost of an error at rung k -> ``rung_costs[k] = eta_k * arange(n + 1)``.
 
@@ -38,7 +38,7 @@ from mercer.likelihoods.label_noise import (
 )
 from mercer.numerics.cholesky import factorise, solve_lower
 
-# Prior weights of the draws of a ladder of rungs, and how sure they are.
+# Prior weights of the draws of all rungs, and how sure they are.
 #
 # **Target.** Rung k is a chain on the prior times exp(-U_k(x)), U_0 = 0; x is what the costs depend
 # on (the number of errors, or a cost). With N_k draws a rung and H(x) draws of value x among them
@@ -69,12 +69,12 @@ _MAX_BLOCKS = 40
 _MIN_SWEEPS = 8
 _TOLERANCE = 1e-9  # of sum_x P(x) exp(f_k - U_k(x)) = 1
 _MAX_STEPS = 500
-# Two sides of a ladder that share less than this many draws tell nothing of each other.
+# Two sets of rungs that share less than this many draws tell nothing of each other.
 _MIN_SHARED_DRAWS = 0.5
 
 
 @dataclass(frozen=True)
-class LadderCounts:
+class RungCounts:
     """Draws counted by the M values they have.
 
     By block of sweeps, at most 40, in ``by_block`` (B, M), and by rung in ``by_rung`` (K, M);
@@ -86,7 +86,7 @@ class LadderCounts:
     rung_by_block: Array
 
     @classmethod
-    def of(cls, sizes: list[int], index: IntArray, n_values: int) -> LadderCounts:
+    def of(cls, sizes: list[int], index: IntArray, n_values: int) -> RungCounts:
         """From the numbers of draws of the rungs and the values of all draws, rung after rung."""
         if min(sizes) < _MIN_SWEEPS:
             raise ValueError(f"every rung needs {_MIN_SWEEPS} draws or more")
@@ -121,14 +121,14 @@ class PriorWeights:
         value = float(_log_sum(log_joint))
         if not np.isfinite(value):
             return np.nan, np.nan
-        # At cost zero there is nothing to estimate, whatever the ladder.
+        # At cost zero there is nothing to estimate, whatever the rungs.
         if not self.is_connected and cost.any():
             return value, np.inf
         by_block = self.influence @ np.exp(log_joint - value)
         return value, float(np.sqrt(_variance_of_sum(by_block)))
 
 
-def weigh_draws(counts: LadderCounts, U: Array) -> PriorWeights:
+def weigh_draws(counts: RungCounts, U: Array) -> PriorWeights:
     """Estimate the prior law from the costs of the M values under the K rungs, shape (M, K)."""
     H, N = counts.by_block.sum(axis=0), counts.rung_by_block.sum(axis=0)
     log_D, W = _solve(U, H, N, _first_guess(U, counts.by_rung, N))
@@ -276,7 +276,7 @@ def error_costs(noise: LabelNoise) -> Array:
 
 
 def error_law(errors: IntArray | Sequence[IntArray], rung_costs: Array) -> ErrorLaw:
-    """Estimate the prior law of the number of errors from the draws of a ladder.
+    """Estimate the prior law of the number of errors from the draws of all rungs.
 
     ``errors`` holds those of the draws of each of K rungs in the order of the sweeps, an array
     (n_sweeps, K) or, with different numbers of draws, at least 8, K arrays; chains follow one
@@ -287,7 +287,7 @@ def error_law(errors: IntArray | Sequence[IntArray], rung_costs: Array) -> Error
     if len(columns) != len(rung_costs) or rung_costs[0].any():
         raise ValueError("there must be one cost for each rung, and the first rung is the prior")
     support, index = np.unique(np.concatenate(columns), return_inverse=True)
-    counts = LadderCounts.of([len(column) for column in columns], index, len(support))
+    counts = RungCounts.of([len(column) for column in columns], index, len(support))
     weights = weigh_draws(counts, rung_costs[:, support].T)
     log_prior = np.full(rung_costs.shape[1], -np.inf)
     log_prior[support] = weights.log_weight
@@ -299,14 +299,14 @@ def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float, flo
 
     ``target`` (n_sweeps, K) is the cost in nats of each rung's draws under the noise that is
     asked for; rung_costs[s, k, j] that of the draw of rung k under rung j, zero for j = 0: for
-    a ladder of powers of one likelihood, ``target[:, :, None] * powers``. The result is to be
+    powers of one likelihood, ``target[:, :, None] * powers``. The result is to be
     added to ``log_no_errors``, and is nan if no draw is possible under the target. Few
     effective draws (1 / sum of squared weights) tell that the rungs hardly see the target.
     """
     n_sweeps, n_rungs = target.shape
     if rung_costs[..., 0].any():
         raise ValueError("the first rung must be the prior")
-    counts = LadderCounts.of([n_sweeps] * n_rungs, np.arange(target.size), target.size)
+    counts = RungCounts.of([n_sweeps] * n_rungs, np.arange(target.size), target.size)
     weights = weigh_draws(counts, rung_costs.transpose(1, 0, 2).reshape(target.size, n_rungs))
     value, error = weights.log_mean(target.T.ravel())
     if not np.isfinite(value):

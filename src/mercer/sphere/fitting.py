@@ -133,20 +133,33 @@ def make_chains(
 
 @dataclass(frozen=True)
 class _Recorder:
-    """Name the parts of a classifier of two classes that a draw keeps."""
+    """Name the parts of a classifier that a draw keeps; of several classes ``labels`` are given."""
 
     space: Space
     design: Design
     lengths: Array  # of the rows of the feature space
     rows: NDArray[np.int64]  # the monitored ones
+    labels: NDArray[np.int64] | None = None
 
     def __call__(self, f: Array, g: Array) -> Mapping[str, NDArray[Any]]:
-        """Return coefficients, their length, errors, and margins as cosines."""
+        """Return coefficients, their length, errors, and margins as cosines.
+
+        Of several classes the margin is the lead of the recorded class over the best other.
+        """
         length = np.linalg.norm(g)
+        chosen: dict[str, NDArray[Any]] = {}
+        if self.labels is not None:
+            everyone = np.arange(len(self.labels))
+            own, others = f[self.labels, everyone], f.copy()
+            others[self.labels, everyone] = -np.inf
+            f = own - others.max(axis=0)
+            classes = np.where(f > 0.0, self.labels, others.argmax(axis=0))
+            chosen = {"chosen": classes.astype(np.int16)}
         return {
             "coefficients": self.space.coefficients(self.design, g),
             "length": np.asarray(length),
             "is_wrong": f <= 0.0,
+            **chosen,
             "margin": f[self.rows] / (length * self.lengths[self.rows]),
         }
 
@@ -179,37 +192,10 @@ def _several(
     model = SeveralModel(design.L, labels, noise)
     names = {"auto": default_several_moves(model), "lines": ("lines", "ellipse"), "hmc": ("hmc",)}
     moves = first_several_moves(model, names[sampler])
-    recorder = _SeveralRecorder(space, design, _lengths(design.L), rows, labels)
+    recorder = _Recorder(space, design, _lengths(design.L), rows, labels)
     n_cycles = cycles_a_step(model, moves.names)
     chain = SeveralSampler(model, moves, make_several_start(model), recorder, n_cycles)
     return Chains(chain, SeveralAdaptation(n_warmup))
-
-
-@dataclass(frozen=True)
-class _SeveralRecorder:
-    """Name the parts of classifiers of several classes that a draw keeps."""
-
-    space: Space
-    design: Design
-    lengths: Array
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
-
-    def __call__(self, g: Array, f: Array) -> Mapping[str, NDArray[Any]]:
-        """Return the same; the margin is the lead of the recorded class over the best other."""
-        length = np.linalg.norm(g)
-        everyone = np.arange(len(self.labels))
-        own = f[self.labels, everyone]
-        others = f.copy()
-        others[self.labels, everyone] = -np.inf
-        lead = own - others.max(axis=0)
-        return {
-            "coefficients": self.space.coefficients(self.design, g),
-            "length": np.asarray(length),
-            "is_wrong": lead <= 0.0,
-            "chosen": np.where(lead > 0.0, self.labels, others.argmax(axis=0)).astype(np.int16),
-            "margin": lead[self.rows] / (length * self.lengths[self.rows]),
-        }
 
 
 def _screened(
@@ -308,7 +294,7 @@ def _second_class(L: NDArray[np.float32], g: Array) -> Array:
 
 
 _MONITORED_ROWS = 20
-# Where there are too many rows for a ladder on all of them, models are compared on so many.
+# Where there are too many rows for a tempered run on all of them, models are compared on so many.
 _COMPARED_ROWS = 2000
 _ONE_RATE = (
     f"one noise rate for all rows: above {LARGEST_WHOLE} a rate for each class is not learned: "

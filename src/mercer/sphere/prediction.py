@@ -1,7 +1,4 @@
-"""What drawn classifiers say of new rows: probabilities, information, which to label next.
-
-Which rows to label next: those that say most about the classifier, and not twice the same.
-"""
+"""What drawn classifiers say of new rows: probabilities, information, which to label next."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ def short_list(information: Array, n_queries: int, rows: Array | None = None) ->
     return order[: max(_SHORT_LIST, 3 * n_queries)]
 
 
-# What a cloud of classifiers says of new rows: probabilities, votes, information.
+# What a posterior sample of classifiers says of new rows: probabilities, votes, information.
 #
 # Latent values of new rows come as means given each draw and a spread that is the same for every
 # draw: the part of f outside the span of the training rows, and the nugget. With them the class of
@@ -161,7 +158,7 @@ def entropy_bits(p: Array) -> Array:
     return np.asarray(entr(p).sum(axis=-1) / np.log(2.0))
 
 
-# The cloud of classifiers of a fit: draws with the models that they came from.
+# The posterior sample of a fit: classifiers with the models that they came from.
 
 # Nodes over the part of f outside the span, for what a label says under a nugget: of two classes,
 # and for each draw of several.
@@ -171,7 +168,7 @@ _BLOCK_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
-class Cloud:
+class PosteriorSample:
     """Posterior sample of k classifiers from some models.
 
     ``coefficients`` (k, p), or (k, C, p) for several classes, are those of
@@ -187,7 +184,7 @@ class Cloud:
     rates: Array
 
     @classmethod
-    def of(cls, models: tuple[Candidate, ...], draws: Draws) -> Cloud:
+    def of(cls, models: tuple[Candidate, ...], draws: Draws) -> PosteriorSample:
         """From draws that have all of it."""
         has_matrix = "confusion" in draws.variables
         return cls(

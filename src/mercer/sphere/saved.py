@@ -40,7 +40,7 @@ from mercer.posterior.schema import (
 )
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import COMPARED, mean_rates
-from mercer.sphere.prediction import Cloud
+from mercer.sphere.prediction import PosteriorSample
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import (
     Covariance,
@@ -66,6 +66,16 @@ _CURVE_ARRAYS = {
 _LABELS = {
     "recorded": Rule(("n",), "int", 0, below="C"),
     "label_proba": Rule(("n", "C"), least=0.0, most=1.0, sums_to_one=True),
+}
+_DRAW = ("n_chains", "n_draws")
+_DRAWS = {
+    "draws/model": Rule(_DRAW, "int", 0, below="n_models"),
+    "draws/coefficients": Rule((*_DRAW, "1+", "...")),
+    "draws/length": Rule(_DRAW, least=0.0, is_open=True),
+    "draws/noise_rate": Rule((*_DRAW, "..."), least=0.0, most=1.0),
+    "draws/confusion": Rule(
+        (*_DRAW, "C", "C"), least=0.0, most=1.0, sums_to_one=True, is_optional=True
+    ),
 }
 _POSITIVE, _NOT_NEGATIVE = Number(0.0, 1e100, is_open=True), Number(0.0, 1e100)
 _MODEL = Fields(
@@ -96,7 +106,7 @@ class Restored:
 
     params: dict[str, Any]
     common: Common
-    cloud: Cloud
+    sample: PosteriorSample
     fitted: dict[str, Any]
 
 
@@ -110,8 +120,8 @@ def parts_of(model: Any) -> ModelParts:
         raise UsageError("a model with a callable for its kernel cannot be written to a file")
     params["noise_prior"] = [float(value) for value in model.noise_prior]
     params["noise_rate"] = _plain_rate(model, arrays)
-    cloud: Cloud = model._cloud
-    values["models"] = [_model_fields(one, k, arrays) for k, one in enumerate(cloud.models)]
+    sample: PosteriorSample = model._sample
+    values["models"] = [_model_fields(one, k, arrays) for k, one in enumerate(sample.models)]
     compared = model.compared_
     rows = tuple(tuple(_known(cell) for cell in row) for row in compared.rows)
     values["compared"] = Table(compared.columns, rows).to_dict()
@@ -176,18 +186,18 @@ def restore(parts: ModelParts) -> Restored:
         _restore_model(fields, k, arrays, len(common.feature_labels))
         for k, fields in enumerate(parts.fields["models"])
     )
-    cloud = Cloud.of(models, draws)
-    _check_cloud(cloud, common)
+    sample = PosteriorSample.of(models, draws)
+    _check_sample(sample, arrays, len(common.classes))
     params["noise_prior"] = tuple(params["noise_prior"])
     if isinstance(params["noise_rate"], list):
         rates = [float(rate) for rate in params["noise_rate"]]
         params["noise_rate"] = dict(zip(common.classes.tolist(), rates, strict=True))
     elif params["noise_rate"] is None:
         params["noise_rate"] = arrays["row_rates"]
-    return Restored(params, common, cloud, _fitted(parts, cloud, common))
+    return Restored(params, common, sample, _fitted(parts, sample, common))
 
 
-def _fitted(parts: ModelParts, cloud: Cloud, common: Common) -> dict[str, Any]:
+def _fitted(parts: ModelParts, sample: PosteriorSample, common: Common) -> dict[str, Any]:
     curve = None
     if "curve/noise_rates" in parts.arrays:
         check_arrays(parts.arrays, _CURVE_ARRAYS, {})
@@ -202,8 +212,8 @@ def _fitted(parts: ModelParts, cloud: Cloud, common: Common) -> dict[str, Any]:
         "log_evidence_": evidence,
         "log_evidence_se_": error,
         "compared_": table_from_dict(parts.fields["compared"]),
-        "noise_rate_": mean_rates(cloud.rates, common.classes),
-        "bayes_point_": cloud.bayes_point,
+        "noise_rate_": mean_rates(sample.rates, common.classes),
+        "bayes_point_": sample.bayes_point,
     }
 
 
@@ -223,8 +233,7 @@ def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candid
     space: Space
     if fields["kind"] == "kernel":
         X, theta = arrays["X"], arrays[f"model{k}/theta"]
-        require(X.ndim == 2 and X.dtype == np.float64 and is_finite(X), "rows")
-        require(X.shape[1] == n_inputs, "rows")
+        check_arrays(arrays, {"X": Rule(("n", n_inputs))}, {})
         known = None if kernel == "precomputed" else kernel_named(kernel)
         if known is not None:
             require(theta.shape == (known.n_parameters(n_inputs),), "parameters of a kernel")
@@ -249,27 +258,14 @@ def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candid
     return Candidate(kernel, lengthscale, nugget, space)
 
 
-def _check_cloud(cloud: Cloud, common: Common) -> None:
-    draws = common.draws
-    require(len(cloud.models) > 0, "models")
-    is_index = np.issubdtype(cloud.model.dtype, np.integer)
-    require(is_index and bool(((cloud.model >= 0) & (cloud.model < len(cloud.models))).all()),
-            "draws of model")  # fmt: skip
-    require(cloud.n_classes == len(common.classes), "classes")
-    has_matrix = "confusion" in draws.variables
-    names = ("coefficients", "length", "noise_rate", *(("confusion",) if has_matrix else ()))
-    for name in names:
-        values = draws.variables[name]
-        require(values.dtype == np.float64 and is_finite(values), f"draws of {name}")
-    require(bool((cloud.length > 0.0).all()), "draws of length")
-    n_classes = cloud.n_classes
-    shapes = {(1,), (n_classes,)} if not has_matrix else {(n_classes, n_classes)}
-    require(cloud.rates.shape[1:] in shapes, "draws of noise_rate")
-    require(bool(((cloud.rates >= 0.0) & (cloud.rates <= 1.0)).all()), "draws of noise_rate")
-    if has_matrix:
-        require(bool((np.abs(cloud.rates.sum(axis=2) - 1.0) < 1e-9).all()), "draws of confusion")
-    for one in cloud.models:
-        n_needed, n_there = _n_coefficients(one.space), cloud.coefficients.shape[-1]
+def _check_sample(sample: PosteriorSample, arrays: Arrays, n_classes: int) -> None:
+    require(sample.n_classes == n_classes, "classes")
+    sizes = {"C": n_classes, "n_models": len(sample.models)}
+    check_arrays(arrays, _DRAWS, sizes)
+    if "draws/confusion" not in arrays:
+        require(sample.rates.shape[1:] in {(1,), (n_classes,)}, "draws of noise_rate")
+    for one in sample.models:
+        n_needed, n_there = _n_coefficients(one.space), sample.coefficients.shape[-1]
         is_kernel = isinstance(one.space, KernelSpace)
         is_right = n_there == n_needed if is_kernel else n_there >= n_needed
         require(n_needed > 0 and is_right, "draws of coefficients")

@@ -42,8 +42,8 @@ from mercer.sphere.space import (
 )
 from mercer.sphere.tempering import (
     Climb,
-    Ladder,
     OutOfTimeError,
+    Tempering,
     climb_errors,
     measure_noise,
     prolong,
@@ -61,9 +61,9 @@ _ERROR, _ERROR_WITHOUT_NUGGET = 0.5, 1.0
 # Rows of the first subset, where it is much fewer than there are; and most rows for propagation.
 _SUBSET_ROWS, _MOST_PROPAGATED = 400, 1500
 # The run that is begun, and what it is prolonged to: fewer sweeps where they are dear.
-_RUNS: tuple[tuple[int, tuple[Ladder, ...]], ...] = (
-    (600, (Ladder(12, 30), Ladder(12, 75), Ladder(20, 150))),
-    (10**9, (Ladder(12, 30), Ladder(16, 60))),
+_RUNS: tuple[tuple[int, tuple[Tempering, ...]], ...] = (
+    (600, (Tempering(12, 30), Tempering(12, 75), Tempering(20, 150))),
+    (10**9, (Tempering(12, 30), Tempering(16, 60))),
 )
 # Models with a smaller share of the evidence give no draws.
 _SMALLEST_SHARE = 0.05
@@ -138,17 +138,17 @@ def compare(
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
     runs: dict[int, tuple[Climb, ...]] = {}
-    ladders = next(ladders for size, ladders in _RUNS if len(everything) <= size)
-    ladders = ladders if len(candidates) > 1 else ladders[-1:]
-    for number, ladder in enumerate(ladders):
+    lengths = next(lengths for size, lengths in _RUNS if len(everything) <= size)
+    lengths = lengths if len(candidates) > 1 else lengths[-1:]
+    for number, tempering in enumerate(lengths):
         measured = {}
         for k in alive:
-            found = measuring.run(candidates[k], k, everything, ladder, runs.get(k))
+            found = measuring.run(candidates[k], k, everything, tempering, runs.get(k))
             if found is None:
                 continue
             runs[k] = found
             measured[k] = measuring.evidence(
-                candidates[k], k, everything, found, ladder, is_last=number == len(ladders) - 1
+                candidates[k], k, everything, found, tempering, is_last=number == len(lengths) - 1
             )
         compared |= measured
         if not measured:
@@ -227,7 +227,7 @@ class _Measuring:
         candidate: Candidate,
         number: int,
         rows: NDArray[np.int64],
-        ladder: Ladder,
+        tempering: Tempering,
         before: tuple[Climb, ...] | None,
     ) -> tuple[Climb, ...] | None:
         """Run a candidate on some rows, or go on with a run; None if there is no time for it.
@@ -238,12 +238,12 @@ class _Measuring:
             return None
         try:
             if before is not None:
-                return tuple(prolong(one, ladder.n_sweeps, self.deadline) for one in before)
+                return tuple(prolong(one, tempering.n_sweeps, self.deadline) for one in before)
             rng = stream(self.entropy, "evidence", 2 * number + (len(rows) < self.n_rows))
             L, n_classes = self._rows(candidate, rows), int(self.labels.max()) + 1
             return tuple(
                 climb_errors(
-                    rng, signed_rows(L, (self.labels[rows] == c) * 1), ladder, self.deadline
+                    rng, signed_rows(L, (self.labels[rows] == c) * 1), tempering, self.deadline
                 )
                 for c in ([1] if n_classes == 2 else range(n_classes))
             )
@@ -256,7 +256,7 @@ class _Measuring:
         number: int,
         rows: NDArray[np.int64],
         runs: tuple[Climb, ...],
-        ladder: Ladder,
+        tempering: Tempering,
         *,
         is_last: bool,
     ) -> Compared:
@@ -279,7 +279,7 @@ class _Measuring:
                 rng = stream(self.entropy, "by class", number)
                 L = signed_rows(self._rows(candidate, rows), self.labels[rows])
                 with contextlib.suppress(OutOfTimeError):
-                    found = measure_noise(rng, L, two, ladder, self.deadline)
+                    found = measure_noise(rng, L, two, tempering, self.deadline)
         return Compared(candidate, value, error, len(rows), is_last, laws[0], found)
 
     def _rates_by_class(self, rows: NDArray[np.int64]) -> LabelNoise:

@@ -1,7 +1,4 @@
-"""Samplers of classifiers of several classes, in the Gaussian lift.
-
-The posterior of C functions, of which the largest names the class, given noisy labels.
-"""
+"""Samplers of classifiers of several classes, in the Gaussian lift."""
 
 from __future__ import annotations
 
@@ -463,7 +460,7 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
     def record(self, state: SeveralState) -> Mapping[str, NDArray[Any]]:
         """Return what the recorder makes of the classifiers, and the confusion matrix."""
         n = self.model.n_rows
-        recorded = self.recorder(state.point[:, n:], state.point[:, :n])
+        recorded = self.recorder(state.point[:, :n], state.point[:, n:])
         return {**recorded, "confusion": state.matrix} if state.matrix.size else recorded
 
 

@@ -188,7 +188,7 @@ class OutOfTimeError(MercerError):
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Tempering:
     """How long the tempered run is: sweeps of the pilot and of the run itself."""
 
     n_pilot: int = 24
@@ -233,17 +233,17 @@ class Climb:
 
 
 def climb_errors(
-    rng: np.random.Generator, L: Array, ladder: Ladder, deadline: float | None = None
+    rng: np.random.Generator, L: Array, tempering: Tempering, deadline: float | None = None
 ) -> Climb:
     """Start a run from the prior down to labels that are all but certain: see `measure_errors`."""
     noise = fixed_rate(1.0 / (1.0 + math.exp(_TOP)), len(L))
-    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, ladder, deadline)
+    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, tempering, deadline)
 
 
 def measure_errors(
     rng: np.random.Generator,
     L: Array,
-    ladder: Ladder | None = None,
+    tempering: Tempering | None = None,
     deadline: float | None = None,
 ) -> ErrorLaw:
     """Estimate P(number of errors) under the prior, labels multiplied into L (n, r).
@@ -251,36 +251,36 @@ def measure_errors(
     After the ``deadline`` (of `time.monotonic`) the run ends with the sweeps that there are; an
     `OutOfTimeError` where those are too few.
     """
-    return climb_errors(rng, L, ladder or Ladder(), deadline).law()
+    return climb_errors(rng, L, tempering or Tempering(), deadline).law()
 
 
 def measure_noise(
     rng: np.random.Generator,
     L: Array,
     noise: LabelNoise,
-    ladder: Ladder | None = None,
+    tempering: Tempering | None = None,
     deadline: float | None = None,
 ) -> tuple[float, float]:
     """Log evidence of noise of any kind, in nats, and its standard error; as `measure_errors`."""
     model = SphereModel(L, noise)
-    return _climb(rng, model, _PILOT_POWERS, ladder or Ladder(), deadline).log_evidence(noise)
+    return _climb(rng, model, _PILOT_POWERS, tempering or Tempering(), deadline).log_evidence(noise)
 
 
 def _climb(
     rng: np.random.Generator,
     model: SphereModel,
     pilot: Array,
-    ladder: Ladder,
+    tempering: Tempering,
     deadline: float | None,
 ) -> Climb:
     """Place rungs by a short run at the powers of the pilot, then sweep over them."""
     moves = first_moves(default_moves(model.rank), model)
     moves = Moves(moves.names, max(moves.duration, _shortest(model)), moves.directions)
-    first = _swept(_started(rng, model, pilot, moves), ladder.n_pilot, deadline)
-    if len(first.seen) < ladder.n_pilot:
+    first = _swept(_started(rng, model, pilot, moves), tempering.n_pilot, deadline)
+    if len(first.seen) < tempering.n_pilot:
         raise OutOfTimeError("no time for a pilot run")
-    powers = place_rungs(pilot, model.noise.cost(first.seen[ladder.n_pilot // 3 :]))
-    return prolong(_started(rng, model, powers, moves), ladder.n_sweeps, deadline)
+    powers = place_rungs(pilot, model.noise.cost(first.seen[tempering.n_pilot // 3 :]))
+    return prolong(_started(rng, model, powers, moves), tempering.n_sweeps, deadline)
 
 
 def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.estimation.base import NumberAnswers
+from mercer.estimation.base import NumberPredictions
 from support.process_fits import tiny
 from support.spectral_fits import waves
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 def test_blocks_cover_all_rows(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(NumberAnswers, "_rows_at_once", 3)
-    blocks = NumberAnswers()._blocks(np.empty((n, 2)))
+    monkeypatch.setattr(NumberPredictions, "_rows_at_once", 3)
+    blocks = NumberPredictions()._blocks(np.empty((n, 2)))
     rows = np.concatenate([np.arange(n)[block] for block in blocks])
     np.testing.assert_array_equal(rows, np.arange(n))
 

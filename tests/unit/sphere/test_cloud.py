@@ -8,7 +8,12 @@ from scipy.special import ndtr
 
 from mercer.kernels.names import kernel_named
 from mercer.sphere import prediction as module
-from mercer.sphere.prediction import Cloud, class_probability, entropy_bits, recorded_probability
+from mercer.sphere.prediction import (
+    PosteriorSample,
+    class_probability,
+    entropy_bits,
+    recorded_probability,
+)
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
 
@@ -28,7 +33,9 @@ def kernel_model(lengthscale: float, nugget: float) -> Candidate:
     return Candidate("rbf", lengthscale, nugget, space)
 
 
-def cloud_of(models: tuple[Candidate, ...], shape=(), count: int = 12, rate: float = 0.1) -> Cloud:
+def cloud_of(
+    models: tuple[Candidate, ...], shape=(), count: int = 12, rate: float = 0.1
+) -> PosteriorSample:
     """Draws from the prior, of the models in turn; ``shape`` (C,) for several classes."""
     model = np.arange(count) % len(models)
     designs = [one.space.design() for one in models]
@@ -39,7 +46,7 @@ def cloud_of(models: tuple[Candidate, ...], shape=(), count: int = 12, rate: flo
     width = max(each.shape[-1] for each in coefficients)
     filled = [np.pad(c, [(0, 0)] * len(shape) + [(0, width - c.shape[-1])]) for c in coefficients]
     length = np.array([np.linalg.norm(each) for each in g])
-    return Cloud(models, model, np.array(filled), length, np.full((count, 1), rate))
+    return PosteriorSample(models, model, np.array(filled), length, np.full((count, 1), rate))
 
 
 TWO = (kernel_model(1.0, 0.0), kernel_model(0.5, 0.4))

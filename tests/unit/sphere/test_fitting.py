@@ -21,7 +21,7 @@ from mercer.sphere.fitting import Problem, fit_sphere
 from mercer.sphere.sampler import SphereModel
 from mercer.sphere.selection import Candidate
 from mercer.sphere.space import KernelSpace, fit_covariance
-from mercer.sphere.tempering import Ladder
+from mercer.sphere.tempering import Tempering
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((30, 2))
@@ -31,7 +31,7 @@ OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 12),)),))
+    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Tempering(10, 12),)),))
     monkeypatch.setattr(selection, "_HOPELESS", 100.0)
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_class_rates, row_rates
 from mercer.sphere import tempering
-from mercer.sphere.tempering import Ladder, OutOfTimeError, measure_errors, measure_noise
+from mercer.sphere.tempering import OutOfTimeError, Tempering, measure_errors, measure_noise
 from support.sphere_cases import noisy_gram, noisy_rows, pattern_posterior, signed
 
 L = noisy_rows(25, 4, 0.1)
-SHORT = Ladder(10, 30)
+SHORT = Tempering(10, 30)
 
 
 def test_a_law_of_errors() -> None:
-    law = measure_errors(np.random.default_rng(1), L, Ladder(10, 300))
+    law = measure_errors(np.random.default_rng(1), L, Tempering(10, 300))
     assert law.log_prior.shape == (26,)
     assert np.exp(law.log_prior).sum() == pytest.approx(1.0)
     assert law.is_connected
@@ -47,7 +47,7 @@ def test_rows_that_are_zero_are_always_wrong() -> None:
     law = measure_errors(np.random.default_rng(4), rows, SHORT)
     assert law.support.min() >= 3
     value, _ = law.log_evidence(fixed_rate(0.2, 28))
-    expected, error = measure_errors(np.random.default_rng(5), L, Ladder(20, 300)).log_evidence(
+    expected, error = measure_errors(np.random.default_rng(5), L, Tempering(20, 300)).log_evidence(
         fixed_rate(0.2, 25)
     )
     assert value == pytest.approx(expected + 3.0 * np.log(0.2), abs=1.0 + 5.0 * error)
@@ -58,7 +58,7 @@ def evidence_z(noise: LabelNoise) -> float:
     G, y = noisy_gram(5)
     rows = np.linalg.cholesky(G) * y[:, np.newaxis]
     exact = pattern_posterior(signed(G, y), learned_class_rates((1.0, 3.0), (y > 0) * 1))[1]
-    value, error = measure_noise(np.random.default_rng(4), rows, noise, Ladder(20, 1000))
+    value, error = measure_noise(np.random.default_rng(4), rows, noise, Tempering(20, 1000))
     assert error < 0.05
     return abs(value - exact) / error
 
@@ -75,9 +75,9 @@ def test_a_run_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count()
     monkeypatch.setattr(tempering, "_ROWS_A_LOOK", len(L))  # a look at every sweep
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
-    law = measure_errors(np.random.default_rng(1), L, Ladder(10, 160), 45.5)
+    law = measure_errors(np.random.default_rng(1), L, Tempering(10, 160), 45.5)
     assert np.isfinite(law.log_evidence(fixed_rate(0.2, 25))[0])
     assert next(ticks) == 47
     for deadline in (50.5, 70.5):
         with pytest.raises(OutOfTimeError):
-            measure_errors(np.random.default_rng(1), L, Ladder(10, 150), deadline)
+            measure_errors(np.random.default_rng(1), L, Tempering(10, 150), deadline)

@@ -9,23 +9,23 @@ from scipy.special import logsumexp
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.sphere import evidence as mbar
-from mercer.sphere.evidence import LadderCounts, PriorWeights, weigh_draws
+from mercer.sphere.evidence import PriorWeights, RungCounts, weigh_draws
 
 N_VALUES = 12
 
 
-def counts_of(n_rungs: int, n_sweeps: int, seed: int = 1) -> tuple[LadderCounts, np.ndarray]:
+def counts_of(n_rungs: int, n_sweeps: int, seed: int = 1) -> tuple[RungCounts, np.ndarray]:
     """Counts of draws from a ladder of linear costs, and the costs (M, K)."""
     rng = np.random.default_rng(seed)
     U = np.arange(N_VALUES)[:, None] * np.linspace(0.0, 1.0, n_rungs)
     law = np.exp(-U) / np.exp(-U).sum(axis=0)
     columns = [rng.choice(N_VALUES, n_sweeps, p=law[:, k]) for k in range(n_rungs)]
-    return LadderCounts.of([n_sweeps] * n_rungs, np.concatenate(columns), N_VALUES), U
+    return RungCounts.of([n_sweeps] * n_rungs, np.concatenate(columns), N_VALUES), U
 
 
 def test_counts() -> None:
     index = np.concatenate([np.zeros(100, int), np.ones(60, int), [2] * 50])
-    counts = LadderCounts.of([100, 110], index, 3)
+    counts = RungCounts.of([100, 110], index, 3)
     np.testing.assert_array_equal(counts.by_rung, [[100, 0, 0], [0, 60, 50]])
     assert counts.by_block.shape == (40, 3)
     np.testing.assert_array_equal(counts.by_block.sum(axis=0), [100, 60, 50])
@@ -83,9 +83,7 @@ def influence_error(power: float) -> float:
     for b in (0, 7, 39):
         scale = np.ones((40, 1))
         scale[b] += h
-        heavier = LadderCounts(
-            counts.by_block * scale, counts.by_rung, counts.rung_by_block * scale
-        )
+        heavier = RungCounts(counts.by_block * scale, counts.by_rung, counts.rung_by_block * scale)
         moved = (weigh_draws(heavier, U).log_weight - weigh_draws(counts, U).log_weight) / h
         worst = max(worst, np.abs(moved - weights.influence[b]).max())
     return float(worst)
@@ -122,7 +120,7 @@ def test_log_mean() -> None:
 def test_a_rung_where_errors_are_impossible() -> None:
     """Every draw of it has none: it adds nothing to what the prior's draws say of P(0)."""
     first = np.array([0] * 20 + [1] * 30 + [2] * 50)
-    counts = LadderCounts.of([100, 100], np.append(first, np.zeros(100, int)), 3)
+    counts = RungCounts.of([100, 100], np.append(first, np.zeros(100, int)), 3)
     weights = weigh_draws(counts, np.array([[0.0, 0.0], [0.0, IMPOSSIBLE], [0.0, 2 * IMPOSSIBLE]]))
     np.testing.assert_allclose(np.exp(weights.log_weight), [0.2, 0.3, 0.5], rtol=1e-8)
     assert weights.is_connected

@@ -16,7 +16,7 @@ from mercer.likelihoods.label_noise import (
 from mercer.sphere.evidence import Sites, _Labels, approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import KernelSpace, fit_covariance
-from mercer.sphere.tempering import Ladder, climb_errors, measure_noise
+from mercer.sphere.tempering import Tempering, climb_errors, measure_noise
 
 RNG = np.random.default_rng(1)
 N = 60
@@ -65,9 +65,9 @@ def test_beside_a_tempered_run(kind: str, nugget: float) -> None:
     """Within half a nat and four standard errors."""
     noise, rows = NOISES[kind], signed_rows(space(nugget).design().L, RING)
     if kind == "learned per class":
-        value, error = measure_noise(np.random.default_rng(2), rows, noise, Ladder(20, 400))
+        value, error = measure_noise(np.random.default_rng(2), rows, noise, Tempering(20, 400))
     else:
-        run = climb_errors(np.random.default_rng(2), rows, Ladder(20, 400))
+        run = climb_errors(np.random.default_rng(2), rows, Tempering(20, 400))
         value, error = run.law().log_evidence(noise)
     found = of_ring(nugget, noise)
     assert found.is_settled

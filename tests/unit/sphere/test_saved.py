@@ -15,7 +15,7 @@ from mercer.kernels.stationary import MaternARD
 from mercer.posterior.container import read_container
 from mercer.posterior.draws import Table
 from mercer.sphere import selection
-from mercer.sphere.tempering import Ladder
+from mercer.sphere.tempering import Tempering
 from support.mangled import set_array, set_field, taken
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ ROW_RATES = np.linspace(0.05, 0.4, 14)
 def short():
     """How exact the evidence is does not matter here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "_RUNS", ((10**9, (Ladder(10, 40), Ladder(10, 60))),))
+        patch.setattr(selection, "_RUNS", ((10**9, (Tempering(10, 40), Tempering(10, 60))),))
         yield
 
 

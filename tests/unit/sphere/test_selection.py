@@ -26,7 +26,7 @@ from mercer.sphere.selection import (
     under_rates_by_class,
 )
 from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
-from mercer.sphere.tempering import Ladder, climb_errors, measure_noise
+from mercer.sphere.tempering import Tempering, climb_errors, measure_noise
 
 RNG = np.random.default_rng(1)
 N = 60
@@ -41,7 +41,7 @@ def noise_of(n: int) -> LabelNoise:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = (40, (Ladder(10, 30),)), (10**9, (Ladder(10, 20), Ladder(10, 40)))
+    runs = (40, (Tempering(10, 30),)), (10**9, (Tempering(10, 20), Tempering(10, 40)))
     monkeypatch.setattr(selection, "_RUNS", runs)
 
 
@@ -135,9 +135,9 @@ def test_rates_by_class_are_weighed_by_the_draws_of_one() -> None:
     """Reweighted within four standard errors of a run of its own, where draws overlap."""
     rows = signed_rows(rbf(1.5).space.design().L, RING)
     two = learned_class_rates((1.0, 1.0), RING)
-    run = climb_errors(np.random.default_rng(1), rows, Ladder(20, 400))
+    run = climb_errors(np.random.default_rng(1), rows, Tempering(20, 400))
     value, error = run.log_evidence(two)
-    own, own_error = measure_noise(np.random.default_rng(2), rows, two, Ladder(20, 400))
+    own, own_error = measure_noise(np.random.default_rng(2), rows, two, Tempering(20, 400))
     assert error < 1.0
     assert abs(value - own) < 4.0 * np.hypot(error, own_error)
     assert abs(value - run.law().log_evidence(noise_of(N))[0]) > 0.1

@@ -46,7 +46,7 @@ def test_record_hands_functions_and_values_to_the_recorder() -> None:
     sampler = make_several(model)
     state = sampler.init(np.random.default_rng(1))
     recorded = sampler.record(state)
-    expected = record(state.point[:, 6:], state.point[:, :6])
+    expected = record(state.point[:, :6], state.point[:, 6:])
     assert {name: value.shape for name, value in recorded.items()} == {
         "coef": (3, 2), "latent": (3, 6),
     }  # fmt: skip
