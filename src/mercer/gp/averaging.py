@@ -31,7 +31,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.estimation.model_file import require
@@ -46,6 +45,7 @@ from mercer.gp.hyperparameters import (
     with_curvature,
 )
 from mercer.kernels.names import kernel_named
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives
 from mercer.posterior.schema import check_arrays, draws_of
@@ -474,7 +474,7 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         As in `fit_posterior`.
     """
     deadline, rows = options.deadline_before_chains(SEARCHING), np.arange(len(task.y))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         compared = compare_kernels(task, rows if few is None else few, options.entropy, deadline)
         candidates = compared
         if few is not None:

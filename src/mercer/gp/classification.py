@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
@@ -40,6 +39,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import class_probabilities, one_hot
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
@@ -134,7 +134,6 @@ class ClassTask:
         maximum: Maximum | None = None,
     ) -> FittedGP:
         """Draw the hyperparameters, from their maximum where it is known."""
-        self.compile(options)
         if self.is_binary:
             fit = fit_exactly if self.is_exact else fit_gp
             return fit(self.X, self.codes, settings, options, names, maximum)
@@ -217,7 +216,7 @@ class ClassTask:
         y = self.codes if self.is_binary else one_hot(codes, len(self.classes))
 
         def at_mode(Z: Array) -> Array:
-            with threadpool_limits(limits=1, user_api="blas"):
+            with one_blas_thread():
                 proba = [self._at_mode(*draw, Z) for draw in zip(thetas, a, strict=True)]
             return np.stack(proba)
 

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.gp.importance import Estimate, EvidenceEstimator, lower_factor, no_estimate
 from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior
 from mercer.kernels.base import Kernel
-from mercer.numerics.cholesky import Workspace, add_nugget, solve_lower
+from mercer.numerics.cholesky import Workspace, add_nugget, one_blas_thread, solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.adaptation import HamiltonianAdaptation, LearnedTuning
@@ -477,7 +476,7 @@ class ExactDraws:
 
         One BLAS thread, so that the bits do not depend on the machine's load.
         """
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             yield from self._moments(X)
 
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:

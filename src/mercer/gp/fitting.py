@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, make_exact_sampler
@@ -32,6 +31,7 @@ from mercer.gp.laplace import HyperparameterPosterior, Recorder
 from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.logistic_normal import NormalPrior
 from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
@@ -289,7 +289,7 @@ def fit_posterior(
         if fitted is not None:
             return fitted
     if maximum is None:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
             maximum = find_maximum(model, with_covariance=not is_map, deadline=deadline)
     if is_map:

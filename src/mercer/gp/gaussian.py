@@ -21,7 +21,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.estimation.model_file import require
@@ -39,6 +38,7 @@ from mercer.numerics.cholesky import (
     add_nugget,
     factorise,
     invert_factored,
+    one_blas_thread,
     solve_factored,
     solve_lower,
 )
@@ -369,7 +369,7 @@ class FunctionDraws:
         """Posterior mean of the function at rows X (m, d), shape (m,)."""
         total = np.zeros(len(X))
         weights = np.ones(len(self.theta)) if self.weights is None else self.weights
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             for theta, a, weight in zip(self.theta, self.dual_coef, weights, strict=True):
                 for rows in _blocks(len(X)):
                     total[rows] += weight * (self._cross(theta, X[rows]) @ a)
@@ -377,7 +377,7 @@ class FunctionDraws:
 
     def means(self, X: Array) -> Array:
         """Mean of the function at rows X (m, d) for every draw, shape (S, m)."""
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             each = zip(self.theta, self.dual_coef, strict=True)
             return np.stack([self._cross(theta, X) @ a for theta, a in each])
 
@@ -386,7 +386,7 @@ class FunctionDraws:
         chosen = self.of_spread
         means, variances = np.empty((len(chosen), len(X))), np.empty((len(chosen), len(X)))
         scratch = Workspace()
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             for c, i in enumerate(chosen):
                 theta = self.theta[i]
                 factors = self.memory.get(
@@ -418,7 +418,7 @@ class FunctionDraws:
         noise = rng.standard_normal((n_draws, len(X)))
         n, together, scratch = len(self.X), np.vstack([self.X, X]), Workspace()
         drawn = np.empty((n_draws, len(X)))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             for i in np.unique(chosen):
                 theta = self.theta[i]
                 K = self.kernel.gram(theta, together, out=scratch.take("gram", len(together)))
@@ -510,7 +510,7 @@ class InducedDraws(FunctionDraws):
         chosen = rng.choice(len(self.theta), size=n_draws, p=self.weights)
         noise, drawn = rng.standard_normal((n_draws, len(X))), np.empty((n_draws, len(X)))
         scratch = Workspace()
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             for i in np.unique(chosen):
                 cross, factors = self._cross(self.theta[i], X), self._factors(i, scratch)
                 V = solve_lower(factors[0], cross.T)
@@ -553,7 +553,7 @@ def induced_draws(draws: FunctionDraws, Z: Array, X: Array, y: Array) -> Induced
         If a matrix cannot be factorised in double precision.
     """
     coefs, factors = [], []
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for theta, noise in zip(draws.theta, draws.noise_variance, strict=True):
             L = prior_factor(draws.kernel, theta, Z, draws.intercept_variance)
             given = np.full(len(y), noise)

@@ -24,7 +24,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import (
@@ -43,6 +42,7 @@ from mercer.numerics.cholesky import (
     Workspace,
     factorise,
     invert_factored,
+    one_blas_thread,
     solve_factored,
     solve_lower,
     symmetric_product,
@@ -498,7 +498,7 @@ class LatentDraws:
         safe where W vanishes. The paper's mean is k'a. One BLAS thread, so that the bits do not
         depend on the machine's load.
         """
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             yield from self._moments(X)
 
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:

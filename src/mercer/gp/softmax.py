@@ -12,7 +12,6 @@ from scipy.linalg import blas, helmert
 from scipy.optimize import brentq
 from scipy.special import ndtri, softmax
 from scipy.stats import qmc
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import (
@@ -38,6 +37,7 @@ from mercer.numerics.cholesky import (
     factorise,
     invert_factored,
     invert_lower,
+    one_blas_thread,
     solve_factored,
     solve_lower,
 )
@@ -694,7 +694,7 @@ class SoftmaxDraws:
 
         One BLAS thread, so that the bits do not depend on the machine's load.
         """
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             yield from self._moments(X)
 
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:

@@ -6,13 +6,16 @@ I + W^.5 K W^.5 is below one, and those of a regressor's K + s2 I have a floor.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
+from threadpoolctl import ThreadpoolController
 
 from mercer.errors import NumericalError
 
@@ -44,6 +47,19 @@ class Workspace:
 
     def __reduce__(self) -> Any:
         return Workspace, ()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Give BLAS one thread, so that the bits do not depend on the machine's load.
+
+    The libraries are looked up once a process: a look-up takes six milliseconds.
+    """
+    return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 _MOST_KEPT = 2**28  # bytes of the arrays that one `FactorMemory` keeps
