@@ -32,7 +32,7 @@ IN_R = ("MARS (degree 1)", "projection pursuit (4 ridge functions)")
 
 # Beside the sampler; `GPClassifier.paper` has them too.
 _AS_THE_PAPER: dict[str, Any] = {
-    "prior": "paper", "predictive_mean": "mode", "standardize": "std"
+    "kernel": "rbf", "prior": "paper", "predictive_mean": "mode", "standardize": "std"
 }  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def _paper(seed: int, is_quick: bool) -> Any:
 
 
 def _default(seed: int, is_quick: bool) -> Any:
-    return GPClassifier(random_state=seed, progress=False)
+    return GPClassifier(kernel="rbf", random_state=seed, progress=False)
 
 
 def _at_maximum(seed: int, is_quick: bool) -> Any:

@@ -79,7 +79,9 @@ def _model(name: str, seed: int, n_draws: int) -> GPClassifier:
     model = GPClassifier.paper()
     if name != PAPER:
         inference = "hmc" if name == HMC else "metropolis"
-        model = GPClassifier(prior="paper", standardize="std", inference=inference, n_chains=1)
+        model = GPClassifier(
+            kernel="rbf", prior="paper", standardize="std", inference=inference, n_chains=1
+        )
     model.set_params(random_state=seed, n_draws=n_draws, n_jobs=1, progress=False)
     return model
 

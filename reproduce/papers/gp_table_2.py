@@ -38,11 +38,12 @@ _OTHERS = (NETWORK, DISCRIMINANT, MIXTURE, TREE, *IN_R)
 
 
 def _at_maximum(options: dict[str, Any], seed: int, is_quick: bool) -> Any:
-    return GPClassifier(inference="map").set_params(**options)
+    return GPClassifier(kernel="rbf", inference="map").set_params(**options)
 
 
 def _hmc(seed: int, is_quick: bool) -> Any:
     return GPClassifier(
+        kernel="rbf",
         inference="hmc",
         n_warmup=_N_WARMUP,
         n_draws=_N_DRAWS,

@@ -156,7 +156,7 @@ def _airfoil_cell(how: str, k: int) -> Rows:
 
 def _simulated(X: Array, y: Array, rng: np.random.Generator) -> Array:
     """Targets drawn from a smooth process, its hyperparameters the most probable of all rows."""
-    fitted = mercer.GPRegressor(inference="map", progress=False).fit(X, y)
+    fitted = mercer.GPRegressor(kernel="rbf", inference="map", progress=False).fit(X, y)
     Z, draws = fitted.standardizer_.transform(X), fitted.posterior_
     weights = np.exp(draws.flat("log_weight")[0])
     theta = np.append(draws.flat("log_signal_variance")[0], np.log(weights))

@@ -163,12 +163,13 @@ def arrays(data: str) -> tuple[Array, Codes]:
 
 
 def _map(X: Array, codes: Codes, X_test: Array, seed: int, **options: Any) -> Array:
-    model = GPClassifier(inference="map", progress=False, **options)
+    model = GPClassifier(kernel="rbf", inference="map", progress=False, **options)
     return model.fit(X, codes).predict_proba(X_test)
 
 
 def _hmc(X: Array, codes: Codes, X_test: Array, seed: int, **options: Any) -> Array:
     model = GPClassifier(
+        kernel="rbf",
         inference="hmc",
         n_draws=200,
         n_chains=1,

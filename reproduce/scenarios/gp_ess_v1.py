@@ -27,11 +27,13 @@ def run() -> dict[str, object]:
 
         data["pima"] = named_arrays("pima_tr")
     samplers = {
-        "hmc": GPClassifier(inference="hmc"),
-        "nuts": GPClassifier(inference="nuts"),
+        "hmc": GPClassifier(kernel="rbf", inference="hmc"),
+        "nuts": GPClassifier(kernel="rbf", inference="nuts"),
         "paper": GPClassifier.paper().set_params(n_draws=1333),
     }
-    GPClassifier(n_draws=5, n_warmup=5, n_chains=1, progress=False).fit(X[:20], y[:20])
+    GPClassifier(kernel="rbf", n_draws=5, n_warmup=5, n_chains=1, progress=False).fit(
+        X[:20], y[:20]
+    )
     rows = [
         {"data": name, "sampler": label, **_measure(sampler, *sets)}
         for name, sets in data.items()

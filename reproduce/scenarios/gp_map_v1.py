@@ -94,7 +94,8 @@ def evidence(X: Array, y: Array, theta: Array) -> float:
 
 
 def _mercer(X: Array, y: Array) -> Array:
-    model = GPClassifier(inference="map", prior=PRIOR, standardize=False, progress=False).fit(X, y)
+    settings = {"kernel": "rbf", "inference": "map", "prior": PRIOR, "standardize": False}
+    model = GPClassifier(**settings).fit(X, y)
     draws = model.posterior_
     return np.append(draws.flat("log_signal_variance"), draws.flat("log_weight"))
 

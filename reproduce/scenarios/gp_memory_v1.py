@@ -18,7 +18,7 @@ n = int(sys.argv[1])
 rng = np.random.default_rng(0)
 X = rng.standard_normal((n, 8))
 y = (X[:, 0] + X[:, 1] ** 2 + rng.standard_normal(n) > 1).astype(int)
-settings = dict(n_draws=2, n_warmup=1, n_chains=1, random_state=0, progress=False)
+settings = dict(kernel='rbf', n_draws=2, n_warmup=1, n_chains=1, random_state=0, progress=False)
 GPClassifier(**settings).fit(X[:50], y[:50])
 
 

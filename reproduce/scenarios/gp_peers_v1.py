@@ -47,8 +47,10 @@ def run() -> dict[str, object]:
 def _models(d: int) -> dict[str, Any]:
     ard = ConstantKernel(1.0, (1e-3, 1e4)) * RBF(np.ones(d), (1e-2, 1e3))
     return {
-        "mercer GPClassifier, default": GPClassifier(random_state=0, progress=False, n_jobs=1),
-        "mercer GPClassifier, map": GPClassifier(inference="map"),
+        "mercer GPClassifier, default": GPClassifier(
+            kernel="rbf", random_state=0, progress=False, n_jobs=1
+        ),
+        "mercer GPClassifier, map": GPClassifier(kernel="rbf", inference="map"),
         "scikit-learn GaussianProcessClassifier, ARD": make_pipeline(
             StandardScaler(), GaussianProcessClassifier(ard, random_state=0)
         ),

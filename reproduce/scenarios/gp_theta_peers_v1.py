@@ -38,9 +38,9 @@ NEEDS_PACKAGES = ("pymc", "nutpie", "blackjax", "numpyro", "jax")
 TARGETS = {"laplace": 10.0, "exact": 3.0}
 # Arguments of GPClassifier; those that it does not have are left out, with their row.
 OURS: dict[str, dict[str, str]] = {
-    "mercer, laplace, hmc": {"inference": "hmc"},
-    "mercer, laplace, nuts": {"inference": "nuts"},
-    "mercer, exact": {"inference": "hmc", "integration": "exact"},
+    "mercer, laplace, hmc": {"kernel": "rbf", "inference": "hmc"},
+    "mercer, laplace, nuts": {"kernel": "rbf", "inference": "nuts"},
+    "mercer, exact": {"kernel": "rbf", "inference": "hmc", "integration": "exact"},
 }
 LAPLACE, EXACT = "mercer, laplace, hmc", "mercer, exact"
 FULL = ("PyMC, nutpie", "BlackJAX, NUTS", "NumPyro, NUTS")

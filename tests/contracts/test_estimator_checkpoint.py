@@ -40,11 +40,11 @@ LONGER = {"n_draws": 8, "n_warmup": 20}
 
 
 def gp(folder: Path | None = None, **arguments) -> GPClassifier:
-    return GPClassifier(checkpoint=folder, **{**PLAN, **arguments})
+    return GPClassifier(kernel="rbf", checkpoint=folder, **{**PLAN, **arguments})
 
 
 def process(folder: Path | None = None, **arguments) -> GPRegressor:
-    return GPRegressor(checkpoint=folder, **{**PLAN, **arguments})
+    return GPRegressor(kernel="rbf", checkpoint=folder, **{**PLAN, **arguments})
 
 
 def sphere(folder: Path | None = None, **arguments) -> KernelGibbsClassifier:

@@ -22,7 +22,7 @@ from support.statistics import few_first
 TINY = {"n_draws": 9, "n_warmup": 4, "n_chains": 1, "random_state": 0, "progress": False}
 FEW = {"n_draws": 5, "n_warmup": 2}
 ESTIMATORS = {
-    "gp": lambda **own: GPClassifier(**TINY | own),
+    "gp": lambda **own: GPClassifier(**TINY | {"kernel": "rbf"} | own),
     "sphere": lambda **own: KernelGibbsClassifier(
         **TINY | {"n_draws": 20, "n_warmup": 10, "lengthscale": "median", "nugget": 0.0} | own
     ),

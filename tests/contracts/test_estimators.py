@@ -39,7 +39,7 @@ FEW = {**TINY, "n_draws": 4, "n_warmup": 2}
 
 # One setting of each estimator.
 ESTIMATORS = [
-    GPClassifier(**FEW),
+    GPClassifier(kernel="rbf", **FEW),
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
     process_fits.tiny(n_draws=4, n_warmup=2),
     BaNKRegressor(n_frequencies=6, **FEW),
@@ -55,7 +55,7 @@ ESTIMATORS = [
     AlaCarteRegressor(components=(2,), frequencies_each=(6,), random_state=0),
 ]
 OTHER_SETTINGS = [
-    GPClassifier(**TINY),
+    GPClassifier(kernel="rbf", **TINY),
     process_fits.tiny(),
     BaNKRegressor(n_frequencies=6, **TINY),
     BaNKClassifier(n_frequencies=6, **TINY),
@@ -63,9 +63,10 @@ OTHER_SETTINGS = [
     class_fits.tiny(),
     MKLClassifier(n_features=48, random_state=0, penalties=(1e-3, 1e-1)),
     RFORegressor(n_features=24, components=(1, 2), penalties=(1e-2,), random_state=0),
-    GPClassifier(inference="nuts", **TINY),
-    GPClassifier(inference="map", **TINY),
+    GPClassifier(kernel="rbf", inference="nuts", **TINY),
+    GPClassifier(kernel="rbf", inference="map", **TINY),
     GPClassifier(
+        kernel="rbf",
         prior="paper",
         predictive_mean="mode",
         n_leapfrog=3,
@@ -121,7 +122,7 @@ def test_scikit_learn_checks_of_other_settings(estimator, check) -> None:
 
 
 SEVEN = [
-    GPClassifier(inference="hmc", **TINY),
+    GPClassifier(kernel="rbf", inference="hmc", **TINY),
     process_fits.tiny(inference="hmc"),
     KernelGibbsClassifier(lengthscale="median", nugget=0.0, **TINY),
     BaNKRegressor(n_frequencies=6, **TINY),
@@ -160,10 +161,10 @@ def test_a_fit_with_nothing_to_say_is_silent(estimator, monkeypatch) -> None:
     "estimator",
     [
         *SEVEN,
-        GPClassifier(**TINY),
+        GPClassifier(kernel="rbf", **TINY),
         process_fits.tiny(),
-        GPClassifier(integration="exact", **TINY),
-        GPClassifier(inference="map", **TINY),
+        GPClassifier(kernel="rbf", integration="exact", **TINY),
+        GPClassifier(kernel="rbf", inference="map", **TINY),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -190,7 +191,7 @@ def test_the_warning_is_public_can_be_filtered_and_pickles() -> None:
     assert (type(copy), str(copy)) == (ConvergenceWarning, "R-hat of a is 2")
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        estimator = GPClassifier(inference="hmc", **TINY)
+        estimator = GPClassifier(kernel="rbf", inference="hmc", **TINY)
         with pytest.raises(ConvergenceWarning, match="too short to judge"):
             fit_in_the_open(estimator)
     assert len(estimator.predict(np.zeros((2, 2)))) == 2  # the fit itself is whole

@@ -37,6 +37,7 @@ def says(seed: int, is_quick: bool) -> Says:
 
 def two_chains(seed: int, is_quick: bool) -> GPClassifier:
     return GPClassifier(
+        kernel="rbf",
         inference="hmc",
         n_chains=2,
         n_draws=8,

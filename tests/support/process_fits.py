@@ -13,6 +13,7 @@ from mercer.gp.regressor import GPRegressor
 from support.spectral_fits import waves
 
 TINY: dict[str, Any] = {
+    "kernel": "rbf",
     "n_draws": 20,
     "n_warmup": 10,
     "n_chains": 1,

@@ -25,7 +25,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,11 +51,13 @@ from mercer.posterior.draws import Draws, representatives
 from mercer.posterior.schema import check_arrays, draws_of
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions, is_late, part_of_time
+from mercer.sampling.importance import NearbyDraws
 
 __all__ = [
     "AUTO",
     "AveragedGP",
     "Candidate",
+    "ComparedKernels",
     "Few",
     "KernelFit",
     "KernelTask",
@@ -66,6 +68,7 @@ __all__ = [
     "compare_kernels",
     "few_rows",
     "fit_kernels",
+    "fit_known",
     "mixed_moments",
     "stacking_weights",
     "with_few",
@@ -81,7 +84,7 @@ _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to t
 _LEAST_LIKELIER = 0.5  # nats that a richer kernel gains at the maximum, or it is passed over
 _FEW_ROWS = 300  # kernels are first compared on so many rows, where there are over a third more
 _N_FOLDS, _HELD_OUT, _MOST_REPEATS = 5, 300, 4  # of few rows all are held out up to four times
-_BEHIND = 2.0  # standard errors behind the best after two folds or more: no more are scored
+_BEHIND, _BEHIND_FROM = 2.0, 2  # standard errors behind the best, after so many folds: the end
 _FOLD_TOLERANCE = 1e-5  # of the log density, relative: a hundredth of a nat is no matter here
 
 Terms = tuple[str, ...]
@@ -105,6 +108,8 @@ class KernelTask:
         for. The last argument is the kernel's share of the draws.
     y : ndarray of shape (n,)
         Targets, or codes of classes.
+    keys : tuple of bytes
+        Of each row, by which fits to some of the same rows know it.
     d : int
         Inputs.
     is_classes : bool
@@ -114,6 +119,7 @@ class KernelTask:
     score: Callable[[str, Maximum, Rows, Rows], Array]
     fit: Callable[[str, RunOptions, Maximum | None, float], FittedGP]
     y: Array
+    keys: tuple[bytes, ...]
     d: int
     is_classes: bool
 
@@ -163,6 +169,34 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class ComparedKernels:
+    """What a comparison has left for fits to some of the same rows: those of folds.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        Those that all held-out rows have scores of.
+    keys : tuple of bytes
+        Of the rows that the scores are of.
+    draws : mapping of str to NearbyDraws
+    """
+
+    candidates: tuple[Candidate, ...]
+    keys: tuple[bytes, ...]
+    draws: Mapping[str, NearbyDraws]
+
+    def chosen(self, keys: Collection[bytes]) -> tuple[tuple[str, ...], Array]:
+        """Choose kernels, and their weights, by the scores of these rows alone."""
+        own = set(keys).intersection(self.keys)
+        if not own:
+            return (), np.ones(0)
+        mine = np.array([key in own for key in self.keys])
+        part = [replace(each, scores=each.scores[mine]) for each in self.candidates]
+        chosen, weights = choose_kernels(part, len(own))
+        return tuple(each.name for each in chosen), weights
+
+
+@dataclass(frozen=True)
 class KernelFit:
     """One kernel of a fitted model: its draws, and its weight in every prediction.
 
@@ -192,11 +226,13 @@ class AveragedGP:
     notes : tuple of str
     weighted : Candidate or None
         The best kernel with a weight per input, if none of the fits has one.
+    left : ComparedKernels, optional
     """
 
     fits: tuple[KernelFit, ...]
     notes: tuple[str, ...]
     weighted: Candidate | None = None
+    left: ComparedKernels | None = None
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -239,10 +275,7 @@ def is_simpler(one: Terms, other: Terms) -> bool:
 def compare_kernels(
     task: KernelTask, rows: Rows, entropy: int, deadline: float | None = None
 ) -> tuple[Candidate, ...]:
-    """Find the maximum of each kernel of the set given these rows, and score it by folds.
-
-    Scores of rows that are held out several times count as many times less.
-    """
+    """Find the maximum of each kernel of the set given these rows, and score it by folds."""
     found: dict[Terms, Candidate] = {}
     d, folds = task.d, task.folds(rows, entropy)
 
@@ -394,9 +427,6 @@ def _held_out(
     return scores
 
 
-_BEHIND_FROM = 2  # folds
-
-
 def _is_behind(scores: Array, best: Array) -> bool:
     """Whether a kernel is surely worse than the best, and adds nothing to it in a mixture."""
     best = best[: len(scores)]
@@ -487,12 +517,7 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
             weighted = _curved(task, _best_weighted(candidates), deadline)
         curved = [_curved(task, each, deadline) or each for each in chosen]
     fits = []
-    for i, (candidate, weight) in enumerate(zip(curved, weights, strict=True)):
-        own = replace(
-            options,
-            deadline=part_of_time(options.deadline, float(weight / weights[i:].sum())),
-            first_chain=i * options.n_chains,
-        )
+    for candidate, weight, own in zip(curved, weights, _shares(options, weights), strict=True):
         fitted = task.fit(candidate.name, own, candidate.maximum, float(weight))
         evidence = _log_evidence(task.model_of(candidate.name, rows), candidate.maximum)
         if fitted.evidence is not None:
@@ -508,7 +533,50 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         )
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")
-    return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)), weighted)
+    left = _left(task, candidates, fits, options)
+    return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)), weighted, left)
+
+
+def fit_known(task: KernelTask, known: ComparedKernels, options: RunOptions) -> AveragedGP | None:
+    """Fit kernels that were compared on more rows, chosen by the scores of the task's rows alone.
+
+    None where none of its rows has a score.
+    """
+    names, weights = known.chosen(task.keys)
+    if not names:
+        return None
+    fits = [
+        KernelFit(name, float(weight), None, task.fit(name, own, None, float(weight)))
+        for name, weight, own in zip(names, weights, _shares(options, weights), strict=True)
+    ]
+    return AveragedGP(tuple(fits), _notes_of(fits))
+
+
+def _shares(options: RunOptions, weights: Array) -> Iterator[RunOptions]:
+    """Options of each kernel's fit: its part of the time left, and chains of its own."""
+    for i, weight in enumerate(weights):
+        share = float(weight / weights[i:].sum())
+        deadline = part_of_time(options.deadline, share)
+        yield replace(options, deadline=deadline, first_chain=i * options.n_chains)
+
+
+def _left(
+    task: KernelTask,
+    candidates: Sequence[Candidate],
+    fits: Sequence[KernelFit],
+    options: RunOptions,
+) -> ComparedKernels:
+    """Keep what fits to some of the same rows begin with."""
+    folds = task.folds(np.arange(len(task.y)), options.entropy)
+    order = np.concatenate([out for _, out in folds])
+    n_scored = max(len(each.scores) for each in candidates)
+    whole = [each for each in candidates if len(each.scores) == n_scored]
+    points = [replace(each.maximum.point, extra={}) for each in whole]
+    pairs = zip(whole, points, strict=True)
+    bare = [replace(each, maximum=Maximum(point, None, True)) for each, point in pairs]
+    keys = tuple(task.keys[i] for i in order[:n_scored])
+    draws = {f.kernel: f.fitted.nearby for f in fits if f.fitted.nearby is not None}
+    return ComparedKernels(tuple(bare), keys, draws)
 
 
 def few_rows(n: int) -> int | None:

@@ -29,12 +29,14 @@ from mercer.gp.averaging import (
     AUTO,
     AveragedGP,
     Candidate,
+    ComparedKernels,
     Few,
     KernelFit,
     KernelTask,
     check_draws,
     few_rows,
     fit_kernels,
+    fit_known,
 )
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import NOISE_FLOOR, function_draws
@@ -334,14 +336,14 @@ class GPEstimator(KernelEstimator):
         return isinstance(self.kernel, str) and self.kernel == AUTO
 
     def _settings(self, kernel: str) -> GPSettings:
-        prior = plain_prior(self.prior)
-        return GPSettings(
-            self._inference(), prior, self.n_leapfrog, self.step_size, kernel, self._nearby
-        )
+        prior, nearby = plain_prior(self.prior), self._nearby
+        if isinstance(nearby, ComparedKernels):
+            nearby = nearby.draws.get(kernel)
+        return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel, nearby)
 
     @property
     def _leaves_draws(self) -> bool:
-        return self._inference() == "importance" and not self._is_auto
+        return self._inference() == "importance"
 
     def _inference(self) -> str:
         """Return what is done: exact integration and fixed trajectories are for chains."""
@@ -358,12 +360,19 @@ class GPEstimator(KernelEstimator):
         if not self._is_auto:
             name = name_of_kernel(as_kernel(self.kernel, task.d))
             fitted = task.fit(name, options, None, 1.0)
+            self._left = fitted.nearby
             return AveragedGP((KernelFit(name, 1.0, None, fitted),), fitted.notes)
+        if isinstance(self._nearby, ComparedKernels):
+            known = fit_known(task, self._nearby, options)
+            if known is not None:
+                return known
         n, rows = few_rows(len(task.y)), None
         if n is not None:
             rng = stream(options.entropy, "rows", 2)
             rows = stratified_rows(task.y, n, rng, is_classes=task.is_classes)
-        return fit_kernels(task, rows, options)
+        averaged = fit_kernels(task, rows, options)
+        self._left = averaged.left if self._leaves_draws else None
+        return averaged
 
     def _set_posterior(
         self,
@@ -381,7 +390,6 @@ class GPEstimator(KernelEstimator):
         self.kernel_weights_ = {each.kernel: each.weight for each in fits}
         self.kernel_posteriors_ = {each.kernel: each.fitted.draws for each in fits}
         self.posterior_ = fits[0].fitted.draws
-        self._left = fits[0].fitted.nearby if self._leaves_draws else None
         if relevance is None:
             return
         self.relevance_, d = relevance, X.shape[1]

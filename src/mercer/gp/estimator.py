@@ -47,15 +47,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel : str or kernel, default="rbf"
-        Of the function: "rbf", "matern12", "matern32", "matern52", "rational_quadratic",
-        "periodic", "linear", "polynomial", "constant", "spectral_mixture(4)", or sums and products
-        of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
-        a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
-        "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
-        input, sums of both, and these with a linear part, are compared by their log scores on
-        held-out rows; predictions are a mixture over up to three, with the weights that have the
-        highest log score (stacking).
+    kernel : str or kernel, default="auto"
+        Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
+        inputs, with one per input, sums of both, and these with a linear part, are compared by
+        their log scores on held-out rows; predictions are a mixture over up to three, with the
+        weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
+        "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
+        "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
+        "isotropic(rbf)" has one length scale for all inputs. Also a kernel of `mercer.kernels` or
+        of scikit-learn, whose form is taken, not its values.
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
         "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
         posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
@@ -180,7 +180,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
+        kernel: Any = "auto",
         inference: str = "importance",
         integration: str = "laplace",
         prior: PriorChoice = "wide",
@@ -228,6 +228,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         dropped; prior N(-3, 3^2); predictions at the mode; mean and standard deviation.
         """
         return cls(
+            kernel="rbf",
             inference="hmc",
             prior="paper",
             predictive_mean="mode",
@@ -277,7 +278,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         task = self._task(Xs[rows], codes[rows])
         task.compile(options)
 
-        averaged = self._fit_kernels(self._kernel_task(task, options), options)
+        keys = tuple(each.tobytes() for each in X[rows])
+        averaged = self._fit_kernels(self._kernel_task(task, keys, options), options)
         averaged = with_few(
             averaged,
             lambda each: task.of(each.kernel).few(each.fitted.draws),
@@ -340,7 +342,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Returns
         -------
         PredictiveDistance
-            Differences of the probability of ``classes_[1]`` at the rows of X, and their noise.
+            Differences of the probability of ``classes_[1]`` at the rows of X, and their noise;
+            with several kernels, of the one of most weight.
 
         Raises
         ------
@@ -409,7 +412,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         is_shared = is_several and (self._is_auto or bool(self.shared_kernel))
         return ClassTask(X, codes, names, is_shared=is_shared, is_exact=is_exact)
 
-    def _kernel_task(self, task: ClassTask, options: RunOptions) -> KernelTask:
+    def _kernel_task(
+        self, task: ClassTask, keys: tuple[bytes, ...], options: RunOptions
+    ) -> KernelTask:
         labels, once = self.feature_labels_, replace(options, run=None, progress=False)
 
         def part(rows: Rows) -> ClassTask:
@@ -430,7 +435,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
             settings = replace(self._settings(name), share=share)
             return task.fit(settings, options, labels, maximum)
 
-        return KernelTask(model_of, score, fit, task.codes, task.X.shape[1], is_classes=True)
+        d = task.X.shape[1]
+        return KernelTask(model_of, score, fit, task.codes, keys, d, is_classes=True)
 
     def _set_fitted(
         self,

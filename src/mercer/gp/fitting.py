@@ -285,7 +285,7 @@ def fit_posterior(
         return _diagnosed(sample(sampler, options, labels=labels), recorder)
     is_map = settings.inference == "map"
     if is_importance and settings.nearby is not None:
-        fitted = _fit_nearby(model, settings.nearby, recorder, options, labels)
+        fitted = _fit_nearby(model, settings.nearby, recorder, options, labels, settings.share)
         if fitted is not None:
             return fitted
     if maximum is None:
@@ -335,7 +335,7 @@ def _fit_by_importance(
     """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
     n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
     most = options.n_draws * options.n_chains
-    fewest = min(max(share * _FEWEST, _LEAST), float(most))
+    fewest = _fewest(options, share)
     size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
     is_frozen = n_parameters <= _FEW_PARAMETERS
     learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
@@ -371,6 +371,11 @@ def _fit_by_importance(
     return _weighted(found, recorder, options, labels, tuple(notes), _evidence(model, found))
 
 
+def _fewest(options: RunOptions, share: float) -> float:
+    """Return how many effective draws are wanted at least, of a kernel of that share."""
+    return min(max(share * _FEWEST, _LEAST), float(options.n_draws * options.n_chains))
+
+
 # Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
 # effective draws that they must be worth.
 _NEARBY, _NEARBY_WORTH = 250, 0.375
@@ -382,6 +387,7 @@ def _fit_nearby(
     recorder: Record,
     options: RunOptions,
     labels: Labels,
+    share: float,
 ) -> FittedGP | None:
     """Weigh draws of the posterior on nearly the same rows; None where they are worth too little.
 
@@ -392,8 +398,9 @@ def _fit_nearby(
     point = model.evaluate(nearby.positions[np.argmax(nearby.log_density)])
     if not np.isfinite(point.log_density):
         return None
-    found = reweigh(model.values(point, None, recorder.rows), nearby, _NEARBY, options)
-    wanted = min(_FEWEST, float(options.n_draws * options.n_chains))
+    wanted = _fewest(options, share)
+    n_evaluations = round(_NEARBY * max(share, _LEAST / _FEWEST))
+    found = reweigh(model.values(point, None, recorder.rows), nearby, n_evaluations, options)
     if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
         return None
     return _weighted(found, recorder, options, labels, (), None)

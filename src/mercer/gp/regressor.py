@@ -245,15 +245,15 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     Parameters
     ----------
-    kernel : str or kernel, default="rbf"
-        Of the function: "rbf", "matern12", "matern32", "matern52", "rational_quadratic",
-        "periodic", "linear", "polynomial", "constant", "spectral_mixture(4)", or sums and products
-        of these, such as "rbf + linear"; "isotropic(rbf)" has one length scale for all inputs. Also
-        a kernel of `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
-        "auto": the data choose. RBF and Matern 5/2, with one weight for all inputs, with one per
-        input, sums of both, and these with a linear part, are compared by their log scores on
-        held-out rows; predictions are a mixture over up to three, with the weights that have the
-        highest log score (stacking).
+    kernel : str or kernel, default="auto"
+        Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
+        inputs, with one per input, sums of both, and these with a linear part, are compared by
+        their log scores on held-out rows; predictions are a mixture over up to three, with the
+        weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
+        "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
+        "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
+        "isotropic(rbf)" has one length scale for all inputs. Also a kernel of `mercer.kernels` or
+        of scikit-learn, whose form is taken, not its values.
     noise_std : float or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known.
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
@@ -377,7 +377,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
+        kernel: Any = "auto",
         noise_std: float | str = "learn",
         inference: str = "importance",
         prior: PriorChoice = "wide",
@@ -424,6 +424,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         paper's classifiers have not, start and prior are those of a weight.
         """
         return cls(
+            kernel="rbf",
             inference="hmc",
             prior="paper",
             n_leapfrog=20,
@@ -474,7 +475,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         X_all, y_all, Xs, ys = Xs, ys, Xs[rows], ys[rows]
         is_induced = inducing is not None
-        averaged, intercept = self._averaged(Xs, ys, target, options, is_induced=is_induced)
+        keys = tuple(each.tobytes() for each in X[rows])
+        averaged, intercept = self._averaged(Xs, ys, keys, target, options, is_induced=is_induced)
         induced = None
         if inducing is not None:
             of_rows = _functions_of(averaged.fits, Xs, intercept)
@@ -490,7 +492,14 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         return self
 
     def _averaged(
-        self, Xs: Array, ys: Array, target: TargetScale, options: RunOptions, *, is_induced: bool
+        self,
+        Xs: Array,
+        ys: Array,
+        keys: tuple[bytes, ...],
+        target: TargetScale,
+        options: RunOptions,
+        *,
+        is_induced: bool,
     ) -> tuple[AveragedGP, float]:
         """Fit standardised rows; return what was fitted, and the variance of the intercept."""
         log_noise = self._log_noise(target)
@@ -517,7 +526,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             own = replace(settings(name), common=replace(self._settings(name), share=share))
             return fit_regression(Xs, ys, own, options, names, maximum)
 
-        kernels = KernelTask(model_of, score, fit, ys, Xs.shape[1], is_classes=False)
+        kernels = KernelTask(model_of, score, fit, ys, keys, Xs.shape[1], is_classes=False)
         averaged = self._fit_kernels(kernels, options)
 
         def few(each: KernelFit) -> tuple[Few, float] | None:

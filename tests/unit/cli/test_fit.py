@@ -13,7 +13,13 @@ from mercer.models import read_model
 
 from .conftest import TINY, write_csv
 
-CHAINS = [*TINY, "--set", "inference=hmc"]  # too short to judge: importance sampling is not
+CHAINS = [
+    *TINY,
+    "--set",
+    "inference=hmc",
+    "--set",
+    "kernel=rbf",
+]  # too short to judge: importance sampling is not
 
 
 def test_fit_writes_model_and_report_and_says_what_it_does(

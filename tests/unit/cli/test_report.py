@@ -36,7 +36,9 @@ def test_rows_without_the_target_are_refused(run, model: Path, tmp_path: Path) -
 
 def test_a_model_saved_from_python(run, tmp_path: Path) -> None:
     X = [[0.0], [1.0], [0.2], [1.2], [0.1], [1.5]]
-    model = GPClassifier(n_draws=5, n_warmup=2, n_chains=1, random_state=0).fit(X, [0, 1] * 3)
+    model = GPClassifier(kernel="rbf", n_draws=5, n_warmup=2, n_chains=1, random_state=0).fit(
+        X, [0, 1] * 3
+    )
     model.save(tmp_path / "m.mercer")
     code, said, _ = run("report", tmp_path / "m.mercer", "--out", tmp_path / "r.html")
     assert code == 0

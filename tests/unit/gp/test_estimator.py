@@ -16,7 +16,7 @@ def test_paper_settings() -> None:
 def test_attributes() -> None:
     X, y = problem(25, 2)
     tiny = {"n_draws": 10, "n_warmup": 5, "n_chains": 2, "random_state": 0, "progress": False}
-    model = GPClassifier(inference="hmc", **tiny)
+    model = GPClassifier(kernel="rbf", inference="hmc", **tiny)
     model.fit(X, y)
     assert model.relevance_.shape == (20, 2)
     np.testing.assert_array_equal(model.relevance_, np.exp(model.posterior_.flat("log_weight")))
@@ -34,7 +34,7 @@ def test_predictive_mean_changes_predictions_and_not_draws() -> None:
     X, y = problem(25, 2)
     corrected, mode = (
         GPClassifier(
-            predictive_mean=kind, n_draws=5, n_warmup=5, n_chains=1, random_state=0, progress=False
+            kernel="rbf", predictive_mean=kind, n_draws=5, n_warmup=5, n_chains=1, random_state=0
         ).fit(X, y)
         for kind in ("corrected", "mode")
     )

@@ -15,6 +15,7 @@ from mercer.report.gp import sections
 from support.gp_cases import problem
 
 SETTINGS: dict[str, Any] = {
+    "kernel": "rbf",
     "n_draws": 30,
     "n_warmup": 10,
     "n_chains": 2,

@@ -26,7 +26,7 @@ from mercer.sampling.driver import Labels, RunOptions
 from support.gp_cases import grid_posterior
 
 KERNEL = kernel_named("rbf")
-SMALL = {"n_draws": 40, "n_chains": 1, "n_warmup": 30, "random_state": 0}
+SMALL = {"kernel": "rbf", "n_draws": 40, "n_chains": 1, "n_warmup": 30, "random_state": 0}
 
 
 def binary(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -149,12 +149,6 @@ def test_draws_that_say_nothing_of_these_rows_change_nothing() -> None:
         model = GPClassifier(**SMALL)
         model._nearby = each
         np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), alone)
-
-
-def test_kernels_that_the_data_choose_leave_nothing_to_start_from() -> None:
-    model = GPClassifier(kernel="auto", **SMALL).fit(*binary())
-    assert model._left is None
-    assert not model._leaves_draws
 
 
 def test_any_number_of_processes_and_a_resumed_run_give_the_same_bits(tmp_path: Path) -> None:

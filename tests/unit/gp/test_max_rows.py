@@ -49,7 +49,9 @@ def test_more_classes_than_half_of_the_rows() -> None:
 def test_a_regressor_says_what_it_is_fitted_to_and_who_takes_all_rows() -> None:
     X, y = many()
     models = [
-        GPRegressor(inference="map", max_rows=40, n_inducing=None, random_state=4).fit(X, y)
+        GPRegressor(
+            kernel="rbf", inference="map", max_rows=40, n_inducing=None, random_state=4
+        ).fit(X, y)
         for _ in "ab"
     ]
     assert models[0].notes_[0] == (
@@ -58,7 +60,9 @@ def test_a_regressor_says_what_it_is_fitted_to_and_who_takes_all_rows() -> None:
         "line) take all rows"
     )
     np.testing.assert_array_equal(models[0]._X, models[1]._X)
-    other = GPRegressor(inference="map", max_rows=40, n_inducing=None, random_state=5).fit(X, y)
+    other = GPRegressor(
+        kernel="rbf", inference="map", max_rows=40, n_inducing=None, random_state=5
+    ).fit(X, y)
     assert not np.array_equal(models[0]._X, other._X)
 
 
@@ -67,7 +71,9 @@ def test_every_class_is_among_the_chosen(shared: bool) -> None:
     X, f = many(400)
     y = np.where(f > 0.0, "high", "low")
     y[7] = "rare"
-    model = GPClassifier(inference="map", max_rows=20, shared_kernel=shared, random_state=0)
+    model = GPClassifier(
+        kernel="rbf", inference="map", max_rows=20, shared_kernel=shared, random_state=0
+    )
     model.fit(X, y)
     np.testing.assert_array_equal(model.classes_, ["high", "low", "rare"])
     assert model.predict_proba(X).shape == (400, 3)
@@ -82,7 +88,8 @@ def test_two_classes_and_the_same_rows_each_time() -> None:
     X, f = many(300)
     y = f > 0.0
     models = [
-        GPClassifier(inference="map", max_rows=30, random_state=3).fit(X, y) for _ in range(2)
+        GPClassifier(kernel="rbf", inference="map", max_rows=30, random_state=3).fit(X, y)
+        for _ in range(2)
     ]
     np.testing.assert_array_equal(models[0]._X, models[1]._X)
     assert np.mean(models[0].predict(X) == y) > 0.85

@@ -20,7 +20,9 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
     path = tmp_path_factory.mktemp("model") / "m.mercer"
     settings: dict[str, Any] = {"n_draws": 5, "n_warmup": 2, "n_chains": 1}
-    GPClassifier(inference="hmc", **settings, random_state=0, progress=False).fit(X, y).save(path)
+    GPClassifier(kernel="rbf", inference="hmc", **settings, random_state=0, progress=False).fit(
+        X, y
+    ).save(path)
     return path
 
 
@@ -65,7 +67,9 @@ WEIGHTED_CHANGES = {
 def test_f8_inconsistent_weights(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
-    model = GPClassifier(n_draws=90, n_chains=1, random_state=0, progress=False).fit(X, y)
+    model = GPClassifier(kernel="rbf", n_draws=90, n_chains=1, random_state=0, progress=False).fit(
+        X, y
+    )
     model.save(tmp_path / "weighted.mercer")
     assert model.posterior_.n_total > 64
     assert taken(tmp_path / "weighted.mercer", tmp_path, WEIGHTED_CHANGES) == []

@@ -22,6 +22,7 @@ from mercer.sampling.sampler import Point
 from support.toy_sampler import AtCall
 
 SETTINGS: dict[str, Any] = {
+    "kernel": "rbf",
     "n_draws": 6,
     "n_warmup": 4,
     "n_chains": 2,

@@ -80,9 +80,13 @@ print(hashlib.sha256(np.ascontiguousarray(model.predict{proba}(X)).tobytes()).he
 """
 _CLASSES = {"target": "X[:, 0] > 0.0", "proba": "_proba"}
 FIRST_RUNS = {
-    "gp": {"make": "GPClassifier()", **_CLASSES},
-    "gp, numbers": {"make": "GPRegressor()", "target": "np.sin(X[:, 0])", "proba": ""},
-    "gp, several": {"make": "GPClassifier()", "target": "np.arange(30) % 3", "proba": "_proba"},
+    "gp": {"make": "GPClassifier(kernel='rbf')", **_CLASSES},
+    "gp, numbers": {"make": "GPRegressor(kernel='rbf')", "target": "np.sin(X[:, 0])", "proba": ""},
+    "gp, several": {
+        "make": "GPClassifier(kernel='rbf')",
+        "target": "np.arange(30) % 3",
+        "proba": "_proba",
+    },
     "sphere": {"make": "KernelGibbsClassifier(lengthscale=1.0, nugget=0.1)", **_CLASSES},
     "spectral": {
         "make": "BaNKRegressor(n_frequencies=30)",

@@ -70,7 +70,9 @@ def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         kind: save_model(
             folder / f"{kind}.mercer",
-            GPClassifier(n_draws=4, n_warmup=4, n_chains=1, random_state=0).fit(ROWS[:60, :2], y),
+            GPClassifier(kernel="rbf", n_draws=4, n_warmup=4, n_chains=1, random_state=0).fit(
+                ROWS[:60, :2], y
+            ),
             "price",
             None,
         )
