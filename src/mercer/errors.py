@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 __all__ = [
+    "ClusterError",
     "ConvergenceWarning",
     "DataError",
     "MercerError",
@@ -78,6 +79,10 @@ class StorageError(MercerError, OSError):
     """A file or folder cannot be read or written (exit code 6)."""
 
     exit_code = 6
+
+
+class ClusterError(StorageError):
+    """Workers that hold or read the rows are lost, or are not what they should be (exit code 6)."""
 
 
 class MercerWarning(UserWarning):

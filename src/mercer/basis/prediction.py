@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, mean_function, noise_variances
 from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running, in_units
@@ -307,8 +307,8 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     ) -> tuple[Array, NDArray[Any]]:
         """Return rows and targets as arrays; what is not finite is named by its row."""
         try:
-            checked, targets = validate_data(
-                self, X, y, dtype=np.float64, order="C", y_numeric=is_numeric, reset=is_first,
+            checked, targets = self._training_data(
+                X, y, dtype=np.float64, y_numeric=is_numeric, reset=is_first,
                 ensure_min_samples=n_least,
             )  # fmt: skip
         except ValueError as error:

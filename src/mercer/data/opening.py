@@ -21,7 +21,7 @@ from mercer.data.files import check_path, printable, reading
 from mercer.data.frame import ColumnBuilder
 from mercer.data.source import RowSource
 from mercer.data.tables import list_folder, refuse_foreign
-from mercer.errors import DataError
+from mercer.errors import DataError, UsageError
 
 __all__ = ["open_rows", "read_texts"]
 
@@ -79,6 +79,9 @@ def open_rows(
     *,
     cache: str | os.PathLike[str] | None = None,
     progress: bool | Literal["auto"] = "auto",
+    engine: Literal["dask"] | None = None,
+    scheduler: str | None = None,
+    n_workers: int | None = None,
 ) -> RowSource:
     """Open a table of numbers to be read in blocks: `mercer.data.open`.
 
@@ -97,6 +100,14 @@ def open_rows(
     progress : bool or "auto"
         Say on standard error where a text file is parsed to, and the size; "auto": on a terminal
         or in a notebook.
+    engine : {"dask"}, optional
+        "dask": passes over the rows are made by the workers of a Dask cluster, which must see the
+        files under the same path. The numbers are the same to the last bit.
+    scheduler : str, optional
+        Address of the cluster's scheduler. By default that of this process's
+        `distributed.Client`; if there is none, workers on this machine are started.
+    n_workers : int, optional
+        How many are started; one a core by default.
 
     Returns
     -------
@@ -111,7 +122,9 @@ def open_rows(
     StorageError
         It cannot be read, or the cache not be written.
     ImportError
-        A Parquet file, and pyarrow is not installed.
+        A Parquet file, and pyarrow is not installed; or an engine that is not.
+    ClusterError
+        No scheduler answers there, or its workers have other versions.
 
     Examples
     --------
@@ -122,6 +135,12 @@ def open_rows(
     >>> rows.select(["x1"]).take([0, 5]).tolist()
     [[1.0], [11.0]]
     """
+    if engine is not None:
+        from mercer.data.cluster import share
+
+        if engine != "dask":
+            raise UsageError(f"engine must be 'dask' or None; got {engine!r}")
+        return share(open_rows(data, cache=cache, progress=progress), scheduler, n_workers)
     if isinstance(data, RowSource):
         return data
     if isinstance(data, np.ndarray):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from mercer.data.files import Stamp, changed, nearest, place, printable, quoted
 from mercer.data.frame import index_column, refuse_twins
 from mercer.errors import DataError, MercerError, UsageError
+from mercer.numerics.sums import ROWS_PER_TERM
 
 __all__ = [
     "CHECK_CELLS",
@@ -26,6 +28,7 @@ __all__ = [
     "REMEDY",
     "Part",
     "RowSource",
+    "count_values",
     "index_refusal",
     "no_rows",
     "regroup",
@@ -66,7 +69,9 @@ def regroup(
                 n_filled = 0
 
 
-#: Cells that are read at once, and cells under one checksum: 1 and 4 MiB.
+# Rows whose values are counted at a time.
+_ROWS_AT_ONCE = 65536
+#: Cells that are read at once, and the most cells under one checksum: 1 and 4 MiB.
 CHUNK_CELLS = 2**17
 CHECK_CELLS = 2**19
 #: What to do about a column that is not numbers.
@@ -221,6 +226,46 @@ class RowSource(ABC):
         start, stop = first * rows_per_block, min(last * rows_per_block, self.n_rows)
         return regroup(self._read(start, stop), rows_per_block, stop - start)
 
+    def total(
+        self, add: Callable[[int, Iterator[Array]], Any], check: Callable[[], None] = lambda: None
+    ) -> Any:
+        """Make one pass over all rows, of which only a sum is kept.
+
+        Parameters
+        ----------
+        add : callable
+            (position of the first row, blocks of `ROWS_PER_TERM` rows) -> array, or tuple of such.
+            Where workers share the rows it is called by each for some of the blocks, and what it
+            returns is added in the order of `mercer.numerics.sums.PairwiseSum`: it must itself add
+            block to block in that order.
+        check : callable
+            Called every now and then; what it raises ends the pass.
+
+        Returns
+        -------
+        What ``add`` returns for all blocks, to the last bit.
+        """
+
+        def blocks() -> Iterator[Array]:
+            for block in self.blocks(ROWS_PER_TERM):
+                check()
+                yield block
+
+        return add(0, blocks())
+
+    def count(self, column: str, most: int) -> dict[float, int]:
+        """Return the values of a column, ascending, and how many rows have each: one pass.
+
+        At most ``most`` values and one more: then the pass ends.
+        """
+        found: Counter[float] = Counter()
+        at = self.names.index(column)
+        for block in self.blocks(_ROWS_AT_ONCE):
+            count_values(block[:, at], found)
+            if len(found) > most:
+                break
+        return dict(sorted(found.items()))
+
     def take(self, rows: NDArray[np.integer[Any]]) -> Array:
         """Read some rows, in one pass from the first to the last of them.
 
@@ -282,7 +327,10 @@ class RowSource(ABC):
 
     @property
     def _check_rows(self) -> int:
-        return max(1, CHECK_CELLS // self.n_columns)
+        # A power of two, so that stretches are parts of what a worker reads.
+        return int(
+            min(ROWS_PER_TERM, 1 << (max(1, CHECK_CELLS // self.n_columns).bit_length() - 1))
+        )
 
     def _measure(self, pieces: Iterable[Array]) -> Iterator[bytes]:
         for block in regroup(pieces, self._check_rows, self.n_rows, is_reused=True):
@@ -345,6 +393,12 @@ class RowSource(ABC):
                 return part.name if stop <= part.n_rows else self.name
             start, stop = start - part.n_rows, stop - part.n_rows
         return self.name
+
+
+def count_values(values: Array, total: Counter[float]) -> None:
+    """Add how often each value is there."""
+    found, counts = np.unique(values, return_counts=True)
+    total.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
 
 def index_refusal(source: str, names: Sequence[str]) -> dict[str, str]:

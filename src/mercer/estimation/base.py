@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.errors import ConvergenceWarning, warn_user
+from mercer.errors import ConvergenceWarning, UsageError, warn_user
 from mercer.estimation.model_file import write_model
 from mercer.estimation.run import CommonArguments
 
@@ -89,12 +89,31 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         names = self._names_of_rows
         return RowNames.positions(n) if names is None or len(names) != n else names
 
+    def _training_data(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
+        """Check inputs and targets as scikit-learn does, which reads them into memory."""
+        remedy = "give X.compute(), or learn from it where it is with BaNKRegressor, BaNKClassifier"
+        self._refuse_collection(X, remedy)
+        checked: tuple[Any, Any] = validate_data(self, X, y, order="C", **how)
+        return checked
+
+    @staticmethod
+    def _is_dask(data: Any) -> bool:
+        """Whether data are a Dask array or frame; Dask is not loaded for that."""
+        return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+    def _refuse_collection(self, X: Any, remedy: str) -> None:
+        """Refuse a Dask collection, which would silently be read into memory."""
+        if self._is_dask(X):
+            kind = f"a Dask {type(X).__name__}"
+            raise UsageError(f"{type(self).__name__} takes rows in memory, not {kind}; {remedy}")
+
     def _blocks(self, Z: NDArray[np.float64]) -> Iterator[slice]:
         for begin in range(0, len(Z), self._rows_at_once):
             yield slice(begin, begin + self._rows_at_once)
 
     def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows and standardise them as the training rows were."""
+        self._refuse_collection(X, "X.map_blocks(model.predict, drop_axis=1) predicts it in parts")
         checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         Z: NDArray[np.float64] = self.standardizer_.transform(checked)
         return Z

@@ -11,7 +11,7 @@ rows adds Phi*'Phi* and Phi*'[Phi, H, y]: 12 n M^2 flops. A weight for each row 
 product, as a likelihood with a variance for each row needs it; nothing is then known from before.
 
 **Order.** The features of frequency j are columns 2j (cosine) and 2j + 1 (sine), scaled by
-1 / sqrt(M). Blocks are added in the order in which they come, tasks of `ROWS_PER_TASK` rows are
+1 / sqrt(M). Blocks are added in the order in which they come, terms of `ROWS_PER_TERM` rows are
 summed in pairs, pairs in fours and so on: the result depends on n alone, not on where the rows lie
 or who added them.
 """
@@ -19,14 +19,14 @@ or who added them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from mercer.numerics.compilation import compiled
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
 
 # Compiled loops of feature maps: arrays in and out. Twins in NumPy: ``tests/twins``.
 
@@ -77,8 +77,6 @@ def cosines_and_sines(phase, scale, out):
 
 Array = NDArray[np.float64]
 
-# Rows whose products are summed by one accumulation in BLAS; the leaves of the pairwise sum.
-ROWS_PER_TASK = 16384
 # Rows whose features stand in memory at a time: what computes them stays in the cache.
 _ROWS_AT_ONCE = 1024
 
@@ -98,31 +96,6 @@ def fill_features(frequencies: Array, X: Array, out: Array) -> None:
     np.multiply(np.sin(phase), scale, out=out[1::2])
 
 
-@dataclass(eq=False)
-class PairwiseSum:
-    """A sum of arrays in pairs, pairs of pairs, and so on; the order is that of the additions."""
-
-    _partial: list[tuple[int, Any]] = field(default_factory=list)
-
-    def add(self, term: Any) -> None:
-        """Take in the next term; it may be overwritten."""
-        level = 0
-        while self._partial and self._partial[-1][0] == level:
-            earlier = self._partial.pop()[1]
-            earlier += term
-            term = earlier
-            level += 1
-        self._partial.append((level, term))
-
-    def total(self) -> Any:
-        """Return the sum of all terms, smallest parts first."""
-        parts = [part for _, part in self._partial]
-        total = parts.pop()
-        while parts:
-            total = parts.pop() + total
-        return total
-
-
 @dataclass(frozen=True, eq=False)
 class Products:
     """Sums over rows of products of new features."""
@@ -138,59 +111,74 @@ class FeatureProducts:
     them is the business of the caller. ``new`` (M', d) are the frequencies whose products are
     wanted, ``old`` (M, d) those whose products with the new ones are wanted too; ``n_columns``
     further columns are handed over with each block. Memory: 8 (2 M')(2 M' + 2 M + columns) bytes,
-    times the logarithm of the number of tasks.
+    times the logarithm of the number of terms.
     """
 
     def __init__(self, new: Array, old: Array | None, n_columns: int) -> None:
         self._new = new
         self._old = np.empty((0, new.shape[1])) if old is None else old
         self._sum = PairwiseSum()
-        self._task: Array | None = None
-        self._n_in_task = 0
+        self._term: Array | None = None
+        self._n_in_term = 0
         self._n_new = 2 * len(new)
         self._n_given = 2 * len(self._old) + n_columns
-        self._room = np.empty((self._n_new + self._n_given, _ROWS_AT_ONCE))
+        self._room: Array | None = None
 
     def add(self, X: Array, columns: Array, weights: Array | None = None) -> None:
         """Add a block of rows X (b, d), with the further columns (n_columns, b) as rows.
 
         With non-negative weights w (b,), products are sum_i w_i a_i b_i.
         """
+        if self._term is None:
+            self._term = self._zeros()  # also without a row: whoever sums knows how many terms
         begin = 0
         while begin < len(X):
-            n = min(_ROWS_AT_ONCE, len(X) - begin, ROWS_PER_TASK - self._n_in_task)
+            n = min(_ROWS_AT_ONCE, len(X) - begin, ROWS_PER_TERM - self._n_in_term)
             rows = slice(begin, begin + n)
             self._add_rows(X[rows], columns[:, rows], None if weights is None else weights[rows])
             begin += n
 
     def total(self) -> Products:
         """Return the products of all rows that were added."""
-        self._close_task()
-        total = self._sum.total()
+        return self.products(self.sum())
+
+    def sum(self) -> Array:
+        """Return the sum of the terms: what `PairwiseSum` adds, and `products` turns into them."""
+        self.begin_term()
+        return np.asarray(self._sum.total())
+
+    def products(self, total: Array) -> Products:
+        """Turn a sum of terms into products."""
         among = np.ascontiguousarray(total[:, : self._n_new])
         lower = np.tril(among)
         return Products(lower + np.tril(lower, -1).T, np.ascontiguousarray(total[:, self._n_new :]))
 
     def _add_rows(self, X: Array, columns: Array, weights: Array | None) -> None:
         n, n_new = len(X), self._n_new
-        room = self._room if n == _ROWS_AT_ONCE else np.empty((len(self._room), n))
+        if self._room is None or self._room.shape[1] != n:
+            self._room = np.empty((n_new + self._n_given, n))
+        room = self._room
         fill_features(self._new, X, room[:n_new])
         if len(self._old):
             fill_features(self._old, X, room[n_new : n_new + 2 * len(self._old)])
         room[n_new + 2 * len(self._old) :] = columns
         if weights is not None:
             room *= np.sqrt(weights)
-        if self._task is None:
-            self._task = np.zeros((n_new, n_new + self._n_given), order="F")
+        if self._term is None:
+            self._term = self._zeros()
         new, given = room[:n_new].T, room[n_new:].T
         # Both write into Fortran-ordered columns of the task's sum, in place.
-        blas.dsyrk(1.0, new, beta=1.0, c=self._task[:, :n_new], trans=1, lower=1, overwrite_c=1)
-        blas.dgemm(1.0, new, given, beta=1.0, c=self._task[:, n_new:], trans_a=1, overwrite_c=1)
-        self._n_in_task += n
-        if self._n_in_task == ROWS_PER_TASK:
-            self._close_task()
+        blas.dsyrk(1.0, new, beta=1.0, c=self._term[:, :n_new], trans=1, lower=1, overwrite_c=1)
+        blas.dgemm(1.0, new, given, beta=1.0, c=self._term[:, n_new:], trans_a=1, overwrite_c=1)
+        self._n_in_term += n
+        if self._n_in_term == ROWS_PER_TERM:
+            self.begin_term()
 
-    def _close_task(self) -> None:
-        if self._task is not None:
-            self._sum.add(self._task)
-        self._task, self._n_in_task = None, 0
+    def begin_term(self, index: int = 0) -> None:
+        """Let the next row begin a term of its own, whichever it is of all."""
+        if self._term is not None:
+            self._sum.add(self._term)
+        self._term, self._n_in_term = None, 0
+
+    def _zeros(self) -> Array:
+        return np.zeros((self._n_new, self._n_new + self._n_given), order="F")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.base import encode_classes
@@ -266,7 +266,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         started = time.monotonic()
         common = self._check_arguments()
         self._forget()
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
         self.classes_, codes = self._encode_target(y)
         self.feature_labels_ = self._labels()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from scipy.stats import norm
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, UsageError
 from mercer.estimation.base import NumberPredictions
@@ -461,9 +461,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         started = time.monotonic()
         common = self._check_arguments()
         self._forget()
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, y_numeric=True
-        )
+        X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)

@@ -27,6 +27,7 @@ from mercer.spectral.class_model import (
     ClassTuning,
     LogisticCoefficients,
     LogisticModel,
+    Weigh,
     class_codes,
     log_likelihood,
     logistic_coefficients,
@@ -438,7 +439,7 @@ def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) ->
 def _newton(task: _Task, coef: Array, *rows: TrainingRows) -> list[LogisticCoefficients]:
     """Normal laws whose means are one Newton step from these coefficients; rows in parts."""
     none = np.empty((0, task.frequencies.shape[1]))
-    parts = [weighted_products(each, none, task.frequencies, coef, _curvature) for each in rows]
+    parts = [weighted_products(each, none, task.frequencies, coef, _curvature_of) for each in rows]
     return [
         logistic_coefficients(np.sum([each.gram for each in of_stick], axis=0), diagonal)
         for of_stick, diagonal in zip(zip(*parts, strict=True), task.prior_precisions, strict=True)
@@ -449,6 +450,10 @@ def _curvature(f: Array, kappa: Array) -> tuple[Array, Array]:
     """Weights p (1 - p) and weighted targets: those of Newton's method as least squares."""
     weights = np.maximum(expit(f) * expit(-f), _LEAST_WEIGHT)
     return weights, weights * f + (kappa + 0.5 - expit(f))
+
+
+def _curvature_of(index: int) -> Weigh:
+    return _curvature
 
 
 def _log_posterior(rows: TrainingRows, task: _Task, coef: Array) -> float:

@@ -16,7 +16,9 @@ are compared with each other. Of two classes the function is that of the second 
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from mercer.features.products import PairwiseSum, fill_features
+from mercer.features.products import fill_features
 from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics.cholesky import factorise
+from mercer.numerics.sums import PairwiseSum
 from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior
 from mercer.spectral.rows import TrainingRows
@@ -196,13 +199,16 @@ class ClassTuning(ProposalTuning):
 # for each stick over its own rows. omega is used and forgotten: never stored, never stale. Nothing
 # is known from the sweep before, since the weights change: 16 n M^2 flops for each stick.
 #
-# Blocks are summed in pairs, pairs in fours and so on, in their order.
+# Blocks are summed in pairs, pairs in fours and so on, in their order; each has its own stream of
+# random numbers, so that whoever reads it draws the same omega.
 
 # Rows whose features stand in memory at a time: what computes them stays in the cache.
 _ROWS_AT_ONCE = 1024
 
 # (functions, targets - 1/2) of some rows of a stick -> weights and weights times targets z.
 Weigh = Callable[[Array, Array], tuple[Array, Array]]
+# (index of a block) -> how its rows are weighed, stick after stick.
+WeighOf = Callable[[int], Weigh]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +225,13 @@ class StickProducts:
     across: Array
 
 
-def polya_gamma(rng: np.random.Generator) -> Weigh:
-    """Draw omega_i ~ PG(1, f_i); omega z is kappa."""
+def polya_gamma(rng: np.random.Generator) -> WeighOf:
+    """Draw omega_i ~ PG(1, f_i); omega z is kappa. One draw of ``rng`` seeds all blocks."""
+    return functools.partial(_polya_gamma, int(rng.integers(2**63)))
+
+
+def _polya_gamma(entropy: int, index: int) -> Weigh:
+    rng = np.random.Generator(np.random.PCG64([entropy, index]))
 
     def weigh(f: Array, kappa: Array) -> tuple[Array, Array]:
         omega = np.empty(len(f))
@@ -231,40 +242,88 @@ def polya_gamma(rng: np.random.Generator) -> Weigh:
 
 
 def weighted_products(
-    rows: TrainingRows, proposed: Array, frequencies: Array, coef: Array, weigh: Weigh
+    rows: TrainingRows, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf
 ) -> tuple[StickProducts, ...]:
     """Sum the products of all sticks in one pass.
 
     Targets of the rows are places of classes, see `ClassCodes`. Proposed frequencies (M', d)
     may be none; ``coef`` (K, 2 M + p) are those of the functions that the weights depend on.
-    ``weigh`` is called for each stick in turn on some rows at a time, in order.
+    What ``weigh_of`` returns is called for each stick in turn on some rows at a time, in order.
     """
-    n_new, n_sticks = 2 * len(proposed), len(coef)
-    n_columns = n_new + coef.shape[1] + 1
-    sums = [PairwiseSum() for _ in range(n_sticks)]
-    for X, y in rows.blocks():
-        tasks = [np.zeros((n_columns, n_columns), order="F") for _ in range(n_sticks)]
-        for part, codes in parts(X, y):
-            room = np.empty((n_columns, len(part)))
+    make = functools.partial(_StickSums, proposed, frequencies, coef, weigh_of)
+    return tuple(_split(total, 2 * len(proposed)) for total in rows.sums([make])[0])
+
+
+class _StickSums:
+    """The products of all sticks, a sum each: see `weighted_products`."""
+
+    def __init__(self, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf) -> None:
+        self._proposed, self._frequencies, self._coef = proposed, frequencies, coef
+        self._weigh_of = weigh_of
+        self._sums = [PairwiseSum() for _ in coef]
+
+    def begin_term(self, index: int) -> None:
+        """Weigh the next rows as those of this block."""
+        self._weigh = self._weigh_of(index)
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add a block: the last of the columns holds the places of classes."""
+        n_new, n_sticks = 2 * len(self._proposed), len(self._coef)
+        order = n_new + self._coef.shape[1] + 1
+        terms = [np.zeros((order, order), order="F") for _ in range(n_sticks)]
+        for part, codes in parts(X, columns[-1]):
+            room = np.empty((order, len(part)))
             if n_new:
-                fill_features(proposed, part, room[:n_new])
-            fill_design(rows, frequencies, part, room[n_new:-1])
-            for k, task in enumerate(tasks):
-                columns = room if n_sticks == 1 else room[:, codes >= k]
-                _add(task, columns, codes[codes >= k] == k, coef[k], weigh)
-        for total, task in zip(sums, tasks, strict=True):
-            total.add(task)
-    return tuple(_split(total.total(), n_new) for total in sums)
+                fill_features(self._proposed, part, room[:n_new])
+            fill_design(len(columns) > 1, self._frequencies, part, room[n_new:-1])
+            for k, term in enumerate(terms):
+                own = room if n_sticks == 1 else room[:, codes >= k]
+                _add(term, own, codes[codes >= k] == k, self._coef[k], self._weigh)
+        for total, term in zip(self._sums, terms, strict=True):
+            total.add(term)
+
+    def sum(self) -> tuple[Array, ...]:
+        """The sum of each stick."""
+        return tuple(total.total() for total in self._sums)
+
+
+class _LogLikelihood:
+    """Log probability of all labels, summed over blocks."""
+
+    def __init__(self, frequencies: Array, coef: Array) -> None:
+        self._frequencies, self._coef = frequencies, coef
+        self._sum = PairwiseSum(operator.add)
+
+    def begin_term(self, index: int) -> None:
+        """Do nothing: blocks are terms."""
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add a block: the last of the columns holds the places of classes."""
+        total = 0.0
+        for part in parts(X, columns[-1]):
+            given = len(columns) > 1, self._frequencies, self._coef
+            total += float(_log_probabilities(*given, *part).sum())
+        self._sum.add(total)
+
+    def sum(self) -> float:
+        """Return the log likelihood."""
+        return float(self._sum.total())
 
 
 def log_likelihood(rows: TrainingRows, frequencies: Array, coef: Array) -> float:
     """Log probability of all labels, in nats: one pass, O(n M)."""
-    return float(sum(part.sum() for part in _log_probabilities(rows, frequencies, coef)))
+    return float(rows.sums([functools.partial(_LogLikelihood, frequencies, coef)])[0])
 
 
 def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Array:
     """Log probability of each label, shape (n,), in nats."""
-    return np.concatenate(list(_log_probabilities(rows, frequencies, coef)))
+    return np.concatenate(
+        [
+            _log_probabilities(rows.has_linear_part, frequencies, coef, *part)
+            for block in rows.blocks()
+            for part in parts(*block)
+        ]
+    )
 
 
 def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
@@ -274,19 +333,20 @@ def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array
         yield X[rows], y[rows]
 
 
-def _log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Iterator[Array]:
-    for part, codes in (part for block in rows.blocks() for part in parts(*block)):
-        F = np.empty((coef.shape[1], len(part)))
-        fill_design(rows, frequencies, part, F)
-        sign = signs_of(codes, len(coef))
-        yield -np.logaddexp(0.0, -sign * (coef @ F)).sum(axis=0, where=sign != 0.0)
+def _log_probabilities(
+    has_linear_part: bool, frequencies: Array, coef: Array, X: Array, codes: Array
+) -> Array:
+    F = np.empty((coef.shape[1], len(X)))
+    fill_design(has_linear_part, frequencies, X, F)
+    sign = signs_of(codes, len(coef))
+    return np.asarray(-np.logaddexp(0.0, -sign * (coef @ F)).sum(axis=0, where=sign != 0.0))
 
 
-def fill_design(rows: TrainingRows, frequencies: Array, X: Array, out: Array) -> None:
+def fill_design(has_linear_part: bool, frequencies: Array, X: Array, out: Array) -> None:
     """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
     m2 = 2 * len(frequencies)
     fill_features(frequencies, X, out[:m2])
-    if rows.has_linear_part:
+    if has_linear_part:
         out[m2] = 1.0
         out[m2 + 1 :] = X.T
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.features.products import fill_features
+from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.class_model import (
     ClassState,
@@ -435,9 +436,10 @@ class JointSampler(ClassChain):
         for k in range(self.n_sticks):
             is_in, linear = sign[k] != 0.0, coef[k, -p:] @ H
             H_in = H[:, is_in]
-            omega, kappa = polya_gamma(rng)(f[k, is_in], 0.5 * sign[k, is_in])
+            omega = np.empty(H_in.shape[1])
+            fill_polya_gamma(rng, f[k, is_in], len(omega), omega)
             weighted = H_in * omega
-            target = kappa - omega * (f[k, is_in] - linear[is_in])
+            target = 0.5 * sign[k, is_in] - omega * (f[k, is_in] - linear[is_in])
             gram = np.column_stack([weighted @ H_in.T, H_in @ target])
             law = logistic_coefficients(gram, self._linear(state.linear_precision[k]))
             coef[k, -p:] = law.mean + law.draw(rng, 1)[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimation.base import LabelPredictions, encode_classes
 from mercer.estimation.model_file import ModelParts
@@ -356,7 +356,7 @@ class BaNKClassifier(FunctionClassifier):
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Check arrays and set the classes; return inputs and positions among them."""
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, index = encode_classes(np.asarray(y))
         return np.asarray(X), index.astype(np.float64)
 

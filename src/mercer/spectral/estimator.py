@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimation.base import NumberPredictions
 from mercer.estimation.model_file import ModelParts
@@ -289,9 +289,7 @@ class BaNKRegressor(FunctionRegressor):
         return self._common(self.checkpoint)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, y_numeric=True
-        )
+        X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         return np.asarray(X), np.asarray(y, dtype=np.float64)
 
     def _settings(self, n_rows: int) -> SpectralSettings:

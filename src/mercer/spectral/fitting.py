@@ -6,6 +6,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -21,13 +22,12 @@ from mercer.posterior.draws import Draws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
-from mercer.sampling.signals import is_late
 from mercer.spectral.compilation import compile_loops
 from mercer.spectral.mixture import Mixture, ProposalTuning
 from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients
 from mercer.spectral.prediction import FunctionDraws, function_draws
 from mercer.spectral.rows import (
-    GramSum,
+    LateError,
     MemoryRows,
     RowsWithout,
     Table,
@@ -254,21 +254,13 @@ def _grams(
 
 def _one_pass(rows: TrainingRows, deadline: float | None, tasks: list[_Task]) -> list[Array] | None:
     """Read the rows once for several draws; the order of the sums does not depend on the others."""
-    sums = [GramSum(task.frequencies, rows.n_linear + 1) for task in tasks]
-    with threadpool_limits(limits=1, user_api="blas"):
-        for X, y in rows.blocks():
-            if is_late(deadline):
-                return None
-            columns = rows.columns(X, y)
-            for each in sums:
-                each.add(X, columns)
-    return [each.total() for each in sums]
+    with threadpool_limits(limits=1, user_api="blas"), suppress(LateError):
+        return rows.grams([task.frequencies for task in tasks], deadline)
+    return None
 
 
 def _gram_of(rows: TrainingRows, task: _Task, X: Array, y: Array) -> Array:
-    sums = GramSum(task.frequencies, rows.n_linear + 1)
-    sums.add(X, rows.columns(X, y))
-    return sums.total()
+    return MemoryRows(X, y, rows.has_linear_part).gram(task.frequencies)
 
 
 def _functions(

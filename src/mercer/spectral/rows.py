@@ -5,11 +5,11 @@ The sampler asks them for products of features and for nothing else.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from mercer.data.source import RowSource
 from mercer.errors import DataError, UsageError
 from mercer.estimation.standardize import Standardizer
-from mercer.features.products import ROWS_PER_TASK, FeatureProducts, Products
+from mercer.features.products import FeatureProducts, Products
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sampling.signals import check_stop
+from mercer.sampling.signals import check_stop, is_late
 
 Array = NDArray[np.float64]
+Block = TypeVar("Block")
 
 
 class TargetTransform(Protocol):
@@ -38,22 +40,50 @@ def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray
     return np.sort(rng.choice(n_rows, limit, replace=False))
 
 
+class RowSum(Protocol):
+    """Sums over the rows of one pass."""
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add rows: inputs (b, d), and linear columns and targets as rows, shape (p + 1, b)."""
+
+    def begin_term(self, index: int) -> None:
+        """Let the next row begin a term of its own, so many terms after the first of all rows."""
+
+    def sum(self) -> Any:
+        """The sum of the terms: an array, or a tuple of them."""
+
+
 class GramSum:
     """[Phi, H, y]'[Phi, H, y], summed over blocks of rows."""
 
     def __init__(self, frequencies: Array, n_columns: int) -> None:
         self._features = FeatureProducts(frequencies, None, n_columns)
-        self._given = np.zeros((n_columns, n_columns))
+        self._given = PairwiseSum()
 
     def add(self, X: Array, columns: Array) -> None:
-        """Add rows: inputs (b, d), and linear columns and targets as rows, shape (p + 1, b)."""
+        """Add a term of rows, or the whole of it."""
         self._features.add(X, columns)
-        self._given += columns @ columns.T
+        self._given.add(columns @ columns.T)
 
-    def total(self) -> Array:
-        """The products of all rows that were added, shape (2 M + p + 1, 2 M + p + 1)."""
-        parts = self._features.total()
-        return np.block([[parts.among, parts.across], [parts.across.T, self._given]])
+    def begin_term(self, index: int) -> None:
+        """Let the next row begin a term of its own."""
+        self._features.begin_term()
+
+    def sum(self) -> tuple[Array, Array]:
+        """The sums of products with features, and of those without."""
+        return self._features.sum(), self._given.total()
+
+    def gram(self, total: tuple[Array, Array]) -> Array:
+        """Put sums together, shape (2 M + p + 1, 2 M + p + 1)."""
+        parts = self._features.products(total[0])
+        return np.block([[parts.among, parts.across], [parts.across.T, total[1]]])
+
+
+class LateError(Exception):
+    """A pass over the rows did not end in time."""
+
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class TrainingRows(ABC):
@@ -90,22 +120,85 @@ class TrainingRows(ABC):
 
     def columns(self, X: Array, y: Array) -> Array:
         """The linear columns and the targets of some rows, as rows: shape (p + 1, b)."""
-        given = [np.ones((1, len(X))), X.T] if self.has_linear_part else []
-        return np.concatenate([*given, y[np.newaxis]])
+        return _columns(self.has_linear_part, X, y)
 
     def products(self, new: Array, old: Array | None = None) -> Products:
         """Products of new features with each other and with [old features, H, y]: one pass."""
-        sums = FeatureProducts(new, old, self.n_linear + 1)
-        for X, y in self.blocks():
-            sums.add(X, self.columns(X, y))
-        return sums.total()
+        make = functools.partial(FeatureProducts, new, old, self.n_linear + 1)
+        return make().products(self.sums([make])[0])
 
     def gram(self, frequencies: Array) -> Array:
         """[Phi, H, y]'[Phi, H, y], shape (2 M + p + 1, 2 M + p + 1): one pass."""
-        sums = GramSum(frequencies, self.n_linear + 1)
-        for X, y in self.blocks():
-            sums.add(X, self.columns(X, y))
-        return sums.total()
+        return self.grams([frequencies])[0]
+
+    def grams(self, frequencies: Sequence[Array], deadline: float | None = None) -> list[Array]:
+        """Gram matrices of sets of frequencies in one pass; `LateError` after a deadline."""
+        makers = [functools.partial(GramSum, each, self.n_linear + 1) for each in frequencies]
+        totals = self.sums(makers, deadline)
+        return [make().gram(total) for make, total in zip(makers, totals, strict=True)]
+
+    def sums(
+        self,
+        makers: Sequence[Callable[[], RowSum]],
+        deadline: float | None = None,
+        left_out: NDArray[np.int64] = _NO_ROWS,
+    ) -> tuple[Any, ...]:
+        """Make sums, and return what they are over all rows but some: one pass."""
+        blocks = _in_time(self.blocks(), deadline)
+        return _add_all(makers, self.has_linear_part, left_out, 0, blocks)
+
+
+def _columns(has_linear_part: bool, X: Array, y: Array) -> Array:
+    given = [np.ones((1, len(X))), X.T] if has_linear_part else []
+    return np.concatenate([*given, y[np.newaxis]])
+
+
+def _add_all(
+    makers: Sequence[Callable[[], RowSum]],
+    has_linear_part: bool,
+    left_out: NDArray[np.int64],
+    position: int,
+    blocks: Iterable[tuple[Array, Array]],
+) -> tuple[Any, ...]:
+    """Add blocks of rows, a term each, the first of them at a position."""
+    sums = [make() for make in makers]
+    for X, y in blocks:
+        low, high = np.searchsorted(left_out, (position, position + len(X)))
+        gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
+        position += len(X)
+        if len(gone):
+            X, y = np.delete(X, gone, axis=0), np.delete(y, gone)
+        columns = _columns(has_linear_part, X, y)
+        for each in sums:
+            each.begin_term(term)
+            each.add(X, columns)
+    return tuple(each.sum() for each in sums)
+
+
+def _add_stored(
+    makers: Sequence[Callable[[], RowSum]],
+    has_linear_part: bool,
+    left_out: NDArray[np.int64],
+    standardizer: Standardizer,
+    target: TargetTransform,
+    position: int,
+    blocks: Iterable[Array],
+) -> tuple[Any, ...]:
+    """Add blocks of a source: inputs, then the target, as they are given."""
+    standardized = ((standardizer.transform(b[:, :-1]), target.transform(b[:, -1])) for b in blocks)
+    return _add_all(makers, has_linear_part, left_out, position, standardized)
+
+
+def _in_time(blocks: Iterable[Block], deadline: float | None) -> Iterator[Block]:
+    for block in blocks:
+        _check_time(deadline)
+        yield block
+
+
+def _check_time(deadline: float | None) -> None:
+    check_stop()
+    if is_late(deadline):
+        raise LateError
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +221,9 @@ class MemoryRows(TrainingRows):
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Slices of the arrays."""
-        for begin in range(0, len(self.X), ROWS_PER_TASK):
+        for begin in range(0, len(self.X), ROWS_PER_TERM):
             check_stop()
-            rows = slice(begin, begin + ROWS_PER_TASK)
+            rows = slice(begin, begin + ROWS_PER_TERM)
             yield self.X[rows], self.y[rows]
 
     def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -159,13 +252,25 @@ class StoredRows(TrainingRows):
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Read the source from its start."""
-        for block in self.source.blocks(ROWS_PER_TASK):
+        for block in self.source.blocks(ROWS_PER_TERM):
             check_stop()
             yield self._standardized(block)
 
     def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
         """Read some rows of the source, in one pass."""
         return self._standardized(self.source.take(chosen))
+
+    def sums(
+        self,
+        makers: Sequence[Callable[[], RowSum]],
+        deadline: float | None = None,
+        left_out: NDArray[np.int64] = _NO_ROWS,
+    ) -> tuple[Any, ...]:
+        """Make and add up the sums where the rows are."""
+        given = (tuple(makers), self.has_linear_part, left_out, self.standardizer, self.target)
+        add = functools.partial(_add_stored, *given)
+        check = functools.partial(_check_time, deadline)
+        return tuple(self.source.total(add, check))
 
     def _standardized(self, block: Array) -> tuple[Array, Array]:
         return self.standardizer.transform(block[:, :-1]), self.target.transform(block[:, -1])
@@ -202,15 +307,27 @@ class RowsWithout(TrainingRows):
             position += len(X)
             yield np.delete(X, gone, axis=0), np.delete(y, gone)
 
+    def sums(
+        self,
+        makers: Sequence[Callable[[], RowSum]],
+        deadline: float | None = None,
+        left_out: NDArray[np.int64] = _NO_ROWS,
+    ) -> tuple[Any, ...]:
+        """Sum the rows, a term for each block of all of them."""
+        gone = np.union1d(self.left_out, self._below(left_out))
+        return self.rows.sums(makers, deadline, gone)
+
     def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
         """Take from the rows; positions are among those that are not left out."""
+        return self.rows.take(self._below(chosen))
+
+    def _below(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Positions among all rows of those among what is left."""
         n_kept_before = self.left_out - np.arange(len(self.left_out))
-        return self.rows.take(chosen + np.searchsorted(n_kept_before, chosen, side="right"))
+        return chosen + np.searchsorted(n_kept_before, chosen, side="right")
 
 
 # The training data as they are given: arrays, or a source of rows on a disk.
-
-_ROWS_AT_ONCE = 65536
 
 
 class Table(ABC):
@@ -288,13 +405,9 @@ class _Stored(Table):
         return StoredRows(self.source, standardizer, target, linear)
 
     def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
-        total: Counter[float] = Counter()
-        for block in self.source.select([self.source.names[-1]]).blocks(_ROWS_AT_ONCE):
-            values, counts = np.unique(block[:, -1], return_counts=True)
-            total.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-            _check_few(len(total), most)
-        found = sorted(total)
-        return np.array(found), np.array([total[value] for value in found])
+        found = self.source.count(self.source.names[-1], most)
+        _check_few(len(found), most)
+        return np.array(list(found)), np.array(list(found.values()))
 
     def digest(self) -> str:
         return self.source.digest()
@@ -307,6 +420,14 @@ def _check_few(n_classes: int, most: int) -> None:
 
 def check_table(model: Any, X: Any, y: Any) -> Table:
     """Check the data; set the number and names of columns as scikit-learn does."""
+    if model._is_dask(X):
+        from mercer.data.cluster import open_collection
+
+        source = open_collection(X, y)
+        table = _stored(model, source, source.names[-1])
+        if not hasattr(X, "columns"):
+            del model.feature_names_in_
+        return table
     if isinstance(X, RowSource):
         return _stored(model, X, y)
     return _Arrays(*model._checked(X, y))

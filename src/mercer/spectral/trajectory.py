@@ -244,7 +244,7 @@ def likelihood_gradient(rows: TrainingRows, frequencies: Array, coef: Array) -> 
     room = np.empty(coef.shape[1] * _ROWS_AT_ONCE)
     for X, codes in (part for block in rows.blocks() for part in parts(*block, _ROWS_AT_ONCE)):
         F = room[: coef.shape[1] * len(X)].reshape(coef.shape[1], len(X))
-        fill_design(rows, frequencies, X, F)
+        fill_design(rows.has_linear_part, frequencies, X, F)
         sign = signs_of(codes, len(coef))
         margin = sign * (coef @ F)
         residual = sign * expit(-margin)

@@ -564,7 +564,7 @@ class KernelGibbsClassifier(SampleClassifier):
         shape = getattr(X, "shape", (0, 0))
         is_many = len(shape) == 2 and shape[0] > LARGEST_WHOLE
         dtype = [np.float64, np.float32] if is_many else np.float64
-        X, y = validate_data(self, X, y, dtype=dtype, order="C", ensure_min_samples=2)
+        X, y = self._training_data(X, y, dtype=dtype, ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
         self.classes_, labels = encode_classes(y)
         self.feature_labels_ = self._labels()

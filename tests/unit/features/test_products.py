@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.features import products
-from mercer.features.products import ROWS_PER_TASK, FeatureProducts, PairwiseSum, fill_features
+from mercer.features.products import FeatureProducts, fill_features
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 from support.spectral_cases import plain_design
 
 RNG = np.random.default_rng(5)
@@ -40,7 +41,7 @@ def plain(X, columns, old=OLD) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("old", [OLD, None], ids=["with old", "without"])
-@pytest.mark.parametrize("n", [1, 2, 1023, 1024, 1025, ROWS_PER_TASK, 2 * ROWS_PER_TASK + 700])
+@pytest.mark.parametrize("n", [1, 2, 1023, 1024, 1025, ROWS_PER_TERM, 2 * ROWS_PER_TERM + 700])
 def test_products(n: int, old) -> None:
     X, columns = data(n)
     found = summed(X, columns, old=old)
@@ -144,6 +145,25 @@ def test_pairwise_sum(n: int) -> None:
     np.testing.assert_array_equal(total.total(), plain_sum(terms))
 
 
+@pytest.mark.parametrize("level", [0, 1, 2, 5])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 13])
+def test_runs_that_are_summed_apart_change_no_bit(n: int, level: int) -> None:
+    terms = list(10.0 ** np.random.default_rng(n).uniform(-8.0, 8.0, (n, 4)))
+    total, apart = PairwiseSum(), PairwiseSum(plus=lambda a, b: a + b)
+    for term in terms:
+        total.add(term.copy())
+    ends = 0
+    for first, own_level in aligned_runs(n, level):
+        assert first == ends
+        run = PairwiseSum()
+        for term in terms[first : first + (1 << own_level)]:
+            run.add(term.copy())
+        apart.add(run.total(), own_level)
+        ends = first + (1 << own_level)
+    assert ends == n
+    np.testing.assert_array_equal(apart.total(), total.total())
+
+
 def test_pairwise_sum_is_kept_by_its_total() -> None:
     """Asking for the total changes nothing: more can be added."""
     total = PairwiseSum()
@@ -157,7 +177,7 @@ def test_tasks_are_summed_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short tasks give the same sums, in another order."""
     X, columns = data(5000)
     expected = summed(X, columns)
-    monkeypatch.setattr(products, "ROWS_PER_TASK", 1024)
+    monkeypatch.setattr(products, "ROWS_PER_TERM", 1024)
     found = summed(X, columns)
     np.testing.assert_allclose(found.among, expected.among, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(found.across, expected.across, rtol=1e-12, atol=1e-10)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.features.products import ROWS_PER_TASK
+from mercer.numerics.sums import ROWS_PER_TERM
 from mercer.spectral.rows import MemoryRows, RowsWithout
 from support.spectral_cases import plain_design, problem
 
@@ -27,7 +27,7 @@ def test_products(has_linear_part: bool) -> None:
 
 
 @pytest.mark.parametrize("has_linear_part", [False, True])
-@pytest.mark.parametrize("n", [1, 50, ROWS_PER_TASK + 3])
+@pytest.mark.parametrize("n", [1, 50, ROWS_PER_TERM + 3])
 def test_gram(n: int, has_linear_part: bool) -> None:
     own = rows(n, has_linear_part)
     C = np.column_stack([plain_design(NEW, own.X, has_linear_part), own.y])
@@ -40,11 +40,11 @@ def test_gram(n: int, has_linear_part: bool) -> None:
 
 
 def test_blocks_hold_every_row_once() -> None:
-    own = rows(2 * ROWS_PER_TASK + 5, False)
+    own = rows(2 * ROWS_PER_TERM + 5, False)
     X, y = zip(*own.blocks(), strict=True)
     np.testing.assert_array_equal(np.concatenate(X), own.X)
     np.testing.assert_array_equal(np.concatenate(y), own.y)
-    assert (own.n_rows, own.n_inputs) == (2 * ROWS_PER_TASK + 5, 2)
+    assert (own.n_rows, own.n_inputs) == (2 * ROWS_PER_TERM + 5, 2)
 
 
 def test_take() -> None:

@@ -24,7 +24,7 @@ def test_weighted_products(
     coef = rng.standard_normal((n_classes - 1, 10 + 3 * has_linear_part))
     rows = MemoryRows(X, codes, has_linear_part)
     found = weighted_products(
-        rows, proposed, W, coef, lambda f, kappa: (1.0 / (1.0 + f**2), kappa * (2.0 + f))
+        rows, proposed, W, coef, lambda _: lambda f, kappa: (1.0 / (1.0 + f**2), kappa * (2.0 + f))
     )
     F, new = plain_design(W, X, has_linear_part), plain_design(proposed, X, False)
     for k, one in enumerate(found):

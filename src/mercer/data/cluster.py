@@ -1,0 +1,544 @@
+"""Rows that the workers of a Dask cluster read and sum: the one door to Dask.
+
+A pass over the rows is cut into aligned runs of 2^k blocks, a task each; what tasks return is added
+on the workers in the order of `mercer.numerics.sums.PairwiseSum`. So a sum has the same bits for
+any number of workers and any k, and as in one process. Nothing as long as there are rows comes
+back.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import operator
+import os
+import platform
+import time
+import uuid
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from mercer.data.file_rows import ArrayRows, check_array
+from mercer.data.files import place
+from mercer.data.source import Part, RowSource, count_values
+from mercer.errors import ClusterError, DataError, MercerError, UsageError
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
+
+__all__ = ["ClusterRows", "connect", "local_cluster", "open_collection", "share"]
+
+Array = NDArray[np.float64]
+# What a task makes of the blocks of a run: (position of its first row, blocks) -> result.
+Work = Callable[[int, Iterator[Array]], Any]
+
+_TICK = 0.5  # seconds between two looks at whether to stop, and whether anyone is still there
+#: Seconds that a scheduler has to answer.
+SECONDS_TO_ANSWER = 10.0
+#: Seconds without any worker after which a pass is given up.
+PATIENCE = 30.0
+# Runs for each thread of the workers: enough to be shared out evenly.
+_RUNS_PER_THREAD = 4
+# The most bytes of rows that one task is given, where rows lie in the memory of workers.
+_BYTES_PER_RUN = 2**26
+_REMEDY = "what a checkpoint holds goes on by the same call, on one machine too"
+
+
+# The cluster.
+
+_clients: dict[tuple[int, str], Any] = {}  # of this process: a fork has none of its parent's
+
+
+def connect(scheduler: str | None = None, n_workers: int | None = None) -> str:
+    """Find or start a cluster and return the address of its scheduler.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a scheduler, such as "tcp://10.0.0.1:8786". By default that of the client that
+        this process has (`distributed.Client`), else a cluster of this machine is started, bound
+        to 127.0.0.1 and without a dashboard, which ends with the process.
+    n_workers : int, optional
+        Processes of a cluster that is started; one a core by default.
+
+    Raises
+    ------
+    ClusterError
+        Nobody answers there, or workers have other versions of what decides the bits.
+    ImportError
+        Dask is not installed.
+    """
+    distributed = _distributed()
+    if scheduler is not None:
+        try:
+            client = distributed.Client(scheduler, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"no Dask scheduler answers at {scheduler}: {error}; start one by `dask scheduler`"
+            ) from None
+    else:
+        try:
+            client = distributed.get_client()
+        except ValueError:
+            client = distributed.Client(local_cluster(n_workers), set_as_default=False)
+    address = str(client.scheduler.address)
+    _clients[os.getpid(), address] = client
+    _check_versions(client)
+    return address
+
+
+def local_cluster(n_workers: int | None = None) -> Any:
+    """Start workers on this machine, a thread each, which nobody from outside can reach."""
+    return _distributed().LocalCluster(
+        n_workers=n_workers or os.cpu_count(),
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
+        silence_logs=logging.ERROR,
+    )
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("rows on a cluster need Dask; pip install mercer[dask]") from None
+    return distributed
+
+
+def _client(address: str) -> Any:
+    """Return the client of this process for a scheduler."""
+    key = os.getpid(), address
+    if key not in _clients or _clients[key].status == "closed":
+        try:
+            _clients[key] = _distributed().Client(
+                address, timeout=SECONDS_TO_ANSWER, set_as_default=False
+            )
+        except OSError:
+            raise ClusterError(f"the Dask scheduler at {address} is gone; {_REMEDY}") from None
+    return _clients[key]
+
+
+def _versions() -> dict[str, str]:
+    """Tell the versions that decide what a sum is to the last bit."""
+    known = {name: version(name) for name in ("mercer", "numpy", "scipy", "numba")}
+    return {"Python": platform.python_version(), **known}
+
+
+_versions_here = _versions
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers that would sum otherwise than this process."""
+    here = _versions_here()
+    try:
+        told = client.run(_versions)
+    except Exception as error:
+        raise ClusterError(f"a worker cannot run mercer: {error}; install it there too") from error
+    for worker, versions in told.items():
+        for name, there in versions.items():
+            if there != here[name]:
+                raise ClusterError(
+                    f"worker {worker} has {name} {there}, and here is {here[name]}: sums could "
+                    "differ in their last bits; install the same versions"
+                )
+
+
+# Rows that a cluster shares out.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClusterRows(RowSource):
+    """A source whose passes are made by the workers of a cluster.
+
+    Parameters
+    ----------
+    scheduler : str
+        Its address. Another process that this is sent to connects to it.
+    """
+
+    scheduler: str
+
+    @abstractmethod
+    def _given(self, client: Any) -> Callable[[int, int], Any]:
+        """Prepare a pass: (first row, row after the last) of a run -> what its task reads from."""
+
+    @property
+    def _largest_level(self) -> int:
+        """Runs are of at most 2 to this power of blocks."""
+        return 62
+
+    def total(self, add: Work, check: Callable[[], None] = lambda: None) -> Any:
+        """Make one pass on the workers, which also add what its runs return: see `RowSource`."""
+        client = _client(self.scheduler)
+
+        def plus(a: Any, b: Any) -> Any:
+            return client.submit(_plus, a, b, pure=False)
+
+        total = PairwiseSum(plus)
+        with self._telling():
+            for level, future in self._submitted(client, add, ROWS_PER_TERM):
+                total.add(future, level)
+            return self._results([total.total()], check)[0]
+
+    def each(self, work: Work, rows_per_block: int, rows: NDArray[Any] | None = None) -> list[Any]:
+        """Return what a function makes of each run that holds one of the rows, in their order."""
+        client = _client(self.scheduler)
+        with self._telling():
+            futures = [future for _, future in self._submitted(client, work, rows_per_block, rows)]
+            return self._results(futures)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Array:
+        """Read some rows where they are, by ascending position."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if len(rows) == 0:
+            return np.empty((0, self.n_columns))
+        if rows[0] < 0 or rows[-1] >= self.n_rows or (np.diff(rows) < 0).any():
+            raise UsageError(f"rows must be ascending positions among the {self.n_rows} rows")
+        return np.concatenate(self.each(functools.partial(_take, rows), ROWS_PER_TERM, rows))
+
+    def count(self, column: str, most: int) -> dict[float, int]:
+        """Return the values of a column, ascending, and how many rows have each: one pass."""
+        count = functools.partial(_count, self.names.index(column), most)
+        total: Counter[float] = Counter()
+        for found in self.each(count, ROWS_PER_TERM):
+            total.update(found)
+        return dict(sorted(total.items()))
+
+    def verified(self) -> Self:
+        """Learn the checksums in one whole pass; later passes then refuse other contents."""
+        if self.is_verified:
+            return self
+        self._refuse_columns()
+        parts = self.each(_checksums, self._check_rows)
+        return replace(self, checksums=tuple(one for part in parts for one in part))
+
+    def _submitted(
+        self, client: Any, work: Work, rows_per_block: int, rows: NDArray[Any] | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Hand out the runs, or those that hold some of the rows: (level, future) of each."""
+        self._refuse_columns()
+        n_terms = self.n_blocks(ROWS_PER_TERM)
+        n_threads = max(1, sum(client.nthreads().values()))
+        level = max(0, (n_terms // (_RUNS_PER_THREAD * n_threads)).bit_length() - 1)
+        sent = client.submit(_same, work, pure=False)  # a task: made again where it was lost
+        given = self._given(client)
+        token = uuid.uuid4().hex
+        for first, own_level in aligned_runs(n_terms, min(level, self._largest_level)):
+            last = first + (1 << own_level)
+            start, stop = first * ROWS_PER_TERM, min(last * ROWS_PER_TERM, self.n_rows)
+            if rows is not None and np.searchsorted(rows, start) == np.searchsorted(rows, stop):
+                continue
+            yield own_level, client.submit(
+                _work_on, sent, given(start, stop), start, stop, rows_per_block,
+                key=f"rows {start} to {stop}-{token}", pure=False,
+            )  # fmt: skip
+
+    def _results(self, futures: list[Any], check: Callable[[], None] = lambda: None) -> list[Any]:
+        """Wait for tasks; what `check` raises cancels them."""
+        client = _client(self.scheduler)
+        alone_since: float | None = None
+        results = []
+        try:
+            for future in futures:
+                while True:
+                    check()
+                    try:
+                        results.append(future.result(timeout=_TICK))
+                        break
+                    except TimeoutError:
+                        alone_since = self._look(client, alone_since)
+        except BaseException:
+            with suppress(Exception):
+                client.cancel(futures)
+            raise
+        return results
+
+    def _look(self, client: Any, alone_since: float | None) -> float | None:
+        """Look whether anybody works; returns since when nobody does."""
+        if client.nthreads():
+            return None
+        if alone_since is None:
+            return time.monotonic()
+        if time.monotonic() - alone_since > PATIENCE:
+            raise ClusterError(
+                f"the scheduler at {self.scheduler} has had no worker for {PATIENCE:.0f} s; "
+                f"{_REMEDY}"
+            )
+        return alone_since
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Turn what Dask raises into an error that names what was lost."""
+        from distributed import KilledWorker
+
+        try:
+            yield
+        except MercerError:
+            raise
+        except KilledWorker as error:
+            which = str(error.task).partition("-")[0]
+            raise ClusterError(
+                f"{self.name}, {which}: the task ended its worker again and again, last "
+                f"{error.last_worker}; too little memory a worker is the usual reason (give fewer "
+                f"workers more of it); {_REMEDY}"
+            ) from error
+        except (CancelledError, OSError) as error:
+            raise ClusterError(
+                f"the Dask scheduler at {self.scheduler}, or what it knew of the rows, is gone "
+                f"({type(error).__name__}); {_REMEDY}"
+            ) from error
+
+
+def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int) -> Any:
+    """Do one task, on a source of all rows, or on what `HeldRows` gives."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        if isinstance(source, tuple):
+            return work(start, _Slice.of(*source).blocks(rows_per_block))
+        first, last = start // rows_per_block, -(-stop // rows_per_block)
+        return work(start, source.blocks(rows_per_block, first=first, last=last))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _plus(a: Any, b: Any) -> Any:
+    """Add arrays, or tuples of them one by one."""
+    return tuple(map(_plus, a, b)) if isinstance(a, tuple) else operator.add(a, b)
+
+
+def _take(rows: NDArray[Any], position: int, blocks: Iterator[Array]) -> Array:
+    taken = []
+    for block in blocks:
+        low, high = np.searchsorted(rows, (position, position + len(block)))
+        taken.append(block[rows[low:high] - position])
+        position += len(block)
+    return np.concatenate(taken)
+
+
+def _count(at: int, most: int, position: int, blocks: Iterator[Array]) -> Counter[float]:
+    found: Counter[float] = Counter()
+    for block in blocks:
+        count_values(block[:, at], found)
+        if len(found) > most:
+            break
+    return found
+
+
+def _checksums(position: int, blocks: Iterator[Array]) -> list[bytes]:
+    return [hashlib.sha256(block.data).digest() for block in blocks]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharedFiles(ClusterRows):
+    """Rows of files that each worker opens by the same path."""
+
+    held: RowSource
+
+    def _chunks(self, start: int, stop: int) -> Iterator[Array]:
+        return self.held._chunks(start, stop)
+
+    def _pick(self, positions: tuple[int, ...]) -> Self:
+        held = self.held._pick(positions)
+        return replace(self, names=held.names, held=held)
+
+    def _given(self, client: Any) -> Callable[[int, int], Any]:
+        sent = client.submit(_same, replace(self.held, checksums=self.checksums), pure=False)
+        return lambda start, stop: sent
+
+
+def share(
+    source: RowSource, scheduler: str | None = None, n_workers: int | None = None
+) -> ClusterRows:
+    """Let the workers of a cluster read the files of a source: see `connect`.
+
+    Raises
+    ------
+    UsageError
+        Its rows are in the memory of this process.
+    """
+    if isinstance(source, ClusterRows):
+        return source
+    if not source.stamps:
+        raise UsageError(
+            f"{source.name}: is in the memory of this process, so workers cannot read it; save it "
+            "as files, or give a Dask array"
+        )
+    return SharedFiles(
+        name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
+        refusals=source.refusals, held=source, scheduler=connect(scheduler, n_workers),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeldRows(ClusterRows):
+    """Rows of a Dask collection, which lie in the memory of the workers."""
+
+    keys: tuple[str, ...]  # of arrays of 2^level blocks each, the last of what is left
+    level: int
+    columns: tuple[int, ...]  # which of their columns, in order
+    # Workers hold the arrays as long as these live; another process knows the keys only.
+    futures: tuple[Any, ...] = field(default=(), repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "futures": ()}
+
+    @property
+    def _largest_level(self) -> int:
+        return self.level
+
+    def _given(self, client: Any) -> Callable[[int, int], Any]:
+        futures = self.futures or tuple(_distributed().Future(key, client) for key in self.keys)
+
+        def given(start: int, stop: int) -> Any:
+            at, low = divmod(start, ROWS_PER_TERM << self.level)
+            skipped = start
+            owners: list[Part] = []
+            for part in self.parts:
+                if skipped >= part.n_rows and not owners:
+                    skipped -= part.n_rows
+                elif sum(owner.n_rows for owner in owners) < skipped + stop - start:
+                    owners.append(part)
+            checks = self.checksums[start // self._check_rows : -(-stop // self._check_rows)]
+            rows = slice(low, low + stop - start)
+            return futures[at], rows, self.columns, self.name, self.names, checks, owners, skipped
+
+        return given
+
+    def _chunks(self, start: int, stop: int) -> Iterator[Array]:
+        given = self._given(_client(self.scheduler))
+        for first in range(start // ROWS_PER_TERM, -(-stop // ROWS_PER_TERM)):
+            low, high = first * ROWS_PER_TERM, min((first + 1) * ROWS_PER_TERM, self.n_rows)
+            future, rows, columns, *_ = given(low, high)
+            with self._telling():
+                cut = _client(self.scheduler).submit(_cut, future, rows, columns)
+                block = self._results([cut])[0]
+            yield block[max(start - low, 0) : stop - low]
+
+    def _pick(self, positions: tuple[int, ...]) -> Self:
+        return replace(
+            self,
+            names=tuple(self.names[k] for k in positions),
+            columns=tuple(self.columns[k] for k in positions),
+        )
+
+
+def _cut(array: Array, rows: slice, columns: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(array[rows][:, columns])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Slice(ArrayRows):
+    """Some rows of `HeldRows`, on a worker; the first is row ``skipped`` of the first owner."""
+
+    owners: tuple[Part, ...]
+    skipped: int
+
+    @classmethod
+    def of(
+        cls, array: Array, rows: slice, columns: tuple[int, ...], name: str,
+        names: tuple[str, ...], checksums: tuple[bytes, ...], owners: list[Part], skipped: int,
+    ) -> Self:  # fmt: skip
+        part = array[rows]
+        return cls(
+            name=name, names=names, parts=(Part(name, len(part)),), checksums=checksums,
+            array=part, columns=columns, owners=tuple(owners), skipped=skipped,
+        )  # fmt: skip
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """Name the partition of a row, and its number there."""
+        row += self.skipped
+        for owner in self.owners:
+            if row < owner.n_rows:
+                return place(owner.name, row + 1, 0, column)
+            row -= owner.n_rows
+        raise IndexError(row)
+
+
+def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
+    """Keep a Dask array or frame, and possibly a further column of targets, on the workers.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
+    y : dask.array.Array of shape (n,), dask.dataframe.Series or str, optional
+        The last column, called "y"; a str is the name of a column of the frame.
+
+    Raises
+    ------
+    DataError
+        A column is not numbers, the lengths of chunks are not known, or not those of `y`.
+    """
+    import dask.array as da
+
+    scheduler = connect()
+    client = _client(scheduler)
+    called = "y"
+    if isinstance(y, str):
+        if y not in getattr(X, "columns", ()):
+            raise DataError(f"{name}: there is no column {y!r} to be the target")
+        X, y, called = X.drop(columns=[y]), X[y], y
+    names, array = _as_array(X, name)
+    if y is not None:
+        if not hasattr(y, "dask"):
+            y = da.from_array(np.asarray(y))  # type: ignore[no-untyped-call]
+        target = _as_array(y, "y")[1]
+        if target.shape != (len(array), 1):
+            n = len(target) if target.shape[1] == 1 else target.shape
+            raise DataError(f"y has {n} values, {name} {len(array)} rows; give one for each row")
+        names = (*names, called if called not in names else "target")
+    n_columns = len(names)
+    level = max(0, (_BYTES_PER_RUN // (8 * n_columns * ROWS_PER_TERM)).bit_length() - 1)
+    sizes = array.chunks[0]
+    if y is not None:
+        array = da.concatenate([array, target], axis=1)  # type: ignore[no-untyped-call]
+    array = array.astype(np.float64).rechunk({0: ROWS_PER_TERM << level, 1: -1})
+    futures = tuple(client.compute(array.to_delayed().ravel().tolist()))
+    rows = HeldRows(
+        name=name, names=names, scheduler=scheduler,
+        parts=tuple(Part(f"{name}, partition {k}", int(n)) for k, n in enumerate(sizes)),
+        keys=tuple(future.key for future in futures), futures=futures,
+        level=level, columns=tuple(range(n_columns)),
+    )  # fmt: skip
+    with rows._telling():  # what fails in making them fails here
+        rows._results([client.submit(_width, future, n_columns) for future in futures])
+    return rows
+
+
+def _width(array: Any, n_columns: int) -> None:
+    """Refuse what is no table of so many columns, on the worker that holds it."""
+    if np.ndim(array) != 2 or array.shape[1] != n_columns:
+        raise DataError(f"a partition has the shape {np.shape(array)}, not {n_columns} columns")
+
+
+def _as_array(data: Any, name: str) -> tuple[tuple[str, ...], Any]:
+    """Turn a Dask array or frame into names of columns and an array (n, d) of known chunks."""
+    if hasattr(data, "to_dask_array"):
+        frame = data.to_frame() if data.ndim == 1 else data
+        for column, dtype in frame.dtypes.items():
+            if getattr(dtype, "kind", "O") not in "biuf":
+                raise DataError(
+                    f"{name}, column {column!r}: holds {dtype}, not numbers; leave it out, or "
+                    "encode it before"
+                )
+        return tuple(map(str, frame.columns)), frame.to_dask_array().compute_chunk_sizes()
+    array = data[:, np.newaxis] if data.ndim == 1 else data
+    names = check_array(name, array.dtype, array.shape)
+    if np.isnan(array.shape[0]):
+        raise DataError(
+            f"{name}: the lengths of its chunks are not known; call {name}.compute_chunk_sizes() "
+            "before"
+        )
+    return names, array

@@ -1,0 +1,320 @@
+"""Rows on a Dask cluster of real processes: DIST-1, 4, 5, 7, R7 to R9."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mercer
+import mercer.data
+import mercer.spectral.fitting as spectral_fitting
+from mercer.data import cluster
+from mercer.data.source import RowSource
+from mercer.errors import ClusterError, DataError, UsageError
+from mercer.numerics.sums import ROWS_PER_TERM
+from support.row_cases import write_csv, write_npy, write_parquet
+
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("pyarrow")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+N = 5 * ROWS_PER_TERM + 321
+ROWS = np.random.default_rng(5).standard_normal((N, 3))
+ROWS[:, 2] = np.sin(2.0 * ROWS[:, 0]) + 0.1 * ROWS[:, 2]
+NAMES = ("x0", "x1", "x2")
+SHORT = {
+    "n_frequencies": 6, "n_draws": 2, "n_warmup": 2, "n_chains": 2, "random_state": 0,
+    "standardize": "std", "progress": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Any]:
+    with cluster.local_cluster(2) as made, distributed.Client(made) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three Parquet files with odd row groups."""
+    path = tmp_path_factory.mktemp("rows")
+    ends = (0, 30_000, 41_111, N)
+    for k, (low, high) in enumerate(itertools.pairwise(ends)):
+        write_parquet(path / f"{k}.parquet", ROWS[low:high], row_group_size=9000)
+    return path
+
+
+def as_array(chunks: int = 17_001) -> Any:
+    return da.from_array(ROWS, chunks=(chunks, 3))
+
+
+def bits(model: Any) -> bytes:
+    drawn = model._functions
+    names = ("frequencies", "mean", "deviations")
+    return b"".join(np.ascontiguousarray(getattr(drawn, name)).tobytes() for name in names)
+
+
+def fitted(X: Any, y: Any, **given: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.ConvergenceWarning)
+        return mercer.BaNKRegressor(**{**SHORT, **given}).fit(X, y)
+
+
+@pytest.fixture
+def far_fewer_rows_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standardisation is learned from 2000 rows; all others stay where they are."""
+    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 2000)
+
+
+def test_dist_1_coefficients_from_all_rows_have_the_bits_of_one_process(
+    two_workers: Any, folder: Path
+) -> None:
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=2000))
+    files = mercer.data.open(folder, engine="dask")
+    assert bits(fitted(files, "x2", kernel_rows=2000)) == expected
+    X = as_array()
+    from_array = fitted(X[:, :2], X[:, 2], kernel_rows=2000)
+    assert bits(from_array) == expected
+    assert not hasattr(from_array, "feature_names_in_")
+    from_frame = fitted(dd.read_parquet(folder), "x2", kernel_rows=2000)
+    assert bits(from_frame) == expected
+    assert from_frame.feature_names_in_.tolist() == ["x0", "x1"]
+    assert bits(fitted(ROWS[:, :2], ROWS[:, 2], kernel_rows=2000)) == expected
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_dist_5_sweeps_over_all_rows_have_the_bits_of_one_process(
+    two_workers: Any, folder: Path, far_fewer_rows_in_memory: None, n_jobs: int
+) -> None:
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=None))
+    files = mercer.data.open(folder, engine="dask")
+    assert bits(fitted(files, "x2", kernel_rows=None, n_jobs=n_jobs)) == expected
+
+
+@pytest.mark.parametrize("sampler", ["kernel rows", "all rows"])
+def test_dist_5_classes(
+    two_workers: Any, folder: Path, sampler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = (ROWS[:, 2] > 0.0).astype(float)
+    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 2000)
+    model = mercer.BaNKClassifier(**SHORT, kernel_rows=2000 if sampler == "kernel rows" else None)
+    if sampler == "all rows":
+        model.set_params(sampler="polya-gamma")
+    X = as_array()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.ConvergenceWarning)
+        there = model.fit(X[:, :2], (X[:, 2] > 0.0).astype(float))
+        there_bits, classes = bits(there), there.classes_.tolist()
+        rows = mercer.data.open(np.column_stack([ROWS[:, :2], labels]))
+        assert bits(model.fit(rows, "x2")) == there_bits
+    assert classes == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_dist_1_any_number_of_workers(folder: Path, n_workers: int) -> None:
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=2000))
+    with cluster.local_cluster(n_workers) as made:
+        files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
+        assert bits(fitted(files, "x2", kernel_rows=2000)) == expected
+
+
+def sources(folder: Path, two_workers: Any) -> list[RowSource]:
+    return [
+        mercer.data.open(folder, engine="dask").verified(),
+        cluster.open_collection(as_array()).verified(),
+        pickle.loads(pickle.dumps(mercer.data.open(folder, engine="dask"))),
+    ]
+
+
+def test_the_table_is_the_same_wherever_it_lies(two_workers: Any, folder: Path) -> None:
+    plain = mercer.data.open(folder)
+    chosen = np.array([0, 16_383, 16_384, 50_000, N - 1])
+    for rows in sources(folder, two_workers):
+        assert (rows.n_rows, rows.names) == (N, NAMES)
+        assert rows.digest() == plain.digest()
+        np.testing.assert_array_equal(rows.take(chosen), ROWS[chosen])
+        np.testing.assert_array_equal(rows.take(chosen[:0]), ROWS[:0])
+        np.testing.assert_array_equal(np.vstack(list(rows.blocks(30_000))), ROWS)
+        picked = rows.select(["x2", "x0"])
+        np.testing.assert_array_equal(picked.take(chosen), ROWS[chosen][:, [2, 0]])
+        with pytest.raises(UsageError, match="ascending"):
+            rows.take(np.array([3, 2]))
+
+
+def test_values_are_counted_until_there_are_too_many(two_workers: Any) -> None:
+    rows = cluster.open_collection(da.from_array(np.arange(40_000)[:, None] % 3, chunks=(9000, 1)))
+    assert rows.count("x0", 5) == {0.0: 13334, 1.0: 13333, 2.0: 13333}
+    assert len(cluster.open_collection(as_array()).count("x0", 5)) > 5
+
+
+def test_a_checkpoint_of_one_machine_goes_on_on_a_cluster(
+    two_workers: Any, folder: Path, tmp_path: Path, far_fewer_rows_in_memory: None
+) -> None:
+    """Begun here, ended there, to the same bits."""
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=None))
+    kept = {"kernel_rows": None, "checkpoint": tmp_path / "kept"}
+    fitted(mercer.data.open(folder), "x2", **kept, max_seconds=0.2)
+    there = fitted(mercer.data.open(folder, engine="dask"), "x2", **kept)
+    assert any("resumed" in note or "loaded" in note for note in there.notes_)
+    assert bits(there) == expected
+
+
+def test_dist_4_a_worker_that_is_killed_changes_no_bit(
+    folder: Path, far_fewer_rows_in_memory: None
+) -> None:
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=None, n_draws=8))
+    with cluster.local_cluster(2) as made:
+        files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
+        pids = [worker.pid for worker in made.workers.values()]
+        killer = threading.Timer(0.5, os.kill, (pids[0], signal.SIGKILL))
+        killer.start()
+        assert bits(fitted(files, "x2", kernel_rows=None, n_draws=8)) == expected
+        killer.join()
+
+
+def test_r7_without_any_worker_a_pass_ends_with_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    with cluster.local_cluster(1) as made:
+        files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
+        made.scale(0)
+        deadline = time.monotonic() + 30.0
+        while made.scheduler.workers:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        with pytest.raises(ClusterError, match="no worker"):
+            files.digest()
+
+
+def test_r8_a_lost_scheduler(folder: Path) -> None:
+    made = cluster.local_cluster(1)
+    files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
+    made.close()
+    with pytest.raises(ClusterError, match="is gone"):
+        files.digest()
+
+
+@pytest.mark.slow
+def test_r7_a_task_that_always_ends_its_worker(two_workers: Any, folder: Path) -> None:
+    files = mercer.data.open(folder, engine="dask")
+    with pytest.raises(ClusterError, match=r"rows \d+ to \d+: the task ended its worker"):
+        files.each(_end_the_worker, ROWS_PER_TERM)
+
+
+def _end_the_worker(position: int, blocks: Any) -> None:
+    os._exit(1)
+
+
+def test_r9_nobody_from_outside_reaches_workers_that_are_started() -> None:
+    psutil = pytest.importorskip("psutil")
+    with cluster.local_cluster(1) as made:
+        assert made.scheduler_address.startswith("tcp://127.0.0.1:")
+        assert "dashboard" not in made.scheduler.services
+        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        listening = {
+            each.laddr.ip
+            for process in processes
+            for each in process.net_connections(kind="inet")
+            if each.status == psutil.CONN_LISTEN
+        }
+    assert listening == {"127.0.0.1"}
+
+
+def test_r8_no_scheduler_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 0.5)
+    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        mercer.data.open(folder, engine="dask", scheduler="tcp://127.0.0.1:9")
+
+
+def test_workers_with_other_versions(
+    two_workers: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = {**cluster._versions(), "numpy": "0.1"}
+    monkeypatch.setattr(cluster, "_versions_here", lambda: here)
+    with pytest.raises(ClusterError, match=r"numpy .* and here is 0\.1"):
+        mercer.data.open(folder, engine="dask")
+
+
+def test_a_gap_in_the_last_partition_names_its_place(two_workers: Any, tmp_path: Path) -> None:
+    rows = ROWS.copy()
+    rows[N - 7, 1] = np.nan
+    X = da.from_array(rows, chunks=(17_001, 3))
+    with pytest.raises(DataError, match=r"X, partition 4.*row 14231, column 'x1': missing value"):
+        fitted(X[:, :2], X[:, 2], kernel_rows=2000)
+    write_npy(tmp_path / "rows.npy", rows)
+    with pytest.raises(DataError, match=r"rows\.npy.*row 82235.*x1"):
+        fitted(mercer.data.open(tmp_path / "rows.npy", engine="dask"), "x2", kernel_rows=2000)
+
+
+def test_what_cannot_be_used_is_said_before_any_pass(two_workers: Any) -> None:
+    X = as_array()
+    with pytest.raises(DataError, match="compute_chunk_sizes"):
+        fitted(X[X[:, 0] > 0.0][:, :2], X[:, 2])
+    with pytest.raises(DataError, match=r"y has 100 values, X 82241 rows"):
+        fitted(X[:, :2], X[:100, 2])
+    pandas = pytest.importorskip("pandas")
+    words = dd.from_pandas(pandas.DataFrame({"a": ["x", "y"] * 9, "b": range(18)}), npartitions=2)
+    with pytest.raises(DataError, match="column 'a'"):
+        fitted(words, "b")
+    with pytest.raises(DataError, match="no column 'c'"):
+        fitted(words, "c")
+    with pytest.raises(UsageError, match="engine must be"):
+        mercer.data.open(ROWS, engine="spark")
+    with pytest.raises(UsageError, match="in the memory of this process"):
+        mercer.data.open(ROWS, engine="dask")
+
+
+def test_an_empty_partition_is_no_row(two_workers: Any) -> None:
+    X = da.concatenate([as_array()[:100], as_array()[:0], as_array()[100:20_000]])
+    rows = cluster.open_collection(X)
+    assert rows.n_rows == 20_000
+    np.testing.assert_array_equal(rows.take(np.array([99, 100, 19_999])), ROWS[[99, 100, 19_999]])
+
+
+def test_dist_7_files_that_change_between_passes_are_refused(
+    two_workers: Any, tmp_path: Path
+) -> None:
+    write_csv(tmp_path / "rows.csv", ROWS[:20_000])
+    write_npy(tmp_path / "rows.npy", ROWS[:20_000])
+    rows = mercer.data.open(tmp_path / "rows.npy", engine="dask").verified()
+    before = os.stat(tmp_path / "rows.npy")
+    write_npy(tmp_path / "rows.npy", ROWS[1:20_001])
+    os.utime(tmp_path / "rows.npy", ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(DataError, match="changed"):
+        rows.total(_first_cells)
+
+
+def _first_cells(position: int, blocks: Iterator[np.ndarray]) -> np.ndarray:
+    return np.sum([block[0] for block in blocks], axis=0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["GPRegressor", "GPClassifier", "KernelGibbsClassifier", "SequentialKernelRegressor"],
+)
+def test_others_do_not_read_a_collection_into_memory(name: str) -> None:
+    X = as_array()
+    with pytest.raises(UsageError, match="BaNKRegressor"):
+        getattr(mercer, name)().fit(X[:, :2], X[:, 2])
+
+
+def test_predictions_of_a_collection_are_made_in_parts(two_workers: Any) -> None:
+    model = fitted(ROWS[:500, :2], ROWS[:500, 2])
+    X = as_array()[:, :2]
+    with pytest.raises(UsageError, match="map_blocks"):
+        model.predict(X)
+    found = X.map_blocks(model.predict, drop_axis=1, dtype=float).compute()
+    np.testing.assert_allclose(found, model.predict(ROWS[:, :2]), rtol=1e-12, atol=1e-12)
