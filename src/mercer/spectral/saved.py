@@ -75,7 +75,8 @@ def parts_of(
     common, columns = common_parts(model)
     common |= {**(values or {}), "n_training_rows": model.n_training_rows_}
     columns |= {"start_scales": model.start_scales_, **(arrays or {})}
-    if len(model._functions.mean) < model.posterior_.n_total:
+    if not np.array_equal(model._functions.mean, model.posterior_.flat("coef_mean")):
+        # Coefficients from all rows; else they are those of the draws.
         columns |= {f"functions/{name}": each for name, each in vars(model._functions).items()}
     return ModelParts(json_params(model.get_params()), common, columns)
 

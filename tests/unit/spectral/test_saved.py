@@ -22,6 +22,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "without linear part": {"linear_part": False},
     "warped": {"standardize": "yeo-johnson"},
     "some rows": {"kernel_rows": 25, "full_draws": 2},
+    "some rows, all draws completed": {"kernel_rows": 25, "full_draws": 1000},
     "several chains": {"n_chains": 2, "n_draws": 5},
 }
 

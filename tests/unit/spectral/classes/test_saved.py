@@ -21,6 +21,7 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "three classes": (3, {}),
     "paper": (2, PAPER),
     "some rows": (3, {"kernel_rows": 25, "full_draws": 2}),
+    "some rows, all draws completed": (2, {"kernel_rows": 25, "full_draws": 1000}),
     "several chains": (3, {"n_chains": 2, "n_draws": 5, "base_measure": "full"}),
 }
 
