@@ -21,6 +21,7 @@ from mercer.cli.options import (
 
 if TYPE_CHECKING:
     from mercer.cli.fitting import Plan
+    from mercer.cli.out_of_core import StoredTraining, Wanted
     from mercer.cli.terminal import Session
 
 __all__ = ["command"]
@@ -47,6 +48,15 @@ __all__ = ["command"]
 @out_path("--report", "Write a report, one HTML file.")
 @run_options
 @jobs_option
+@click.option(
+    "--engine",
+    type=click.Choice(["dask"]),
+    help="Leave the rows in their files: workers of a Dask cluster read and sum them (spectral).",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of the cluster [default: one started here].")
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), metavar="N", help="To start [default: all cores]."
+)
 @json_option
 @debug_option
 def command(
@@ -70,6 +80,9 @@ def command(
     checkpoint: Path | None,
     strict: bool,
     jobs: int | None,
+    engine: str | None,
+    scheduler: str | None,
+    workers: int | None,
     is_json: bool,
 ) -> None:
     """Fit a model to a table, score it beside baselines, save it.
@@ -80,17 +93,34 @@ def command(
     mercer fit patients.csv --target diabetic --out model.mercer --report report.html
     mercer fit houses.csv --target price --task regression --out model.mercer
     mercer fit breast_cancer --target target --test-size 0.25
+    mercer fit flights/ --target delay --engine dask --workers 4 --out model.mercer
     """
     from mercer.cli.exits import stoppable
     from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
+    from mercer.cli.out_of_core import Wanted, open_training, refuse_with_engine
     from mercer.cli.outputs import check_outputs
     from mercer.cli.tables import ScoringOptions
     from mercer.cli.terminal import Session
+    from mercer.errors import UsageError
 
     check_outputs(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
     session = Session(is_json)
+    if engine is None and (scheduler is not None or workers is not None):
+        raise UsageError("--scheduler and --workers are of --engine dask")
+    if engine is not None:
+        unused = {
+            "--id": id_column, "--group": group, "--test": test, "--test-size": test_size,
+            "--cv": cv, "--missing": None if missing == "error" else missing,
+            "--dates": None if dates == "auto" else dates,
+        }  # fmt: skip
+        wanted = Wanted(data, target, task, drop, model, settings, seed, jobs, checkpoint)
+        refuse_with_engine([name for name, value in unused.items() if value is not None])
+        with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
+            stored = open_training(wanted, scheduler, workers)
+            _fit_stored(stored, wanted, session, out=out, report=report, is_strict=strict)
+        return
     options = FitOptions(
         data=data,
         table=TableOptions(target, task, drop, id_column, group, missing, dates),
@@ -150,3 +180,48 @@ def _fit(
     say_fitted(fitted, session)
     write_files(fitted, saved, session, out=out, report=report, step=step)
     session.give(as_json(plan, fitted, saved, out=out, report=report, step=step))
+
+
+def _fit_stored(
+    stored: StoredTraining,
+    wanted: Wanted,
+    session: Session,
+    *,
+    out: Path | None,
+    report: Path | None,
+    is_strict: bool,
+) -> None:
+    """Fit rows that stay in their files; who wants scores predicts other files."""
+    from dataclasses import asdict
+
+    from mercer.cli.fitting import refuse_unconverged
+    from mercer.cli.out_of_core import fit_stored
+    from mercer.cli.saving import say_fitted, write_files
+
+    session.say("data", stored.words)
+    session.say("task", stored.reason)
+    session.say("model", f"spectral ({stored.entry.summary})")
+    session.say("seed", str(wanted.seed))
+    fitted, saved = fit_stored(stored, wanted, session)
+    if is_strict:
+        refuse_unconverged(fitted)
+    say_fitted(fitted, session)
+    write_files(fitted, saved, session, out=out, report=report, step=None)
+    if out is not None:
+        session.say(
+            "scores", f"mercer predict {out} OTHER_ROWS says them, where the target is there"
+        )
+    provenance = saved.provenance
+    session.give({
+        "model": stored.entry.name,
+        "estimator": stored.entry.estimator,
+        "task": stored.entry.task,
+        "n_rows": fitted.n_rows,
+        "inputs": list(provenance.input_names),
+        "notes": list(provenance.notes),
+        "diagnostics": fitted.estimator.diagnostics_.to_dict(),
+        "seconds": fitted.seconds,
+        "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
+        "out": None if out is None else str(out),
+        "report": None if report is None else str(report),
+    })  # fmt: skip

@@ -1,11 +1,12 @@
-"""`mercer predict` on rows larger than memory: predictions and scores block by block.
+"""Rows larger than memory: `mercer fit --engine`, and predictions and scores block by block.
 
-Scores of rows that are predicted block by block, as long as their target can be read.
+Scores are of rows that are predicted block by block, as long as their target can be read.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.fitting import Fitted, always, make_estimator, parse_settings
+from mercer.cli.outputs import make_provenance
 from mercer.cli.prediction import (
     Predictor,
     check_id,
@@ -23,10 +26,11 @@ from mercer.cli.prediction import (
     implied_id,
 )
 from mercer.cli.tables import unknown_words
+from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
-from mercer.data.encoding import as_levels, no_column
+from mercer.data.encoding import ColumnCode, Encoder, as_levels, no_column
 from mercer.data.file_rows import NPY
-from mercer.data.files import changed, check_path, reading
+from mercer.data.files import changed, check_path, printable, reading
 from mercer.data.frame import Column
 from mercer.data.opening import open_rows, read_texts
 from mercer.data.row_names import file_columns
@@ -34,8 +38,9 @@ from mercer.data.row_writer import RowWriter
 from mercer.data.source import REMEDY, RowSource
 from mercer.data.tables import list_folder
 from mercer.data.target import LARGEST
-from mercer.errors import DataError
-from mercer.models import SavedModel
+from mercer.errors import DataError, UsageError
+from mercer.estimation.model_file import TableModel
+from mercer.models import MODELS, ModelEntry, SavedModel
 from mercer.posterior.evaluation import HeldOut, RunningScores
 from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import Scores
@@ -270,3 +275,114 @@ def _refuse_words(table: RowSource, name: str) -> None:
     """Refuse a column that is not numbers, with the place of the first cell that is none."""
     if name in table.refusals:
         raise DataError(table.refusals[name].replace(REMEDY, "the model needs numbers there"))
+
+
+# Training on rows that stay in their files.
+
+_MOST_CLASSES = 10  # whole numbers that are taken for classes, as in a table in memory
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of `mercer fit --engine`."""
+
+    data: str
+    target: str
+    task: str
+    drop: tuple[str, ...]
+    model: str
+    settings: tuple[str, ...]
+    seed: int
+    jobs: int | None
+    checkpoint: Path | None
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTraining:
+    """Rows to learn from, inputs and target, and what learns."""
+
+    rows: RowSource
+    entry: ModelEntry
+    estimator: Any  # unfitted
+    reason: str  # for the task
+
+    @property
+    def words(self) -> str:
+        """What the rows are."""
+        n_inputs = self.rows.n_columns - 1
+        return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {n_inputs} inputs, in place"
+
+
+def refuse_with_engine(options: list[str]) -> None:
+    """Refuse options that ask for the whole table."""
+    if options:
+        raise UsageError(
+            f"{', '.join(options)}: not with --engine, which leaves the rows in their files; "
+            "`mercer predict` scores other files block by block"
+        )
+
+
+def open_training(
+    wanted: Wanted, scheduler: str | None = None, n_workers: int | None = None
+) -> StoredTraining:
+    """Open files whose rows workers of a Dask cluster read.
+
+    Raises
+    ------
+    UsageError
+        Another model was asked for, or the data are no files.
+    DataError
+        A column is not there, or is not numbers.
+    ClusterError
+        See `mercer.data.cluster.connect`.
+    """
+    if wanted.model not in ("auto", "spectral"):
+        raise UsageError(f"--engine: {wanted.model} needs all rows in memory; use --model spectral")
+    if not os.path.lexists(wanted.data):
+        raise UsageError(f"--engine: {printable(wanted.data)} is no file or folder")
+    rows = open_rows(wanted.data, engine="dask", scheduler=scheduler, n_workers=n_workers)
+    left_out = [name for names in wanted.drop for name in names.split(",")]
+    inputs = [name for name in rows.names if name not in {*left_out, wanted.target}]
+    for name in (*left_out, wanted.target):
+        if name not in rows.names:
+            raise no_column(rows.name, name, rows.names)
+    for name in (*inputs, wanted.target):
+        if name in rows.refusals:
+            remedy = "give it to --drop, or fit without --engine, which encodes text"
+            raise DataError(rows.refusals[name].replace(REMEDY, remedy))
+    rows = rows.select([*inputs, wanted.target])
+    task, reason = wanted.task, "as asked for"
+    if task == "auto":
+        values = rows.count(wanted.target, _MOST_CLASSES)
+        is_few = len(values) <= _MOST_CLASSES and all(float(v).is_integer() for v in values)
+        task = "classification" if is_few else "regression"
+        reason = f"{len(values)} whole numbers" if is_few else "numbers"
+    entry = next(each for each in MODELS if (each.name, each.task) == ("spectral", task))
+    common = {
+        **always(wanted.seed), "n_jobs": wanted.jobs, "checkpoint": wanted.checkpoint,
+        "progress": "auto",
+    }  # fmt: skip
+    estimator = make_estimator(entry.estimator_class(), parse_settings(wanted.settings), common)
+    return StoredTraining(rows, entry, estimator, f"{task} ({reason})")
+
+
+def fit_stored(
+    stored: StoredTraining, wanted: Wanted, session: Session
+) -> tuple[Fitted, TableModel]:
+    """Fit, and say how a table becomes the inputs of the model."""
+    started = time.perf_counter()
+    estimator, rows = stored.estimator, stored.rows
+    with session.warnings_as_lines():
+        estimator.fit(rows, wanted.target)
+    seconds = time.perf_counter() - started
+    estimator.set_params(progress="auto", checkpoint=None, n_jobs=None)
+    del estimator.feature_names_in_  # the encoder matches columns by name, and gives arrays
+    inputs = rows.names[:-1]
+    encoder = Encoder(tuple(ColumnCode(name, "number") for name in inputs), "error")
+    provenance = make_provenance(
+        rows.name, inputs, target=wanted.target, n_rows=rows.n_rows, seed=wanted.seed,
+        seconds=seconds,
+        notes=tuple(note for note in estimator.notes_ if not note.startswith("resumed")),
+    )  # fmt: skip
+    saved = TableModel(encoder, wanted.target, None, provenance)
+    return Fitted(estimator, rows.n_rows, seconds, None), saved

@@ -98,15 +98,22 @@ def connect(scheduler: str | None = None, n_workers: int | None = None) -> str:
 
 def local_cluster(n_workers: int | None = None) -> Any:
     """Start workers on this machine, a thread each, which nobody from outside can reach."""
-    return _distributed().LocalCluster(
-        n_workers=n_workers or os.cpu_count(),
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        worker_dashboard_address="127.0.0.1:0",
-        scheduler_kwargs={"dashboard": False},
-        silence_logs=logging.ERROR,
-    )
+    distributed = _distributed()
+    try:
+        return distributed.LocalCluster(
+            n_workers=n_workers or os.cpu_count(),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.ERROR,
+        )
+    except RuntimeError as error:
+        raise ClusterError(
+            f"workers on this machine did not start: {error} They import the script that starts "
+            'them, which must be a file with its work under `if __name__ == "__main__":`'
+        ) from error
 
 
 def _distributed() -> Any:

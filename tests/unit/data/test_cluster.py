@@ -8,6 +8,8 @@ import pickle
 import signal
 import threading
 import time
+import urllib.error
+import urllib.request
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 import mercer
 import mercer.data
 import mercer.spectral.fitting as spectral_fitting
+from mercer.cli.main import main
 from mercer.data import cluster
 from mercer.data.source import RowSource
 from mercer.errors import ClusterError, DataError, UsageError
@@ -222,7 +225,8 @@ def test_r9_nobody_from_outside_reaches_workers_that_are_started() -> None:
     psutil = pytest.importorskip("psutil")
     with cluster.local_cluster(1) as made:
         assert made.scheduler_address.startswith("tcp://127.0.0.1:")
-        assert "dashboard" not in made.scheduler.services
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{made.scheduler.http_server.port}/status")
         processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
         listening = {
             each.laddr.ip
@@ -284,9 +288,7 @@ def test_an_empty_partition_is_no_row(two_workers: Any) -> None:
     np.testing.assert_array_equal(rows.take(np.array([99, 100, 19_999])), ROWS[[99, 100, 19_999]])
 
 
-def test_dist_7_files_that_change_between_passes_are_refused(
-    two_workers: Any, tmp_path: Path
-) -> None:
+def test_dist_7_files_that_change_meanwhile_are_refused(two_workers: Any, tmp_path: Path) -> None:
     write_csv(tmp_path / "rows.csv", ROWS[:20_000])
     write_npy(tmp_path / "rows.npy", ROWS[:20_000])
     rows = mercer.data.open(tmp_path / "rows.npy", engine="dask").verified()
@@ -318,3 +320,42 @@ def test_predictions_of_a_collection_are_made_in_parts(two_workers: Any) -> None
         model.predict(X)
     found = X.map_blocks(model.predict, drop_axis=1, dtype=float).compute()
     np.testing.assert_allclose(found, model.predict(ROWS[:, :2]), rtol=1e-12, atol=1e-12)
+
+
+def test_the_command_line_leaves_rows_in_their_files(
+    two_workers: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its model has the bits of the estimator's, and predicts without a warning."""
+    out, test = tmp_path / "m.mercer", tmp_path / "test.csv"
+    words = ["fit", folder, "--target", "x2", "--engine", "dask", "--out", out]
+    settings = {**SHORT, "kernel_rows": 2000}
+    for name in ("random_state", "progress"):
+        settings.pop(name)
+    for name, value in settings.items():
+        words += ["--set", f"{name}={value}"]
+    assert main(list(map(str, words))) == 0
+    said = capsys.readouterr().out
+    assert f"{N} rows, 2 inputs, in place" in said
+    assert "regression (numbers)" in said
+    here = fitted(mercer.data.open(folder), "x2", kernel_rows=2000)
+    assert bits(mercer.load(out)) == bits(here)
+    write_csv(test, ROWS[:200], NAMES)
+    assert main(["predict", str(out), str(test), "--out", str(tmp_path / "p.csv")]) == 0
+    assert "scores    200 rows: RMSE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["--cv", "3"], "--cv: not with --engine"),
+        (["--model", "gp"], "needs all rows in memory"),
+        (["--drop", "x9"], "x9"),
+    ],
+)
+def test_the_command_line_refuses_what_needs_all_rows(
+    two_workers: Any, folder: Path, words: list[str], refusal: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    given = ["fit", str(folder), "--target", "x2", "--engine", "dask", *words]
+    assert main(given) in (2, 3)
+    assert refusal in capsys.readouterr().err
