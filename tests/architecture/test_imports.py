@@ -102,8 +102,8 @@ def _may_import_sklearn(path: str) -> bool:
 DOORS = {
     "numba": lambda path: path in ("numerics/compilation.py", "sphere/loops.py"),
     "torch": lambda path: path == "features/torch.py",
-    "dask": lambda path: path in ("data/dask.py", "sampling/dask.py"),
-    "distributed": lambda path: path in ("data/dask.py", "sampling/dask.py"),
+    "dask": lambda path: path == "data/dask.py",
+    "distributed": lambda path: path == "data/dask.py",
     "matplotlib": lambda path: path.startswith("plot/"),
     "sklearn": _may_import_sklearn,
 }

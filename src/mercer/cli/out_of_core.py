@@ -334,7 +334,7 @@ def open_training(
     DataError
         A column is not there, or is not numbers.
     ClusterError
-        See `mercer.data.cluster.connect`.
+        See `mercer.data.dask.connect`.
     """
     if wanted.model not in ("auto", "spectral"):
         raise UsageError(f"--engine: {wanted.model} needs all rows in memory; use --model spectral")

@@ -136,7 +136,7 @@ def open_rows(
     [[1.0], [11.0]]
     """
     if engine is not None:
-        from mercer.data.cluster import share
+        from mercer.data.dask import share
 
         if engine != "dask":
             raise UsageError(f"engine must be 'dask' or None; got {engine!r}")

@@ -421,7 +421,7 @@ def _check_few(n_classes: int, most: int) -> None:
 def check_table(model: Any, X: Any, y: Any) -> Table:
     """Check the data; set the number and names of columns as scikit-learn does."""
     if model._is_dask(X):
-        from mercer.data.cluster import open_collection
+        from mercer.data.dask import open_collection
 
         source = open_collection(X, y)
         table = _stored(model, source, source.names[-1])

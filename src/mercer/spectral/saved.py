@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimation.model_file import (

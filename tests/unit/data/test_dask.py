@@ -22,7 +22,7 @@ import mercer
 import mercer.data
 import mercer.spectral.fitting as spectral_fitting
 from mercer.cli.main import main
-from mercer.data import cluster
+from mercer.data import dask as cluster
 from mercer.data.source import RowSource
 from mercer.errors import ClusterError, DataError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM
