@@ -52,6 +52,15 @@ def test_public_names_are_listed_once() -> None:
         assert len(set(names)) == len(names), name
 
 
+def test_modules_that_pages_name_are_there() -> None:
+    for page in sorted((SOURCE.parents[1] / "docs").rglob("*.md")):
+        for folder, name in re.findall(r"`mercer\.(\w+)\.(\w+)`", page.read_text()):
+            home = SOURCE / folder
+            is_module = (home / f"{name}.py").exists() or f"{folder}.py" in texts()
+            is_public = (home / "__init__.py").exists() and name in texts()[f"{folder}/__init__.py"]
+            assert is_module or is_public, f"{page.name}: mercer.{folder}.{name}"
+
+
 def test_no_file_is_too_long() -> None:
     assert [name for name, text in texts().items() if text.count("\n") > LONGEST] == []
 

@@ -21,18 +21,10 @@ def compile_loops(tell: Callable[[str], None]) -> None:
 def compile_now() -> None:
     """Learn a few rows with so few candidates that one retires, and predict one."""
     settings = FilterSettings(
-        kernel="rbf",
-        lengthscale=(1.0,),
-        n_particles=4,
-        expected_centres=1.0,
-        max_centres=2,
-        max_candidates=2,
-        centres_prior="poisson",
-        variances="sampled",
-        linear_part=False,
-        resampling="systematic",
-        forgetting=(0.9,),
-    )
+        kernel="rbf", lengthscale=(1.0,), n_particles=4, expected_centres=1.0, max_centres=2,
+        max_candidates=2, centres_prior="poisson", variances="sampled", linear_part=False,
+        resampling="systematic", forgetting=(0.9,),
+    )  # fmt: skip
     ensemble = settings.ensemble(settings.levels_of(np.ones(1), all_alike(1)), 0)
     rng = np.random.default_rng(0)
     state = ensemble.init(rng)
@@ -53,17 +45,10 @@ def compile_class_loops(tell: Callable[[str], None]) -> None:
 def compile_classes_now() -> None:
     """Learn a few rows with so few candidates that one retires."""
     settings = ClassSettings(
-        kernel="rbf",
-        lengthscale=(1.0,),
-        n_particles=4,
-        expected_centres=1.0,
-        max_centres=2,
-        max_candidates=2,
-        centres_prior="poisson",
-        linear_part=False,
-        resampling="systematic",
+        kernel="rbf", lengthscale=(1.0,), n_particles=4, expected_centres=1.0, max_centres=2,
+        max_candidates=2, centres_prior="poisson", linear_part=False, resampling="systematic",
         n_buffered=8,
-    )
+    )  # fmt: skip
     sticks = settings.sticks(np.ones(1), 1, 2, 0, 0)
     rng = np.random.default_rng(0)
     state = sticks.init(rng)

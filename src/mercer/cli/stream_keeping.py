@@ -20,6 +20,8 @@ from mercer.data.files import quoted
 from mercer.data.frame import parse_number
 from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
+from mercer.posterior.schema import Array as Rows
+from mercer.posterior.schema import Fields, Flag, ListOf, Maybe, Number, Text, Whole
 
 if TYPE_CHECKING:
     from mercer.cli.stream_model import Learner
@@ -76,28 +78,27 @@ def read_state(path: Path) -> StreamState:
         raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
 
 
+_STATE = Fields(
+    {
+        "n_lags": Whole(),
+        "horizon": Whole(),
+        "past": ListOf(Maybe(Number())),
+        "is_waiting": ListOf(Flag()),
+        "names": ListOf(Text()),
+    }
+)
+
+
 def _state_from(fields: Any, rows: NDArray[Any]) -> StreamState:
-    n_lags, horizon, past = fields["n_lags"], fields["horizon"], fields["past"]
-    is_waiting, names = fields["is_waiting"], fields["names"]
-    n_waiting = sum(is_waiting)
-    is_right = (
-        all(type(value) is int and value >= 0 for value in (n_lags, horizon))
-        and len(past) <= n_lags
-        and all(value is None or np.isfinite(value) for value in past)
-        and len(is_waiting) <= horizon
-        and all(type(value) is bool for value in is_waiting)
-        and all(isinstance(name, str) for name in names)
-        and rows.dtype == np.float64
-        and rows.ndim == 2
-        and len(rows) == n_waiting + len(names)
-        and np.isfinite(rows).all()
-    )
-    if not is_right:
-        raise ValueError("its fields are not of the right kind, number or range")
+    _STATE.check(fields, _NAME, {})
+    past, is_waiting, names = (fields[name] for name in ("past", "is_waiting", "names"))
+    Rows(("n", "d")).check(rows, f"{_NAME}/rows", {"n": sum(is_waiting) + len(names)})
+    if len(past) > fields["n_lags"] or len(is_waiting) > fields["horizon"]:
+        raise ValueError("it holds more than a series can need")
     known = iter(rows)
     waiting = tuple(next(known) if is_known else None for is_known in is_waiting)
     later = tuple(zip(names, known, strict=True))
-    return StreamState(n_lags, horizon, tuple(past), waiting, later)
+    return StreamState(fields["n_lags"], fields["horizon"], tuple(past), waiting, later)
 
 
 # The model file of a stream: written at intervals and at the end, always whole.
