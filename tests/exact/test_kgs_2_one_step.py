@@ -19,7 +19,7 @@ from support.circle_cases import (
     tempered,
 )
 from support.sphere_cases import exact_draws, noises, pattern_number, pattern_posterior
-from support.statistics import FALSE_ALARM
+from support.statistics import FALSE_ALARM, tiers
 
 # Signed rows of different lengths, none orthogonal: no symmetry hides an error.
 L = np.array([[2.0, 0.0, 0.0], [0.8, 0.6, 0.0], [-0.3, 0.2, 0.5]])
@@ -48,16 +48,18 @@ def chi_square(
     return float(value), float(stats.chi2.isf(FALSE_ALARM / n_tests, is_possible.sum() - 1))
 
 
-def test_kgs_2_one_step() -> None:
-    value, limit = chi_square(fixed_rate(0.2, 3), 200_000)
+@pytest.mark.parametrize("count", tiers(50_000, 200_000))
+def test_kgs_2_one_step(count: int) -> None:
+    value, limit = chi_square(fixed_rate(0.2, 3), count)
     assert limit == pytest.approx(40.5, abs=0.1)
     assert value < limit
 
 
+@pytest.mark.parametrize("count", tiers(20_000, 50_000))
 @pytest.mark.parametrize("kind", KINDS)
-def test_kgs_2_all_kinds_of_noise(kind: str) -> None:
+def test_kgs_2_all_kinds_of_noise(kind: str, count: int) -> None:
     """Row 3 of "per row" has rate 0 in `noises`, and cells where it is wrong stay empty."""
-    value, limit = chi_square(KINDS[kind], 50_000, n_tests=len(KINDS))
+    value, limit = chi_square(KINDS[kind], count, n_tests=len(KINDS))
     assert value < limit
 
 
@@ -69,7 +71,7 @@ def test_kgs_2_sees_what_was_printed(mistake: str) -> None:
 
 def test_kgs_2_sees_iid_coefficients() -> None:
     """K2: 4029 in a prototype of 200 000."""
-    value, limit = chi_square(fixed_rate(0.2, 3), 100_000, directions=iid_coefficients)
+    value, limit = chi_square(fixed_rate(0.2, 3), 20_000, directions=iid_coefficients)
     assert value > 2.0 * limit
 
 
