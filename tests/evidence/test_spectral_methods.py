@@ -1,14 +1,21 @@
+"""The methods beside BaNK in the tables of its paper, for numbers and for classes."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.model_selection import KFold
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from reproduce.papers import spectral_methods
+from reproduce.papers import spectral_class_methods, spectral_methods
+from reproduce.papers.spectral_class_folds import ClassFold
+from reproduce.papers.spectral_class_methods import CLASS_METHODS, _staged_losses, _trees
 from reproduce.papers.spectral_folds import Fold
 from reproduce.papers.spectral_methods import METHODS, _staged_errors
+
+# ------------------------------------------------------------------------------------------ methods
 
 RNG = np.random.default_rng(8)
 X = RNG.standard_normal((160, 2)) * [1.0, 30.0]
@@ -81,4 +88,47 @@ def test_boosting_chooses_on_a_subset_of_many_rows(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(spectral_methods, "_staged_errors", spy)
     monkeypatch.setattr(spectral_methods, "_SELECTION_ROWS", 70)
     RUN["boosting"](FOLD, True, None)
+    assert seen == [70]
+
+
+# ------------------------------------------------------------------------------------ class methods
+
+CLASS_RNG = np.random.default_rng(9)
+CLASS_X = CLASS_RNG.standard_normal((200, 2)) * [1.0, 30.0]
+CLASS_Y = (np.sin(2.0 * CLASS_X[:, 0]) + 0.2 * CLASS_RNG.standard_normal(200) > 0).astype(np.int64)
+CLASS_FOLD = ClassFold(CLASS_X[:150], CLASS_Y[:150], CLASS_X[150:], CLASS_Y[150:])
+CLASS_RUN = {method.key: method.run for method in CLASS_METHODS}
+
+
+@pytest.mark.parametrize("key", ["rks", "mkl", "rfo", "bank-paper", "boosting", "svc", "logistic"])
+def test_each_beats_the_class_shares(key: str) -> None:
+    proba = CLASS_RUN[key](CLASS_FOLD, True, 1)
+    assert proba.shape == (50,)
+    shares = log_loss(CLASS_FOLD.y_test, np.full(50, CLASS_FOLD.y.mean()))
+    assert log_loss(CLASS_FOLD.y_test, proba) < shares
+    np.testing.assert_array_equal(proba, CLASS_RUN[key](CLASS_FOLD, True, 1))
+
+
+def test_staged_losses_are_those_of_ensembles_of_each_size() -> None:
+    losses = _staged_losses(CLASS_FOLD.X, CLASS_FOLD.y, 5, 0.1, 15)
+    total = 0.0
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    for train, test in folds.split(CLASS_FOLD.X, CLASS_FOLD.y):
+        trees = _trees(4, 0.1, 15).fit(CLASS_FOLD.X[train], CLASS_FOLD.y[train])
+        total += log_loss(
+            CLASS_FOLD.y[test], trees.predict_proba(CLASS_FOLD.X[test]), normalize=False
+        )
+    assert losses[3] == pytest.approx(total, rel=1e-12)
+
+
+def test_settings_are_chosen_on_a_subset_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def spy(X, y, *rest):
+        seen.append(len(X))
+        return _staged_losses(X, y, *rest)
+
+    monkeypatch.setattr(spectral_class_methods, "_staged_losses", spy)
+    monkeypatch.setattr(spectral_class_methods, "_SELECTION_ROWS", 70)
+    CLASS_RUN["boosting"](CLASS_FOLD, True, None)
     assert seen == [70]

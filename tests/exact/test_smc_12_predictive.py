@@ -23,7 +23,7 @@ from support.basis_enumeration import Enumerated, cover
 from support.basis_runs import CASES, case
 
 # y = sinh(u): tails of Student's t are exponential in u, and the trapezoid rule converges fast.
-NODES = np.linspace(-14.0, 14.0, 701)
+NODES = np.linspace(-14.0, 14.0, 351)
 
 
 def _learned(filter_: Filter, state: State, x: np.ndarray, y: float) -> tuple[State, Seen]:
