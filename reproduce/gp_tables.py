@@ -125,12 +125,38 @@ def _in_r(metrics: Metrics) -> list[str]:
     return [*table(header, rows), "", f"{metrics['r']}."]
 
 
+def _inducing(metrics: Metrics) -> list[str]:
+    header = ["data", "method", "log score", "less inducing points", "squared error"]
+    header += ["fit, CPU s", "predict, CPU s"]
+
+    def gap(row: Metrics) -> str:
+        own = metrics["beside"][row["table"]].get(row["method"])
+        return "" if own is None else f"{own[0]:+.3f} ± {own[1]:.3f}"
+
+    return table(
+        header,
+        [
+            [
+                row["table"],
+                row["method"],
+                f"{row['log_score']:.3f}",
+                gap(row),
+                f"{row['standardized_mse']:.3g}",
+                f"{row['seconds']:.1f}",
+                f"{row['predict_seconds']:.1f}" if "predict_seconds" in row else "",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
 #: Name of the table -> scenario, and what makes its lines from the metrics.
 GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
     "gp-kernels": ("gp-kernels-v2", _kernels),
     "gp-calibration": ("gp-calibration-v1", _calibration),
+    "gp-inducing": ("gp-inducing-v1", _inducing),
     "gp-r-rows": ("gp-r-rows-v1", _in_r),
     "gp-size": ("gp-size-v1", _time),
 }

@@ -191,3 +191,21 @@ def test_size() -> None:
     assert 0.05 < metrics["largest_gib"] < 4.0
     assert metrics["sizes"][0]["gradient_seconds"] < metrics["sizes"][0]["search_seconds"]
     assert len(lines_of("gp-size", metrics)) == 2 + 1
+
+
+def test_inducing_points_beside_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import gp_inducing_v1 as scenario
+
+    sizes = {"_N": 200, "_N_TEST": 40, "_LEARNING": 30, "_SUBSET": 30}
+    for name, value in sizes.items():
+        monkeypatch.setattr(scenario, name, value)
+    methods = (scenario.OURS, scenario.SUBSET)
+    rows = [row for each in methods for row in scenario._mercer("friedman_rows_v1", each)]
+    scenario._table.cache_clear()
+    assert rows[0]["log_score"] < rows[1]["log_score"]
+    assert rows[0]["standardized_mse"] < rows[1]["standardized_mse"]
+    metrics = scenario.summary([*rows, {**rows[1], "method": "SVGP"}])
+    gap, error = metrics["beside"]["friedman_rows_v1"][scenario.SUBSET]
+    assert gap == pytest.approx(rows[1]["log_score"] - rows[0]["log_score"], abs=2e-4)
+    assert error > 0.0
+    assert len(lines_of("gp-inducing", metrics)) == 2 + 3

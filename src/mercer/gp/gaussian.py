@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
+from scipy.optimize import minimize_scalar
 
 from mercer.errors import NumericalError
 from mercer.estimation.model_file import require
@@ -472,9 +473,12 @@ def _blocks(n: int) -> list[slice]:
 # Kmm = K(Z, Z) + nugget = L L' and V = L^-1 K(Z, X) the prior of the function at the rows is
 # N(0, V'V + R), where the diagonal R makes every variance that of the kernel, and
 #
-#     y ~ N(0, V'V + Lambda),   Lambda = R + noise,   B = I + V Lambda^-1 V' ,
+#     y ~ N(0, V'V + Lambda),   Lambda = kappa (R + noise),   B = I + V Lambda^-1 V' ,
 #     mean at a new row      k'L^-T B^-1 V Lambda^-1 y ,
 #     variance               k** - |L^-1 k|^2 + |L_B^-1 L^-1 k|^2 ,   B = L_B L_B' .
+#
+# Few rows say little of the noise, so all of them say its scale: kappa is that of the largest
+# evidence given the draw, or 1 where the noise is known; a value tried takes a factor of B alone.
 #
 # With all rows for inducing points R is the nugget, and both are those of the exact process. An
 # intercept is integrated out: its variance is part of every covariance.
@@ -491,6 +495,7 @@ def _blocks(n: int) -> list[slice]:
 MOST_PREDICTING = 4  # draws of a kernel that predict: each is conditioned on all rows
 _CONDITIONED = 1024  # rows at a time
 _LARGEST = 1e100
+_FARTHEST = 3.0  # log kappa
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,9 +506,12 @@ class InducedDraws(FunctionDraws):
     ----------
     factors : ndarray of shape (S, m (m + 1) / 2)
         L_B of each draw, its columns one after the other from the diagonal down.
+    scales : ndarray of shape (S,)
+        kappa of each draw; ``noise_variance`` has it in it.
     """
 
-    factors: Array | None = None
+    factors: Array = field(default_factory=lambda: np.empty((0, 0)))
+    scales: Array = field(default_factory=lambda: np.empty(0))
 
     def sample(self, rng: np.random.Generator, X: Array, n_draws: int) -> Array:
         """Draw new targets at rows X (k, d) from one function a draw, shape (n_draws, k)."""
@@ -525,7 +533,6 @@ class InducedDraws(FunctionDraws):
 
     def _factors(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
-        assert self.factors is not None
         B, _ = lapack.dtpttr(len(K), self.factors[i], uplo="L")
         return _prior_factor(K, self.intercept_variance), B
 
@@ -535,7 +542,9 @@ class InducedDraws(FunctionDraws):
         return np.asarray(np.einsum("ij,ij->j", V, V) - np.einsum("ij,ij->j", W, W))
 
 
-def induced_draws(draws: FunctionDraws, Z: Array, X: Array, y: Array) -> InducedDraws:
+def induced_draws(
+    draws: FunctionDraws, Z: Array, X: Array, y: Array, *, is_scaled: bool = True
+) -> InducedDraws:
     """Condition the function of each draw on all rows.
 
     Parameters
@@ -546,23 +555,21 @@ def induced_draws(draws: FunctionDraws, Z: Array, X: Array, y: Array) -> Induced
         Inducing points.
     X, y : ndarray of shape (n, d) and (n,)
         All rows, standardised.
+    is_scaled : bool
+        Whether the variance of the noise is learned anew, up to its scale.
 
     Raises
     ------
     NumericalError
         If a matrix cannot be factorised in double precision.
     """
-    coefs, factors = [], []
+    found = []
     with one_blas_thread():
         for theta, noise in zip(draws.theta, draws.noise_variance, strict=True):
-            L = prior_factor(draws.kernel, theta, Z, draws.intercept_variance)
-            given = np.full(len(y), noise)
-            coef, factor, _ = condition(
-                draws.kernel, theta, Z, L, X, y, given, draws.intercept_variance
-            )
-            coefs.append(coef)
-            factors.append(lapack.dtrttp(factor, uplo="L")[0])
-    return _with(draws, Z, np.stack(coefs), np.stack(factors))
+            coef, factor, scale = _condition(draws, theta, noise, Z, X, y, is_scaled=is_scaled)
+            found.append((coef, lapack.dtrttp(factor, uplo="L")[0], scale))
+    coefs, factors, scales = (np.stack(each) for each in zip(*found, strict=True))
+    return _induced(draws, Z, coefs, factors, scales)
 
 
 def restore_induced(
@@ -575,26 +582,26 @@ def restore_induced(
     m, restored = len(Z), []
     starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
     for i, each in enumerate(draws):
-        count, names = len(each.theta), (f"inducing/{i}/coef", f"inducing/{i}/factor")
-        shapes = ((count, m), (count, m * (m + 1) // 2))
-        for name, shape in zip(names, shapes, strict=True):
-            check_arrays(arrays, {name: Rule(shape, least=-_LARGEST, most=_LARGEST)}, {})
-        coef, factors = (arrays[name] for name in names)
-        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), names[1])  # B = I + ..
-        restored.append(_with(each, Z, coef, factors))
+        count, begin = len(each.theta), f"inducing/{i}/"
+        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
+        for name, shape in shapes.items():
+            check_arrays(arrays, {begin + name: Rule(shape, least=-_LARGEST, most=_LARGEST)}, {})
+        coef, factors, scales = (arrays[begin + name] for name in shapes)
+        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
+        require(
+            bool((np.abs(np.log(np.maximum(scales, 1e-9))) <= _FARTHEST).all()), begin + "scale"
+        )
+        restored.append(_induced(each, Z, coef, factors, scales))
     return tuple(restored)
 
 
-def _with(draws: FunctionDraws, Z: Array, coef: Array, factors: Array) -> InducedDraws:
+def _induced(
+    draws: FunctionDraws, Z: Array, coef: Array, factors: Array, scales: Array
+) -> InducedDraws:
     return InducedDraws(
-        Z, draws.kernel, draws.theta, draws.noise_variance, coef, draws.intercept_variance,
-        draws.weights, factors=factors,
+        Z, draws.kernel, draws.theta, draws.noise_variance * scales, coef,
+        draws.intercept_variance, draws.weights, factors=factors, scales=scales,
     )  # fmt: skip
-
-
-def prior_factor(kernel: Kernel, theta: Array, Z: Array, intercept_variance: float) -> Array:
-    """Return L, of the covariance of the function at the inducing points Z (m, d)."""
-    return _prior_factor(kernel.gram(theta, Z), intercept_variance)
 
 
 def _prior_factor(K: Array, intercept_variance: float) -> Array:
@@ -603,42 +610,50 @@ def _prior_factor(K: Array, intercept_variance: float) -> Array:
     return factorise(K.T)
 
 
-def condition(
-    kernel: Kernel,
+def _condition(
+    draws: FunctionDraws,
     theta: Array,
+    noise: float,
     Z: Array,
-    L: Array,
     X: Array,
     y: Array,
-    noise: Array,
-    intercept_variance: float = 0.0,
-) -> tuple[Array, Array, Array]:
-    """Condition the function on targets y (n,) of rows X (n, d), each with its noise variance.
-
-    Returns
-    -------
-    coef : ndarray of shape (m,)
-        L^-T B^-1 V Lambda^-1 y: the mean at a new row is (k + v)'coef.
-    factor : ndarray of shape (m, m)
-        L_B in the lower triangle, Fortran-ordered.
-    residual : ndarray of shape (n,)
-        The diagonal R.
-    """
-    m = len(Z)
-    B, b, residual = np.zeros((m, m), order="F"), np.zeros(m), np.empty(len(X))
-    B.ravel("K")[:: m + 1] = 1.0
+    *,
+    is_scaled: bool,
+) -> tuple[Array, Array, float]:
+    """Return L^-T B^-1 V Lambda^-1 y, L_B in the lower triangle, and kappa."""
+    m, v = len(Z), draws.intercept_variance
+    L = _prior_factor(draws.kernel.gram(theta, Z), v)
+    G, b, square = np.zeros((m, m), order="F"), np.zeros(m), 0.0
     for begin in range(0, len(X), _CONDITIONED):
         rows = slice(begin, begin + _CONDITIONED)
-        V = solve_lower(L, (kernel.cross_gram(theta, X[rows], Z) + intercept_variance).T)
-        whole = kernel.diagonal(theta, X[rows]) + intercept_variance
-        residual[rows] = _left(whole, V)
-        spread = residual[rows] + noise[rows]
+        V = solve_lower(L, (draws.kernel.cross_gram(theta, X[rows], Z) + v).T)
+        spread = _left(draws.kernel.diagonal(theta, X[rows]) + v, V) + noise
         b += V @ (y[rows] / spread)
+        square += float(y[rows] @ (y[rows] / spread))
         V /= np.sqrt(spread)
-        B = blas.dsyrk(1.0, V, beta=1.0, c=B, lower=1, overwrite_c=1)
-    factor = factorise(B)
-    coef, _ = lapack.dtrtrs(L, solve_factored(factor, b), lower=1, trans=1)
-    return coef, factor, residual
+        G = blas.dsyrk(1.0, V, beta=1.0, c=G, lower=1, overwrite_c=1)
+
+    def factor(scale: float) -> Array:
+        B = G / scale
+        B.ravel("K")[:: m + 1] += 1.0
+        return factorise(B)
+
+    def cost(log_scale: float) -> float:
+        L_B, scale = factor(math.exp(log_scale)), math.exp(log_scale)
+        explained = solve_lower(L_B, b) / scale
+        whole = len(y) * log_scale + square / scale - explained @ explained
+        return 0.5 * float(whole) + float(np.log(L_B.diagonal()).sum())
+
+    scale = 1.0
+    if is_scaled:
+        options = {"xatol": 0.01, "maxiter": 20}
+        found = minimize_scalar(
+            cost, bounds=(-_FARTHEST, _FARTHEST), method="bounded", options=options
+        )
+        scale = math.exp(found.x)
+    L_B = factor(scale)
+    coef, _ = lapack.dtrtrs(L, solve_factored(L_B, b) / scale, lower=1, trans=1)
+    return coef, L_B, scale
 
 
 def _left(whole: Array, V: Array) -> Array:

@@ -478,7 +478,11 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         induced = None
         if inducing is not None:
             of_rows = _functions_of(averaged.fits, Xs, intercept)
-            induced = tuple(induced_draws(each, X_all[inducing], X_all, y_all) for each in of_rows)
+            is_scaled = self.noise_std == "learn"
+            induced = tuple(
+                induced_draws(each, X_all[inducing], X_all, y_all, is_scaled=is_scaled)
+                for each in of_rows
+            )
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         self.notes_ = (*notes, *averaged.notes)
         relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
@@ -542,10 +546,11 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         parts.fields["target_scale"] = self.target_scale_
         parts.fields["intercept_variance"] = self._functions[0].intercept_variance
         for i, functions in enumerate(self._functions):
-            if isinstance(functions, InducedDraws) and functions.factors is not None:
+            if isinstance(functions, InducedDraws):
                 parts.arrays["inducing/rows"] = functions.X
                 parts.arrays[f"inducing/{i}/coef"] = functions.dual_coef
                 parts.arrays[f"inducing/{i}/factor"] = functions.factors
+                parts.arrays[f"inducing/{i}/scale"] = functions.scales
         return parts
 
     @classmethod
@@ -594,14 +599,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
         self._functions = induced or _functions_of(fits, X, intercept_variance)
         whole = tuple(replace(each, few=None) for each in fits)
-        self._all_functions = _functions_of(whole, X, intercept_variance)
+        self._all_functions = induced or _functions_of(whole, X, intercept_variance)
         self._weights = tuple(each.weight for each in fits)
         stds = [
             float(np.average(np.sqrt(each.noise_variance), weights=each.weights))
             for each in self._all_functions
         ]
-        if induced is not None:
-            self._all_functions = induced
         noise_std = sum(w * std for w, std in zip(self._weights, stds, strict=True))
         self.noise_std_ = noise_std * target.scale
         draws = self.posterior_
