@@ -40,12 +40,12 @@ def paper_filter(
     prior: Prior | None = None,
 ) -> Filter:
     """Return the filter of the paper's model, for one input: one width, both variances sampled."""
-    levels = LengthScaleGrid(np.array([width / math.sqrt(2.0)]), np.ones((1, 1)), "rbf", False)
+    grid = LengthScaleGrid(np.array([width / math.sqrt(2.0)]), np.ones((1, 1)), "rbf", False)
     return Filter(
         n_particles=n_particles,
-        prior=prior or sampled(levels.n_mean),
+        prior=prior or sampled(grid.n_mean),
         sets=SetPrior("poisson", expected, n_centres),
-        levels=levels,
+        grid=grid,
         reservoir=Reservoir(_MOST_ROWS, 0, False),
         schedule=Schedule(n_eager=_MOST_ROWS, n_buffered=_MOST_ROWS),
         scheme="systematic",
@@ -93,8 +93,8 @@ def long_chains(
     laws, targets, sizes, noises = [], [], [], []
     for sweep in range(n_sweeps):
         move_particles(
-            rng, sums, filter_.prior, log_size, filter_.levels.n_widths, particles, 1.0, 1,
-            _N_CHANGES, filter_.levels.log_prior_after(state.n_seen),
+            rng, sums, filter_.prior, log_size, filter_.grid.n_widths, particles, 1.0, 1,
+            _N_CHANGES, filter_.grid.log_prior_after(state.n_seen),
         )  # fmt: skip
         if sweep < n_sweeps // 2 or sweep % _KEEP_EVERY:
             continue

@@ -88,7 +88,7 @@ def evidence_ratio(n_runs: int) -> list[float]:
     X, y = data.X[:_N_ROWS], data.y[:_N_ROWS] / data.y.std()
     exact = paper_filter(WIDTH, 1.0, n_particles=_N_PARTICLES)
     printed = PrintedFilter(
-        _N_PARTICLES, exact.prior, exact.sets, exact.levels, _N_ROWS, exact.scheme, _N_ROWS
+        _N_PARTICLES, exact.prior, exact.sets, exact.grid, _N_ROWS, exact.scheme, _N_ROWS
     )
     filters: tuple[AnyFilter, ...] = (printed, exact)
     for which, filter_ in enumerate(filters):

@@ -20,11 +20,11 @@ def slope(n_runs: int = N_RUNS) -> float:
     errors = []
     for n_particles in SIZES:
         filter_ = make_filter(n_particles=n_particles)
-        levels = filter_.levels
+        grid = filter_.grid
         rows = np.array(
             [
-                np.column_stack([np.ones(len(NEW)), plain_kernel(levels, NEW, X, level)])
-                for level in range(levels.n_levels)
+                np.column_stack([np.ones(len(NEW)), plain_kernel(grid, NEW, X, level)])
+                for level in range(grid.n_levels)
             ]
         )
         expected = truth(filter_, X, y).curve(rows)
@@ -32,9 +32,9 @@ def slope(n_runs: int = N_RUNS) -> float:
         for _ in range(n_runs):
             particles = run(filter_, X, y, rng).particles
             means, spreads = np.empty((2, len(NEW), n_particles))
-            for level in range(levels.n_levels):
+            for level in range(grid.n_levels):
                 which = np.flatnonzero(particles.level == level)
-                predict_rows(rows[level], which, levels.n_mean, particles, means, spreads)
+                predict_rows(rows[level], which, grid.n_mean, particles, means, spreads)
             squares.append(np.mean((means @ np.exp(particles.log_weight) - expected) ** 2))
         errors.append(np.mean(squares))
     return float(np.polyfit(np.log(SIZES), np.log(errors), 1)[0])

@@ -73,14 +73,14 @@ def dense_components(filter_: Filter, X, y, particles) -> tuple[np.ndarray, np.n
         weights *= filter_.retention ** filter_.schedule.rows_in_block(4)
     # The fifth row as candidates held after four see it.
     five = plain_design_of_new(filter_, X, four)
-    prior, masks = filter_.prior, masks_of(particles, filter_.levels.n_mean)
+    prior, masks = filter_.prior, masks_of(particles, filter_.grid.n_mean)
     locations, scales = np.empty(len(masks)), np.empty(len(masks))
     root = np.sqrt(np.append(weights, 1.0))
     targets = root[:4] * y[:4]
     for i, mask in enumerate(masks):
-        chosen = [filter_.levels.n_mean + c for c in range(int(mask).bit_length()) if mask >> c & 1]
-        F = five[particles.level[i]][:, [*range(filter_.levels.n_mean), *chosen]] * root[:, None]
-        m, scale = filter_.levels.n_mean, particles.scale[i]
+        chosen = [filter_.grid.n_mean + c for c in range(int(mask).bit_length()) if mask >> c & 1]
+        F = five[particles.level[i]][:, [*range(filter_.grid.n_mean), *chosen]] * root[:, None]
+        m, scale = filter_.grid.n_mean, particles.scale[i]
         R = np.full(F.shape[1], scale)
         R[:m] = scale if prior.is_sampled else 1.0 / prior.mean_precision
         C = np.eye(5) + (F * R) @ F.T
@@ -96,10 +96,10 @@ def dense_components(filter_: Filter, X, y, particles) -> tuple[np.ndarray, np.n
 
 def plain_design_of_new(filter_: Filter, X, four) -> np.ndarray:
     """Features of four rows, then of the fifth."""
-    levels = filter_.levels
+    grid = filter_.grid
     new = [
-        np.concatenate([levels.mean(X[[4]])[0], plain_kernel(levels, X[[4]], four.centres, lv)[0]])
-        for lv in range(levels.n_levels)
+        np.concatenate([grid.mean(X[[4]])[0], plain_kernel(grid, X[[4]], four.centres, lv)[0]])
+        for lv in range(grid.n_levels)
     ]
     return np.concatenate([four.features, np.array(new)[:, None]], axis=1)
 

@@ -15,7 +15,7 @@ from support.basis_runs import CASES, case
 def largest_error(filter_: Filter, state: State, X: np.ndarray, y: np.ndarray) -> float:
     """Of all log targets, from dense algebra over the rows."""
     exact, particles = Enumerated(filter_, plain_design(filter_, X), y, 2, 2), state.particles
-    masks = masks_of(particles, filter_.levels.n_mean)
+    masks = masks_of(particles, filter_.grid.n_mean)
     errors = [
         particles.log_target[i]
         - exact.log_target(int(particles.level[i]), int(mask), particles.scale[i], noise)
@@ -33,7 +33,7 @@ def errors_after_rows(name: str) -> list[float]:
         particles = state.particles
         assert abs(np.exp(particles.log_weight).sum() - 1.0) < 1e-12
         held = np.arange(particles.members.shape[1]) < particles.size[:, None]
-        bits = masks_of(particles, filter_.levels.n_mean)
+        bits = masks_of(particles, filter_.grid.n_mean)
         assert np.all(held.sum(axis=1) == [int(mask).bit_count() for mask in bits])
         errors.append(largest_error(filter_, state, X[: t + 1], y[: t + 1]))
     return errors

@@ -49,7 +49,7 @@ def error_of_sums(n_buffered: int, block: int, n_slots: int, retention: float) -
     state = run(filter_, X, y, np.random.default_rng(0))
     design = plain_design(filter_, X)
     expected, found = plain_statistics(design, y), sums_of(state)
-    C = filter_.levels.n_mean + found.n_candidates
+    C = filter_.grid.n_mean + found.n_candidates
     np.testing.assert_array_equal(state.centres[: found.n_candidates], design.centres)
     errors = [
         np.abs(found.gram[:, :C, :C] - expected.gram).max(),

@@ -59,8 +59,8 @@ def distances(case: str, moves: str, shift: np.ndarray | None = None) -> tuple[f
         log_size = log_size + shift[: len(log_size)]
         particles.log_target[:] += shift[particles.size]
     move_particles(
-        rng, statistics, filter_.prior, log_size, filter_.levels.n_widths, particles, 1.0,
-        *MOVES[moves], filter_.levels.log_prior_after(0),
+        rng, statistics, filter_.prior, log_size, filter_.grid.n_widths, particles, 1.0,
+        *MOVES[moves], filter_.grid.log_prior_after(0),
     )  # fmt: skip
     found = dkw_distance(np.log(particles.scale), lambda u: np.interp(u, GRID, starts.cdf))
     return starts.chi_square(particles, N_TESTS), found

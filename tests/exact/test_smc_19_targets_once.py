@@ -92,10 +92,10 @@ def test_all_of_it_is_charged_to_the_rows() -> None:
     y = y + 2.0 * X[:, 0]
     fitted = SequentialKernelRegressor(n_particles=30, progress=False, random_state=0)
     fitted.fit(X[:N_ROWS], y[:N_ROWS])
-    levels = fitted._ready().ensemble.filters[0].levels
-    assert levels.n_shaping == N_ROWS
-    np.testing.assert_allclose(levels.log_prior_after(N_ROWS), levels.log_prior, rtol=1e-12)
-    assert (levels.log_prior[1:] < -5.0).all()
+    grid = fitted._ready().ensemble.filters[0].grid
+    assert grid.n_shaping == N_ROWS
+    np.testing.assert_allclose(grid.log_prior_after(N_ROWS), grid.log_prior, rtol=1e-12)
+    assert (grid.log_prior[1:] < -5.0).all()
 
 
 def ratios(

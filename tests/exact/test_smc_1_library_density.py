@@ -70,7 +70,7 @@ def test_smc_1_rows_one_by_one(variances: str, has_linear_part: bool) -> None:
         state, _ = filter_.learn(rng, state, x, float(target))
     design = plain_design(filter_, X)
     exact, particles = Enumerated(filter_, design, y, 4, 4), state.particles
-    masks = masks_of(particles, filter_.levels.n_mean)
+    masks = masks_of(particles, filter_.grid.n_mean)
     for i, mask in enumerate(masks):
         level, scale, noise = particles.level[i], particles.scale[i], particles.noise[i]
         F = exact.design_of(int(level), int(mask))

@@ -51,7 +51,7 @@ def runs() -> tuple[np.ndarray, np.ndarray]:
     """Zhat 1{U} / Z of each run (n, sets), and p(U | y)."""
     X, y = problem(N_ROWS)
     exact = Enumerated(EXACT, plain_design(EXACT, X), y)
-    filter_ = PrintedFilter(100, EXACT.prior, EXACT.sets, EXACT.levels, 16, "systematic", 16)
+    filter_ = PrintedFilter(100, EXACT.prior, EXACT.sets, EXACT.grid, 16, "systematic", 16)
     rng, cells = np.random.default_rng(5), np.empty((N_RUNS, 1 << N_ROWS))
     for i in range(N_RUNS):
         state = run(filter_, X, y, rng)

@@ -90,7 +90,7 @@ class Case:
 
 def errors_of_extension(case: Case, extend: Callable) -> tuple[float, float]:
     """Largest error of a log weight or target; least probability of the choices, Bonferroni."""
-    r, m = case.t - 1, case.filter.levels.n_mean
+    r, m = case.t - 1, case.filter.grid.n_mean
     before, after = case.filter.sets.log_size(r), case.filter.sets.log_size(r + 1)
     particles = case.particles(list(range(1 << r)), REPEATS, before)
     old = masks_of(particles, m)
@@ -117,7 +117,7 @@ def errors_of_extension(case: Case, extend: Callable) -> tuple[float, float]:
 
 def errors_of_retirement(case: Case, slot: int, drop_candidate: Callable) -> tuple[float, float]:
     """Largest error of a log weight or target; of the ways back, which must sum to 1."""
-    r, m = case.t, case.filter.levels.n_mean
+    r, m = case.t, case.filter.grid.n_mean
     before, after = case.filter.sets.log_size(r), case.filter.sets.log_size(r - 1)
     particles = case.particles(list(range(1 << r)), 1, before)
     old = masks_of(particles, m)

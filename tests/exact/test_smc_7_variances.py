@@ -46,8 +46,8 @@ def distances(
     discount(statistics, filter_.prior, log_size, particles)
     old = particles.scale.copy()
     move_particles(
-        rng, statistics, wrong(filter_.prior), log_size, filter_.levels.n_widths, particles, 1.0,
-        0, 0, filter_.levels.log_prior_after(0),
+        rng, statistics, wrong(filter_.prior), log_size, filter_.grid.n_widths, particles, 1.0,
+        0, 0, filter_.grid.log_prior_after(0),
     )  # fmt: skip
     assert np.mean(particles.scale != old) > 0.999
     assert np.all(particles.size == mask.bit_count())

@@ -35,5 +35,5 @@ def make_batches(n_rows: int = 40, n_at_once: int = 4, **own: Any) -> BatchSampl
     Z = rng.standard_normal((n_rows, 2))
     y = np.sin(2.0 * Z[:, 0]) + 0.1 * rng.standard_normal(n_rows)
     settings = little(**own)
-    ensemble = settings.ensemble(settings.levels(Z, y, 11), 11)
+    ensemble = settings.ensemble(settings.grid(Z, y, 11), 11)
     return BatchSampler(ensemble, Z, y, n_at_once)

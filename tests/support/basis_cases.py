@@ -52,15 +52,13 @@ def make_filter(
 ) -> Filter:
     """A filter with the package's priors; every particle is moved after every row."""
     own = (np.array(log_prior), n_shaping) if log_prior else ()
-    levels = LengthScaleGrid(
-        np.array(lengthscales), np.array(scalings), "rbf", has_linear_part, *own
-    )
-    prior = {"integrated": integrated, "sampled": sampled}[variances](levels.n_mean)
+    grid = LengthScaleGrid(np.array(lengthscales), np.array(scalings), "rbf", has_linear_part, *own)
+    prior = {"integrated": integrated, "sampled": sampled}[variances](grid.n_mean)
     return Filter(
         n_particles=n_particles,
         prior=prior,
         sets=SetPrior(kind, expected, largest),
-        levels=levels,
+        grid=grid,
         reservoir=FixedSlots(slots, n_slots) if slots else Reservoir(n_slots, 5, retention < 1.0),
         schedule=schedule or Schedule(n_redraws=1, n_changes=2),
         scheme=scheme,
@@ -101,38 +99,38 @@ class Design:
     centres: np.ndarray
 
 
-def plain_kernel(levels: LengthScaleGrid, A: np.ndarray, B: np.ndarray, level: int) -> np.ndarray:
+def plain_kernel(grid: LengthScaleGrid, A: np.ndarray, B: np.ndarray, level: int) -> np.ndarray:
     """The squared exponential at one level."""
-    which, width = divmod(level, levels.n_widths)
-    differences = (A[:, None] - B[None]) * levels.scalings[which]
-    return np.exp(-0.5 * (differences**2).sum(-1) / levels.lengthscales[width] ** 2)
+    which, width = divmod(level, grid.n_widths)
+    differences = (A[:, None] - B[None]) * grid.scalings[which]
+    return np.exp(-0.5 * (differences**2).sum(-1) / grid.lengthscales[width] ** 2)
 
 
 def plain_design(filter_: Filter, X: np.ndarray) -> Design:
     """Follow the candidates row by row, each row's features kept one by one."""
-    levels, schedule = filter_.levels, filter_.schedule
-    n, m = len(X), levels.n_mean
-    F = np.zeros((levels.n_levels, n, m + min(n, filter_.reservoir.n_slots)))
+    grid, schedule = filter_.grid, filter_.schedule
+    n, m = len(X), grid.n_mean
+    F = np.zeros((grid.n_levels, n, m + min(n, filter_.reservoir.n_slots)))
     F[:, :, 0] = 1.0
-    if levels.has_linear_part:
+    if grid.has_linear_part:
         F[:, :, 1:m] = X
     weights, held = np.ones(n), []
     for t in range(n):
         if schedule.begins_block(t):
             weights[:t] *= filter_.retention ** schedule.rows_in_block(t)
-        for level in range(levels.n_levels):
-            F[level, t, m : m + len(held)] = plain_kernel(levels, X[[t]], X[held], level)
+        for level in range(grid.n_levels):
+            F[level, t, m : m + len(held)] = plain_kernel(grid, X[[t]], X[held], level)
         slot = filter_.reservoir.slot(t)
         if slot is None:
             continue
         first = max(t + 1 - schedule.n_buffered, 0)
         others = [c for c in range(len(held)) if c != slot]
-        for level in range(levels.n_levels):
-            now = plain_kernel(levels, X[first : t + 1], X[[t]], level)[:, 0]
+        for level in range(grid.n_levels):
+            now = plain_kernel(grid, X[first : t + 1], X[[t]], level)[:, 0]
             if first and others:
-                F[level, :first, m + slot] = _projected(
-                    levels, F[level], X, held, others, t, level
-                )[:first]
+                F[level, :first, m + slot] = _projected(grid, F[level], X, held, others, t, level)[
+                    :first
+                ]
             elif first:
                 F[level, :first, m + slot] = 0.0
             F[level, first : t + 1, m + slot] = now
@@ -140,16 +138,16 @@ def plain_design(filter_: Filter, X: np.ndarray) -> Design:
     return Design(F, weights, X[held])
 
 
-def _projected(levels, F, X, held, others, t, level) -> np.ndarray:
+def _projected(grid, F, X, held, others, t, level) -> np.ndarray:
     """Features of a new candidate by those of the nearest others, on all rows."""
     Z = X[[held[c] for c in others]]
-    distances = ((Z - X[t]) ** 2 * levels.scalings[0] ** 2).sum(1)
+    distances = ((Z - X[t]) ** 2 * grid.scalings[0] ** 2).sum(1)
     near = np.argsort(distances, kind="stable")[:NEAREST]
-    K = plain_kernel(levels, Z[near], Z[near], level)
+    K = plain_kernel(grid, Z[near], Z[near], level)
     a = np.linalg.solve(
-        K + RIDGE * np.eye(len(near)), plain_kernel(levels, Z[near], X[[t]], level)[:, 0]
+        K + RIDGE * np.eye(len(near)), plain_kernel(grid, Z[near], X[[t]], level)[:, 0]
     )
-    return F[:, levels.n_mean + np.array(others)[near]] @ a
+    return F[:, grid.n_mean + np.array(others)[near]] @ a
 
 
 def plain_statistics(design: Design, y: np.ndarray) -> Statistics:
@@ -168,7 +166,7 @@ def placed(
     filter_: Filter, masks: np.ndarray, level: np.ndarray, scale: np.ndarray, noise: np.ndarray
 ) -> Particles:
     """Particles that hold these sets (bit c stands for candidate c), without their factors."""
-    N, largest, m = len(masks), filter_.sets.largest, filter_.levels.n_mean
+    N, largest, m = len(masks), filter_.sets.largest, filter_.grid.n_mean
     members, size = np.zeros((N, largest), np.int64), np.zeros(N, np.int64)
     for c in range(int(masks.max()).bit_length()):
         holds = np.flatnonzero(masks >> c & 1)

@@ -67,18 +67,18 @@ class Enumerated:
         n_nodes: int = 120,
         n_noises: int = 120,
     ) -> None:
-        self.prior, self.n_mean = filter_.prior, filter_.levels.n_mean
-        self.n_widths = filter_.levels.n_widths
+        self.prior, self.n_mean = filter_.prior, filter_.grid.n_mean
+        self.n_widths = filter_.grid.n_widths
         self.root = np.sqrt(design.weights)
         self.features, self.y = design.features, y * self.root
         self.n_rows = float(design.weights.sum())
         L, r = len(design.features), len(design.centres)
         sets = filter_.sets
         self.log_prior = log_set_prior(sets.kind, sets.expected, sets.largest, r)
-        self.log_prior -= math.log(filter_.levels.n_widths)
+        self.log_prior -= math.log(filter_.grid.n_widths)
         # After all rows the prior of the scalings has come to its place.
-        log_scalings = filter_.levels.log_prior_after(len(y))
-        self.log_scalings = np.repeat(log_scalings, filter_.levels.n_widths)
+        log_scalings = filter_.grid.log_prior_after(len(y))
+        self.log_scalings = np.repeat(log_scalings, filter_.grid.n_widths)
         self._nodes(n_nodes, n_noises)
         self.log_joint = np.full((L, 1 << r, len(self.scales), len(self.noises)), -math.inf)
         for level in range(L):

@@ -114,13 +114,13 @@ def oldest_rows_count_nothing(monkeypatch) -> None:
     """A new candidate is taken to vanish on the rows that are gone."""
     admit = basis_filter.admit
 
-    def mutant(state, levels, slot, x, weights):
+    def mutant(state, grid, slot, x, weights):
         if state.old.gram.shape[1] == 0:
-            return admit(state, levels, slot, x, weights)
+            return admit(state, grid, slot, x, weights)
         old = state.old._replace(
             gram=np.zeros_like(state.old.gram), moment=np.zeros_like(state.old.moment)
         )
-        return replace(admit(replace(state, old=old), levels, slot, x, weights), old=state.old)
+        return replace(admit(replace(state, old=old), grid, slot, x, weights), old=state.old)
 
     monkeypatch.setattr(basis_filter, "admit", mutant)
 

@@ -96,7 +96,7 @@ def estimates(
     for i in range(n_runs):
         state = run(filter_, X, y, rng)
         particles = state.particles
-        which = particles.level * n_sets + masks_of(particles, filter_.levels.n_mean)
+        which = particles.level * n_sets + masks_of(particles, filter_.grid.n_mean)
         W = np.exp(particles.log_weight)
         ratios[i] = np.exp(state.log_evidence - exact.log_evidence)
         cells[i] = ratios[i] * np.bincount(which, W, L * n_sets)

@@ -34,7 +34,7 @@ class Population:
         self.X, self.y = problem(8)
         self.design = plain_design(self.filter, self.X[:7])
         self.statistics = plain_statistics(self.design, self.y[:7])
-        self.m, rng = self.filter.levels.n_mean, np.random.default_rng(3)
+        self.m, rng = self.filter.grid.n_mean, np.random.default_rng(3)
         masks = np.array([mask for mask in range(1 << 7) if mask.bit_count() <= 3])
         N = len(masks)
         self.particles = placed(

@@ -219,15 +219,15 @@ class ClassFilter:
     n_particles: int
     prior: ClassPrior
     sets: SetPrior
-    levels: LengthScaleGrid
+    grid: LengthScaleGrid
     reservoir: Reservoir
     schedule: ClassSchedule
     scheme: str  # of resampling
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw particles without centres, all else from the prior."""
-        N, k_max, m, prior = self.n_particles, self.sets.largest, self.levels.n_mean, self.prior
-        L, R, d = self.levels.n_levels, self.reservoir.n_slots, self.levels.scalings.shape[1]
+        N, k_max, m, prior = self.n_particles, self.sets.largest, self.grid.n_mean, self.prior
+        L, R, d = self.grid.n_levels, self.reservoir.n_slots, self.grid.scalings.shape[1]
         B = min(_FIRST_ROOM, self.schedule.n_buffered)
         beta = np.zeros((N, m + k_max))
         beta[:, :m] = rng.standard_normal((N, m)) / math.sqrt(prior.slope_precision)
@@ -280,7 +280,7 @@ class ClassFilter:
             state = self._with_new_candidates(rng, state)
         r = state.n_candidates
         move_particles(
-            rng, *self._arguments(state), self.sets.log_size(r), self.levels.n_widths, r,
+            rng, *self._arguments(state), self.sets.log_size(r), self.grid.n_widths, r,
             self.schedule.n_redraws, state.particles,
             *self.schedule.share(state.n_seen, self.n_particles),
         )  # fmt: skip
@@ -288,7 +288,7 @@ class ClassFilter:
 
     def predict(self, state: ClassState, Z: Array) -> Array:
         """Probability of y = 1 at rows Z (m, d), standardised: shape (m,)."""
-        particles, m, r = state.particles, self.levels.n_mean, state.n_candidates
+        particles, m, r = state.particles, self.grid.n_mean, state.n_candidates
         result, weights = np.zeros(len(Z)), np.exp(particles.log_weight)
         for level in np.unique(particles.level):
             which = np.flatnonzero(particles.level == level)
@@ -297,7 +297,7 @@ class ClassFilter:
                 k = particles.size[i]
                 coef[:m, j] = particles.beta[i, :m]
                 coef[particles.members[i, :k], j] = particles.beta[i, m : m + k]
-            design = self.levels.design(Z, state.centres[:r], int(level))
+            design = self.grid.design(Z, state.centres[:r], int(level))
             result += expit(design @ coef) @ weights[which]
         return result
 
@@ -314,7 +314,7 @@ class ClassFilter:
 
     def _weighed(self, state: ClassState, x: Array, sign: float) -> tuple[ClassState, ClassSeen]:
         """Predict a row, make room for it, weigh by it and keep it."""
-        rows, particles, m = state.rows, state.particles, self.levels.n_mean
+        rows, particles, m = state.rows, state.particles, self.grid.n_mean
         n_ring = len(rows.sign)
         if state.n_seen == n_ring and n_ring < self.schedule.n_buffered:
             rows = with_more_rows(rows, min(2 * n_ring, self.schedule.n_buffered))
@@ -336,17 +336,17 @@ class ClassFilter:
     def _looked(self, state: ClassState, x: Array) -> tuple[Array, Array, ClassSeen]:
         """Row of the design of an input at each level (L, p + r), latent values (N,), and proba."""
         r, particles = state.n_candidates, state.particles
-        row = np.empty((self.levels.n_levels, self.levels.n_mean + r))
-        self.levels.fill_row(x, self.levels.distances(x, state.centres, r), r, row)
+        row = np.empty((self.grid.n_levels, self.grid.n_mean + r))
+        self.grid.fill_row(x, self.grid.distances(x, state.centres, r), r, row)
         f = np.empty(self.n_particles)
-        fill_latent(row, self.levels.n_mean, particles, f)
+        fill_latent(row, self.grid.n_mean, particles, f)
         weights = np.exp(particles.log_weight)
         return row, f, ClassSeen(float(weights @ expit(f)), float(weights @ particles.size))
 
     def _with_new_candidates(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         """Let candidates that have to make room go, renew the approximation, let others in."""
         slots = np.flatnonzero(state.is_waiting)
-        r, m = state.n_candidates, self.levels.n_mean
+        r, m = state.n_candidates, self.grid.n_mean
         old, gain = m + slots[slots < r], 0.0
         if len(old):
             sizes = self._log_sizes(np.arange(r, r - len(old) - 1, -1))
@@ -374,14 +374,14 @@ class ClassFilter:
         scale with one variance of the coefficients; a neighbour of these two is tried beside, and
         taken if its evidence (Laplace's) is greater. Nothing of this looks at the particles.
         """
-        n, here, C = state.n_held, state.approximation, self.levels.n_mean + r
+        n, here, C = state.n_held, state.approximation, self.grid.n_mean + r
         label = 0.5 * (1.0 + state.rows.sign[:n])
         level, log_scale = here.level, here.log_scale
         value, anchor = self._newton(state, level, log_scale, here.anchor[:n], C)
         turn = state.n_seen // self.schedule.period(state.n_seen) % 4
         other, log_other = level, log_scale
         if turn < 2:
-            other = min(max(level + 2 * turn - 1, 0), self.levels.n_levels - 1)
+            other = min(max(level + 2 * turn - 1, 0), self.grid.n_levels - 1)
         else:
             log_other = min(max(log_scale + (2 * turn - 5) * _SCALE_STEP, -MOST_SCALE), MOST_SCALE)
         if (other, log_other) != (level, log_scale):
@@ -392,7 +392,7 @@ class ClassFilter:
         proba = expit(anchor)
         weight = proba * (1.0 - proba)
         right = label - proba + weight * anchor
-        for a in range(self.levels.n_levels):
+        for a in range(self.grid.n_levels):
             columns = state.rows.design[a, :C, :n]
             here.gram[a, :C, :C] = (columns * weight) @ columns.T
             here.moment[a, :C] = columns @ right
@@ -402,7 +402,7 @@ class ClassFilter:
         self, state: ClassState, level: int, log_scale: float, anchor: Array, C: int
     ) -> tuple[float, Array]:
         """Laplace's log evidence and latent values (n,) after some steps."""
-        n, m = state.n_held, self.levels.n_mean
+        n, m = state.n_held, self.grid.n_mean
         columns = state.rows.design[level, :C, :n]
         sign, label = state.rows.sign[:n], 0.5 * (1.0 + state.rows.sign[:n])
         prior, precision = self.prior, math.exp(-log_scale)
@@ -430,12 +430,12 @@ class ClassFilter:
 
     def _fill_columns(self, state: ClassState, slots: NDArray[np.intp]) -> None:
         """Put waiting inputs into their slots, with their columns of the design."""
-        n, m = state.n_held, self.levels.n_mean
-        column = np.empty((self.levels.n_levels, m + n))
+        n, m = state.n_held, self.grid.n_mean
+        column = np.empty((self.grid.n_levels, m + n))
         for slot in slots:
             x = state.waiting[slot]
             state.centres[slot] = x
-            self.levels.fill_row(x, self.levels.distances(x, state.rows.X, n), n, column)
+            self.grid.fill_row(x, self.grid.distances(x, state.rows.X, n), n, column)
             state.rows.design[:, m + slot, :n] = column[:, m:]
 
     def _with_ancestry(self, state: ClassState) -> ClassState:

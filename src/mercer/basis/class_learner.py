@@ -53,16 +53,16 @@ class ClassSettings:
         ``n_rows`` are the rows of a table, all to be held; 0 for a stream. ``entropy``
         seeds the reservoirs' random streams.
         """
-        levels = LengthScaleGrid(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
+        grid = LengthScaleGrid(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
         keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)
         n_buffered = max(self.n_buffered, n_rows)
         return StickBreaking(
             tuple(
                 ClassFilter(
                     n_particles=self.n_particles,
-                    prior=default_prior(levels.n_mean),
+                    prior=default_prior(grid.n_mean),
                     sets=SetPrior(self.centres_prior, self.expected_centres, self.max_centres),
-                    levels=levels,
+                    grid=grid,
                     reservoir=Reservoir(
                         self.max_candidates, int(key), n_buffered == self.n_buffered
                     ),

@@ -95,7 +95,7 @@ def _check_particles(state: ClassState, like: ClassState, filter_: ClassFilter) 
     particles, m = state.particles, filter_.prior.n_mean
     for name, mine, theirs in zip(particles._fields, particles, like.particles, strict=True):
         require(mine.shape == theirs.shape and is_finite(mine), f"particles/{name}")
-    check_sets(particles, m, state.n_candidates, filter_.levels.n_levels)
+    check_sets(particles, m, state.n_candidates, filter_.grid.n_levels)
     require(1 <= state.n_ancestors <= len(particles.size), "n_ancestors")
     scale = particles.scale
     require(bool(((scale >= 1e-6) & (scale <= 1e6)).all()), "particles/scale")
@@ -123,7 +123,7 @@ def parts_of(model: Any) -> ModelParts:
     values["n_buffered"] = first.schedule.n_buffered
     values["rng"] = generator_to_json(running.rng)
     arrays |= {f"standardizer/{n}": v for n, v in vars(running.standardizer).items()}
-    arrays["lengthscales"] = first.levels.lengthscales
+    arrays["lengthscales"] = first.grid.lengthscales
     arrays |= pack(running.state, "state")
     arrays["X"] = arrays.pop(_ROWS)
     return ModelParts(params, values, arrays)

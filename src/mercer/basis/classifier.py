@@ -95,14 +95,14 @@ def class_draws(
     N = sticks.filters[0].n_particles
     target, logs = np.zeros(N), np.full(N, -math.log(N))
     for filter_, each in zip(sticks.filters, state.states, strict=True):
-        particles, levels = each.particles, filter_.levels
+        particles, grid = each.particles, filter_.grid
         chosen = np.arange(filter_.n_particles)
         if len(sticks.filters) > 1:
             chosen = resample(rng, np.exp(particles.log_weight), "systematic")
             chosen = rng.permutation(chosen)  # the functions are independent
         else:
             logs = particles.log_weight
-        lengthscale = levels.lengthscales[particles.level % levels.n_widths]
+        lengthscale = grid.lengthscales[particles.level % grid.n_widths]
         columns["n_centres"].append(particles.size[chosen].astype(np.float64))
         columns["coef_std"].append(np.sqrt(particles.scale[chosen]))
         columns["lengthscale"].append(lengthscale[chosen])

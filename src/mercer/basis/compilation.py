@@ -25,7 +25,7 @@ def compile_now() -> None:
         max_candidates=2, centres_prior="poisson", variances="sampled", linear_part=False,
         resampling="systematic", forgetting=(0.9,),
     )  # fmt: skip
-    ensemble = settings.ensemble(settings.levels_of(np.ones(1), all_alike(1)), 0)
+    ensemble = settings.ensemble(settings.grid_of(np.ones(1), all_alike(1)), 0)
     rng = np.random.default_rng(0)
     state = ensemble.init(rng)
     for t in range(20):

@@ -21,12 +21,12 @@ def filter_law(
     filter_: AnyFilter, state: State, Z: Array, *, has_noise: bool = True
 ) -> StudentMixture:
     """Law of the targets of rows Z (m, d), standardised, or of the function without their noise."""
-    particles, m = state.particles, filter_.levels.n_mean
+    particles, m = state.particles, filter_.grid.n_mean
     means = np.empty((len(Z), len(particles.size)))
     spreads = np.empty_like(means)
     Z_candidates = state.centres[: state.statistics.n_candidates]
     for level in np.unique(particles.level):
-        design = filter_.levels.design(Z, Z_candidates, int(level))
+        design = filter_.grid.design(Z, Z_candidates, int(level))
         which = np.flatnonzero(particles.level == level)
         predict_rows(design, which, m, particles, means, spreads)
     variances, degrees = noise_variances(filter_, state)
@@ -47,19 +47,19 @@ def noise_variances(filter_: AnyFilter, state: State) -> tuple[Array, float]:
 
 def mean_function(filter_: AnyFilter, state: State, Z: Array) -> Array:
     """Posterior mean of the function at rows Z (m, d): shape (m,)."""
-    particles, m = state.particles, filter_.levels.n_mean
+    particles, m = state.particles, filter_.grid.n_mean
     N, r = len(particles.size), state.statistics.n_candidates
     beta = np.zeros(particles.whitened.shape)
     coefficients(particles, m, beta)
     weights, result = np.exp(particles.log_weight), np.zeros(len(Z))
-    by_column = np.zeros((filter_.levels.n_levels, m + r))
+    by_column = np.zeros((filter_.grid.n_levels, m + r))
     for i in range(N):
         k = particles.size[i]
         row = by_column[particles.level[i]]
         row[:m] += weights[i] * beta[i, :m]
         row[particles.members[i, :k]] += weights[i] * beta[i, m : m + k]
     for level in np.unique(particles.level):
-        result += filter_.levels.design(Z, state.centres[:r], int(level)) @ by_column[level]
+        result += filter_.grid.design(Z, state.centres[:r], int(level)) @ by_column[level]
     return result
 
 
@@ -140,10 +140,10 @@ def long_tailed(law: StudentMixture) -> StudentMixture:
 
 def at_least(filter_: AnyFilter, state: State, x: Array, y: float) -> float:
     """Return what a few particles contribute to the log density that judges a row, in nats."""
-    particles, m = state.particles, filter_.levels.n_mean
+    particles, m = state.particles, filter_.grid.n_mean
     level = int(particles.level[int(np.argmax(particles.log_weight))])
     which = np.flatnonzero(particles.level == level)[:_FEW]
-    design = filter_.levels.row(x, state.centres, state.statistics.n_candidates, level)
+    design = filter_.grid.row(x, state.centres, state.statistics.n_candidates, level)
     means = np.empty((1, len(particles.size)))
     spreads = np.empty_like(means)
     predict_rows(design, which, m, particles, means, spreads)

@@ -181,33 +181,33 @@ _NEAREST = 32
 _RIDGE = 1e-6
 
 
-def admit(state: State, levels: LengthScaleGrid, slot: int, x: Array, weights: Array) -> State:
+def admit(state: State, grid: LengthScaleGrid, slot: int, x: Array, weights: Array) -> State:
     """Put a candidate, an input x (d,), into a slot, with its sums; changes the state in place.
 
     All rows of the state are in the sums. The slot is the next free one, or one that no
     particle uses any more; ``weights`` (n,) are those of the rows in the buffer.
     """
-    m, column = levels.n_mean, levels.n_mean + slot
+    m, column = grid.n_mean, grid.n_mean + slot
     r = max(state.statistics.n_candidates, slot + 1)
     n_rows = len(weights)
     gram, moment = state.statistics.gram, state.statistics.moment
-    projection = _projection(state, levels, slot, x, r) if state.old.gram.shape[1] else None
+    projection = _projection(state, grid, slot, x, r) if state.old.gram.shape[1] else None
     state.centres[slot] = x
     rows = state.rows
-    own = levels.distances(x, rows.X, n_rows)
+    own = grid.distances(x, rows.X, n_rows)
     rows.distances[:, :n_rows, slot] = own
-    features = np.empty((levels.n_levels, n_rows))
-    levels.fill_kernel(own, n_rows, features)
+    features = np.empty((grid.n_levels, n_rows))
+    grid.fill_kernel(own, n_rows, features)
     targets = features @ (weights * rows.y[:n_rows])
     features *= weights
     crosses = np.concatenate(
         [
-            features @ levels.mean(rows.X[:n_rows]),
-            levels.cross_sums(rows.distances[:, :n_rows, :r], features, state.is_kept),
+            features @ grid.mean(rows.X[:n_rows]),
+            grid.cross_sums(rows.distances[:, :n_rows, :r], features, state.is_kept),
         ],
         axis=1,
     )
-    for level in range(levels.n_levels):
+    for level in range(grid.n_levels):
         cross, of_target = crosses[level], float(targets[level])
         if projection is not None:
             old_cross, old_target = projection[level]
@@ -224,20 +224,20 @@ def admit(state: State, levels: LengthScaleGrid, slot: int, x: Array, weights: A
 
 
 def _projection(
-    state: State, levels: LengthScaleGrid, slot: int, x: Array, r: int
+    state: State, grid: LengthScaleGrid, slot: int, x: Array, r: int
 ) -> list[tuple[Array, float]]:
     """Sums of the new feature over rows that are gone, at each level: with all columns, with y."""
-    m = levels.n_mean
+    m = grid.n_mean
     others = np.setdiff1d(np.arange(r), [slot])
     Z = state.centres[others]
-    distances = levels.distances(x, Z, len(others))
+    distances = grid.distances(x, Z, len(others))
     near = np.argsort(distances[0], kind="stable")[:_NEAREST]
     columns = m + others[near]
     result = []
-    for level in range(levels.n_levels):
+    for level in range(grid.n_levels):
         a = np.zeros(0)
         if len(near):
-            design = levels.design(np.vstack([Z[near], x]), Z[near], level)[:, m:]
+            design = grid.design(np.vstack([Z[near], x]), Z[near], level)[:, m:]
             K, k = design[:-1], design[-1]
             a = solve_positive(K + _RIDGE * np.eye(len(near)), k)
         old = state.old.gram[level]
@@ -285,7 +285,7 @@ class Filter:
     n_particles: int
     prior: Prior
     sets: SetPrior
-    levels: LengthScaleGrid
+    grid: LengthScaleGrid
     reservoir: Reservoir
     schedule: Schedule
     scheme: str  # of resampling
@@ -293,8 +293,8 @@ class Filter:
 
     def init(self, rng: np.random.Generator) -> State:
         """Draw particles without centres, their variances from the prior."""
-        L, m = self.levels.n_levels, self.levels.n_mean
-        A, d = self.levels.scalings.shape
+        L, m = self.grid.n_levels, self.grid.n_mean
+        A, d = self.grid.scalings.shape
         room = min(_FIRST_ROOM, self.reservoir.n_slots)
         C, block = m + room, self.schedule.block
         ring = min(_FIRST_ROOM, self.schedule.n_buffered)
@@ -340,7 +340,7 @@ class Filter:
 
     def _first_particles(self, rng: np.random.Generator) -> Particles:
         N, k_max = self.n_particles, self.sets.largest
-        P, prior = self.levels.n_mean + k_max, self.prior
+        P, prior = self.grid.n_mean + k_max, self.prior
         noise, scale = np.ones(N), np.ones(N)
         for i in range(N):
             if prior.is_sampled:
@@ -350,7 +350,7 @@ class Filter:
         return Particles(
             size=np.zeros(N, np.int64),
             members=np.zeros((N, k_max), np.int64),
-            level=rng.integers(0, self.levels.n_levels, N),
+            level=rng.integers(0, self.grid.n_levels, N),
             scale=scale,
             noise=noise,
             factor=np.zeros((N, P, P)),
@@ -392,12 +392,12 @@ class Filter:
 
     def _taken_back(self, state: State) -> tuple[State, float]:
         """Weigh the scalings by the next row's share of what they took from the targets."""
-        levels, n = self.levels, state.n_seen
-        if levels.log_prior is None or n >= levels.n_shaping:
+        grid, n = self.grid, state.n_seen
+        if grid.log_prior is None or n >= grid.n_shaping:
             return state, 0.0
-        step = levels.log_prior_after(n + 1) - levels.log_prior_after(n)
+        step = grid.log_prior_after(n + 1) - grid.log_prior_after(n)
         particles = state.particles
-        particles.log_weight[:] += step[particles.level // levels.n_widths]
+        particles.log_weight[:] += step[particles.level // grid.n_widths]
         gain = float(normalise(particles.log_weight))
         return replace(state, log_evidence=state.log_evidence + gain), gain
 
@@ -406,9 +406,9 @@ class Filter:
         state = self._with_space_for_a_row(state)
         sums, N = state.statistics, self.n_particles
         position = state.n_seen % len(state.rows.y)
-        distances = self.levels.distances(x, state.centres, sums.n_candidates)
+        distances = self.grid.distances(x, state.centres, sums.n_candidates)
         rows = state.pending[state.n_pending]
-        self.levels.fill_row(x, distances, sums.n_candidates, rows)
+        self.grid.fill_row(x, distances, sums.n_candidates, rows)
         means, variances = np.empty(N), np.empty(N)
         before, n_before = state.particles.log_weight.copy(), sums.n_rows + state.n_pending
         sizes = state.particles.size
@@ -436,7 +436,7 @@ class Filter:
         n_rows, n_ring = state.n_seen, len(state.rows.y)
         if n_rows == n_ring and n_ring < self.schedule.n_buffered:
             longer = min(2 * n_ring, self.schedule.n_buffered)
-            return with_room(state, longer, 0, self.levels.n_mean)
+            return with_room(state, longer, 0, self.grid.n_mean)
         return self._without_oldest(state) if n_rows >= n_ring else state
 
     def _without_oldest(self, state: State) -> State:
@@ -450,7 +450,7 @@ class Filter:
         position = state.n_seen % len(rows.y)
         row = state.leaving[state.n_leaving]
         distances = np.ascontiguousarray(rows.distances[:, position, :n])
-        self.levels.fill_row(rows.X[position], distances, n, row)
+        self.grid.fill_row(rows.X[position], distances, n, row)
         root = self.retention ** (0.5 * float(state.n_discounts - rows.age[position]))
         row *= root
         state.leaving_y[state.n_leaving] = root * rows.y[position]
@@ -459,7 +459,7 @@ class Filter:
     def _offered(self, rng: np.random.Generator, state: State, slot: int, x: Array) -> State:
         """Let the last row's input be a candidate, in the place of another if there is none."""
         state = _flushed_old(flushed(state))
-        sums, column = state.statistics, self.levels.n_mean + slot
+        sums, column = state.statistics, self.grid.n_mean + slot
         log_evidence, r = state.log_evidence, sums.n_candidates
         if slot < r:
             log_evidence += drop_candidate(
@@ -469,10 +469,10 @@ class Filter:
             r -= 1
         elif slot >= len(state.centres):
             room = min(2 * len(state.centres), self.reservoir.n_slots)
-            state = with_room(state, 0, room, self.levels.n_mean)
+            state = with_room(state, 0, room, self.grid.n_mean)
         n_kept = min(state.n_seen, len(state.rows.y))
         ages = state.n_discounts - state.rows.age[:n_kept]
-        state = admit(state, self.levels, slot, x, self.retention ** ages.astype(np.float64))
+        state = admit(state, self.grid, slot, x, self.retention ** ages.astype(np.float64))
         log_evidence += extend(
             rng, state.statistics, self.prior, self.sets.log_size(r), self.sets.log_size(r + 1),
             column, state.particles,
@@ -486,9 +486,9 @@ class Filter:
             state = self._with_near_levels(state)
             move_particles(
                 rng, state.statistics, self.prior,
-                self.sets.log_size(state.statistics.n_candidates), self.levels.n_widths,
+                self.sets.log_size(state.statistics.n_candidates), self.grid.n_widths,
                 state.particles, fraction, self.schedule.n_redraws, self.schedule.n_changes,
-                self.levels.log_prior_after(state.n_seen),
+                self.grid.log_prior_after(state.n_seen),
             )  # fmt: skip
         if state.n_seen % _ANCESTRY_ROWS:
             return state
@@ -498,8 +498,8 @@ class Filter:
 
     def _with_near_levels(self, state: State) -> State:
         """Have the sums of all levels that particles may propose; now and then leave the others."""
-        sums, rows, m = state.statistics, state.rows, self.levels.n_mean
-        near = self.levels.near(np.unique(state.particles.level))
+        sums, rows, m = state.statistics, state.rows, self.grid.n_mean
+        near = self.grid.near(np.unique(state.particles.level))
         if state.n_seen % _KEEPING_ROWS == 0:
             left = state.is_kept & ~near
             sums.gram[left] = 0.0
@@ -513,9 +513,9 @@ class Filter:
         ages = (state.n_discounts - rows.age[:n]).astype(np.float64)
         weights = (self.retention**ages)[:, np.newaxis]
         design = np.empty((n, m + r))
-        design[:, :m] = self.levels.mean(rows.X[:n])
+        design[:, :m] = self.grid.mean(rows.X[:n])
         for level in wanted:
-            design[:, m:] = self.levels.kernel(rows.distances[:, :n, :r], level)
+            design[:, m:] = self.grid.kernel(rows.distances[:, :n, :r], level)
             weighted = (design * weights).T
             sums.gram[level, : m + r, : m + r] = weighted @ design
             sums.moment[level, : m + r] = weighted @ rows.y[:n]
@@ -595,7 +595,7 @@ class PrintedFilter:
     n_particles: int
     prior: Prior  # its variances are sampled
     sets: SetPrior
-    levels: LengthScaleGrid  # a particle keeps the length scale that it began with
+    grid: LengthScaleGrid  # a particle keeps the length scale that it began with
     n_candidates: int  # the most candidates
     scheme: str  # of resampling
     n_buffered: int  # rows kept: no fewer than candidates
@@ -625,7 +625,7 @@ class PrintedFilter:
             n_particles=self.n_particles,
             prior=self.prior,
             sets=self.sets,
-            levels=self.levels,
+            grid=self.grid,
             reservoir=Reservoir(0, 0, False),
             schedule=Schedule(n_eager=0, block=1, later_fraction=0.0, n_buffered=self.n_buffered),
             scheme=self.scheme,
@@ -639,9 +639,9 @@ class PrintedFilter:
             return state
         if slot == len(state.centres):
             room = min(max(_FIRST_ROOM, 2 * slot), self.n_candidates)
-            state = with_room(state, 0, room, self.levels.n_mean)
+            state = with_room(state, 0, room, self.grid.n_mean)
         weights = np.ones(min(state.n_seen, len(state.rows.y)))
-        return admit(state, self.levels, slot, x, weights)
+        return admit(state, self.grid, slot, x, weights)
 
 
 AnyFilter: TypeAlias = Filter | PrintedFilter

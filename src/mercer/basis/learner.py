@@ -246,8 +246,8 @@ class Learner(RowLearner[Running, Outlook]):
         """
         Z, z = scales.standardizer.transform(X), scales.target.transform(y)
         late = functools.partial(is_late, deadline)
-        levels = self.settings.levels(Z, z, self.entropy, late)
-        ensemble = self.settings.ensemble(levels, self.entropy, n_rows)
+        grid = self.settings.grid(Z, z, self.entropy, late)
+        ensemble = self.settings.ensemble(grid, self.entropy, n_rows)
         state = ensemble.init(stream(self.entropy, "start"))
         self.running = Running(scales, ensemble, state, stream(self.entropy, "chain"))
         return self.running
@@ -378,7 +378,7 @@ def fit_learner(
     running = learner.begin(scales, X, y, deadline, len(X))
     Z, z = running.standardise(X), scales.target.transform(y)
     fitted = learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
-    if running.ensemble.filters[0].levels.is_cut:
+    if running.ensemble.filters[0].grid.is_cut:
         fitted = replace(fitted, notes=(_CUT_SCALINGS, *fitted.notes))
     return fitted
 

@@ -58,7 +58,7 @@ def population_draws(ensemble: Ensemble, state: EnsembleState, entropy: int) -> 
         columns["n_centres"].append(particles.size.astype(np.float64))
         columns["noise_std"].append(noise)
         columns["lengthscale"].append(
-            filter_.levels.lengthscales[particles.level % filter_.levels.n_widths]
+            filter_.grid.lengthscales[particles.level % filter_.grid.n_widths]
         )
         columns["coef_std"].append(noise * np.sqrt(particles.scale))
         logs.append(share + particles.log_weight)
@@ -179,10 +179,10 @@ def summarise(running: Running, names: tuple[str, ...], n_centres: int) -> Spars
         raise DataError(f"n_centres must be at most the number of candidates, {r}")
     Z = state.rows.X[: min(state.n_seen, len(state.rows.y))]
     target = mean_function(filter_, state, Z)
-    m, weights = filter_.levels.n_mean, np.exp(state.particles.log_weight)
+    m, weights = filter_.grid.n_mean, np.exp(state.particles.log_weight)
     shares, tried = np.bincount(state.particles.level, weights), []
     for level in np.flatnonzero(shares >= min(_LEAST_SHARE, shares.max())).tolist():
-        design = filter_.levels.design(Z, state.centres[:r], level)
+        design = filter_.grid.design(Z, state.centres[:r], level)
         chosen, coef, distance = _pursue(design, target, m, n_centres)
         tried.append((distance, level, chosen, coef))
     distance, level, chosen, coef = min(tried, key=lambda each: each[0])
@@ -194,11 +194,11 @@ def summarise(running: Running, names: tuple[str, ...], n_centres: int) -> Spars
         centres=running.raw_inputs(centres),
         coef=coef[m:],
         mean_coef=coef[:m],
-        lengthscale=float(filter_.levels.lengthscales[level % filter_.levels.n_widths]),
-        scaling=filter_.levels.scalings[level // filter_.levels.n_widths],
+        lengthscale=float(filter_.grid.lengthscales[level % filter_.grid.n_widths]),
+        scaling=filter_.grid.scalings[level // filter_.grid.n_widths],
         distance=distance * scale.scale,
         _standardised=centres,
-        _levels=filter_.levels.only(level),
+        _levels=filter_.grid.only(level),
         _standardizer=running.scales.standardizer,
         _names=names,
     )
@@ -435,7 +435,7 @@ class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running
         best = running.state.states[int(np.argmax(running.state.scores))]
         i = typical_particle(best.particles)
         members = best.particles.members[i, : best.particles.size[i]]
-        return running.raw_inputs(best.centres[members - running.ensemble.filters[0].levels.n_mean])
+        return running.raw_inputs(best.centres[members - running.ensemble.filters[0].grid.n_mean])
 
     @property
     def candidates_(self) -> Array:

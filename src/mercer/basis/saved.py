@@ -183,10 +183,10 @@ def _check_particles(state: State, like: Particles, filter_: AnyFilter) -> None:
     for name, mine, theirs in zip(particles._fields, particles, like, strict=True):
         require(mine.shape == theirs.shape and is_finite(mine), f"particles/{name}")
     require(_is_at_most(particles.factor, _LARGEST_FACTOR), "particles/factor")
-    check_sets(particles, m, state.statistics.n_candidates, filter_.levels.n_levels)
+    check_sets(particles, m, state.statistics.n_candidates, filter_.grid.n_levels)
     N, k_max = particles.members.shape
     is_kept = state.is_kept
-    require(is_kept.shape == (filter_.levels.n_levels,), "is_kept")
+    require(is_kept.shape == (filter_.grid.n_levels,), "is_kept")
     require(bool(is_kept[particles.level].all()), "is_kept")
     require(1 <= state.n_ancestors <= N, "n_ancestors")
     require(bool(((particles.scale > 0.0) & (particles.noise > 0.0)).all()), "particles/scale")
@@ -247,11 +247,11 @@ def parts_of(model: Any) -> ModelParts:
         "n_buffered": _n_buffered(running.ensemble.filters[0]),
     }
     arrays |= {f"standardizer/{n}": v for n, v in vars(running.scales.standardizer).items()}
-    levels = running.ensemble.filters[0].levels
-    arrays |= {"lengthscales": levels.lengthscales, "scalings": levels.scalings}
-    if levels.log_prior is not None:
-        values["n_shaping"] = levels.n_shaping
-        arrays["log_prior_of_scalings"] = levels.log_prior
+    grid = running.ensemble.filters[0].grid
+    arrays |= {"lengthscales": grid.lengthscales, "scalings": grid.scalings}
+    if grid.log_prior is not None:
+        values["n_shaping"] = grid.n_shaping
+        arrays["log_prior_of_scalings"] = grid.log_prior
     arrays |= pack(running.state, "state")
     arrays["X"] = arrays.pop("state/filters/0/rows/X")
     return ModelParts(json_params(model._params_when_begun), values, arrays)
@@ -291,9 +291,9 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
         log_prior = numbers_of(arrays, "log_prior_of_scalings", 1)
         n_shaping = int(values["n_shaping"])
     require(len(log_prior) == len(scalings) and n_shaping >= 0, "log_prior_of_scalings")
-    levels = learner.settings.levels_of(lengthscales, Scalings(scalings, log_prior, n_shaping))
+    grid = learner.settings.grid_of(lengthscales, Scalings(scalings, log_prior, n_shaping))
     n_buffered = int(values.get("n_buffered", 0))
-    ensemble = learner.settings.ensemble(levels, learner.entropy, n_buffered)
+    ensemble = learner.settings.ensemble(grid, learner.entropy, n_buffered)
     arrays["state/filters/0/rows/X"] = arrays["X"]
     template = ensemble.init(np.random.default_rng(0))
     if "state/surprises/n_met" not in arrays:  # a file of the first release: none was met

@@ -187,7 +187,7 @@ class FilterSettings:
         if self.robust and not is_exact:
             raise UsageError("weighting='printed' needs robust='auto' or False")
 
-    def ensemble(self, levels: LengthScaleGrid, entropy: int, n_rows: int = 0) -> Ensemble:
+    def ensemble(self, grid: LengthScaleGrid, entropy: int, n_rows: int = 0) -> Ensemble:
         """Build the filters; ``entropy`` seeds the reservoirs' random streams.
 
         Of the ``n_rows`` of a table as many are kept as memory allows; 0 for a stream.
@@ -198,7 +198,7 @@ class FilterSettings:
         sets = SetPrior(self.centres_prior, self.expected_centres, self.max_centres)
         if self.weighting == "printed":
             printed = PrintedFilter(
-                self.n_particles, prior(levels.n_mean), sets, levels, self.max_candidates,
+                self.n_particles, prior(grid.n_mean), sets, grid, self.max_candidates,
                 self.resampling, n_buffered,
             )  # fmt: skip
             return Ensemble((printed,))
@@ -206,9 +206,9 @@ class FilterSettings:
         filters = tuple(
             Filter(
                 n_particles=self.n_particles,
-                prior=prior(levels.n_mean),
+                prior=prior(grid.n_mean),
                 sets=sets,
-                levels=levels,
+                grid=grid,
                 reservoir=Reservoir(self.max_candidates, key, retention < 1.0),
                 schedule=schedule,
                 scheme=self.resampling,
@@ -230,7 +230,7 @@ class FilterSettings:
         share = self.move_fraction
         return Schedule(n_eager=0, block=1, later_fraction=share, n_buffered=n_buffered)
 
-    def levels(
+    def grid(
         self, Z: Array, y: Array, entropy: int, is_late: Callable[[], bool] = lambda: False
     ) -> LengthScaleGrid:
         """Return what particles choose among, for standardised rows Z (n, d) and targets y (n,).
@@ -241,9 +241,9 @@ class FilterSettings:
         scalings = relevance_scalings(
             stream(entropy, "scalings"), Z, y, self.input_scalings, is_late
         )
-        return self.levels_of(chosen_lengthscales(self.lengthscale, Z, scalings.factors), scalings)
+        return self.grid_of(chosen_lengthscales(self.lengthscale, Z, scalings.factors), scalings)
 
-    def levels_of(self, lengthscales: Array, scalings: Scalings) -> LengthScaleGrid:
+    def grid_of(self, lengthscales: Array, scalings: Scalings) -> LengthScaleGrid:
         """Return the levels of length scales (W,) and scalings of the inputs."""
         factors, log_prior, n_rows, is_cut = scalings
         prior = (log_prior, n_rows, is_cut) if len(factors) > 1 else ()

@@ -12,13 +12,13 @@ STILL = {"n_redraws": 0, "n_changes": 0, "later_fraction": 0.0}
 
 
 def projection(filter_, x, others, level: int) -> np.ndarray:
-    K = filter_.levels.design(others, others, level)[:, 1:]
-    k = filter_.levels.design(x[np.newaxis], others, level)[0, 1:]
+    K = filter_.grid.design(others, others, level)[:, 1:]
+    k = filter_.grid.design(x[np.newaxis], others, level)[0, 1:]
     return np.linalg.solve(K + 1e-6 * np.eye(len(others)), k)
 
 
 def of_design(filter_, X, y, Z, level: int):
-    design = filter_.levels.design(X, Z, level)
+    design = filter_.grid.design(X, Z, level)
     return design.T @ design, design.T @ y
 
 
@@ -28,8 +28,8 @@ def test_while_all_rows_are_in_the_buffer_its_sums_are_exact() -> None:
     before = run(filter_, X, y, np.random.default_rng(0))
     new, expected_centres = np.array([0.37]), before.centres[:4].copy()
     expected_centres[1] = new
-    state = admit(flushed(copied(before)), filter_.levels, 1, new, np.ones(4))
-    for level in range(filter_.levels.n_levels):
+    state = admit(flushed(copied(before)), filter_.grid, 1, new, np.ones(4))
+    for level in range(filter_.grid.n_levels):
         gram, moment = of_design(filter_, X, y, expected_centres, level)
         np.testing.assert_allclose(state.statistics.gram[level, :5, :5], gram, atol=1e-12)
         np.testing.assert_allclose(state.statistics.moment[level, :5], moment, atol=1e-12)
@@ -45,13 +45,13 @@ def test_on_rows_that_are_gone_it_is_a_projection_on_the_others() -> None:
     assert before.n_seen - len(before.rows.y) == 1  # the first row is gone
     centres, others, new = before.centres, before.centres[[0, 2, 3]], np.array([0.37])
     state = flushed(copied(before))
-    state = admit(state, filter_.levels, 1, new, np.ones(3))
-    for level in range(filter_.levels.n_levels):
-        on_first = filter_.levels.design(X[:1], centres[:4], level)[0, 1:]
+    state = admit(state, filter_.grid, 1, new, np.ones(3))
+    for level in range(filter_.grid.n_levels):
+        on_first = filter_.grid.design(X[:1], centres[:4], level)[0, 1:]
         # The last candidate came when the first row was gone: so it is projected there.
         on_first[3] = on_first[:3] @ projection(filter_, centres[3], centres[:3], level)
         old = on_first[[0, 2, 3]] @ projection(filter_, new, others, level)
-        kept = filter_.levels.design(X[1:], new[np.newaxis], level)[:, 1]
+        kept = filter_.grid.design(X[1:], new[np.newaxis], level)[:, 1]
         expected = old * y[0] + kept @ y[1:]
         np.testing.assert_allclose(state.statistics.moment[level, 2], expected, atol=1e-8)
         np.testing.assert_allclose(

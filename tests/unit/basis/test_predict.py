@@ -19,14 +19,14 @@ def test_each_particle_is_its_regression(variances: str, has_linear_part: bool) 
     )
     X, y = problem(12, 1)
     state = run(filter_, X, y, np.random.default_rng(0))
-    law, prior, m = filter_law(filter_, state, NEW), filter_.prior, filter_.levels.n_mean
+    law, prior, m = filter_law(filter_, state, NEW), filter_.prior, filter_.grid.n_mean
     scales, degrees = noise_variances(filter_, state)
     assert degrees == (np.inf if variances == "sampled" else 2.0 * prior.noise_shape + 12)
     particles, means = state.particles, np.empty((5, 8))
     for i in range(8):
         columns = [*range(m), *particles.members[i, : particles.size[i]]]
         design, new = (
-            filter_.levels.design(rows, state.centres[:12], int(particles.level[i]))[:, columns]
+            filter_.grid.design(rows, state.centres[:12], int(particles.level[i]))[:, columns]
             for rows in (X, NEW)
         )
         of_mean = 1.0 / particles.scale[i] if prior.is_sampled else prior.mean_precision

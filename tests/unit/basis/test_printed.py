@@ -67,5 +67,5 @@ def test_the_first_inputs_are_the_candidates() -> None:
 def test_sums_are_those_of_all_rows() -> None:
     running = regressor(n_particles=5).fit(X, Y)._learner.running
     filter_, state = running.ensemble.filters[0], running.state.states[0]
-    K = filter_.levels.design(running.standardise(X), state.centres[:50], 0)
+    K = filter_.grid.design(running.standardise(X), state.centres[:50], 0)
     np.testing.assert_allclose(state.statistics.gram[0, :51, :51], K.T @ K, atol=1e-10)

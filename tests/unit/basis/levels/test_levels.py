@@ -19,26 +19,26 @@ KERNELS = {
 @pytest.mark.parametrize("has_linear_part", [False, True])
 @pytest.mark.parametrize("widths", [[2.0, 1.3, 0.7], [2.0, 2.0**0.5, 1.0]])
 def test_three_ways_to_the_same_design(kind: str, has_linear_part: bool, widths: list) -> None:
-    levels = LengthScaleGrid(np.array(widths), SCALINGS, kind, has_linear_part)
-    assert levels.is_halving == (kind == "rbf" and widths[2] == 1.0)
-    m = levels.n_mean
+    grid = LengthScaleGrid(np.array(widths), SCALINGS, kind, has_linear_part)
+    assert grid.is_halving == (kind == "rbf" and widths[2] == 1.0)
+    m = grid.n_mean
     assert m == (4 if has_linear_part else 1)
-    rows = np.zeros((7, levels.n_levels, m + 5))
+    rows = np.zeros((7, grid.n_levels, m + 5))
     for x, row in zip(X, rows, strict=True):
-        levels.fill_row(x, levels.distances(x, Z, 5), 5, row)
-    distances = np.stack([levels.distances(x, Z, 5) for x in X])
-    kernels = np.zeros((7, levels.n_levels, 5))
+        grid.fill_row(x, grid.distances(x, Z, 5), 5, row)
+    distances = np.stack([grid.distances(x, Z, 5) for x in X])
+    kernels = np.zeros((7, grid.n_levels, 5))
     for one, row in zip(distances, kernels, strict=True):
-        levels.fill_kernel(one, 5, row)
-    for level in range(levels.n_levels):
+        grid.fill_kernel(one, 5, row)
+    for level in range(grid.n_levels):
         scaling, width = SCALINGS[level // 3], widths[level % 3]
         expected = KERNELS[kind](width)(X * scaling, Z * scaling)
         mean = np.column_stack([np.ones(7), X]) if has_linear_part else np.ones((7, 1))
-        design = levels.design(X, Z, level)
+        design = grid.design(X, Z, level)
         np.testing.assert_allclose(design, np.hstack([mean, expected]), atol=1e-14)
         np.testing.assert_allclose(rows[:, level], design, atol=1e-13)
         np.testing.assert_allclose(kernels[:, level], expected, atol=1e-13)
-        np.testing.assert_array_equal(levels.only(level).design(X, Z, 0), design)
+        np.testing.assert_array_equal(grid.only(level).design(X, Z, 0), design)
 
 
 def test_widths() -> None:
