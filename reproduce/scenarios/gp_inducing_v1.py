@@ -4,14 +4,14 @@ Tables: `bike` (12 inputs) and `naval` (14 that vary; 9434 rows), both in random
 eight joint angles, 5 % noise; `friedman_rows_v1`, 20 inputs of which five matter. 10 000 rows are
 learned, 2500 others predicted. The log score is the mean of -log predictive density of the
 standardised target (lower is better), with its standard error. One thread, one run each; seconds
-are CPU seconds of the fit. Of mercer's Gaussian processes hyperparameters are the most probable
-ones, as those of SVGP are.
+are CPU seconds of the fit. Of all Gaussian processes the kernel is a squared exponential with a
+length scale for each input, and hyperparameters are the most probable ones.
 
-* inducing points: ``GPRegressor(inference="map", max_rows=1000, n_inducing="auto")``: 2048 inducing
-  points, hyperparameters of 1000 rows.
-* subset: the same with ``max_rows=1300, n_inducing=None``.
+* inducing points: ``GPRegressor(kernel="rbf", inference="map", max_rows=1000, n_inducing="auto")``:
+  2048 inducing points, hyperparameters of 1000 rows.
+* subset: the same with ``max_rows=1500, n_inducing=None``.
 * SVGP: GPyTorch, 512 inducing points that are learned, Adam with steps of 0.03, stopped at the CPU
-  seconds of the inducing points.
+  seconds of the inducing points or of the subset, whichever are more.
 * BaNK: `BaNKRegressor` with one chain, 10 draws after a warm-up of 10.
 
 ``beside`` holds, for each table and rival, by how much its log score is above that of the inducing
@@ -45,7 +45,7 @@ NEEDS_PACKAGES = ("gpytorch", "torch")
 
 TABLES = ("bike", "naval", "arm_v1", "friedman_rows_v1")
 _N, _N_TEST = 10_000, 2500
-_SUBSET, _SVGP_INDUCING, _RATE = 1300, 512, 0.03
+_SUBSET, _SVGP_INDUCING, _RATE = 1500, 512, 0.03
 _LEARNING = 1000
 OURS, SUBSET, BANK = "inducing points", f"subset of {_SUBSET}", "BaNK"
 
@@ -61,7 +61,9 @@ def run() -> dict[str, object]:
         for table in TABLES:
             own = [(table, method) for method in (OURS, SUBSET, BANK)]
             rows += measured("gp-inducing-v1", own, _mercer)
-            seconds = next(r["seconds"] for r in rows if (r["table"], r["method"]) == own[0])
+            seconds = max(
+                row["seconds"] for row in rows if (row["table"], row["method"]) in own[:2]
+            )
             rows += measured("gp-inducing-v1", [(table, "SVGP", seconds)], _svgp)
     return summary(rows)
 
@@ -125,10 +127,12 @@ def _mercer(table: str, method: str) -> Rows:
         BaNKRegressor(**{**quick, "n_warmup": 5, "n_frequencies": 26}).fit(X[:60], y[:60])
         model = BaNKRegressor(n_chains=1, n_draws=10, n_warmup=10, **own)
     else:
-        GPRegressor(inference="map", **quick).fit(X[:50], y[:50])  # compiles
+        GPRegressor(kernel="rbf", inference="map", **quick).fit(X[:50], y[:50])  # compiles
         some: dict[str, Any] = {"max_rows": _SUBSET, "n_inducing": None}
         every: dict[str, Any] = {"max_rows": _LEARNING, "n_inducing": "auto"}
-        model = GPRegressor(inference="map", **own, **(some if method == SUBSET else every))
+        model = GPRegressor(
+            kernel="rbf", inference="map", **own, **(some if method == SUBSET else every)
+        )
     begin = time.process_time()
     model.fit(X, y)
     middle = time.process_time()

@@ -523,8 +523,8 @@ def _note_of_choice(
         "BaNKClassifier and SequentialKernelClassifier (spectral and basis on the command line) "
         "take all rows, and so does KernelGibbsClassifier (sphere), above 5000 rows with rank=512"
         if is_classes
-        else "BaNKRegressor and SequentialKernelRegressor (spectral and basis on the command "
-        "line) take all rows"
+        else 'n_inducing="auto" lets all rows count; BaNKRegressor and SequentialKernelRegressor '
+        "(spectral and basis on the command line) take all rows"
     )
     return (
         f"fitted to {limit} of {n_rows} rows, a random choice stratified by {how}; {more}{others}"

@@ -56,8 +56,8 @@ def test_a_regressor_says_what_it_is_fitted_to_and_who_takes_all_rows() -> None:
     ]
     assert models[0].notes_[0] == (
         "fitted to 40 of 900 rows, a random choice stratified by the target; max_rows=900 takes "
-        "more; BaNKRegressor and SequentialKernelRegressor (spectral and basis on the command "
-        "line) take all rows"
+        'more; n_inducing="auto" lets all rows count; BaNKRegressor and SequentialKernelRegressor '
+        "(spectral and basis on the command line) take all rows"
     )
     np.testing.assert_array_equal(models[0]._X, models[1]._X)
     other = GPRegressor(
