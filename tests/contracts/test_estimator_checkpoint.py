@@ -40,11 +40,11 @@ LONGER = {"n_draws": 8, "n_warmup": 20}
 
 
 def gp(folder: Path | None = None, **arguments) -> GPClassifier:
-    return GPClassifier(kernel="rbf", checkpoint=folder, **{**PLAN, **arguments})
+    return GPClassifier(checkpoint=folder, **{**PLAN, "kernel": "rbf", **arguments})
 
 
 def process(folder: Path | None = None, **arguments) -> GPRegressor:
-    return GPRegressor(kernel="rbf", checkpoint=folder, **{**PLAN, **arguments})
+    return GPRegressor(checkpoint=folder, **{**PLAN, "kernel": "rbf", **arguments})
 
 
 def sphere(folder: Path | None = None, **arguments) -> KernelGibbsClassifier:
