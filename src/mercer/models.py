@@ -86,7 +86,13 @@ class ModelEntry:
         return getattr(importlib.import_module(self.home), self.estimator)
 
 
-_MAXIMUM = {"inference": "map", "integration": "laplace", "n_leapfrog": None, "step_size": None}
+_MAXIMUM = {
+    "kernel": "rbf",
+    "inference": "map",
+    "integration": "laplace",
+    "n_leapfrog": None,
+    "step_size": None,
+}
 _FEW_SWEEPS = ({"n_draws": 10, "n_warmup": 10}, {"n_draws": 30, "n_warmup": 20})
 _FEW_PARTICLES = ({"n_particles": 50},)
 

@@ -307,11 +307,10 @@ def choose_kernels(
 ) -> tuple[tuple[Candidate, ...], Array]:
     """Choose kernels for a mixture, and their stacking weights; the largest weight first.
 
-    Scores are of ``n_rows`` rows: where there are more of them, rows were held out repeatedly.
+    Of ``n_rows`` rows there may be more scores: they were held out repeatedly.
     """
     n_scored = max((len(each.scores) for each in candidates), default=0)
-    known = [each for each in candidates if len(each.scores) == n_scored]
-    known.sort(key=lambda each: len(each.maximum.point.position))
+    known = [each for each in candidates if len(each.scores) == n_scored]  # the simple ones first
     if n_scored == 0:  # no time was left for folds: the simplest
         return tuple(known[:1]), np.ones(len(known[:1]))
     n_times = max(n_scored / n_rows, 1.0)
@@ -341,9 +340,7 @@ def stacking_weights(scores: Array, prior_rows: float = 0.0) -> tuple[Array, flo
         Of a Dirichlet prior of the weights, whose parameters are 1 more than this: the log score
         has so many times the sum of log weights added, before it is maximised.
 
-    Notes
-    -----
-    By expectation maximisation, for mixture weights alone: what is maximised is concave in them.
+    By expectation maximisation: what is maximised is concave in the weights.
     """
     highest = scores.max(axis=0)
     ratios = np.exp(scores - highest)
@@ -428,12 +425,11 @@ def _held_out(
 
 
 def _is_behind(scores: Array, best: Array) -> bool:
-    """Whether a kernel is surely worse than the best, and adds nothing to it in a mixture."""
+    """Whether a kernel is surely worse than the best, and a mixture with it, too."""
     best = best[: len(scores)]
-    gap = best - scores
-    if gap.sum() < _BEHIND * gap.std() * np.sqrt(len(gap)):
-        return False
-    return bool(stacking_weights(np.array([best, scores]))[1] < best.sum() + _LEAST_GAIN)
+    gap, mixture = best - scores, stacking_weights(np.array([best, scores]))[1]
+    is_worse = gap.sum() >= _BEHIND * gap.std() * np.sqrt(len(gap))
+    return bool(is_worse and mixture < best.sum() + _LEAST_GAIN)
 
 
 # Starts of a search from the maxima of simpler kernels. Parts of theta: a block (m, size) a term,
@@ -523,7 +519,10 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         if fitted.evidence is not None:
             evidence = fitted.evidence[0]
         fits.append(KernelFit(candidate.name, float(weight), evidence, fitted))
-    notes = [_say_chosen(fits, len(chosen[0].scores)), *_say_left_out(chosen, weights, compared)]
+    notes = [
+        _say_chosen(fits, len(chosen[0].scores)),
+        *_say_left_out(chosen, weights, compared, candidates),
+    ]
     if few is not None:
         notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
     if weighted is not None:
@@ -567,13 +566,13 @@ def _left(
     options: RunOptions,
 ) -> ComparedKernels:
     """Keep what fits to some of the same rows begin with."""
-    folds = task.folds(np.arange(len(task.y)), options.entropy)
-    order = np.concatenate([out for _, out in folds])
+    order = np.concatenate([o for _, o in task.folds(np.arange(len(task.y)), options.entropy)])
     n_scored = max(len(each.scores) for each in candidates)
     whole = [each for each in candidates if len(each.scores) == n_scored]
     points = [replace(each.maximum.point, extra={}) for each in whole]
-    pairs = zip(whole, points, strict=True)
-    bare = [replace(each, maximum=Maximum(point, None, True)) for each, point in pairs]
+    bare = [
+        replace(own, maximum=Maximum(p, None, True)) for own, p in zip(whole, points, strict=True)
+    ]
     keys = tuple(task.keys[i] for i in order[:n_scored])
     draws = {f.kernel: f.fitted.nearby for f in fits if f.fitted.nearby is not None}
     return ComparedKernels(tuple(bare), keys, draws)
@@ -617,8 +616,8 @@ def _curved(
     """Return a candidate with the curvature at its maximum; None where time is over."""
     if candidate is None:
         return None
-    model = task.model_of(candidate.name, np.arange(len(task.y)))
-    maximum = with_curvature(model, candidate.maximum, deadline)
+    rows = np.arange(len(task.y))
+    maximum = with_curvature(task.model_of(candidate.name, rows), candidate.maximum, deadline)
     return None if maximum.covariance is None else replace(candidate, maximum=maximum)
 
 
@@ -640,21 +639,25 @@ def _say_chosen(fits: Sequence[KernelFit], n_scored: int) -> str:
 
 
 def _say_left_out(
-    chosen: tuple[Candidate, ...], weights: Array, compared: tuple[Candidate, ...]
+    chosen: tuple[Candidate, ...],
+    weights: Array,
+    compared: tuple[Candidate, ...],
+    candidates: tuple[Candidate, ...],
 ) -> Iterator[str]:
     """Name the kernels that were compared and left out, and how far they are behind the others."""
     names = [each.name for each in chosen]
-    whole = {each.name: each.scores for each in compared if len(each.scores) > 0}
-    own = [whole[name] for name in names if name in whole]
-    gaps = {}
-    if own:
-        kept = [w for name, w in zip(names, weights, strict=True) if name in whole]
-        shortest = min(map(len, own))
-        own = [each[:shortest] for each in own]
-        mixture = logsumexp(own, axis=0, b=np.array(kept)[:, np.newaxis] / sum(kept))
-        for name, scores in whole.items():
-            m = min(len(scores), shortest)
-            gaps[name] = float((mixture[:m] - scores[:m]).mean())
+    gaps: dict[str, float] = {}
+    for several in (compared, candidates):  # on a few rows, and of some kernels on all
+        whole = {each.name: each.scores for each in several if len(each.scores) > 0}
+        kept = [(w, whole[name]) for name, w in zip(names, weights, strict=True) if name in whole]
+        if kept:
+            shares = np.array([[w] for w, _ in kept])
+            shortest = min(len(each) for _, each in kept)
+            own = [each[:shortest] for _, each in kept]
+            mixture = logsumexp(own, axis=0, b=shares / shares.sum())
+            for name, scores in whole.items():
+                m = min(len(scores), shortest)
+                gaps[name] = float((mixture[:m] - scores[:m]).mean())
     left = sorted((gap, name) for name, gap in gaps.items() if name not in names)
     if left:
         parts = [f"{name} {gap:.3f}" for gap, name in left]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -41,6 +42,7 @@ from mercer.sampling.driver import (
     Labels,
     RunOptions,
     Sampled,
+    is_late,
     load_finished,
     sample,
 )
@@ -357,9 +359,9 @@ def _fit_by_importance(
         wide_proposal(model.prior.mean, model.prior.std),
     )
     if found is None:
-        return _chains_instead(model, maximum, recorder, options, labels, None)
+        return _chains_instead(model, maximum, recorder, options, labels, None, share)
     if not (found.is_trusted or found.is_late):
-        return _chains_instead(model, maximum, recorder, options, labels, found)
+        return _chains_instead(model, maximum, recorder, options, labels, found, share)
     notes = [*maximum.notes]
     if found.is_resumed and options.run is not None:
         notes.append(f"resumed from {options.run.path}")
@@ -452,6 +454,9 @@ def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Record) -> Di
 
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
 _SHORT_WARMUP = 60  # steps, where the covariance is known
+_FEWEST_OF_CHAIN = 100  # draws
+# Largest Monte Carlo error, of a probability or in standard deviations of the target.
+_ENOUGH = 0.01
 
 
 def _chains_instead(
@@ -461,8 +466,13 @@ def _chains_instead(
     options: RunOptions,
     labels: Labels,
     found: ImportanceSample | None,
+    share: float,
 ) -> FittedGP:
-    """Run chains of HMC from the weighted positions, whose covariance is their mass."""
+    """Run chains of HMC from the weighted positions, whose covariance is their mass.
+
+    They end after a third of their draws where predictions are known as well as is wanted and
+    nothing is to be warned of. Of one of several kernels they have its share of the draws.
+    """
     said = "importance sampling found no mass around the maximum: drawn by chains (HMC)"
     sampler = make_sampler("hmc", model, maximum, recorder)
     n_warmup = options.n_warmup
@@ -480,10 +490,16 @@ def _chains_instead(
             tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
             sampler = HMC(model, _WeightedStart(positions, W), recorder, tuning)
             n_warmup = min(n_warmup, _SHORT_WARMUP)
-    options = replace(options, n_warmup=n_warmup)
+    n_draws = min(max(math.ceil(share * options.n_draws), _FEWEST_OF_CHAIN), options.n_draws)
     adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
-    sampled = sample(sampler, options, adaptation=adaptation, labels=labels)
-    fitted = _diagnosed(sampled, recorder, (*maximum.notes, said))
+    for n in dict.fromkeys((max(n_draws // 3, min(_FEWEST_OF_CHAIN, n_draws)), n_draws)):
+        own = replace(options, n_warmup=n_warmup, n_draws=n)  # the longer run begins with the same
+        sampled = sample(sampler, own, adaptation=adaptation, labels=labels)
+        fitted = _diagnosed(sampled, recorder, (*maximum.notes, said))
+        error = fitted.diagnostics.largest_prediction_error
+        is_known = error is not None and share * error < _ENOUGH
+        if is_late(options.deadline) or (is_known and not fitted.diagnostics.warnings):
+            break
     return fitted if found is None else replace(fitted, evidence=_evidence(model, found))
 
 

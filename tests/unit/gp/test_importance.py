@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.gp.fitting import GPSettings as Settings
-from mercer.gp.fitting import RegressionSettings, fit_posterior
+from mercer.gp.fitting import RegressionSettings, _diagnosed, fit_posterior
 from mercer.gp.gaussian import RegressionRecorder
 from mercer.gp.hyperparameters import HyperparameterTarget, find_maximum, kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
@@ -202,6 +205,34 @@ def test_chains_take_over_where_weights_are_not_to_be_trusted(
     assert 0.0 < told.prediction_error <= told.largest_prediction_error < 0.2
     assert "Monte Carlo error of predictions" in str(told)
     assert model.posterior_.n_total == 40
+
+
+def test_chains_that_take_over_are_as_long_as_predictions_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mercer.sampling.importance.LARGEST_SHAPE", -np.inf)
+    monkeypatch.setattr("mercer.sampling.importance._NEARLY_EQUAL", np.inf)
+    monkeypatch.setattr("mercer.gp.fitting._MOST_ROUNDS", (3, 3))
+    monkeypatch.setattr("mercer.gp.fitting._FEWEST_OF_CHAIN", 20)
+    draws = {}
+    for error, warned in ((0.005, ()), (0.005, ("too short",)), (0.02, ())):
+        changed = partial(judged, warnings=warned, error=error)
+        monkeypatch.setattr("mercer.gp.fitting._diagnosed", changed)
+        with catch_warnings():
+            simplefilter("ignore", mercer.errors.ConvergenceWarning)
+            draws[error, warned] = fitted("binary", n_draws=90, n_chains=2).posterior_
+    short, warned, long = draws.values()
+    assert short.n_total == 60
+    assert warned.n_total == long.n_total == 180
+    latent = long.variables["latent"]
+    np.testing.assert_array_equal(short.variables["latent"], latent[:, :30])
+
+
+def judged(*given: Any, warnings: tuple[str, ...], error: float) -> Any:
+    """Diagnose a fit with these warnings, and this error, in place of its own."""
+    found = _diagnosed(*given)
+    told = replace(found.diagnostics, warnings=warnings, largest_prediction_error=error)
+    return replace(found, diagnostics=told)
 
 
 def test_the_error_of_an_average_over_chains_counts_their_correlation() -> None:
