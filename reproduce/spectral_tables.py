@@ -46,6 +46,21 @@ def _linear(metrics: Metrics) -> list[str]:
             "without the smallest size."]  # fmt: skip
 
 
+def _dask(metrics: Metrics) -> list[str]:
+    targets = metrics["targets"]
+    lines = table(
+        ["who makes the pass", "seconds"],
+        [[name, seconds] for name, seconds in metrics["seconds"].items()],
+    )
+    return [
+        *lines,
+        "",
+        f"Two workers are {metrics['two_workers_to_one']:.2f} times as fast as one (target "
+        f"{targets['two_workers_to_one']:g}); one takes {metrics['one_worker_to_none']:.2f} times "
+        f"as long as no cluster (target {targets['one_worker_to_none']:g} at most).",
+    ]
+
+
 def _features(metrics: Metrics) -> list[str]:
     seconds, best = metrics["seconds"], metrics["fastest_of_sklearn"]
     return table(
@@ -160,6 +175,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-sweep": ("spectral-sweep-v1", _sweep),
     "spectral-shares": ("spectral-sweep-v1", _shares),
     "spectral-linear": ("spectral-linear-v1", _linear),
+    "dask-sums": ("dask-sums-v1", _dask),
     "spectral-features": ("spectral-features-v1", _features),
     "spectral-large": ("spectral-large-v1", _large),
     "spectral-million": ("spectral-million-v1", _million),

@@ -21,9 +21,10 @@ drawn from a smooth process, its hyperparameters the most probable of 400 rows, 
 is of the kind that is fitted. A process that is as rough as Brownian motion, and inputs that are
 frequencies taken by their logarithm, are tried beside it. One chain of 60 draws each.
 
-A cell is one set of one estimator; shares are means over sets, with the standard error of the mean.
-Within 3 points is the target. All 200 sets of each are days on one core: `--seconds` says how long
-to go on, set by set, over all sizes; what was measured before (`--cache`) is kept.
+A cell is one set of one estimator; shares are means over sets, with the standard error of the mean,
+those of a family over all numbers of inputs. Within 3 points is the target. All 200 sets of each
+are days on one core: `--seconds` says how long to go on, set by set, over all sizes; what was
+measured before (`--cache`) is kept.
 """
 
 from __future__ import annotations
@@ -91,16 +92,16 @@ def rows_of(
 
 
 def summary(rows: Rows) -> dict[str, object]:
-    """Shares by estimator, family, n and d, and which are further from their level than 3 points.
+    """Shares by estimator, family and n, and how many are further from their level than 3 points.
 
     ``n_missed`` counts those further than chance explains: by 3 points and two standard errors.
     """
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
-        key = tuple(row[name] for name in ("estimator", "family", "n", "d"))
+        key = tuple(row[name] for name in ("estimator", "family", "n"))
         groups.setdefault(key, []).append(row)
     cells = [
-        {**dict(zip(("estimator", "family", "n", "d"), key, strict=True)), **_means(own)}
+        {**dict(zip(("estimator", "family", "n"), key, strict=True)), **_means(own)}
         for key, own in sorted(groups.items())
     ]
     by_size = [

@@ -255,3 +255,13 @@ def test_a_fresh_process_that_fails_is_an_error(capfd: pytest.CaptureFixture[str
     with pytest.raises(subprocess.CalledProcessError):
         in_fresh_process("builtins", "int", "no number")
     assert "no number" in capfd.readouterr().err
+
+
+def test_dask_sums() -> None:
+    pytest.importorskip("distributed")
+    from reproduce.scenarios.dask_sums_v1 import TARGETS, measured
+
+    metrics = measured(40_000, 4, n_rounds=1)
+    assert metrics["is_same_to_the_bit"]
+    assert set(metrics["seconds"]) == {"no cluster", "1 workers", "2 workers"}
+    assert "target 1.7" in lines_of("dask-sums", {"targets": TARGETS, **metrics})[-1]
