@@ -110,7 +110,6 @@ def fake_estimator(
 ) -> GPClassifier:
     draws = fake_draws(n_chains=n_chains, n_draws=n_draws, labels=labels, shift=shift)
     return GPClassifier(
-        kernel="rbf",
         classes_=("no", "yes"),
         n_features_in_=len(labels),
         feature_labels_=labels,
