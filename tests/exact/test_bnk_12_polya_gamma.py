@@ -14,7 +14,6 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
-from mercer.spectral import class_sampler as joint_sampler
 from mercer.spectral.class_model import logistic_coefficients, polya_gamma, weighted_products
 from mercer.spectral.class_sampler import ClassSampler, JointSampler, LogisticRidgeDensity
 from mercer.spectral.rows import MemoryRows
@@ -62,7 +61,7 @@ class OneFrequency:
             return self.omega, weighted
 
         none, coef = np.empty((0, 2)), np.zeros((1, 2))
-        (products,) = weighted_products(self.rows, none, self.W, coef, weigh)
+        (products,) = weighted_products(self.rows, none, self.W, coef, lambda _: weigh)
         law = logistic_coefficients(products.gram, np.full(2, RIDGE))
         return law.log_evidence - len(self.X) * np.log(2.0)
 
@@ -100,7 +99,7 @@ def ratio_error(n_classes: int, m: int) -> float:
     calls = iter(omega[k, codes >= k] for k in range(K))
     products = weighted_products(
         MemoryRows(X, codes, True), proposed, W, np.zeros((K, 2 * m + 3)),
-        lambda f, kappa: (next(calls), kappa),
+        lambda _: lambda f, kappa: (next(calls), kappa),
     )  # fmt: skip
     linear, log_uniform = np.array([0.5, 2.0, 2.0]), np.log(rng.random(m))
     joints = tuple(join(p.gram, p.among, p.across, RIDGE, linear) for p in products)
@@ -177,24 +176,21 @@ def coefficients_before_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_sampler, "select", lambda gram, *rest: gram)
 
 
+def wrong(rng: np.random.Generator) -> Callable:
+    draw = polya_gamma(rng)
+    return lambda f, kappa: (lambda omega: (omega, omega * kappa))(draw(f, kappa)[0])
+
+
 def weighted_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """kappa is multiplied by omega."""
 
-    def mutant(rng):
-        draw = polya_gamma(rng)
-        return lambda f, kappa: (lambda omega: (omega, omega * kappa))(draw(f, kappa)[0])
-
-    monkeypatch.setattr(class_sampler, "polya_gamma", mutant)
+    monkeypatch.setattr(class_sampler, "polya_gamma_of_blocks", lambda rng: lambda _: wrong(rng))
 
 
 def weighted_labels_of_the_linear_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """kappa is multiplied by omega, where joint moves draw the linear part."""
 
-    def mutant(rng):
-        draw = polya_gamma(rng)
-        return lambda f, kappa: (lambda omega: (omega, omega * kappa))(draw(f, kappa)[0])
-
-    monkeypatch.setattr(joint_sampler, "polya_gamma", mutant)
+    monkeypatch.setattr(class_sampler, "polya_gamma", wrong)
 
 
 def keep_the_sines(monkeypatch: pytest.MonkeyPatch) -> None:

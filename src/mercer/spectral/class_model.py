@@ -225,13 +225,8 @@ class StickProducts:
     across: Array
 
 
-def polya_gamma(rng: np.random.Generator) -> WeighOf:
-    """Draw omega_i ~ PG(1, f_i); omega z is kappa. One draw of ``rng`` seeds all blocks."""
-    return functools.partial(_polya_gamma, int(rng.integers(2**63)))
-
-
-def _polya_gamma(entropy: int, index: int) -> Weigh:
-    rng = np.random.Generator(np.random.PCG64([entropy, index]))
+def polya_gamma(rng: np.random.Generator) -> Weigh:
+    """Draw omega_i ~ PG(1, f_i); omega z is kappa."""
 
     def weigh(f: Array, kappa: Array) -> tuple[Array, Array]:
         omega = np.empty(len(f))
@@ -239,6 +234,15 @@ def _polya_gamma(entropy: int, index: int) -> Weigh:
         return omega, kappa
 
     return weigh
+
+
+def polya_gamma_of_blocks(rng: np.random.Generator) -> WeighOf:
+    """Let each block draw its omega from a stream of its own; one draw of ``rng`` seeds all."""
+    return functools.partial(_polya_gamma_of_block, int(rng.integers(2**63)))
+
+
+def _polya_gamma_of_block(entropy: int, index: int) -> Weigh:
+    return polya_gamma(np.random.Generator(np.random.PCG64([entropy, index])))
 
 
 def weighted_products(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.features.products import fill_features
-from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.class_model import (
     ClassState,
@@ -20,6 +19,7 @@ from mercer.spectral.class_model import (
     log_likelihood,
     logistic_coefficients,
     polya_gamma,
+    polya_gamma_of_blocks,
     signs_of,
     weighted_products,
 )
@@ -301,7 +301,7 @@ class ClassSampler(ClassChain):
         W = state.frequencies
         proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        products = weighted_products(self.rows, proposed, W, state.coef, polya_gamma(rng))
+        products = weighted_products(self.rows, proposed, W, state.coef, polya_gamma_of_blocks(rng))
         joints = tuple(
             join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
             for each, ridge, precision in zip(
@@ -436,10 +436,9 @@ class JointSampler(ClassChain):
         for k in range(self.n_sticks):
             is_in, linear = sign[k] != 0.0, coef[k, -p:] @ H
             H_in = H[:, is_in]
-            omega = np.empty(H_in.shape[1])
-            fill_polya_gamma(rng, f[k, is_in], len(omega), omega)
+            omega, kappa = polya_gamma(rng)(f[k, is_in], 0.5 * sign[k, is_in])
             weighted = H_in * omega
-            target = 0.5 * sign[k, is_in] - omega * (f[k, is_in] - linear[is_in])
+            target = kappa - omega * (f[k, is_in] - linear[is_in])
             gram = np.column_stack([weighted @ H_in.T, H_in @ target])
             law = logistic_coefficients(gram, self._linear(state.linear_precision[k]))
             coef[k, -p:] = law.mean + law.draw(rng, 1)[0]
