@@ -48,9 +48,10 @@ def _linear(metrics: Metrics) -> list[str]:
 
 def _dask(metrics: Metrics) -> list[str]:
     targets = metrics["targets"]
+    words = {"no cluster": "no cluster", "1 workers": "one worker", "2 workers": "two workers"}
     lines = table(
         ["who makes the pass", "seconds"],
-        [[name, seconds] for name, seconds in metrics["seconds"].items()],
+        [[words[name], seconds] for name, seconds in metrics["seconds"].items()],
     )
     return [
         *lines,
