@@ -163,7 +163,8 @@ def _paper_chain(metrics: Metrics) -> list[str]:
                 row["data"],
                 row["method"],
                 row["n_folds"],
-                f"{row['error']:.3g} ± {row['standard_error']:.2g}",
+                f"{row['error']:.3g}"
+                + (f" ± {row['standard_error']:.2g}" if row["n_folds"] > 1 else ""),
                 f"{row['cpu_seconds']:.1f}",
             ]
             for row in metrics["rows"]
