@@ -24,6 +24,7 @@ _PURPOSES = (
     "by class",
     "scalings",
     "importance",
+    "inspection",
 )
 
 

@@ -86,8 +86,8 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 195,
-    "lines": 59_000,
+    "files": 196,
+    "lines": 59_600,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,

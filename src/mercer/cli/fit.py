@@ -145,7 +145,7 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.fitting import fit_final, refuse_unconverged, say_first, score
+    from mercer.cli.fitting import fit_final, look_of, refuse_unconverged, say_first, score
     from mercer.cli.outputs import typed_words
     from mercer.cli.saving import (
         as_json,
@@ -155,6 +155,7 @@ def _fit(
         write_files,
     )
     from mercer.cli.terminal import evaluation_table
+    from mercer.estimation.inspection import Inspection
     from mercer.estimation.model_file import TableModel
     from mercer.posterior.evaluation import verdict
 
@@ -162,7 +163,8 @@ def _fit(
     if plan.is_scored_itself or plan.estimator._leaves_draws:
         say_first(plan, session)
         fitted = fit_final(plan, session)
-    evaluation, problems = score(plan, session, fitted)
+    look = None if report is None else look_of(plan)
+    evaluation, problems, importance = score(plan, session, fitted, look)
     session.blank()
     session.show(evaluation_table(evaluation))
     session.blank()
@@ -178,7 +180,8 @@ def _fit(
     provenance = provenance_of(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
-    write_files(fitted, saved, session, out=out, report=report, step=step)
+    seen = Inspection(plan.split.names, importance)
+    write_files(fitted, saved, session, out=out, report=report, step=step, inspection=seen)
     session.give(as_json(plan, fitted, saved, out=out, report=report, step=step))
 
 

@@ -24,6 +24,7 @@ from mercer.cli.tables import (
     ScoringOptions,
     Split,
     TrainingTable,
+    inputs_of,
     read_training,
     refuse_conflicts,
     split_rows,
@@ -47,6 +48,14 @@ from mercer.estimation.cross_validate import (
     cross_validate,
     for_folds,
 )
+from mercer.estimation.inspection import (
+    Importance,
+    Increases,
+    Look,
+    importance_of,
+    permuted_losses,
+    plan_look,
+)
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import AnyEvaluation
@@ -64,6 +73,7 @@ __all__ = [
     "describe_table",
     "fit_final",
     "kept_to_this",
+    "look_of",
     "make_estimator",
     "make_plan",
     "parse_settings",
@@ -324,7 +334,9 @@ def refuse_unconverged(fitted: Fitted) -> None:
         raise NumericalError(f"--strict: {' '.join(warnings)}")
 
 
-def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvaluation, list[str]]:
+def score(
+    plan: Plan, session: Session, fitted: Fitted | None, look: Look | None = None
+) -> tuple[AnyEvaluation, list[str], Importance | None]:
     """Score the model and the baselines on the same rows.
 
     Parameters
@@ -333,12 +345,15 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
     session : Session
     fitted : Fitted or None
         The saved model, where it is itself the one that is scored, or folds start from it.
+    look : Look or None
+        How the importance of inputs is measured; None for not.
 
     Returns
     -------
     Evaluation or RegressionEvaluation
     notes : list of str
         Baselines that could not be scored.
+    Importance or None
     """
     contenders = [
         Contender(peer.label, True, functools.partial(peer.make, plan.seed))
@@ -364,15 +379,40 @@ def score(plan: Plan, session: Session, fitted: Fitted | None) -> tuple[AnyEvalu
             on_fold=lambda name: bar.update(task, advance=1, detail=name),
             on_result=tell,
             name_rows=plan.table.names.listed,
+            look=look,
         )
     if fitted is not None and not is_folds:
-        results = (_score_itself(plan, fitted), *results)
+        results = (_score_itself(plan, fitted, look), *results)
     model, *peers = results
     if model.problem:
         raise _typed(model, plan)
     scored = [result for result in results if not result.problem]
     evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
-    return evaluation, [f"{each.name}: {each.problem}" for each in peers if each.problem]
+    importance = None
+    if look is not None and model.increases:
+        is_classes = plan.table.task.is_stratified
+        importance = importance_of(look, model.increases, is_classes=is_classes)
+    return (
+        evaluation,
+        [f"{each.name}: {each.problem}" for each in peers if each.problem],
+        importance,
+    )
+
+
+def look_of(plan: Plan) -> Look | None:
+    """Decide how the importance of inputs is measured; None where no row is held out."""
+    table = plan.table
+    n_rows = sum(len(fold.y_test) for fold in plan.split.folds)
+    if n_rows < 2:
+        return None
+    return plan_look(
+        inputs_of(table.encoder),
+        table.X,
+        table.y,
+        n_rows=n_rows,
+        n_classes=len(table.classes),
+        entropy=plan.seed,
+    )
 
 
 def say_first(plan: Plan, session: Session) -> None:
@@ -409,13 +449,18 @@ def _first_words(result: Result) -> str:
     )
 
 
-def _score_itself(plan: Plan, fitted: Fitted) -> Result:
+def _score_itself(plan: Plan, fitted: Fitted, look: Look | None) -> Result:
     (fold,) = plan.split.folds
     task = plan.table.task
     started = time.perf_counter()
     held = task.answer(fitted.estimator, fold.X_test, fold.y_test, task.variance(fold.y_train))
     seconds = fitted.seconds + time.perf_counter() - started
-    return Result(plan.label, False, (held,), seconds, task, groups=fold.groups_test)
+    increases: tuple[Increases, ...] = ()
+    if look is not None and len(fold.y_test) > 1:
+        rows = fold.X_test, fold.y_test
+        increases = (permuted_losses(fitted.estimator, *rows, look, groups=fold.groups_test),)
+    own = fold.groups_test
+    return Result(plan.label, False, (held,), seconds, task, groups=own, increases=increases)
 
 
 def _typed(result: Result, plan: Plan) -> Exception:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.tables import Known, known_rows, read_known, read_scored
+from mercer.cli.tables import Known, ScoredRows, inputs_of, known_rows, read_known, read_scored
 from mercer.data.encoding import ColumnCode, Encoder
 from mercer.data.files import quoted
 from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
@@ -18,6 +18,12 @@ from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
+from mercer.estimation.inspection import (
+    Inspection,
+    importance_of,
+    permuted_losses,
+    plan_look,
+)
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
 from mercer.models import SavedModel
 from mercer.posterior.evaluation import AnyEvaluation, HeldClasses, HeldOut, hold
@@ -212,14 +218,36 @@ def ignored_words(
     return (f"columns that the model does not use: {shown}{more}",)
 
 
-def score_frame(model: SavedModel, frame: Frame, how: str) -> tuple[AnyEvaluation, tuple[str, ...]]:
-    """Score a model on rows that hold the target; labels that it does not know are left out."""
+def score_frame(
+    model: SavedModel, frame: Frame, how: str
+) -> tuple[AnyEvaluation, tuple[str, ...], Inspection]:
+    """Score a model on rows that hold the target, and see which inputs decide.
+
+    Rows whose label it does not know are left out, and said in the notes.
+    """
     predictor = find_predictor(model)
     target = "target" if model.table is None else model.table.target
     rows = read_scored(frame, target, encoder_of(model), predictor.task, predictor.classes)
     known = Known(np.arange(len(rows.y)), rows.y, ())
     _, held = _predict(predictor, rows.X, known)
-    return _evaluation(model, how, predictor, held), rows.notes
+    return _evaluation(model, how, predictor, held), rows.notes, _inspect(model, predictor, rows)
+
+
+def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspection:
+    """See which inputs decide on rows whose target is known."""
+    if len(rows.y) < 2:
+        return Inspection(rows.names)
+    is_classes = predictor.task.is_stratified
+    look = plan_look(
+        inputs_of(encoder_of(model)),
+        rows.X,
+        rows.y,
+        n_rows=len(rows.y),
+        n_classes=len(predictor.classes),
+        entropy=0,
+    )
+    increases = permuted_losses(model.estimator, rows.X, rows.y, look)
+    return Inspection(rows.names, importance_of(look, [increases], is_classes=is_classes))
 
 
 def _evaluation(

@@ -32,8 +32,11 @@ def command(model: Path, data: str | None, out: Path) -> None:
     session = Session()
     saved = read_model(model)
     evaluation = None if saved.table is None else saved.table.evaluation
+    inspection = None
     if data is not None:
-        evaluation, notes = score_frame(saved, read_for(saved, data), f"the rows of {data}")
+        evaluation, notes, inspection = score_frame(
+            saved, read_for(saved, data), f"the rows of {data}"
+        )
         for note in notes:
             session.note("note", note)
         session.say("scores", f"{score_words(evaluation)}; held out if {data} was not fitted on")
@@ -45,7 +48,11 @@ def command(model: Path, data: str | None, out: Path) -> None:
     words = [] if provenance is None else shlex.split(provenance.command)[1:]
     step = compare_step(words, data=data)
     report = build_report(
-        saved.estimator, evaluation=evaluation, provenance=provenance, next_step=as_pair(step)
+        saved.estimator,
+        evaluation=evaluation,
+        provenance=provenance,
+        next_step=as_pair(step),
+        inspection=inspection,
     )
     write_report(out, render(report))
     session.say("report", str(out))

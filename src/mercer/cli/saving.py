@@ -18,6 +18,7 @@ from mercer.cli.fitting import Fitted, Plan
 from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
 from mercer.data.named import is_named
+from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.models import MODELS
 from mercer.posterior.evaluation import Provenance
@@ -165,6 +166,7 @@ def write_files(
     out: Path | None,
     report: Path | None,
     step: NextStep | None,
+    inspection: Inspection | None = None,
 ) -> None:
     """Write what was asked for; the model first, so that nothing can lose a long fit."""
     if out is not None:
@@ -177,7 +179,11 @@ def write_files(
 
         provenance, evaluation = saved.provenance, saved.evaluation
         built = build_report(
-            fitted.estimator, evaluation=evaluation, provenance=provenance, next_step=as_pair(step)
+            fitted.estimator,
+            evaluation=evaluation,
+            provenance=provenance,
+            next_step=as_pair(step),
+            inspection=inspection,
         )
         write_report(report, render(built))
         session.say("report", str(report))

@@ -20,6 +20,7 @@ from mercer.data.target import Task as AnyTask
 from mercer.data.target import read_target
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
+from mercer.estimation.inspection import Inputs
 from mercer.estimation.splits import folds, holdout
 from mercer.estimation.tasks import TASKS, Task
 from mercer.random import stream
@@ -133,6 +134,12 @@ def _groups(frame: Frame, name: str) -> NDArray[Any]:
     return as_levels(column).astype(str)
 
 
+def inputs_of(encoder: Encoder) -> Inputs:
+    """Return the columns of a table that are inputs, with those of the matrix of each."""
+    codes = encoder.codes
+    return Inputs.of_sizes([c.name for c in codes], [len(c.feature_names) for c in codes])
+
+
 # Rows to score on: those whose target is known, in the form that a task scores.
 
 
@@ -157,6 +164,7 @@ class ScoredRows:
     X: NDArray[np.float64]
     y: NDArray[Any]
     notes: tuple[str, ...]
+    names: RowNames  # what they are called in the file
 
 
 def read_known(frame: Frame, target: str, task: Task, encoder: Encoder) -> NDArray[Any]:
@@ -197,7 +205,8 @@ def read_scored(
             f"({', '.join(quoted(label) for label in classes[:5])}); correct column "
             f"{quoted(target)}"
         )
-    return ScoredRows(encoded.X[known.positions], known.y, (*encoded.notes, *known.notes))
+    names = RowNames.of_frame(frame, encoded.rows[known.positions], None)
+    return ScoredRows(encoded.X[known.positions], known.y, (*encoded.notes, *known.notes), names)
 
 
 # How `fit` scores: a test file, a part held out, or folds.
@@ -234,9 +243,10 @@ class Split:
     #: Rows of the saved model, where it is itself the one that is scored; None where it is fitted
     #: again on all rows.
     train: Rows | None
+    names: RowNames  # what the rows to score on are called, fold after fold
 
 
-UNSCORED = Split((), "no row is held out", (), None)
+UNSCORED = Split((), "no row is held out", (), None, RowNames.positions(0))
 
 
 def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed: int) -> Split:
@@ -258,7 +268,7 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     )
     how = f"{100 * size:g} % of the rows held out"
     kept = None if options.is_refitted else train
-    return Split((table.fold(train, test),), how, (), kept)
+    return Split((table.fold(train, test),), how, (), kept, table.names.take(test))
 
 
 def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
@@ -272,7 +282,8 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     )
     how = f"{len(found.pairs)}-fold cross-validation"
     notes = (found.note,) if found.note else ()
-    return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None)
+    names = table.names.take(np.concatenate([test for _, test in found.pairs]))
+    return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None, names)
 
 
 def _test_file(table: TrainingTable, target: str, test: str) -> Split:
@@ -283,7 +294,7 @@ def _test_file(table: TrainingTable, target: str, test: str) -> Split:
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(test)}"
     fold = Fold(table.X, table.y, rows.X, rows.y)
-    return Split((fold,), how, rows.notes, np.arange(len(table.labels)))
+    return Split((fold,), how, rows.notes, np.arange(len(table.labels)), rows.names)
 
 
 # Rows with equal inputs and different labels: no classifier is right on both.

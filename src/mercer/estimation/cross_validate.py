@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
 from mercer.posterior.evaluation import AnyScores, HeldOut, joined
 from mercer.posterior.scores import find_metric
+
+if TYPE_CHECKING:
+    from mercer.estimation.inspection import Increases, Look
 
 # Draws of the one chain that a fold is fitted with: its Monte Carlo error is far below the error
 # of a score from so few rows.
@@ -91,6 +94,7 @@ class Result:
     groups: NDArray[np.int64] | None = None  # (n,), number of the group of each row of all parts
     setting: str = ""  # at which it was scored
     is_quick: bool = False  # whether that is a quicker one than its own
+    increases: tuple[Increases, ...] = ()  # of each fold, where the importance of inputs was asked
 
     @property
     def pooled(self) -> AnyScores:
@@ -199,6 +203,7 @@ def cross_validate(
     on_fold: Callable[[str], None] | None = None,
     on_result: Callable[[Result], None] | None = None,
     name_rows: Callable[[Sequence[int]], str] | None = None,
+    look: Look | None = None,
 ) -> tuple[Result, ...]:
     """Fit every contender on every fold and predict the rows left out.
 
@@ -207,14 +212,28 @@ def cross_validate(
     settings: one that would take longer is ended or not begun, but for the quickest of several.
     ``on_begin`` and ``on_fold`` are called with a contender's name when one of its folds is begun
     and when it is finished, ``on_result`` when all are, at each setting. ``name_rows`` says what
-    rows are called, given their positions in the table, in problems that are about rows. ``n_jobs``
-    processes run at a time. Results come in the contenders' order.
+    rows are called, given their positions in the table, in problems that are about rows. ``look``
+    says how the importance of inputs is measured, of contenders that are no baselines at their own
+    setting; None for not. ``n_jobs`` processes run at a time. Results come in the contenders'
+    order.
     """
     jobs: list[Job] = []
     for stage in range(max(len(contender.settings) for contender in contenders)):
         for contender in contenders:
             for setting in contender.settings[stage : stage + 1]:
-                calls = [functools.partial(_run_fold, task.name, setting, fold) for fold in folds]
+                is_seen = stage == len(contender.sooner) and not contender.is_baseline
+                calls = [
+                    functools.partial(
+                        _run_fold,
+                        task.name,
+                        setting,
+                        fold,
+                        look if is_seen else None,
+                        len(folds),
+                        k,
+                    )
+                    for k, fold in enumerate(folds)
+                ]
                 is_due = stage == 0 and len(contender.sooner) > 0
                 jobs += [Job(contender.name, call, stage, is_due=is_due) for call in calls]
     known = {contender.name: contender for contender in contenders}
@@ -265,8 +284,13 @@ def _copy(estimator: Any, nearby: Any, n_rows: int, n_smallest: int) -> Any:
     return copy
 
 
-def _run_fold(task_name: str, setting: Setting, fold: Fold) -> tuple[HeldOut, float]:
-    """Fit on one part, predict the other; return what was said of it, and CPU seconds."""
+def _run_fold(
+    task_name: str, setting: Setting, fold: Fold, look: Look | None, n_folds: int, k: int
+) -> tuple[HeldOut, float, Increases | None]:
+    """Fit on one part, predict the other; return what was said of it, and CPU seconds.
+
+    The importance of inputs, which takes no part in the seconds, is measured if ``look`` says how.
+    """
     started = time.process_time()
     task = TASKS[task_name]
     rows = _some_rows(fold.y_train, setting.most_rows, is_classification=task.is_stratified)
@@ -282,7 +306,15 @@ def _run_fold(task_name: str, setting: Setting, fold: Fold) -> tuple[HeldOut, fl
             names = fold.train[rows][list(error.rows)].tolist()
             raise RowsError(names, error.words) from None
         held = task.answer(model, fold.X_test, fold.y_test, task.variance(fold.y_train))
-    return held, time.process_time() - started
+        seconds, increases = time.process_time() - started, None
+        if look is not None and len(fold.y_test) > 1:
+            from mercer.estimation.inspection import permuted_losses
+
+            increases = permuted_losses(
+                model, fold.X_test, fold.y_test, look,
+                n_parts=n_folds, part=k, groups=fold.groups_test,
+            )  # fmt: skip
+    return held, seconds, increases
 
 
 def _some_rows(y: NDArray[Any], limit: int | None, *, is_classification: bool) -> NDArray[np.int64]:
@@ -325,4 +357,5 @@ def _result(
         groups=np.concatenate(own) if own else None,
         setting=contender.settings[stage].words,
         is_quick=stage < len(contender.sooner),
+        increases=tuple(outcome.value[2] for outcome in outcomes if outcome.value[2] is not None),
     )

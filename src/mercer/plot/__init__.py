@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mercer.plot.functions import boundaries, centres, predicted_band, repeats
     from mercer.plot.held_out import (
         error_coverage,
+        importance,
         interval_coverage,
         pit,
         predictions,
@@ -25,6 +26,7 @@ __all__ = [
     "centres",
     "error_coverage",
     "evidence_curve",
+    "importance",
     "interval_coverage",
     "label_errors",
     "laplace_distance",
@@ -49,6 +51,7 @@ _HOMES = {
     "centres": "functions",
     "error_coverage": "held_out",
     "evidence_curve": "labels",
+    "importance": "held_out",
     "interval_coverage": "held_out",
     "label_errors": "labels",
     "laplace_distance": "labels",

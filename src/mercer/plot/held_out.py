@@ -5,6 +5,7 @@ Error-coverage curve: how the error falls as the least certain rows are left und
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -13,12 +14,13 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import UsageError
-from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes
+from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes, plain
 from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import COVERAGES, ErrorCoverage, ReliabilityCurve
 
 __all__ = [
     "error_coverage",
+    "importance",
     "interval_coverage",
     "pit",
     "predictions",
@@ -79,6 +81,62 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.04 else 0)):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
     name_axes(ax, "rows that are decided, the most certain first", "error among them")
+    return ax
+
+
+# What decides: how much worse rows are predicted with one input of another row.
+
+_MOST_INPUTS: Final = 15
+
+
+def importance(
+    increase: ArrayLike,
+    error: ArrayLike,
+    names: Sequence[str],
+    *,
+    repeats: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw by how much the log score rises where an input is replaced, the greatest on top.
+
+    Parameters
+    ----------
+    increase, error : array_like of shape (d,)
+        Mean over rows in nats a row, and its standard error; bars reach two of them to each side.
+    names : sequence of d str
+    repeats : array_like of shape (R, d), optional
+        Means of single repeats, drawn as small points.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+        Of more than 15 inputs the 15 with the greatest increase.
+    """
+    values, errors = np.asarray(increase, dtype=np.float64), np.asarray(error, dtype=np.float64)
+    if values.shape != (len(names),) or errors.shape != values.shape or not len(names):
+        raise UsageError(f"increases of shape {values.shape} do not fit {len(names)} names")
+    order = np.argsort(-values, kind="stable")[:_MOST_INPUTS]
+    ax = new_axes(ax, 6.2, 1.2 + 0.38 * len(order), grid="x")
+    rows = np.arange(len(order))
+    half = np.where(np.isfinite(errors), 2.0 * errors, 0.0)[order]
+    blue = PALETTE["series-1"]
+    ax.axvline(0.0, color=PALETTE["muted"], linewidth=1.1, zorder=1)
+    bars = ax.hlines(rows, values[order] - half, values[order] + half, color=blue, linewidth=1.6)
+    mark(bars, "intervals")
+    if repeats is not None:
+        each = np.asarray(repeats, dtype=np.float64)[:, order]
+        heights = np.broadcast_to(rows, each.shape)
+        ax.plot(each.ravel(), heights.ravel(), "o", color=PALETTE["series-6"], markersize=3)
+    (points,) = ax.plot(
+        values[order], rows, "o", color=blue, markersize=7, markeredgecolor=PALETTE["paper"]
+    )
+    mark(points, "points")
+    ax.set(ylim=(len(order) - 0.4, -0.6), yticks=rows)
+    ax.set_yticklabels([plain(names[j]) for j in order], color=PALETTE["ink"])
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.set_xlabel("log score lost without the input, nats a row", labelpad=8)
     return ax
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mercer.errors import UsageError
+from mercer.estimation.inspection import Inspection
 from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
 from mercer.report import (
+    answers,
     basis,
     gp,
     spectral,
@@ -96,13 +98,15 @@ def build_report(
     provenance: Provenance | None,
     audit: LabelAudit | None = None,
     next_step: tuple[str, str] = ("", ""),
+    inspection: Inspection | None = None,
 ) -> Report:
     """Put together the report of a fitted estimator; a `UsageError` if there is none for its kind.
 
     Without an evaluation the report says that there are no held-out scores, without a provenance
     that it is not known how the model came about. With an audit of the labels, its section comes
     first, and absent scores are no lack. ``next_step`` is words and the command after them, to run
-    next; shown with the scores.
+    next; shown with the scores. ``inspection`` is what was seen of rows and inputs; None leaves out
+    what needs it.
     """
     kind = type(estimator).__name__
     if kind not in _METHODS:
@@ -111,8 +115,9 @@ def build_report(
     held_out = _HELD_OUT[task_of(estimator).name]
     is_scored = audit is None or evaluation is not None
     sections = (
-        fit_section(estimator, method.describe(estimator), provenance),
         *(_proposing(held_out.sections(evaluation), next_step) if is_scored else ()),
+        *answers.answer_sections(inspection),
+        fit_section(estimator, method.describe(estimator), provenance),
         *method.sections(estimator, audit),
         particles_section(estimator) if draws.is_weighted else chains_section(estimator),
         diagnostics_section(estimator, method.glossary),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from mercer.plot import (
     centres,
     error_coverage,
     evidence_curve,
+    importance,
     interval_coverage,
     label_errors,
     laplace_distance,
@@ -36,6 +37,9 @@ from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import ErrorCoverage, ReliabilityCurve
 from mercer.sphere.evidence import EvidenceCurve
 
+if TYPE_CHECKING:
+    from mercer.estimation.inspection import Importance
+
 # Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.
 _WIDTH = 5.0
 
@@ -51,6 +55,14 @@ def coverage_svg(curve: ErrorCoverage) -> str:
     """Draw an error-coverage curve."""
     fig = bare_figure(_WIDTH, 3.6)
     error_coverage(curve, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def importance_svg(found: Importance) -> str:
+    """Draw how much worse rows are predicted without each input."""
+    fig = bare_figure(_WIDTH, 1.0 + 0.34 * min(len(found.names), 15))
+    errors, names = found.log_score_error, found.names
+    importance(found.log_score, errors, names, repeats=found.repeats, ax=fig.subplots())
     return to_svg(fig)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.plot import relevance
+from mercer.plot import importance, relevance
 from mercer.plot.style import bare_figure
 
 
@@ -80,3 +80,17 @@ def test_of_many_inputs_thirty_are_shown_and_it_is_said():
 def test_weights_that_cannot_be_drawn_are_refused(weights, names, message):
     with pytest.raises(UsageError, match=message):
         relevance(weights, names, ax=_axes())
+
+
+def test_importance_shows_points_bars_and_names_the_greatest_on_top():
+    names = [f"input {j}" for j in range(20)]
+    values = np.arange(20.0)
+    repeats = np.stack([values, values + 1.0])
+    ax = importance(values, np.full(20, 0.25), names, repeats=repeats, ax=_axes())
+    assert _labels(ax)[:2] == ["input 19", "input 18"]
+    assert len(ax.get_yticks()) == 15
+    assert _marked(ax, "points").get_xdata()[0] == 19.0
+    bars = _marked(ax, "intervals").get_segments()
+    np.testing.assert_allclose(bars[0][:, 0], [18.5, 19.5])
+    with pytest.raises(UsageError, match="do not fit"):
+        importance([1.0], [0.1], ["a", "b"])

@@ -12,7 +12,7 @@ from support.fake_regression import fake_regression
 from support.ridge_model.estimator import RidgeRegressor
 
 _ORDER = [
-    "fit", "scores", "reliability", "coverage", "relevance", "chains", "diagnostics", "reproduce"
+    "scores", "reliability", "coverage", "fit", "relevance", "chains", "diagnostics", "reproduce"
 ]  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def test_sections_come_in_order_with_or_without_an_evaluation():
     assert [s.key for s in bare.sections] == _ORDER
     assert full.subtitle == "diabetic in pima_tr.csv · 200 rows · 7 inputs"
     assert bare.subtitle == ""
-    assert [len(s.figures) for s in full.sections] == [0, 0, 1, 1, 1, 2, 0, 0]
+    assert [len(s.figures) for s in full.sections] == [0, 1, 1, 0, 1, 2, 0, 0]
     assert all(f.caption and f.alt for s in full.sections for f in s.figures)
 
 
@@ -67,12 +67,12 @@ def test_a_regressor_has_sections_and_tiles_of_its_own(monkeypatch):
     model = RidgeRegressor(random_state=0, n_draws=300).fit(X, X[:, 0] + rng.normal(size=40))
     full = build_report(model, evaluation=fake_regression(), provenance=provenance())
     bare = build_report(model, evaluation=None, provenance=None)
-    order = ["fit", "scores", "predictions", "intervals", "chains", "diagnostics", "reproduce"]
+    order = ["scores", "predictions", "intervals", "fit", "chains", "diagnostics", "reproduce"]
     assert [section.key for section in full.sections] == order
     assert [section.key for section in bare.sections] == order
     assert [tile.label for tile in full.tiles] == [
         "Root mean squared error", "Log score", "Inside 90 % intervals", "Sampling"
     ]  # fmt: skip
-    facts = [row[0].text for row in full.sections[0].tables[0].rows]
+    facts = [row[0].text for row in full.sections[3].tables[0].rows]
     assert "Target" in facts
     assert "Classes" not in facts

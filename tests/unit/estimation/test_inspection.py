@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import DataError
+from mercer.estimation.cross_validate import Contender, Fold, cross_validate
+from mercer.estimation.inspection import (
+    Increases,
+    Inputs,
+    Look,
+    importance_of,
+    permuted_losses,
+    plan_look,
+    strength_alone,
+)
+from mercer.estimation.tasks import REGRESSION
+from mercer.posterior.predictive import NormalMixture
+
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((400, 4))
+Y = X[:, 0] + 2.0 * X[:, 1] + RNG.standard_normal(400)
+INPUTS = Inputs.of_sizes(["a", "b", "rest"], [1, 1, 2])
+
+
+class Line:
+    """Predicts a normal around x0 + 2 x1 with standard deviation 1, and learns nothing."""
+
+    def fit(self, X, y):
+        return self
+
+    def predictive(self, X):
+        return NormalMixture((X[:, 0] + 2.0 * X[:, 1])[:, np.newaxis], np.ones(1))
+
+
+class Sign:
+    """Probability 0.9 of the class that the sign of x0 says, and 0.8 where x1 is small."""
+
+    def predict_proba(self, X):
+        p = np.where(X[:, 1] < -1.0, 0.8, 0.9)
+        p = np.where(X[:, 0] > 0, p, 1.0 - p)
+        return np.stack([1.0 - p, p], axis=1)
+
+
+def look(n_rows=400, n_repeats=3):
+    return Look(INPUTS, n_rows, 0, entropy=3, n_repeats=n_repeats)
+
+
+def test_the_loss_of_a_linear_model_is_the_variance_of_the_inputs_share():
+    # With x' of another row, E[(y - b x' - ...)^2 - (y - b x - ...)^2] = 2 b^2 var(x): in log score
+    # b^2 var(x). Within four standard errors, false alarm 1e-4; the factor 2 forgotten is out.
+    found = importance_of(look(), [permuted_losses(Line(), X, Y, look())], is_classes=False)
+    want = np.array([1.0, 4.0, 0.0]) * X.var(axis=0)[:3] * [1, 1, 0]
+    assert np.all(np.abs(found.log_score - want) <= 4.0 * found.log_score_error)
+    assert np.allclose(found.error, 2.0 * found.log_score)
+    assert found.log_score[2] == found.log_score_error[2] == 0.0
+    assert found.order.tolist() == [1, 0, 2]
+    assert (found.n_rows, found.n_repeats) == (400, 3)
+    assert np.allclose(found.repeats.mean(axis=0), found.log_score)
+
+
+def test_classes_lose_errors_and_log_score():
+    y = (X[:, 0] > 0).astype(np.int64)
+    found = importance_of(look(), [permuted_losses(Sign(), X, y, look())], is_classes=True)
+    assert abs(found.error[0] - 0.5) < 0.07  # another row has the other sign every second time
+    assert found.error[1] == 0.0
+    assert abs(found.log_score[1]) < 0.02 < found.log_score[0]
+
+
+def test_an_input_never_takes_its_own_value():
+    two = np.array([[0.0, 0, 0, 0], [5.0, 0, 0, 0]])
+    found = permuted_losses(Line(), two, two[:, 0], look(n_rows=2))
+    assert np.all(found.error[:, :, 0] == 25.0)
+    with pytest.raises(DataError, match="no other"):
+        permuted_losses(Line(), two[:1], two[:1, 0], look())
+
+
+def test_columns_of_one_input_move_together():
+    class Same:
+        def predictive(self, X):
+            assert np.array_equal(X[:, 2], X[:, 3])
+            return NormalMixture(X[:, :1], np.ones(1))
+
+    twins = np.column_stack([X[:, :3], X[:, 2]])
+    permuted_losses(Same(), twins, Y, look())
+
+
+def test_folds_measure_each_their_share_and_rows_of_groups_count_together():
+    folds = [
+        Fold(X[:200], Y[:200], X[200:], Y[200:], groups_test=np.repeat(np.arange(4), 50)),
+        Fold(X[200:], Y[200:], X[:200], Y[:200], groups_test=np.repeat(np.arange(4, 8), 50)),
+    ]
+    contenders = [Contender("line", False, make_line), Contender("peer", True, make_line)]
+    own = look(n_rows=101)
+    line, peer = cross_validate(contenders, folds, n_jobs=1, task=REGRESSION, look=own)
+    assert peer.increases == ()
+    assert [each.log_score.shape for each in line.increases] == [(3, 51, 3)] * 2
+    found = importance_of(own, line.increases, is_classes=False)
+    assert found.n_rows == 102
+    alone = [Increases(each.log_score, each.error) for each in line.increases]
+    other = importance_of(own, alone, is_classes=False)
+    assert np.array_equal(found.log_score, other.log_score)
+    assert not np.array_equal(found.log_score_error, other.log_score_error)
+    again, _ = cross_validate(contenders, folds, n_jobs=1, task=REGRESSION, look=own)
+    assert np.array_equal(again.increases[1].log_score, line.increases[1].log_score)
+    assert cross_validate(contenders, folds, n_jobs=1, task=REGRESSION)[0].increases == ()
+
+
+def make_line(n_rows, n_smallest):
+    return Line()
+
+
+def test_of_many_inputs_those_that_tell_most_are_measured_and_rows_are_bounded():
+    many = RNG.standard_normal((300, 90))
+    y = many[:, 70] ** 2
+    inputs = Inputs.of_sizes([f"x{j}" for j in range(90)], [1] * 90)
+    planned = plan_look(inputs, many, y, n_rows=5000, n_classes=0, entropy=0)
+    assert len(planned.inputs) == 40
+    assert planned.n_left_out == 50
+    assert "x70" in planned.inputs.names
+    assert planned.n_rows * planned.n_repeats * 40 <= 10_000
+    few = plan_look(INPUTS, X, Y, n_rows=5000, n_classes=0, entropy=0)
+    assert (few.n_rows, few.n_left_out) == (400, 0)
+    classes = plan_look(INPUTS, X, np.arange(400) % 10, n_rows=5000, n_classes=10, entropy=0)
+    assert 60 <= classes.n_rows < 400
+
+
+@pytest.mark.parametrize("is_classes", [False, True])
+def test_how_much_an_input_tells_alone(is_classes):
+    x, noise = X[:, :1], X[:, 3]
+    copy = (x[:, 0] > 0.3).astype(np.int64) if is_classes else x[:, 0] ** 2
+    other = (noise > 0).astype(np.int64) if is_classes else noise
+    assert strength_alone(x, copy, is_classes=is_classes) > 0.8
+    # Chance alone: adjusted, the share is about 0 with a standard deviation below 0.02.
+    assert strength_alone(x, other, is_classes=is_classes) < 0.08
+    assert strength_alone(np.zeros((400, 1)), other, is_classes=is_classes) == 0.0
+    levels = np.eye(3)[RNG.integers(3, size=400)]
+    y = levels @ np.arange(3)
+    y = y.astype(np.int64) if is_classes else y
+    assert strength_alone(levels, y, is_classes=is_classes) == pytest.approx(1.0)
+    assert strength_alone(x, np.zeros(400, np.int64), is_classes=is_classes) == 0.0
