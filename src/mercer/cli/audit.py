@@ -37,7 +37,7 @@ from mercer.cli.outputs import (
     records,
     write_rows,
 )
-from mercer.cli.saving import provenance_of, say_fitted
+from mercer.cli.saving import plan_provenance, say_fitted
 from mercer.cli.tables import say_conflicts
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
@@ -221,6 +221,6 @@ def _audit(
     session.blank()
     session.show(suspects_table(audit))
     session.blank()
-    provenance = provenance_of(plan, fitted, options.target)
+    provenance = plan_provenance(plan, fitted, options.target)
     write_audit(audit, fitted, provenance, session, writes)
     session.give(audit_json(plan, fitted, audit, provenance, writes))

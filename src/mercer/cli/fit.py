@@ -21,7 +21,7 @@ from mercer.cli.options import (
 
 if TYPE_CHECKING:
     from mercer.cli.fitting import Plan
-    from mercer.cli.out_of_core import StoredTraining, Wanted
+    from mercer.cli.out_of_core import StoredTraining
     from mercer.cli.terminal import Session
 
 __all__ = ["command"]
@@ -97,7 +97,7 @@ def command(
     """
     from mercer.cli.exits import stoppable
     from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
-    from mercer.cli.out_of_core import Wanted, open_training, refuse_with_engine
+    from mercer.cli.out_of_core import open_training, refuse_with_engine
     from mercer.cli.outputs import check_outputs
     from mercer.cli.tables import ScoringOptions
     from mercer.cli.terminal import Session
@@ -115,12 +115,7 @@ def command(
             "--cv": cv, "--missing": None if missing == "error" else missing,
             "--dates": None if dates == "auto" else dates,
         }  # fmt: skip
-        wanted = Wanted(data, target, task, drop, model, settings, seed, jobs, checkpoint)
         refuse_with_engine([name for name, value in unused.items() if value is not None])
-        with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
-            stored = open_training(wanted, scheduler, workers)
-            _fit_stored(stored, wanted, session, out=out, report=report, is_strict=strict)
-        return
     options = FitOptions(
         data=data,
         table=TableOptions(target, task, drop, id_column, group, missing, dates),
@@ -132,8 +127,14 @@ def command(
         checkpoint=checkpoint,
     )
     with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
-        plan = make_plan(options, session)
-        _fit(plan, session, target=target, out=out, report=report, is_strict=strict)
+        if engine is None:
+            plan = make_plan(options, session)
+            _fit(plan, session, target=target, out=out, report=report, is_strict=strict)
+            return
+        stored = open_training(
+            options, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json
+        )
+        _fit_stored(stored, session, out=out, report=report, is_strict=strict)
 
 
 def _fit(
@@ -150,7 +151,7 @@ def _fit(
     from mercer.cli.saving import (
         as_json,
         compare_step,
-        provenance_of,
+        plan_provenance,
         say_fitted,
         write_files,
     )
@@ -177,17 +178,16 @@ def _fit(
         fitted = fit_final(plan, session)
     if is_strict:
         refuse_unconverged(fitted)
-    provenance = provenance_of(plan, fitted, target)
+    provenance = plan_provenance(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
     seen = Inspection(plan.split.names, importance)
     write_files(fitted, saved, session, out=out, report=report, step=step, inspection=seen)
-    session.give(as_json(plan, fitted, saved, out=out, report=report, step=step))
+    session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
 
 
 def _fit_stored(
     stored: StoredTraining,
-    wanted: Wanted,
     session: Session,
     *,
     out: Path | None,
@@ -195,17 +195,15 @@ def _fit_stored(
     is_strict: bool,
 ) -> None:
     """Fit rows that stay in their files; who wants scores predicts other files."""
-    from dataclasses import asdict
-
     from mercer.cli.fitting import refuse_unconverged
     from mercer.cli.out_of_core import fit_stored
-    from mercer.cli.saving import say_fitted, write_files
+    from mercer.cli.saving import as_json, say_fitted, write_files
 
     session.say("data", stored.words)
     session.say("task", stored.reason)
     session.say("model", f"spectral ({stored.entry.summary})")
-    session.say("seed", str(wanted.seed))
-    fitted, saved = fit_stored(stored, wanted, session)
+    session.say("seed", str(stored.seed))
+    fitted, saved = fit_stored(stored, session)
     if is_strict:
         refuse_unconverged(fitted)
     say_fitted(fitted, session)
@@ -214,17 +212,4 @@ def _fit_stored(
         session.say(
             "scores", f"mercer predict {out} OTHER_ROWS says them, where the target is there"
         )
-    provenance = saved.provenance
-    session.give({
-        "model": stored.entry.name,
-        "estimator": stored.entry.estimator,
-        "task": stored.entry.task,
-        "n_rows": fitted.n_rows,
-        "inputs": list(provenance.input_names),
-        "notes": list(provenance.notes),
-        "diagnostics": fitted.estimator.diagnostics_.to_dict(),
-        "seconds": fitted.seconds,
-        "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
-        "out": None if out is None else str(out),
-        "report": None if report is None else str(report),
-    })  # fmt: skip
+    session.give(as_json(stored.entry, fitted, saved, out=out, report=report, step=None))

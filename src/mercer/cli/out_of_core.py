@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.fitting import Fitted, always, make_estimator, parse_settings
-from mercer.cli.outputs import make_provenance
+from mercer.cli.fitting import FitOptions, Fitted, always, make_estimator, parse_settings
 from mercer.cli.prediction import (
     Predictor,
     check_id,
@@ -25,19 +24,20 @@ from mercer.cli.prediction import (
     ignored_words,
     implied_id,
 )
+from mercer.cli.saving import provenance_of
 from mercer.cli.tables import unknown_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, as_levels, no_column
 from mercer.data.file_rows import NPY
-from mercer.data.files import changed, check_path, printable, reading
-from mercer.data.frame import Column
+from mercer.data.files import changed, check_path, printable, quoted, reading
+from mercer.data.frame import Column, Frame
 from mercer.data.opening import open_rows, read_texts
 from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import REMEDY, RowSource
 from mercer.data.tables import list_folder
-from mercer.data.target import LARGEST
+from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task
 from mercer.errors import DataError, UsageError
 from mercer.estimation.model_file import TableModel
 from mercer.models import MODELS, ModelEntry, SavedModel
@@ -279,23 +279,6 @@ def _refuse_words(table: RowSource, name: str) -> None:
 
 # Training on rows that stay in their files.
 
-_MOST_CLASSES = 10  # whole numbers that are taken for classes, as in a table in memory
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The options of `mercer fit --engine`."""
-
-    data: str
-    target: str
-    task: str
-    drop: tuple[str, ...]
-    model: str
-    settings: tuple[str, ...]
-    seed: int
-    jobs: int | None
-    checkpoint: Path | None
-
 
 @dataclass(frozen=True, eq=False)
 class StoredTraining:
@@ -305,6 +288,7 @@ class StoredTraining:
     entry: ModelEntry
     estimator: Any  # unfitted
     reason: str  # for the task
+    seed: int
 
     @property
     def words(self) -> str:
@@ -323,7 +307,7 @@ def refuse_with_engine(options: list[str]) -> None:
 
 
 def open_training(
-    wanted: Wanted, scheduler: str | None = None, n_workers: int | None = None
+    options: FitOptions, *, scheduler: str | None, n_workers: int | None, is_quiet: bool
 ) -> StoredTraining:
     """Open files whose rows workers of a Dask cluster read.
 
@@ -336,53 +320,48 @@ def open_training(
     ClusterError
         See `mercer.data.dask.connect`.
     """
-    if wanted.model not in ("auto", "spectral"):
-        raise UsageError(f"--engine: {wanted.model} needs all rows in memory; use --model spectral")
-    if not os.path.lexists(wanted.data):
-        raise UsageError(f"--engine: {printable(wanted.data)} is no file or folder")
-    rows = open_rows(wanted.data, engine="dask", scheduler=scheduler, n_workers=n_workers)
-    left_out = [name for names in wanted.drop for name in names.split(",")]
-    inputs = [name for name in rows.names if name not in {*left_out, wanted.target}]
-    for name in (*left_out, wanted.target):
-        if name not in rows.names:
-            raise no_column(rows.name, name, rows.names)
-    for name in (*inputs, wanted.target):
+    if options.model not in ("auto", "spectral"):
+        raise UsageError(
+            f"--engine: {options.model} needs all rows in memory; use --model spectral"
+        )
+    if not os.path.lexists(options.data):
+        raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
+    rows = open_rows(options.data, engine="dask", scheduler=scheduler, n_workers=n_workers)
+    target = options.table.target
+    header = Frame.of_header(rows.names, rows.name)
+    dropped = header.named(options.table.drop)
+    if target in dropped:
+        raise UsageError(f"--drop {quoted(target)} is the target")
+    used = header.without([*dropped, target]).names
+    columns = [*used, target]
+    for name in columns:
         if name in rows.refusals:
             remedy = "give it to --drop, or fit without --engine, which encodes text"
             raise DataError(rows.refusals[name].replace(REMEDY, remedy))
-    rows = rows.select([*inputs, wanted.target])
-    task, reason = wanted.task, "as asked for"
-    if task == "auto":
-        values = rows.count(wanted.target, _MOST_CLASSES)
-        is_few = len(values) <= _MOST_CLASSES and all(float(v).is_integer() for v in values)
-        task = "classification" if is_few else "regression"
-        reason = f"{len(values)} whole numbers" if is_few else "numbers"
-    entry = next(each for each in MODELS if (each.name, each.task) == ("spectral", task))
+    rows = rows.select(columns)
+    task = options.table.task
+    found = rows.count(target, MAX_CLASSES) if task == "auto" else {}
+    chosen, reason = choose_task(Column(target, np.array(list(found)), "number"), cast(Task, task))
+    entry = next(each for each in MODELS if (each.name, each.task) == ("spectral", chosen))
     common = {
-        **always(wanted.seed), "n_jobs": wanted.jobs, "checkpoint": wanted.checkpoint,
-        "progress": "auto",
+        **always(options.seed), "n_jobs": options.jobs, "checkpoint": options.checkpoint,
+        "progress": False if is_quiet else "auto",
     }  # fmt: skip
-    estimator = make_estimator(entry.estimator_class(), parse_settings(wanted.settings), common)
-    return StoredTraining(rows, entry, estimator, f"{task} ({reason})")
+    estimator = make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
+    return StoredTraining(rows, entry, estimator, reason, options.seed)
 
 
-def fit_stored(
-    stored: StoredTraining, wanted: Wanted, session: Session
-) -> tuple[Fitted, TableModel]:
+def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableModel]:
     """Fit, and say how a table becomes the inputs of the model."""
     started = time.perf_counter()
     estimator, rows = stored.estimator, stored.rows
+    *inputs, target = rows.names
     with session.warnings_as_lines():
-        estimator.fit(rows, wanted.target)
+        estimator.fit(rows, target)
     seconds = time.perf_counter() - started
     estimator.set_params(progress="auto", checkpoint=None, n_jobs=None)
     del estimator.feature_names_in_  # the encoder matches columns by name, and gives arrays
-    inputs = rows.names[:-1]
     encoder = Encoder(tuple(ColumnCode(name, "number") for name in inputs), "error")
-    provenance = make_provenance(
-        rows.name, inputs, target=wanted.target, n_rows=rows.n_rows, seed=wanted.seed,
-        seconds=seconds,
-        notes=tuple(note for note in estimator.notes_ if not note.startswith("resumed")),
-    )  # fmt: skip
-    saved = TableModel(encoder, wanted.target, None, provenance)
-    return Fitted(estimator, rows.n_rows, seconds, None), saved
+    fitted = Fitted(estimator, rows.n_rows, seconds, None)
+    provenance = provenance_of(fitted, rows.name, inputs, target, stored.seed, (stored.reason,))
+    return fitted, TableModel(encoder, target, None, provenance)

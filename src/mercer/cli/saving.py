@@ -20,7 +20,7 @@ from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
 from mercer.data.named import is_named
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
-from mercer.models import MODELS
+from mercer.models import MODELS, ModelEntry
 from mercer.posterior.evaluation import Provenance
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
@@ -129,18 +129,27 @@ def _free_name(name: str) -> str:
     return next(each for each in names if not os.path.lexists(each))
 
 
-def provenance_of(plan: Plan, fitted: Fitted, target: str) -> Provenance:
+def plan_provenance(plan: Plan, fitted: Fitted, target: str) -> Provenance:
     """Say of a model that a plan was fitted to where it came from."""
+    table = plan.table
+    said = (table.reason, *table.notes)
+    return provenance_of(fitted, table.source, table.encoder.feature_names, target, plan.seed, said)
+
+
+def provenance_of(
+    fitted: Fitted, source: str, inputs: Sequence[str], target: str, seed: int, said: Sequence[str]
+) -> Provenance:
+    """Say of a model where it came from; ``said`` are notes on the table."""
     # A run that was resumed gives the same file as one that was not.
     notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
     return make_provenance(
-        plan.table.source,
-        plan.table.encoder.feature_names,
+        source,
+        tuple(inputs),
         target=target,
         n_rows=fitted.n_rows,
-        seed=plan.seed,
+        seed=seed,
         seconds=fitted.seconds,
-        notes=(plan.table.reason, *plan.table.notes, *notes),
+        notes=(*said, *notes),
     )
 
 
@@ -192,7 +201,7 @@ def write_files(
 
 
 def as_json(
-    plan: Plan,
+    entry: ModelEntry,
     fitted: Fitted,
     saved: TableModel,
     *,
@@ -203,10 +212,10 @@ def as_json(
     """Return the result as JSON can hold it."""
     provenance = saved.provenance
     return {
-        "model": plan.entry.name,
-        "estimator": plan.entry.estimator,
-        "task": plan.table.task.name,
-        "classes": [str(label) for label in plan.table.classes],
+        "model": entry.name,
+        "estimator": entry.estimator,
+        "task": entry.task,
+        "classes": [str(label) for label in getattr(fitted.estimator, "classes_", ())],
         "n_rows": fitted.n_rows,
         "inputs": list(provenance.input_names),
         "notes": list(provenance.notes),

@@ -19,12 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
 from mercer.data.csv_reader import DELIMITERS, check_header
 from mercer.data.encoding import no_column
 from mercer.data.files import check_path, printable, quoted, reading
-from mercer.data.frame import INDEX_COLUMNS, MISSING, Column, Frame
+from mercer.data.frame import INDEX_COLUMNS, MISSING, Frame
 from mercer.errors import DataError, StorageError, UsageError
 from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
@@ -125,8 +123,7 @@ class Wanted:
 
         The target may be missing, unless ``has_target``.
         """
-        columns = tuple(Column(name, np.empty(0), "number") for name in names)
-        header = Frame.from_columns(columns, self.source)
+        header = Frame.of_header(names, self.source)
         for name in ([self.target] if has_target else []) + [self.id_column or ""]:
             if name:
                 header.column(name)

@@ -8,8 +8,6 @@ back.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import logging
 import operator
 import os
@@ -17,7 +15,6 @@ import platform
 import time
 import uuid
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -31,15 +28,13 @@ from threadpoolctl import threadpool_limits
 
 from mercer.data.file_rows import ArrayRows, check_array
 from mercer.data.files import place
-from mercer.data.source import Part, RowSource, count_values
+from mercer.data.source import Part, RowSource, Work
 from mercer.errors import ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 
 __all__ = ["ClusterRows", "connect", "local_cluster", "open_collection", "share"]
 
 Array = NDArray[np.float64]
-# What a task makes of the blocks of a run: (position of its first row, blocks) -> result.
-Work = Callable[[int, Iterator[Array]], Any]
 
 _TICK = 0.5  # seconds between two looks at whether to stop, and whether anyone is still there
 #: Seconds that a scheduler has to answer.
@@ -55,7 +50,10 @@ _REMEDY = "what a checkpoint holds goes on by the same call, on one machine too"
 
 # The cluster.
 
-_clients: dict[tuple[int, str], Any] = {}  # of this process: a fork has none of its parent's
+# Of this process (a fork has none of its parent's): a client for each scheduler, and the address
+# of the cluster that was started here.
+_clients: dict[tuple[int, str], Any] = {}
+_started: dict[int, str] = {}
 
 
 def connect(scheduler: str | None = None, n_workers: int | None = None) -> str:
@@ -78,22 +76,26 @@ def connect(scheduler: str | None = None, n_workers: int | None = None) -> str:
         Dask is not installed.
     """
     distributed = _distributed()
+    own = _clients.get((os.getpid(), _started.get(os.getpid(), "")))
     if scheduler is not None:
-        try:
-            client = distributed.Client(scheduler, timeout=SECONDS_TO_ANSWER, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise ClusterError(
-                f"no Dask scheduler answers at {scheduler}: {error}; start one by `dask scheduler`"
-            ) from None
+        client = _client(scheduler)
     else:
         try:
             client = distributed.get_client()
         except ValueError:
-            client = distributed.Client(local_cluster(n_workers), set_as_default=False)
+            if own is None or own.status != "running" or not _has(own, n_workers):
+                own = distributed.Client(local_cluster(n_workers), set_as_default=False)
+                _started[os.getpid()] = str(own.scheduler.address)
+            client = own
     address = str(client.scheduler.address)
     _clients[os.getpid(), address] = client
     _check_versions(client)
     return address
+
+
+def _has(client: Any, n_workers: int | None) -> bool:
+    """Whether a cluster has the workers asked for."""
+    return n_workers is None or len(client.nthreads()) == n_workers
 
 
 def local_cluster(n_workers: int | None = None) -> Any:
@@ -132,8 +134,13 @@ def _client(address: str) -> Any:
             _clients[key] = _distributed().Client(
                 address, timeout=SECONDS_TO_ANSWER, set_as_default=False
             )
-        except OSError:
-            raise ClusterError(f"the Dask scheduler at {address} is gone; {_REMEDY}") from None
+        except (OSError, ValueError) as error:
+            words = (
+                f"no Dask scheduler answers at {address}: {error}; start one by `dask scheduler`"
+            )
+            if key in _clients:
+                words = f"the Dask scheduler at {address} is gone; {_REMEDY}"
+            raise ClusterError(words) from None
     return _clients[key]
 
 
@@ -143,12 +150,9 @@ def _versions() -> dict[str, str]:
     return {"Python": platform.python_version(), **known}
 
 
-_versions_here = _versions
-
-
 def _check_versions(client: Any) -> None:
     """Refuse workers that would sum otherwise than this process."""
-    here = _versions_here()
+    here = _versions()
     try:
         told = client.run(_versions)
     except Exception as error:
@@ -199,40 +203,17 @@ class ClusterRows(RowSource):
                 total.add(future, level)
             return self._results([total.total()], check)[0]
 
-    def each(self, work: Work, rows_per_block: int, rows: NDArray[Any] | None = None) -> list[Any]:
-        """Return what a function makes of each run that holds one of the rows, in their order."""
+    def each(
+        self, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
+    ) -> list[Any]:
+        """Have the workers look at all runs, or at those that hold some of the rows."""
         client = _client(self.scheduler)
         with self._telling():
             futures = [future for _, future in self._submitted(client, work, rows_per_block, rows)]
             return self._results(futures)
 
-    def take(self, rows: NDArray[np.integer[Any]]) -> Array:
-        """Read some rows where they are, by ascending position."""
-        rows = np.asarray(rows, dtype=np.int64)
-        if len(rows) == 0:
-            return np.empty((0, self.n_columns))
-        if rows[0] < 0 or rows[-1] >= self.n_rows or (np.diff(rows) < 0).any():
-            raise UsageError(f"rows must be ascending positions among the {self.n_rows} rows")
-        return np.concatenate(self.each(functools.partial(_take, rows), ROWS_PER_TERM, rows))
-
-    def count(self, column: str, most: int) -> dict[float, int]:
-        """Return the values of a column, ascending, and how many rows have each: one pass."""
-        count = functools.partial(_count, self.names.index(column), most)
-        total: Counter[float] = Counter()
-        for found in self.each(count, ROWS_PER_TERM):
-            total.update(found)
-        return dict(sorted(total.items()))
-
-    def verified(self) -> Self:
-        """Learn the checksums in one whole pass; later passes then refuse other contents."""
-        if self.is_verified:
-            return self
-        self._refuse_columns()
-        parts = self.each(_checksums, self._check_rows)
-        return replace(self, checksums=tuple(one for part in parts for one in part))
-
     def _submitted(
-        self, client: Any, work: Work, rows_per_block: int, rows: NDArray[Any] | None = None
+        self, client: Any, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
     ) -> Iterator[tuple[int, Any]]:
         """Hand out the runs, or those that hold some of the rows: (level, future) of each."""
         self._refuse_columns()
@@ -312,7 +293,8 @@ def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int
     """Do one task, on a source of all rows, or on what `HeldRows` gives."""
     with threadpool_limits(limits=1, user_api="blas"):
         if isinstance(source, tuple):
-            return work(start, _Slice.of(*source).blocks(rows_per_block))
+            array, rows, slice_ = source
+            return work(start, replace(slice_, array=array[rows]).blocks(rows_per_block))
         first, last = start // rows_per_block, -(-stop // rows_per_block)
         return work(start, source.blocks(rows_per_block, first=first, last=last))
 
@@ -324,28 +306,6 @@ def _same(value: Any) -> Any:
 def _plus(a: Any, b: Any) -> Any:
     """Add arrays, or tuples of them one by one."""
     return tuple(map(_plus, a, b)) if isinstance(a, tuple) else operator.add(a, b)
-
-
-def _take(rows: NDArray[Any], position: int, blocks: Iterator[Array]) -> Array:
-    taken = []
-    for block in blocks:
-        low, high = np.searchsorted(rows, (position, position + len(block)))
-        taken.append(block[rows[low:high] - position])
-        position += len(block)
-    return np.concatenate(taken)
-
-
-def _count(at: int, most: int, position: int, blocks: Iterator[Array]) -> Counter[float]:
-    found: Counter[float] = Counter()
-    for block in blocks:
-        count_values(block[:, at], found)
-        if len(found) > most:
-            break
-    return found
-
-
-def _checksums(position: int, blocks: Iterator[Array]) -> list[bytes]:
-    return [hashlib.sha256(block.data).digest() for block in blocks]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -408,19 +368,20 @@ class HeldRows(ClusterRows):
 
     def _given(self, client: Any) -> Callable[[int, int], Any]:
         futures = self.futures or tuple(_distributed().Future(key, client) for key in self.keys)
+        ends = np.cumsum([part.n_rows for part in self.parts])
 
-        def given(start: int, stop: int) -> Any:
+        def given(start: int, stop: int) -> tuple[Any, slice, _Slice]:
             at, low = divmod(start, ROWS_PER_TERM << self.level)
-            skipped = start
-            owners: list[Part] = []
-            for part in self.parts:
-                if skipped >= part.n_rows and not owners:
-                    skipped -= part.n_rows
-                elif sum(owner.n_rows for owner in owners) < skipped + stop - start:
-                    owners.append(part)
-            checks = self.checksums[start // self._check_rows : -(-stop // self._check_rows)]
-            rows = slice(low, low + stop - start)
-            return futures[at], rows, self.columns, self.name, self.names, checks, owners, skipped
+            first = int(np.searchsorted(ends, start, side="right"))
+            last = int(np.searchsorted(ends, stop))
+            slice_ = _Slice(
+                name=self.name, names=self.names, columns=self.columns,
+                parts=(Part(self.name, stop - start),), array=_NO_ARRAY,
+                checksums=self.checksums[start // self._check_rows : -(-stop // self._check_rows)],
+                owners=self.parts[first : last + 1],
+                skipped=start - (int(ends[first - 1]) if first else 0),
+            )  # fmt: skip
+            return futures[at], slice(low, low + stop - start), slice_
 
         return given
 
@@ -428,9 +389,9 @@ class HeldRows(ClusterRows):
         given = self._given(_client(self.scheduler))
         for first in range(start // ROWS_PER_TERM, -(-stop // ROWS_PER_TERM)):
             low, high = first * ROWS_PER_TERM, min((first + 1) * ROWS_PER_TERM, self.n_rows)
-            future, rows, columns, *_ = given(low, high)
+            future, rows, _ = given(low, high)
             with self._telling():
-                cut = _client(self.scheduler).submit(_cut, future, rows, columns)
+                cut = _client(self.scheduler).submit(_cut, future, rows, self.columns)
                 block = self._results([cut])[0]
             yield block[max(start - low, 0) : stop - low]
 
@@ -446,23 +407,15 @@ def _cut(array: Array, rows: slice, columns: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(array[rows][:, columns])
 
 
+_NO_ARRAY = np.empty((0, 0))  # until the worker has the rows
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Slice(ArrayRows):
-    """Some rows of `HeldRows`, on a worker; the first is row ``skipped`` of the first owner."""
+    """Some rows of `HeldRows`, for a worker; the first is row ``skipped`` of the first owner."""
 
     owners: tuple[Part, ...]
     skipped: int
-
-    @classmethod
-    def of(
-        cls, array: Array, rows: slice, columns: tuple[int, ...], name: str,
-        names: tuple[str, ...], checksums: tuple[bytes, ...], owners: list[Part], skipped: int,
-    ) -> Self:  # fmt: skip
-        part = array[rows]
-        return cls(
-            name=name, names=names, parts=(Part(name, len(part)),), checksums=checksums,
-            array=part, columns=columns, owners=tuple(owners), skipped=skipped,
-        )  # fmt: skip
 
     def place(self, row: int, column: str | None = None) -> str:
         """Name the partition of a row, and its number there."""

@@ -120,6 +120,11 @@ class Frame:
         n = len(columns[0].values) if columns else 0
         return cls(tuple(columns), source, Origin.of_file(source, np.zeros(n, np.int64)))
 
+    @classmethod
+    def of_header(cls, names: Sequence[str], source: str) -> Frame:
+        """Build a table without rows, to look columns up in."""
+        return cls.from_columns([Column(name, np.empty(0), "number") for name in names], source)
+
     @property
     def n_rows(self) -> int:
         """How many rows there are."""

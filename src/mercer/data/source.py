@@ -7,6 +7,7 @@ files again.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -28,7 +29,6 @@ __all__ = [
     "REMEDY",
     "Part",
     "RowSource",
-    "count_values",
     "index_refusal",
     "no_rows",
     "regroup",
@@ -69,8 +69,8 @@ def regroup(
                 n_filled = 0
 
 
-# Rows whose values are counted at a time.
-_ROWS_AT_ONCE = 65536
+# What is made of the blocks of a run of rows: (position of the first row, blocks) -> result.
+Work = Callable[[int, Iterator[Array]], Any]
 #: Cells that are read at once, and the most cells under one checksum: 1 and 4 MiB.
 CHUNK_CELLS = 2**17
 CHECK_CELLS = 2**19
@@ -174,10 +174,7 @@ class RowSource(ABC):
         positions = tuple(self.names.index(name) for name in names)
         picked = replace(self._pick(positions), checksums=())
         picked._refuse_columns()
-        if self.is_verified:
-            pieces = (piece[:, positions] for piece in self._read(0, self.n_rows))
-            picked = replace(picked, checksums=tuple(picked._measure(pieces)))
-        return picked
+        return picked._with_checksums(self, positions) if self.is_verified else picked
 
     def without(self, names: Iterable[str]) -> Self:
         """Leave out some columns.
@@ -226,9 +223,7 @@ class RowSource(ABC):
         start, stop = first * rows_per_block, min(last * rows_per_block, self.n_rows)
         return regroup(self._read(start, stop), rows_per_block, stop - start)
 
-    def total(
-        self, add: Callable[[int, Iterator[Array]], Any], check: Callable[[], None] = lambda: None
-    ) -> Any:
+    def total(self, add: Work, check: Callable[[], None] = lambda: None) -> Any:
         """Make one pass over all rows, of which only a sum is kept.
 
         Parameters
@@ -253,18 +248,38 @@ class RowSource(ABC):
 
         return add(0, blocks())
 
+    def each(
+        self, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
+    ) -> list[Any]:
+        """Return what a function makes of each run of blocks, in their order.
+
+        Parameters
+        ----------
+        work : callable
+            (position of the first row, blocks) -> anything. Called once for all blocks; where
+            workers share the rows, by each for some of them.
+        rows_per_block : int
+            Divides `ROWS_PER_TERM`.
+        rows : ndarray, optional
+            Ascending positions; blocks before the first and after the last of them are left out,
+            and others that hold none of them may be.
+        """
+        first, last = 0, self.n_blocks(rows_per_block)
+        if rows is not None:
+            first, last = int(rows[0]) // rows_per_block, int(rows[-1]) // rows_per_block + 1
+        blocks = self.blocks(rows_per_block, first=first, last=last)
+        return [work(first * rows_per_block, blocks)]
+
     def count(self, column: str, most: int) -> dict[float, int]:
         """Return the values of a column, ascending, and how many rows have each: one pass.
 
-        At most ``most`` values and one more: then the pass ends.
+        Where there are more than ``most`` values, some of them, and more than that.
         """
-        found: Counter[float] = Counter()
-        at = self.names.index(column)
-        for block in self.blocks(_ROWS_AT_ONCE):
-            count_values(block[:, at], found)
-            if len(found) > most:
-                break
-        return dict(sorted(found.items()))
+        count = functools.partial(_count, self.names.index(column), most)
+        total: Counter[float] = Counter()
+        for found in self.each(count, ROWS_PER_TERM):
+            total.update(found)
+        return dict(sorted(total.items()))
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Array:
         """Read some rows, in one pass from the first to the last of them.
@@ -279,19 +294,12 @@ class RowSource(ABC):
         ndarray of shape (n, n_columns)
             In that order.
         """
-        rows = np.asarray(rows, dtype=np.int64)
-        taken = np.empty((len(rows), self.n_columns))
-        if len(rows) == 0:
-            return taken
-        if rows[0] < 0 or rows[-1] >= self.n_rows or (np.diff(rows) < 0).any():
+        chosen: NDArray[np.int64] = np.asarray(rows, dtype=np.int64)
+        if len(chosen) == 0:
+            return np.empty((0, self.n_columns))
+        if chosen[0] < 0 or chosen[-1] >= self.n_rows or (np.diff(chosen) < 0).any():
             raise UsageError(f"rows must be ascending positions among the {self.n_rows} rows")
-        self._refuse_columns()
-        position = int(rows[0])
-        for chunk in self._read(position, int(rows[-1]) + 1):
-            low, high = np.searchsorted(rows, (position, position + len(chunk)))
-            taken[low:high] = chunk[rows[low:high] - position]
-            position += len(chunk)
-        return taken
+        return np.concatenate(self.each(functools.partial(_take, chosen), ROWS_PER_TERM, chosen))
 
     def digest(self) -> str:
         """Sum the contents: the same for equal numbers, whatever holds them.
@@ -314,8 +322,7 @@ class RowSource(ABC):
         """
         if self.is_verified:
             return self
-        self._refuse_columns()
-        return replace(self, checksums=tuple(self._measure(self._read(0, self.n_rows))))
+        return self._with_checksums(self, tuple(range(self.n_columns)))
 
     def place(self, row: int, column: str | None = None) -> str:
         """Name the place of a row for a message: its file, and its number there from 1."""
@@ -332,9 +339,10 @@ class RowSource(ABC):
             min(ROWS_PER_TERM, 1 << (max(1, CHECK_CELLS // self.n_columns).bit_length() - 1))
         )
 
-    def _measure(self, pieces: Iterable[Array]) -> Iterator[bytes]:
-        for block in regroup(pieces, self._check_rows, self.n_rows, is_reused=True):
-            yield hashlib.sha256(block.data).digest()
+    def _with_checksums(self, source: RowSource, positions: tuple[int, ...]) -> Self:
+        """Add the checksums of these rows, which are columns of a source: one pass over it."""
+        parts = source.each(functools.partial(_checksums, positions), self._check_rows)
+        return replace(self, checksums=tuple(one for part in parts for one in part))
 
     def _refuse_columns(self) -> None:
         for name in self.names:
@@ -395,10 +403,31 @@ class RowSource(ABC):
         return self.name
 
 
-def count_values(values: Array, total: Counter[float]) -> None:
-    """Add how often each value is there."""
-    found, counts = np.unique(values, return_counts=True)
-    total.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+def _count(at: int, most: int, position: int, blocks: Iterator[Array]) -> Counter[float]:
+    """Count the values of a column until there are more than so many."""
+    total: Counter[float] = Counter()
+    for block in blocks:
+        found, counts = np.unique(block[:, at], return_counts=True)
+        total.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        if len(total) > most:
+            break
+    return total
+
+
+def _take(rows: NDArray[np.int64], position: int, blocks: Iterator[Array]) -> Array:
+    """Take those of the rows that are in the blocks."""
+    taken = []
+    for block in blocks:
+        low, high = np.searchsorted(rows, (position, position + len(block)))
+        taken.append(block[rows[low:high] - position])
+        position += len(block)
+    return np.concatenate(taken)
+
+
+def _checksums(positions: tuple[int, ...], position: int, blocks: Iterator[Array]) -> list[bytes]:
+    """Sum the contents of some columns of each block."""
+    cut = (np.ascontiguousarray(block[:, positions]) for block in blocks)
+    return [hashlib.sha256(block.data).digest() for block in cut]
 
 
 def index_refusal(source: str, names: Sequence[str]) -> dict[str, str]:

@@ -57,7 +57,7 @@ def read_target(
     _refuse_gaps(frame, column)
     if written is not None or not allow_one_class:
         column, written = _read_numbers(frame, column, task, written)
-    chosen, reason = _choose(column, task)
+    chosen, reason = choose_task(column, task)
     if written is not None:
         reason = f"{reason} ({written.kinds})"
     if column.kind == "text" and (found := stray_text(column)):
@@ -101,7 +101,7 @@ def _read_numbers(
             return column, None
         row = next(k for k, text in enumerate(column.values) if text == error.cell)
         raise DataError(f"{frame.place(row, column.name)}: {error}") from None
-    if written is None and _choose(numbers, task)[0] == "classification":
+    if written is None and choose_task(numbers, task)[0] == "classification":
         return column, None
     return numbers, found
 
@@ -149,8 +149,8 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
         )
 
 
-def _choose(column: Column, task: Task) -> tuple[Literal["classification", "regression"], str]:
-    """Choose the task, and say why."""
+def choose_task(column: Column, task: Task) -> tuple[Literal["classification", "regression"], str]:
+    """Choose the task, and say why; more than ``MAX_CLASSES`` distinct values need not be all."""
     about = f"target {quoted(column.name)}"
     if task != "auto":
         return task, f"{about}: {task}, as asked"
@@ -167,9 +167,7 @@ def _choose(column: Column, task: Task) -> tuple[Literal["classification", "regr
             "classification",
             f"{about}: {distinct} distinct whole number{plural}, so classification",
         )
-    return "regression", (
-        f"{about}: {distinct} distinct whole numbers (more than {MAX_CLASSES}), so regression"
-    )
+    return "regression", (f"{about}: more than {MAX_CLASSES} distinct whole numbers, so regression")
 
 
 def _labels(frame: Frame, column: Column) -> NDArray[Any]:

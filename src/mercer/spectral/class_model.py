@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -296,7 +295,7 @@ class _LogLikelihood:
 
     def __init__(self, frequencies: Array, coef: Array) -> None:
         self._frequencies, self._coef = frequencies, coef
-        self._sum = PairwiseSum(operator.add)
+        self._sum = PairwiseSum()
 
     def begin_term(self, index: int) -> None:
         """Do nothing: blocks are terms."""

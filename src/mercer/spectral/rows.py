@@ -118,10 +118,6 @@ class TrainingRows(ABC):
         """Number p of columns that are always in the model."""
         return 1 + self.n_inputs if self.has_linear_part else 0
 
-    def columns(self, X: Array, y: Array) -> Array:
-        """The linear columns and the targets of some rows, as rows: shape (p + 1, b)."""
-        return _columns(self.has_linear_part, X, y)
-
     def products(self, new: Array, old: Array | None = None) -> Products:
         """Products of new features with each other and with [old features, H, y]: one pass."""
         make = functools.partial(FeatureProducts, new, old, self.n_linear + 1)
@@ -153,6 +149,17 @@ def _columns(has_linear_part: bool, X: Array, y: Array) -> Array:
     return np.concatenate([*given, y[np.newaxis]])
 
 
+def _without(
+    blocks: Iterable[tuple[Array, Array]], left_out: NDArray[np.int64], position: int
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield the term of each block and its rows but those left out; the first is at a position."""
+    for X, y in blocks:
+        low, high = np.searchsorted(left_out, (position, position + len(X)))
+        gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
+        position += len(X)
+        yield (term, np.delete(X, gone, axis=0), np.delete(y, gone)) if len(gone) else (term, X, y)
+
+
 def _add_all(
     makers: Sequence[Callable[[], RowSum]],
     has_linear_part: bool,
@@ -162,12 +169,7 @@ def _add_all(
 ) -> tuple[Any, ...]:
     """Add blocks of rows, a term each, the first of them at a position."""
     sums = [make() for make in makers]
-    for X, y in blocks:
-        low, high = np.searchsorted(left_out, (position, position + len(X)))
-        gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
-        position += len(X)
-        if len(gone):
-            X, y = np.delete(X, gone, axis=0), np.delete(y, gone)
+    for term, X, y in _without(blocks, left_out, position):
         columns = _columns(has_linear_part, X, y)
         for each in sums:
             each.begin_term(term)
@@ -300,12 +302,8 @@ class RowsWithout(TrainingRows):
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """The blocks of the rows, each without what is left out of it."""
-        position = 0
-        for X, y in self.rows.blocks():
-            gone = self.left_out[np.searchsorted(self.left_out, position) :]
-            gone = gone[gone < position + len(X)] - position
-            position += len(X)
-            yield np.delete(X, gone, axis=0), np.delete(y, gone)
+        for _, X, y in _without(self.rows.blocks(), self.left_out, 0):
+            yield X, y
 
     def sums(
         self,

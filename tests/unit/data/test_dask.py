@@ -237,6 +237,27 @@ def test_r9_nobody_from_outside_reaches_workers_that_are_started() -> None:
     assert listening == {"127.0.0.1"}
 
 
+def test_a_cluster_that_was_started_serves_what_is_opened_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> None:
+        raise ValueError("no client")
+
+    monkeypatch.setattr(distributed, "get_client", nobody)
+    first = mercer.data.open(folder, engine="dask", n_workers=1)
+    client = cluster._client(first.scheduler)
+    try:
+        again = mercer.data.open(folder, engine="dask")
+        named = mercer.data.open(folder, engine="dask", scheduler=first.scheduler)
+        assert again.scheduler == named.scheduler == first.scheduler
+        assert cluster._client(first.scheduler) is client
+    finally:
+        client.shutdown()
+    after = mercer.data.open(folder, engine="dask", n_workers=1)
+    assert np.array_equal(after.take(np.arange(3)), ROWS[:3])
+    cluster._client(after.scheduler).shutdown()
+
+
 def test_r8_no_scheduler_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 0.5)
     with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
@@ -246,8 +267,10 @@ def test_r8_no_scheduler_there(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_workers_with_other_versions(
     two_workers: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = {**cluster._versions(), "numpy": "0.1"}
-    monkeypatch.setattr(cluster, "_versions_here", lambda: here)
+    version = cluster.version
+    monkeypatch.setattr(
+        cluster, "version", lambda name: "0.1" if name == "numpy" else version(name)
+    )
     with pytest.raises(ClusterError, match=r"numpy .* and here is 0\.1"):
         mercer.data.open(folder, engine="dask")
 
@@ -336,7 +359,7 @@ def test_the_command_line_leaves_rows_in_their_files(
     assert main(list(map(str, words))) == 0
     said = capsys.readouterr().out
     assert f"{N} rows, 2 inputs, in place" in said
-    assert "regression (numbers)" in said
+    assert "numbers with a fraction, so regression" in said
     here = fitted(mercer.data.open(folder), "x2", kernel_rows=2000)
     assert bits(mercer.load(out)) == bits(here)
     write_csv(test, ROWS[:200], NAMES)
@@ -350,6 +373,7 @@ def test_the_command_line_leaves_rows_in_their_files(
         (["--cv", "3"], "--cv: not with --engine"),
         (["--model", "gp"], "needs all rows in memory"),
         (["--drop", "x9"], "x9"),
+        (["--drop", "x0, x2"], "--drop 'x2' is the target"),
     ],
 )
 def test_the_command_line_refuses_what_needs_all_rows(

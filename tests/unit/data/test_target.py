@@ -27,7 +27,7 @@ def table(path: Path, *cells: object) -> Frame:
         (["a", "b", "a"], "classification", object, "text with 2 classes, so classification"),
         (["true", "false"], "classification", np.bool_, "true or false, so classification"),
         ([1, 2, 2.0], "classification", np.int64, "2 distinct whole numbers, so classification"),
-        (range(11), "regression", np.float64, "11 distinct whole numbers (more than 10), so"),
+        (range(11), "regression", np.float64, "more than 10 distinct whole numbers, so"),
         ([1, 2.5], "regression", np.float64, "numbers with a fraction, so regression"),
     ],
 )
