@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["SECTIONS", "find_problems"]
 
 SECTIONS = (
-    "scores", "reliability", "coverage", "fit", "relevance", "chains", "diagnostics", "reproduce"
+    "scores", "reliability", "coverage", "errors", "fit",
+    "relevance", "chains", "diagnostics", "reproduce",
 )  # fmt: skip
 
 # Every drawing must have a size, and each of its axes at least one visible mark that carries data

@@ -102,7 +102,26 @@ def test_hostile_names_are_harmless(browser, save):
 
 def test_a_report_without_held_out_rows_opens(browser, save):
     report = build_report(fake_estimator(n_chains=1), evaluation=None, provenance=None)
-    assert find_problems(browser, save(render(report)), n_figures=2) == []
+    keys = [section.key for section in report.sections]
+    assert find_problems(browser, save(render(report)), sections=keys, n_figures=2) == []
+
+
+def test_the_reader_moves_costs_and_threshold(browser, html, save):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(save(html).as_uri())
+    form = page.locator("form.threshold")
+    form.locator(".costs").evaluate("e => { e.value = 2; e.dispatchEvent(new Event('input')); }")
+    assert form.locator(".ratio").text_content() == "4"
+    assert form.locator(".at").text_content() == "20.0 %"
+    counts = [int(form.locator(f".n{cell}").text_content()) for cell in ("00", "01", "10", "11")]
+    found = fake_evaluation()
+    is_called = found.proba[:, 1] >= 0.2
+    want = [((found.y_index == c) & (is_called == k)).sum() for c in (0, 1) for k in (False, True)]
+    assert counts == want
+    cost = (counts[1] + 4 * counts[2]) / len(is_called)
+    assert f"at a cost of {cost:.3g} a row" in form.locator(".said").text_content()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
 
 
 def test_an_audit_opens(browser, save):

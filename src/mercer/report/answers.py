@@ -1,23 +1,229 @@
-"""What a person asks of a model: which inputs decide."""
+"""What a person asks of a model: where it errs, which inputs decide."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mercer.data.row_names import RowNames
 from mercer.estimation.inspection import Importance, Inspection
+from mercer.posterior.evaluation import AnyEvaluation, Evaluation, RegressionEvaluation
 from mercer.report.figures import importance_svg
-from mercer.report.section import Cell, Figure, NamedTable, Section, column, count, listing
+from mercer.report.section import (
+    Cell,
+    Figure,
+    NamedTable,
+    Section,
+    Threshold,
+    column,
+    count,
+    listing,
+    percent,
+)
+
+Rows: TypeAlias = NDArray[np.int64]
 
 _MOST_NAMED = 6
 
 
-def answer_sections(inspection: Inspection | None) -> tuple[Section, ...]:
+def answer_sections(
+    evaluation: AnyEvaluation | None, inspection: Inspection | None
+) -> tuple[Section, ...]:
     """Return what was seen of rows and inputs; nothing where nobody looked."""
-    if inspection is None or inspection.importance is None:
-        return ()
-    return (importance_section(inspection.importance),)
+    found = []
+    names = None if inspection is None else inspection.names
+    if isinstance(evaluation, Evaluation):
+        found.append(class_errors_section(evaluation, names))
+    elif evaluation is not None and names is not None:
+        found.append(number_errors_section(evaluation, names))
+    if inspection is not None and inspection.importance is not None:
+        found.append(importance_section(inspection.importance))
+    return tuple(found)
+
+
+# Where it errs.
+
+_MOST_LISTED = 30  # rows
+_MOST_CLASSES = 12  # of a whole matrix of errors
+_MOST_PAIRS = 20
+
+
+def class_errors_section(evaluation: Evaluation, names: RowNames | None) -> Section:
+    """Build the section of wrong classes; rows are listed where their names are known."""
+    y, proba, classes = evaluation.y_index, evaluation.proba, evaluation.classes
+    counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(counts, (y, proba.argmax(axis=1)), 1)
+    n_wrong = len(y) - int(np.trace(counts))
+    text = [_most_wrong(counts, classes) if n_wrong else "No held-out row got a wrong class."]
+    threshold = None
+    if len(classes) == 2:
+        threshold = _threshold_of(evaluation)
+        text.append(
+            "The class is the more probable one, which is right where both errors cost the same. "
+            "Where they do not, move the costs: if the probabilities are right, the best threshold "
+            "follows from the costs alone."
+        )
+    tables = [_confusion_table(counts, classes), _class_table(counts, classes)]
+    if names is not None:
+        label_proba = proba[np.arange(len(y)), y]
+        worst = np.argsort(label_proba, kind="stable")[:_MOST_LISTED]
+        ranked = np.sort(proba, axis=1)
+        unsure = np.argsort(ranked[:, -1] - ranked[:, -2], kind="stable")[:_MOST_LISTED]
+        tables += [
+            _class_rows(evaluation, names, worst, _WORST),
+            _class_rows(evaluation, names, unsure, _UNSURE),
+        ]
+        text.append(_ROWS_WORDS + names.explanation)
+    else:
+        text.append(_UNNAMED)
+    return Section(
+        "errors", "Where does it err?", tuple(text), tables=tuple(tables), threshold=threshold
+    )
+
+
+_WORST = "The rows whose label surprised the model most: the lowest probability of the label first."
+_UNSURE = "The rows that the model was least sure of: the smallest lead of the first class first."
+_ROWS_WORDS = (
+    "The worst rows are worth a look: a label may be wrong, or the inputs may lack what sets these "
+    "rows apart. "
+)
+_UNNAMED = (
+    "Which rows these are is not in a model file: `mercer fit --report`, or `mercer report MODEL "
+    "DATA`, lists them by name."
+)
+
+
+def _most_wrong(counts: NDArray[np.int64], classes: Sequence[str]) -> str:
+    """Name the error that is made most often."""
+    wrong = counts - np.diag(np.diag(counts))
+    true, said = divmod(int(wrong.argmax()), len(classes))
+    n, n_true = int(wrong[true, said]), int(counts[true].sum())
+    return (
+        f"Of {count(int(counts.sum()))} held-out rows {count(int(wrong.sum()))} got a wrong class; "
+        f"most often “{classes[true]}” was taken for “{classes[said]}”: {count(n)} of "
+        f"{count(n_true)} rows."
+    )
+
+
+def _confusion_table(counts: NDArray[np.int64], classes: Sequence[str]) -> NamedTable:
+    if len(classes) > _MOST_CLASSES:
+        return _pairs_table(counts, classes)
+    rows = [
+        (
+            Cell(f"is “{label}”", label),
+            *(Cell(count(int(n)), int(n), c == i and n > 0) for c, n in enumerate(counts[i])),
+        )
+        for i, label in enumerate(classes)
+    ]
+    caption = "Held-out rows by their label (down) and the class they got (across); right in bold."
+    return NamedTable(caption, ("label", *(f"got “{label}”" for label in classes)), tuple(rows))
+
+
+def _pairs_table(counts: NDArray[np.int64], classes: Sequence[str]) -> NamedTable:
+    wrong = counts - np.diag(np.diag(counts))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
+    rows = []
+    for true, said in zip(*np.unravel_index(order, wrong.shape), strict=True):
+        n = int(wrong[true, said])
+        if n:
+            share = n / int(counts[true].sum())
+            cells = Cell(count(n), n), Cell(percent(share), share)
+            rows.append(
+                (Cell(classes[true], classes[true]), Cell(classes[said], classes[said]), *cells)
+            )
+    headings = ("label", "taken for", "rows", "of its rows")
+    return NamedTable("The errors that were made most often.", headings, tuple(rows))
+
+
+def _class_table(counts: NDArray[np.int64], classes: Sequence[str]) -> NamedTable:
+    rows = []
+    for i, label in enumerate(classes):
+        n, said, right = int(counts[i].sum()), int(counts[:, i].sum()), int(counts[i, i])
+        cells = [Cell(label, label), Cell(count(n), n), Cell(count(n - right), n - right)]
+        for part, whole in ((n - right, n), (right, said)):
+            share = part / whole if whole else math.nan
+            cells.append(Cell(percent(share) if whole else "–", share if whole else ""))
+        rows.append(tuple(cells))
+    caption = (
+        "Errors of each class. Missed: its rows that got another class. Right when named: of the "
+        "rows that got this class, those that are of it."
+    )
+    return NamedTable(
+        caption, ("class", "rows", "missed", "share", "right when named"), tuple(rows)
+    )
+
+
+def _threshold_of(evaluation: Evaluation) -> Threshold:
+    """Count the rows of each class by the probability of the second, in thousandths."""
+    step = np.floor(1000.0 * evaluation.proba[:, 1] + 1e-9).astype(np.int64)
+    first, second = (
+        tuple(np.bincount(step[evaluation.y_index == c], minlength=1001).tolist()) for c in (0, 1)
+    )
+    return Threshold((evaluation.classes[0], evaluation.classes[1]), (first, second))
+
+
+def _class_rows(evaluation: Evaluation, names: RowNames, rows: Rows, caption: str) -> NamedTable:
+    y, proba, classes = evaluation.y_index, evaluation.proba, evaluation.classes
+    cells = []
+    for i in rows:
+        said = int(proba[i].argmax())
+        p, top = float(proba[i, y[i]]), float(proba[i, said])
+        cells.append(
+            (
+                Cell(names.short(int(i)), int(names.number[i])),
+                Cell(classes[y[i]], classes[y[i]]),
+                Cell(classes[said], classes[said], said != y[i]),
+                Cell(percent(p), p),
+                Cell(percent(top), top),
+            )
+        )
+    headings = ("row", "label", "prediction", "probability of label", "of prediction")
+    return NamedTable(caption, headings, tuple(cells))
+
+
+def number_errors_section(evaluation: RegressionEvaluation, names: RowNames) -> Section:
+    """Build the section of the numbers that were predicted worst."""
+    held = evaluation.rows
+    worst = np.argsort(held.log_density, kind="stable")[:_MOST_LISTED]
+    unsure = np.argsort(-held.std, kind="stable")[:_MOST_LISTED]
+    error = held.squared_errors
+    n_part = max(1, len(error) // 20)
+    share = float(np.sort(error)[-n_part:].sum() / max(error.sum(), np.finfo(float).tiny))
+    text = (
+        f"{percent(share, 0)} of the sum of squared errors is made on {count(n_part)} of "
+        f"{count(len(error))} held-out rows, the worst {percent(n_part / len(error), 0)}.",
+        _ROWS_WORDS + names.explanation,
+    )
+    surprising = "The rows whose target surprised the model most: the lowest log density first."
+    wide = "The rows that the model was least sure of: the largest spread first."
+    tables = (
+        _number_rows(evaluation, names, worst, surprising),
+        _number_rows(evaluation, names, unsure, wide),
+    )
+    return Section("errors", "Where does it err?", text, tables=tables)
+
+
+def _number_rows(
+    evaluation: RegressionEvaluation, names: RowNames, rows: Rows, caption: str
+) -> NamedTable:
+    held = evaluation.rows
+    values = [
+        values[rows].tolist() for values in (held.y, held.mean, held.std, held.lower, held.upper)
+    ]
+    texts = [column(each) for each in values]
+    cells = [
+        (
+            Cell(names.short(int(i)), int(names.number[i])),
+            *(Cell(text[k], value[k]) for text, value in zip(texts, values, strict=True)),
+        )
+        for k, i in enumerate(rows)
+    ]
+    headings = ("row", "observed", "predicted", "spread", "lower 90 %", "upper 90 %")
+    return NamedTable(caption, headings, tuple(cells))
 
 
 # What decides.

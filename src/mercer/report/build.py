@@ -116,7 +116,7 @@ def build_report(
     is_scored = audit is None or evaluation is not None
     sections = (
         *(_proposing(held_out.sections(evaluation), next_step) if is_scored else ()),
-        *answers.answer_sections(inspection),
+        *(answers.answer_sections(evaluation, inspection) if is_scored else ()),
         fit_section(estimator, method.describe(estimator), provenance),
         *method.sections(estimator, audit),
         particles_section(estimator) if draws.is_weighted else chains_section(estimator),

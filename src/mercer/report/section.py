@@ -152,6 +152,17 @@ class NamedTable:
 
 
 @dataclass(frozen=True)
+class Threshold:
+    """What the reader's costs decide: from which probability a row is called the second class.
+
+    ``counts`` are rows of the first and of the second class, by probability in steps of 1/1000.
+    """
+
+    classes: tuple[str, str]
+    counts: tuple[tuple[int, ...], tuple[int, ...]]  # 1001 each
+
+
+@dataclass(frozen=True)
 class Section:
     """One section of a report."""
 
@@ -163,6 +174,7 @@ class Section:
     figures: tuple[Figure, ...] = ()
     tables: tuple[NamedTable, ...] = ()
     command: str = ""  # shown as something to type, with a button that copies it; empty for none
+    threshold: Threshold | None = None  # shown with sliders, by the page's script
 
 
 @dataclass(frozen=True)

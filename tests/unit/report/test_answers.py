@@ -3,10 +3,18 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.data.row_names import RowNames
+from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import Importance, Inspection
-from mercer.report import build_report
-from mercer.report.answers import importance_section
+from mercer.estimation.tasks import CLASSIFICATION
+from mercer.posterior.evaluation import HeldClasses
+from mercer.report import Report, build_report, render
+from mercer.report.answers import (
+    class_errors_section,
+    importance_section,
+    number_errors_section,
+)
 from support.fake_estimator import fake_estimator, fake_evaluation
+from support.fake_regression import fake_regression
 
 
 def importance(values, errors, *, n_left_out=0, is_classes=True):
@@ -40,13 +48,74 @@ def test_nothing_decides_or_some_inputs_were_not_measured():
 
 
 def test_the_report_has_it_where_somebody_looked():
-    seen = Inspection(RowNames.positions(200), importance([0.5, 0.1], [0.1, 0.1]))
+    seen = Inspection(RowNames.positions(332), importance([0.5, 0.1], [0.1, 0.1]))
     report = build_report(
         fake_estimator(), evaluation=fake_evaluation(), provenance=None, inspection=seen
     )
     assert "importance" in [section.key for section in report.sections]
-    nothing = Inspection(RowNames.positions(200), None)
+    nothing = Inspection(RowNames.positions(332), None)
     report = build_report(
         fake_estimator(), evaluation=fake_evaluation(), provenance=None, inspection=nothing
     )
     assert "importance" not in [section.key for section in report.sections]
+
+
+def evaluation(proba, y, classes):
+    y, proba = np.asarray(y), np.asarray(proba, dtype=np.float64)
+    result = Result("model", False, (HeldClasses(y, proba),), 0.0)
+    return CLASSIFICATION.evaluate("test", classes, [result])
+
+
+TWO = evaluation([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.55, 0.45]], [0, 0, 1, 1], ("no", "yes"))
+
+
+def test_errors_of_two_classes_are_counted_and_the_rows_named():
+    section = class_errors_section(TWO, RowNames.positions(4))
+    assert "Of 4 held-out rows 2 got a wrong class" in section.text[0]
+    matrix, by_class, worst, unsure = section.tables
+    assert [[cell.text for cell in row] for row in matrix.rows] == [
+        ["is “no”", "1", "1"],
+        ["is “yes”", "1", "1"],
+    ]
+    assert [cell.text for cell in by_class.rows[1]][:3] == ["yes", "2", "1"]
+    assert [cell.sort for cell in by_class.rows[1]][3:] == [0.5, 0.5]
+    assert [row[0].text for row in worst.rows] == ["row 1", "row 3", "row 2", "row 0"]
+    assert [cell.text for cell in worst.rows[0]][1:] == ["no", "yes", "40.0\u00a0%", "60.0\u00a0%"]
+    assert [row[0].text for row in unsure.rows] == ["row 3", "row 1", "row 2", "row 0"]
+    assert section.threshold is not None
+    first, second = section.threshold.counts
+    assert (first[100], first[600], second[800], second[450]) == (1, 1, 1, 1)
+    assert (sum(first), sum(second)) == (2, 2)
+
+
+def test_rows_without_names_are_not_listed():
+    section = class_errors_section(TWO, None)
+    assert len(section.tables) == 2
+    assert "mercer report MODEL DATA" in section.text[-1]
+
+
+def test_errors_of_several_and_of_many_classes():
+    section = class_errors_section(evaluation(np.eye(3), [0, 1, 1], "abc"), None)
+    assert section.threshold is None
+    assert "“b” was taken for “c”: 1 of 2 rows" in section.text[0]
+    assert section.tables[1].rows[2][3].text == "–"  # of the class that did not come
+    perfect = class_errors_section(evaluation(np.eye(3), [0, 1, 2], "abc"), None)
+    assert perfect.text[0] == "No held-out row got a wrong class."
+    many = class_errors_section(evaluation(np.eye(13), [1, *range(1, 13)], "abcdefghijklm"), None)
+    assert [cell.text for cell in many.tables[0].rows[0]] == ["b", "a", "1", "50.0\u00a0%"]
+
+
+def test_the_worst_numbers_are_named():
+    found = fake_regression()
+    section = number_errors_section(found, RowNames.positions(len(found.rows.y)))
+    worst, unsure = section.tables
+    assert len(worst.rows) == 30
+    assert worst.rows[0][0].sort == int(found.rows.log_density.argmin())
+    assert unsure.rows[0][0].sort == int(found.rows.std.argmax())
+    assert "of the sum of squared errors" in section.text[0]
+
+
+def test_a_page_holds_the_counts_that_its_sliders_need():
+    page = render(Report("t", "", (), (class_errors_section(TWO, None),)))
+    assert 'class="threshold" hidden' in page
+    assert page.count("“yes”") >= 4
