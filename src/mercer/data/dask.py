@@ -239,6 +239,7 @@ class ClusterRows(RowSource):
         alone_since: float | None = None
         results = []
         try:
+            _make_room()
             for future in futures:
                 while True:
                     check()
@@ -287,6 +288,12 @@ class ClusterRows(RowSource):
                 f"the Dask scheduler at {self.scheduler}, or what it knew of the rows, is gone "
                 f"({type(error).__name__}); {_REMEDY}"
             ) from error
+
+
+def _make_room() -> None:
+    """Let a worker that waits here, for a chain that it runs, take other tasks meanwhile."""
+    with suppress(ValueError, KeyError):  # this is no worker, or it has done so before
+        _distributed().secede()
 
 
 def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int) -> Any:

@@ -7,23 +7,32 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import os
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import (
+    LokyBackend,
+    MultiprocessingBackend,
+    SequentialBackend,
+    ThreadingBackend,
+    get_active_backend,
+)
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from mercer.errors import ModelFileError
+from mercer.errors import ClusterError, MercerError, ModelFileError
 from mercer.posterior.draws import Draws
 from mercer.random import generator_from_json, generator_to_json, stream
 from mercer.sampling.checkpoint import ChainFile, RunFolder, pack, unpack
@@ -48,12 +57,14 @@ __all__ = [
     "finished_chain",
     "is_late",
     "load_finished",
+    "on_engine",
     "part_of_time",
     "run_chain",
     "run_deaf",
     "run_to_end",
     "sample",
     "stop_when_late",
+    "uses_other_engine",
 ]
 
 
@@ -72,6 +83,7 @@ class ChainPlan:
     thin: int
     deadline: float | None  # in seconds of time.monotonic
     is_last_kept: bool = False  # only the last state is a result: `sample(keep="last")`
+    is_part: bool = False  # more steps follow where this ends
 
     @property
     def n_steps(self) -> int:
@@ -90,6 +102,7 @@ class Chain:
     n_done: int
     variables: dict[str, list[NDArray[Any]]]
     stats: dict[str, list[Any]]
+    info: Any = None  # of the last step that was taken now
 
     def result(self) -> tuple[Arrays, Arrays]:
         """Stack the kept draws and their statistics: first axis the draws."""
@@ -111,7 +124,7 @@ def run_chain(
     rngs: tuple[np.random.Generator, np.random.Generator],
     board: Board,
     signals: StopSignals,
-    file: ChainFile | None,
+    file: ChainFile | _Carried | None,
 ) -> Chain:
     """Run one chain to its end, its deadline or a stop; resume it if its file says so.
 
@@ -128,8 +141,7 @@ def run_chain(
             _restore(chain, adaptation, *saved)
         board.resume(plan.index, chain.n_done)
     n_start = chain.n_done
-    info = None
-    while chain.n_done < plan.n_steps and not _is_time_up(plan, board, info is not None):
+    while chain.n_done < plan.n_steps and not _is_time_up(plan, board, chain.n_done > n_start):
         before = chain.rng.bit_generator.state
         try:
             with signals.interruptible():
@@ -137,16 +149,21 @@ def run_chain(
         except StopRequestedError:
             chain.rng.bit_generator.state = before
             break
-        info = outcome[1]
         _advance(chain, adaptation, plan, *outcome)
-        board.report(plan.index, chain.n_done, info)
+        board.report(plan.index, chain.n_done, chain.info)
         if file is not None and file.is_due:
             _save(chain, adaptation, file)
     if file is not None and chain.n_done > n_start:
         _save(chain, adaptation, file)
-    if not chain.variables and info is not None and not plan.is_last_kept:
-        chain.keep(info)  # out of time in warm-up: better than nothing, and said by the driver
+    if not plan.is_part:
+        _keep_one(chain, plan)
     return chain
+
+
+def _keep_one(chain: Chain, plan: ChainPlan) -> None:
+    """Keep a draw of a chain out of time in warm-up: better than none, and said by the driver."""
+    if not chain.variables and chain.info is not None and not plan.is_last_kept:
+        chain.keep(chain.info)
 
 
 def _is_time_up(plan: ChainPlan, board: Board, has_stepped: bool) -> bool:
@@ -158,7 +175,7 @@ def _advance(
     chain: Chain, adaptation: Adaptation | None, plan: ChainPlan, state: Any, info: Any
 ) -> None:
     """Take in the outcome of a step: adapt in warm-up, keep a draw after it."""
-    chain.state = state
+    chain.state, chain.info = state, info
     chain.n_done += 1
     n_kept_steps = chain.n_done - plan.n_warmup
     if n_kept_steps <= 0 and adaptation is not None:
@@ -169,20 +186,25 @@ def _advance(
         chain.keep(info)
 
 
-def _save(chain: Chain, adaptation: Adaptation | None, file: ChainFile) -> None:
-    variables, stats = chain.result() if chain.variables else ({}, {})
+def _save(chain: Chain, adaptation: Adaptation | None, file: ChainFile | _Carried) -> None:
     arrays = pack(chain.state, "state")
     if adaptation is not None:
         arrays |= pack(chain.learned, "learned")
         arrays |= pack(adaptation.tuning(chain.sampler), "tuning")
-    arrays |= {f"draws/{name}": value for name, value in variables.items()}
-    arrays |= {f"stats/{name}": value for name, value in stats.items()}
+    _save_with_draws(chain, arrays, file)
+
+
+def _save_with_draws(chain: Chain, arrays: Arrays, file: ChainFile | _Carried) -> None:
+    """Save arrays that the next step depends on, and the draws."""
+    variables, stats = chain.result() if chain.variables else ({}, {})
     manifest = {
         "n_done": chain.n_done,
         "variables": list(variables),
         "rng": generator_to_json(chain.rng),
     }
-    file.save(manifest, arrays)
+    draws = {f"draws/{name}": value for name, value in variables.items()}
+    draws |= {f"stats/{name}": value for name, value in stats.items()}
+    file.save(manifest, {**arrays, **draws})
 
 
 def _restore(
@@ -194,12 +216,17 @@ def _restore(
         chain.learned = unpack(chain.learned, arrays, "learned")
         tuning = unpack(adaptation.tuning(chain.sampler), arrays, "tuning")
         chain.sampler = adaptation.with_tuning(chain.sampler, tuning)
+    _restore_place(chain, manifest)
+    _restore_draws(chain, manifest, arrays)
+
+
+def _restore_place(chain: Chain, manifest: dict[str, Any]) -> None:
+    """Put back the number of steps done, and the random numbers of the next one."""
     try:
         chain.n_done = int(manifest["n_done"])
         chain.rng = generator_from_json(manifest["rng"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("inconsistent checkpoint: no state of the random numbers") from error
-    _restore_draws(chain, manifest, arrays)
 
 
 def _restore_draws(chain: Chain, manifest: dict[str, Any], arrays: Arrays) -> None:
@@ -220,9 +247,15 @@ def finished_chain(plan: ChainPlan, file: ChainFile) -> Chain | None:
     saved = file.load()
     if saved is None or saved[0].get("n_done") != plan.n_steps:
         return None
-    chain = Chain(None, None, np.random.default_rng(0), None, plan.n_steps, {}, {})
     with file.remedied():
-        _restore_draws(chain, *saved)
+        return _without_state(*saved)
+
+
+def _without_state(manifest: dict[str, Any], arrays: Arrays) -> Chain:
+    """Make a chain that knows its draws and its place, and can take no step."""
+    chain = Chain(None, None, np.random.default_rng(0), None, 0, {}, {})
+    _restore_place(chain, manifest)
+    _restore_draws(chain, manifest, arrays)
     return chain
 
 
@@ -336,14 +369,18 @@ def _run(
 ) -> list[Chain]:
     """Run all chains, with progress, signals and checkpoints."""
     n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
-    with _board(options.n_chains, n_jobs) as board:
-        plans = [replace(p, is_last_kept=is_last_kept) for p in _plans(options, n_jobs)]
+    is_away = n_jobs > 1 and uses_other_engine()
+    with _board(options.n_chains, 1 if is_away else n_jobs) as board:
+        n_at_once = options.n_chains if is_away else n_jobs
+        plans = [replace(p, is_last_kept=is_last_kept) for p in _plans(options, n_at_once)]
         n_steps = options.n_warmup + options.n_draws * options.thin
         board.begin(options.n_warmup)
         bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_wanted(options.progress))
         with StopSignals(board) as signals, bar:
-            run_one = functools.partial(_run_one, sampler, adaptation, options, board)
+            run_one = functools.partial(_run_one, sampler, adaptation, options)
             run_all = _run_here if n_jobs == 1 else functools.partial(_run_elsewhere, n_jobs)
+            if is_away:
+                run_all = functools.partial(_run_away, sampler, options, n_jobs)
             chains = run_all(run_one, plans, signals)
     if signals.received is not None:
         raise SamplingStoppedError(
@@ -393,13 +430,14 @@ def _run_one(
     sampler: Sampler[Any, Any],
     adaptation: Adaptation | None,
     options: RunOptions,
-    board: Board,
     plan: ChainPlan,
+    board: Board,
     signals: StopSignals,
+    carried: _Carried | None = None,
 ) -> Chain:
     number = options.first_chain + plan.index
     rngs = stream(options.entropy, "start", number), stream(options.entropy, "chain", number)
-    file = options.chain_file(plan.index)
+    file = carried or options.chain_file(plan.index)
     with threadpool_limits(limits=1, user_api="blas"):
         return run_chain(sampler, adaptation, plan, rngs, board, signals, file)
 
@@ -410,7 +448,7 @@ def _run_here(
     chains = []
     for plan in plans:
         with suppress(StopRequestedError):  # said by whoever called
-            chains.append(run_one(plan, signals))
+            chains.append(run_one(plan, signals.board, signals))
     return chains
 
 
@@ -432,11 +470,148 @@ def _run_in_worker(
     """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
     try:
         with run_deaf(parent), StopSignals(board) as signals:  # installs nothing: both are ignored
-            chain = run_one(plan, signals)
+            chain = run_one(plan, board, signals)
     except StopRequestedError:  # before the first step
         return None
     chain.sampler = None  # holds the data, which the parent has
     return chain
+
+
+# Chains on an engine that `joblib.parallel_config` names (Dask, Ray, Spark), whose workers may be
+# other machines: in slices of a few seconds, from state to state. A slice begins and ends with what
+# a checkpoint holds but the draws; checkpoints, progress and stops stay in the process that fits.
+
+_SLICE = 5.0  # seconds until chains say where they are
+_OWN = (LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend)
+_MODULES = ("distributed", "dask", "ray", "pyspark")  # whose errors are those of an engine
+
+
+def uses_other_engine() -> bool:
+    """Whether `joblib.parallel_config` names an engine that is not joblib's own."""
+    return not isinstance(get_active_backend()[0], _OWN)
+
+
+def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
+    """Return the results of delayed calls, made where `joblib.parallel_config` says.
+
+    Raises
+    ------
+    ClusterError
+        What makes them is gone.
+    """
+    try:
+        results: list[Any] = Parallel(n_jobs=n_jobs)(calls)
+    except MercerError:
+        raise
+    except Exception as error:
+        module = type(error).__module__.partition(".")[0]
+        if not isinstance(error, (CancelledError, OSError)) and module not in _MODULES:
+            raise
+        raise ClusterError(
+            f"the engine of joblib.parallel_config has lost its work ({type(error).__name__}: "
+            f"{error}); what a checkpoint holds goes on by the same call, on one machine too"
+        ) from error
+    return results
+
+
+@dataclass
+class _Carried:
+    """What a slice of a chain begins with: the contents of a checkpoint but the draws."""
+
+    content: tuple[dict[str, Any], Arrays] | None = None
+    is_due: bool = False  # it is enough to save when the slice ends
+
+    def load(self) -> tuple[dict[str, Any], Arrays] | None:
+        """Return manifest and arrays, or None where the chain has not begun."""
+        return self.content
+
+    def save(self, manifest: dict[str, Any], arrays: Arrays) -> None:
+        """Keep what the next slice begins with."""
+        kept = {k: v for k, v in arrays.items() if not k.startswith(("draws/", "stats/"))}
+        self.content = {**manifest, "variables": []}, kept
+
+    def remedied(self) -> AbstractContextManager[None]:
+        """Add nothing to what is said of it: there is no file to remove."""
+        return nullcontext()
+
+
+class _Away:
+    """A chain whose steps are taken elsewhere."""
+
+    def __init__(self, plan: ChainPlan, file: ChainFile | None, board: Board) -> None:
+        self.plan, self._file = plan, file
+        self.carried = _Carried()
+        self.chain: Chain | None = None  # with all its draws
+        self.is_over = False
+        saved = None if file is None else file.load()
+        if saved is not None and file is not None:
+            with file.remedied():
+                self.chain = _without_state(*saved)
+            self.carried.save(*saved)
+            board.resume(plan.index, self.chain.n_done)
+
+    @property
+    def seconds(self) -> float:
+        """How long the next slice may take."""
+        deadline = math.inf if self.plan.deadline is None else self.plan.deadline
+        return max(0.0, min(_SLICE, deadline - time.monotonic()))
+
+    def take(self, chain: Chain, carried: _Carried) -> None:
+        """Take in what a slice ended with, and save it."""
+        if self.chain is not None:
+            chain.variables = _joined(self.chain.variables, chain.variables)
+            chain.stats = _joined(self.chain.stats, chain.stats)
+            chain.info = self.chain.info if chain.info is None else chain.info
+        self.chain, self.carried = chain, carried
+        self.is_over = chain.n_done == self.plan.n_steps or is_late(self.plan.deadline)
+        if self._file is not None and carried.content is not None:
+            _save_with_draws(chain, carried.content[1], self._file)
+
+
+def _joined(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {name: before.get(name, []) + after.get(name, []) for name in before | after}
+
+
+def _run_away(
+    sampler: Sampler[Any, Any],
+    options: RunOptions,
+    n_jobs: int,
+    run_one: Callable[..., Chain],
+    plans: list[ChainPlan],
+    signals: StopSignals,
+) -> list[Chain]:
+    board = signals.board or Board.in_memory(len(plans))
+    away = [_Away(plan, options.chain_file(plan.index), board) for plan in plans]
+    with suppress(StopRequestedError):  # said by whoever called
+        while left := [each for each in away if not each.is_over]:
+            signals.check()
+            calls = [
+                delayed(_run_slice)(run_one, each.plan, each.carried, each.seconds, len(plans))
+                for each in left
+            ]
+            found = signals.wait_for(functools.partial(on_engine, n_jobs, calls))
+            for each, (chain, carried, rows) in zip(left, found, strict=True):
+                each.take(chain, carried)
+                board.take_over(each.plan.index, rows)
+    chains = []
+    for each in away:
+        if each.chain is not None:
+            each.chain.sampler = sampler
+            _keep_one(each.chain, each.plan)
+            chains.append(each.chain)
+    return chains
+
+
+def _run_slice(
+    run_one: Callable[..., Chain], plan: ChainPlan, carried: _Carried, seconds: float, n_chains: int
+) -> tuple[Chain, _Carried, Board]:
+    """Take the steps of a few seconds, at least one."""
+    board = Board.in_memory(n_chains)
+    board.begin(plan.n_warmup)
+    plan = replace(plan, deadline=time.monotonic() + seconds, is_part=True)
+    chain = run_one(plan, board, StopSignals(board), carried)
+    chain.sampler = None  # holds the data, which the parent has
+    return chain, carried, board
 
 
 @contextmanager

@@ -45,6 +45,7 @@ References
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +61,14 @@ from mercer.errors import ModelFileError
 from mercer.posterior.diagnostics import LARGEST_SHAPE, effective_sample_size
 from mercer.random import stream
 from mercer.sampling.checkpoint import ChainFile
-from mercer.sampling.driver import RunOptions, SamplingStoppedError, is_late, run_deaf
+from mercer.sampling.driver import (
+    RunOptions,
+    SamplingStoppedError,
+    is_late,
+    on_engine,
+    run_deaf,
+    uses_other_engine,
+)
 from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop
 
 __all__ = [
@@ -619,9 +627,14 @@ class _Evaluations:
             with signals.interruptible():
                 return _evaluate_here(self._target, positions)
         parts = np.array_split(positions, min(n_jobs, len(positions)))
-        calls = [delayed(_evaluate_elsewhere)(self._target, each, os.getpid()) for each in parts]
-        parallel = Parallel(n_jobs=n_jobs, backend="loky")
-        found: list[list[Evaluated]] = signals.wait_for(lambda: parallel(calls))
+        if uses_other_engine():
+            calls = [delayed(_evaluate_away)(self._target, each) for each in parts]
+            wait = functools.partial(on_engine, n_jobs, calls)
+        else:
+            own = os.getpid()
+            calls = [delayed(_evaluate_elsewhere)(self._target, each, own) for each in parts]
+            wait = functools.partial(Parallel(n_jobs=n_jobs, backend="loky"), calls)
+        found: list[list[Evaluated]] = signals.wait_for(wait)
         return [each for part in found for each in part]
 
     def _keep(self, positions: Array, evaluated: list[Evaluated]) -> None:
@@ -665,5 +678,10 @@ def _evaluate_here(target: Target, positions: Array) -> list[Evaluated]:
 
 def _evaluate_elsewhere(target: Target, positions: Array, parent: int) -> list[Evaluated]:
     """Evaluate in another process, which leaves Ctrl-C and SIGTERM to its parent."""
-    with run_deaf(parent), threadpool_limits(limits=1, user_api="blas"):
+    with run_deaf(parent):
+        return _evaluate_away(target, positions)
+
+
+def _evaluate_away(target: Target, positions: Array) -> list[Evaluated]:
+    with threadpool_limits(limits=1, user_api="blas"):
         return [target(position) for position in positions]

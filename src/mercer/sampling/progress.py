@@ -66,6 +66,12 @@ class Board:
         """Write the row of a chain that starts from a checkpoint."""
         self.cells[chain, _DONE] = n_done
 
+    def take_over(self, chain: int, elsewhere: Board) -> None:
+        """Add to the row of a chain what steps on another machine wrote there."""
+        row, done = self.cells[chain], elsewhere.cells[chain]
+        row[[_DONE, _ACCEPTANCE]] = done[[_DONE, _ACCEPTANCE]]
+        row[[_IN_WARMUP, _DIVERGENT]] += done[[_IN_WARMUP, _DIVERGENT]]
+
     def request_stop(self) -> None:
         """Ask all chains to stop after the step in hand."""
         self.cells[-1, 0] = 1.0

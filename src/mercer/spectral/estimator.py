@@ -111,7 +111,8 @@ class BaNKRegressor(FunctionRegressor):
     random_state : int, Generator, RandomState or None, default=None
         An integer gives the same draws each time, for any ``n_jobs``.
     n_jobs : int or None, default=None
-        Chains that run at a time, through joblib; -1 for one a core.
+        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
+        engine, such as Dask, they run there.
     progress : bool or "auto", default="auto"
         A progress bar; "auto" shows it on a terminal or in a notebook.
     checkpoint : path or None, default=None

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 import mercer
 import mercer.data
@@ -26,6 +27,7 @@ from mercer.data import dask as cluster
 from mercer.data.source import RowSource
 from mercer.errors import ClusterError, DataError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM
+from mercer.sampling import driver
 from support.row_cases import write_csv, write_npy, write_parquet
 
 distributed = pytest.importorskip("distributed")
@@ -104,6 +106,17 @@ def test_dist_5_sweeps_over_all_rows_have_the_bits_of_one_process(
     expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=None))
     files = mercer.data.open(folder, engine="dask")
     assert bits(fitted(files, "x2", kernel_rows=None, n_jobs=n_jobs)) == expected
+
+
+def test_dist_5_chains_on_the_workers_that_hold_the_rows(
+    two_workers: Any, folder: Path, far_fewer_rows_in_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three chains wait for sums of two workers, which run both."""
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=None, n_chains=3))
+    monkeypatch.setattr(driver, "_SLICE", 0.1)
+    files = mercer.data.open(folder, engine="dask")
+    with parallel_config(backend="dask"):
+        assert bits(fitted(files, "x2", kernel_rows=None, n_chains=3)) == expected
 
 
 @pytest.mark.parametrize("sampler", ["kernel rows", "all rows"])
