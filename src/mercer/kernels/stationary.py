@@ -165,6 +165,7 @@ class SquaredExponentialARD(Kernel):
 # Matern covariances of half-integer smoothness with one weight per input.
 
 _SMOOTHNESS = (0.5, 1.5, 2.5)
+_FAR_ROW = 1e3  # in length scales, along one input: beyond, products lose the digits of differences
 _FAR = 800.0  # exp(-_FAR) is 0 in double precision; keeps a polynomial times 0 finite
 
 
@@ -189,9 +190,11 @@ class MaternARD(Kernel):
 
     Notes
     -----
-    w_l is an inverse squared length scale, in units of the input. Distances come from differences,
-    not from products, and the first row is subtracted before scaling: a common offset costs no
-    digits. Cost O(n m d); memory beyond the result is one block of rows.
+    w_l is an inverse squared length scale, in units of the input. The first row is subtracted
+    before scaling: a common offset costs no digits. Squared distances come from one product of the
+    rows, whose rounding errors are below 1e-8; from differences where a row is over a
+    thousand length scales from the first, and at smoothness 1/2: there a covariance goes with r,
+    the root of the error. Cost O(n m d); memory beyond the result is one block of rows.
     """
 
     smoothness: float
@@ -224,34 +227,63 @@ class MaternARD(Kernel):
 
         Notes
         -----
-        The squared differences are formed one input at a time and not from products: at
-        smoothness 1/2 the factor 1/r of rows that almost repeat would lift their rounding errors.
+        Where distances come from differences so do the squares, one input at a time: at smoothness
+        1/2 the factor 1/r of rows that almost repeat would lift the errors of `half_scatter`.
         """
         Xs = scaled_rows(theta[1:], X, X)
-        gradient = np.zeros(len(theta))
+        gradient, is_product = np.zeros(len(theta)), self._is_product(Xs)
         gradient[0] = np.vdot(A, K)
         for rows in row_blocks(len(Xs), len(Xs)):
-            H = self._minus_slope(cdist(Xs[rows], Xs))
-            H *= A[rows]
-            for k, column in enumerate(Xs.T, start=1):
+            H = A[rows]
+            H *= self._minus_slope(self._scaled_distances(Xs[rows], Xs, is_product=is_product))
+            for k, column in enumerate(() if is_product else Xs.T, start=1):
                 D = column[rows, np.newaxis] - column
                 D *= D
-                gradient[k] -= np.vdot(H, D)
-        gradient[1:] *= 0.5 * np.exp(theta[0])
+                gradient[k] -= 0.5 * np.vdot(H, D)
+        if is_product:
+            np.fill_diagonal(A, 0.0)  # of no effect
+            gradient[1:] = -np.exp(theta[1:]) * half_scatter(A, A @ np.ones(len(A)), X)
+        gradient[1:] *= np.exp(theta[0])
         return gradient
 
     def _covariances(self, theta: Array, Xs: Array, Zs: Array, out: Array | None) -> Array:
         """Fill ``out``, or a new array, from rows in units of the length scales."""
-        K = np.empty((len(Xs), len(Zs))) if out is None else out
+        is_product = self._is_product(Xs) and (Xs is Zs or self._is_product(Zs))
+        K = self._scaled_distances(Xs, Zs, out, is_product=is_product)
         variance = np.exp(theta[0])
         for rows in row_blocks(*K.shape):
-            K[rows] = self._correlation(cdist(Xs[rows], Zs))
+            K[rows] = self._correlation(K[rows])
             K[rows] *= variance
         return K
 
-    def _correlation(self, r: Array) -> Array:
-        """C(r) / v0; r is overwritten."""
-        a = self._rate_times(r)
+    def _is_product(self, Xs: Array) -> bool:
+        """Whether distances come from products, of rows in units of the length scales."""
+        return self.smoothness > 0.5 and bool(np.abs(Xs).max(initial=0.0) <= _FAR_ROW)
+
+    def _scaled_distances(
+        self, Xs: Array, Zs: Array, out: Array | None = None, *, is_product: bool
+    ) -> Array:
+        """Fill ``out``, or a new array, with a = sqrt(2 nu) r, at most `_FAR`."""
+        A = np.empty((len(Xs), len(Zs))) if out is None else out
+        rate = np.sqrt(2.0 * self.smoothness)
+        if is_product:
+            np.matmul(Xs, Zs.T, out=A)
+            x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
+            z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
+            exponent_from_products(A, x, z, 0.0)  # -r^2 / 2
+            rate *= np.sqrt(2.0)
+        for rows in row_blocks(*A.shape):
+            block = A[rows]
+            if is_product:
+                np.sqrt(np.negative(block, out=block), out=block)
+            else:
+                cdist(Xs[rows], Zs, out=block)
+            block *= rate
+            np.minimum(block, _FAR, out=block)
+        return A
+
+    def _correlation(self, a: Array) -> Array:
+        """C / v0 at the scaled distances a."""
         decay = np.exp(-a)
         if self.smoothness == 1.5:
             decay *= 1.0 + a
@@ -259,23 +291,16 @@ class MaternARD(Kernel):
             decay *= 1.0 + a * (1.0 + a / 3.0)
         return np.asarray(decay)
 
-    def _minus_slope(self, r: Array) -> Array:
-        """-C'(r) / (r v0), and 0 for r = 0, where it is multiplied by 0; r is overwritten."""
+    def _minus_slope(self, a: Array) -> Array:
+        """-C'(r) / (r v0) at the scaled distances a = sqrt(2 nu) r; 0 where 1/r is infinite."""
         nu = self.smoothness
-        if nu == 0.5:
-            slope = np.exp(-r)
-            return np.divide(slope, r, out=np.zeros_like(r), where=r > 0.0)
-        a = self._rate_times(r)
         slope = np.exp(-a)
+        if nu == 0.5:  # the difference that 1/r is multiplied by is 0, too
+            return np.divide(slope, a, out=np.zeros_like(a), where=a > 0.0)
         if nu == 2.5:
             slope *= 1.0 + a
         slope *= nu / (nu - 1.0)  # 3 for 3/2, 5/3 for 5/2
         return np.asarray(slope)
-
-    def _rate_times(self, r: Array) -> Array:
-        """Overwrite r by a = sqrt(2 nu) r, at most `_FAR`."""
-        r *= np.sqrt(2.0 * self.smoothness)
-        return np.minimum(r, _FAR, out=r)
 
 
 # Rational quadratic covariance with one weight per input.
