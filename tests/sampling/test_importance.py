@@ -14,6 +14,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t, t
 
+from mercer.sampling import importance
 from mercer.sampling.checkpoint import RunIdentity, open_run
 from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.importance import (
@@ -147,10 +148,20 @@ def test_draws_from_too_far_away_are_left_after_a_fifth_of_them() -> None:
     assert reweigh(Skewed(nowhere=True), nearby(), 500, OPTIONS) is None
 
 
-def test_any_number_of_processes_gives_the_same_bits() -> None:
-    alone, together = run(wanted=60.0), run(wanted=60.0, n_jobs=2)
-    np.testing.assert_array_equal(alone.positions, together.positions)
-    np.testing.assert_array_equal(alone.log_weights, together.log_weights)
+def test_any_number_of_processes_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = list[int]()
+    parallel = importance.Parallel
+    monkeypatch.setattr(
+        importance, "Parallel", lambda n_jobs, backend: started.append(n_jobs) or parallel(n_jobs)
+    )
+    samples = [run(wanted=60.0), run(wanted=60.0, n_jobs=2)]
+    assert not started  # evaluations of microseconds are not worth the start of processes
+    monkeypatch.setattr(importance, "_WORTH_PROCESSES", 0.0)
+    samples.append(run(wanted=60.0, n_jobs=2))
+    assert set(started) == {2}
+    for other in samples[1:]:
+        np.testing.assert_array_equal(samples[0].positions, other.positions)
+        np.testing.assert_array_equal(samples[0].log_weights, other.log_weights)
 
 
 def test_time_ends_rounds_between_evaluations() -> None:

@@ -360,7 +360,9 @@ def score(
         for peer in peers_of(plan.table.task.name)
         if peer.is_brief
     ]
-    is_folds = fitted is None or not plan.is_scored_itself
+    is_folds, n_jobs = fitted is None or not plan.is_scored_itself, plan.n_jobs
+    if not is_folds and len(plan.table.labels) <= _LARGE:
+        n_jobs = 1  # baselines of few rows take less time than the start of a process
     if is_folds:
         contenders.insert(0, _contender(plan, fitted))
 
@@ -374,7 +376,7 @@ def score(
         results = cross_validate(
             contenders,
             plan.split.folds,
-            n_jobs=plan.n_jobs,
+            n_jobs=n_jobs,
             task=plan.table.task,
             on_fold=lambda name: bar.update(task, advance=1, detail=name),
             on_result=tell,

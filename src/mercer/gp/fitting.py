@@ -83,7 +83,7 @@ __all__ = [
 #
 # **Target.** `mercer.gp.hyperparameters.HyperparameterTarget`.
 #
-# **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by central differences of
+# **Default** ("hmc"): the maximum of the posterior by L-BFGS; its Hessian by differences of
 # the gradient; jittered HMC from draws of that Gaussian with the inverse Hessian as covariance of
 # the mass; in warm-up the mass is estimated anew from the draws. "nuts" and "metropolis" start and
 # are tuned likewise.
@@ -91,7 +91,7 @@ __all__ = [
 # **Paper** (`paper_hmc`): theta starts at 0 and -2, unit mass, 20 leapfrog steps of 0.1
 # (section 2.3), no tuning.
 #
-# **Cost.** About 15 gradients for each search of a maximum, two a parameter for the Hessian.
+# **Cost.** About 15 gradients for each search of a maximum, one a parameter for the Hessian.
 
 Array = NDArray[np.float64]
 

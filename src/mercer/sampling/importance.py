@@ -48,6 +48,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -414,6 +415,8 @@ _FEWEST = 0.25  # of the wanted effective draws
 # After so many rounds, fewer effective draws than this will not become enough.
 _HOPELESS_ROUNDS, _HOPELESS_SIZE = 8, 10.0
 _CHUNK = 25  # evaluations of one process between two looks at the clock
+# Seconds of evaluations that are left in a round for which processes are started, which takes two.
+_WORTH_PROCESSES, _FIRST_CHUNK = 4.0, 5
 _MARGIN = 1.25  # of the number of draws: the effective share that is expected is a little too large
 
 
@@ -552,6 +555,7 @@ class _Evaluations:
         self._known_positions = np.empty((0, 0))
         self._positions: list[Array] = []
         self._evaluated: list[Evaluated] = []
+        self._seconds: float | None = None  # of an evaluation in this process
         self.is_late = False
         saved = None if file is None else file.load()
         if saved is not None and file is not None:
@@ -590,9 +594,8 @@ class _Evaluations:
                     if is_late(self._options.deadline) and self._evaluated:
                         self.is_late = True
                         break
-                    done = len(self._evaluated) - n_before
-                    chunk = positions[done : done + _CHUNK * n_jobs]
-                    self._keep(chunk, self._evaluate(chunk, n_jobs, signals))
+                    rest = positions[len(self._evaluated) - n_before :]
+                    self._keep(*self._evaluate(rest, n_jobs, signals))
                     if self._file is not None and self._file.is_due:
                         self._save()
             except StopRequestedError as error:
@@ -622,10 +625,19 @@ class _Evaluations:
             is_resumed=self._n_resumed > 0,
         )
 
-    def _evaluate(self, positions: Array, n_jobs: int, signals: StopSignals) -> list[Evaluated]:
-        if n_jobs == 1:
+    def _evaluate(
+        self, rest: Array, n_jobs: int, signals: StopSignals
+    ) -> tuple[Array, list[Evaluated]]:
+        """Evaluate some of the positions that are left: here, unless that takes long."""
+        is_quick = self._seconds is None or self._seconds * len(rest) < _WORTH_PROCESSES
+        if n_jobs == 1 or (is_quick and not uses_other_engine()):
+            positions = rest[: _FIRST_CHUNK if self._seconds is None else _CHUNK]
+            started = time.thread_time()
             with signals.interruptible():
-                return _evaluate_here(self._target, positions)
+                evaluated = _evaluate_here(self._target, positions)
+            self._seconds = (time.thread_time() - started) / len(positions)
+            return positions, evaluated
+        positions = rest[: _CHUNK * n_jobs]
         parts = np.array_split(positions, min(n_jobs, len(positions)))
         if uses_other_engine():
             calls = [delayed(_evaluate_away)(self._target, each) for each in parts]
@@ -635,7 +647,7 @@ class _Evaluations:
             calls = [delayed(_evaluate_elsewhere)(self._target, each, own) for each in parts]
             wait = functools.partial(Parallel(n_jobs=n_jobs, backend="loky"), calls)
         found: list[list[Evaluated]] = signals.wait_for(wait)
-        return [each for part in found for each in part]
+        return positions, [each for part in found for each in part]
 
     def _keep(self, positions: Array, evaluated: list[Evaluated]) -> None:
         self._positions += list(positions)

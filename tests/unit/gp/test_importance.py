@@ -25,6 +25,7 @@ from mercer.gp.laplace import HyperparameterPosterior
 from mercer.gp.softmax import SoftmaxPosterior
 from mercer.kernels.names import kernel_named
 from mercer.posterior.diagnostics import flat_weights, monte_carlo_errors
+from mercer.sampling import importance
 from mercer.sampling.driver import Labels, RunOptions
 from support.gp_cases import grid_posterior
 
@@ -166,6 +167,7 @@ def test_any_number_of_processes_and_a_resumed_run_give_the_same_bits(tmp_path: 
 def fit_three_times(folder: str) -> None:
     X = binary()[0][:9]
     alone = fitted("binary").predict_proba(X)
+    importance._WORTH_PROCESSES = 0.0  # these evaluations are quick
     np.testing.assert_array_equal(fitted("binary", n_jobs=2).predict_proba(X), alone)
     for _ in range(2):
         model = fitted("binary", checkpoint=Path(folder))
