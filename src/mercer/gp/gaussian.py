@@ -179,8 +179,8 @@ class RegressionPosterior:
         if self.prior.mean.shape != (wanted,):
             raise ValueError(f"a prior of {len(self.prior.mean)} parameters for {wanted}")
 
-    def evaluate(self, theta: Array) -> Point:
-        """Log density, gradient and dual coefficients at theta.
+    def evaluate(self, theta: Array, near: Array | None = None) -> Point:
+        """Log density, gradient and dual coefficients at theta; ``near`` changes nothing.
 
         Where the evidence cannot be computed the log density is -inf, so that no sampler goes
         there; that is so only for hyperparameters beyond e^40 or of no meaning in double precision.

@@ -10,8 +10,9 @@
 **Deviations.** The paper stops Newton's method when W changes by 1e-4, and solves its systems by
 conjugate gradients from the last solution; the energy of a trajectory must be a function of the
 hyperparameters alone, so every mode is sought from f = 0 by direct solves, to rounding (to 1e-6 of
-a beyond a signal variance of e^12). At f = 0 the curvature is largest: its factor serves the first
-steps, which are accelerated, and a new factor is taken only when they slow down.
+a beyond a signal variance of e^12); in a search for the maximum from the mode before. At f = 0 the
+curvature is largest: its factor serves the first steps, which are accelerated, and a new factor is
+taken only when they slow down.
 
 **Cost.** Two to four Cholesky factors, and one inverse for the adjoint: O(n^3).
 """
@@ -19,6 +20,7 @@ steps, which are accelerated, and a new factor is taken only when they slow down
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -111,10 +113,13 @@ class LaplaceFit:
     adjoint: Array
 
 
-def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
+def fit_laplace(
+    K: Array, y: Array, scratch: Array | None = None, near: Array | None = None
+) -> LaplaceFit:
     """Find the mode for the Gram matrix K and targets y in {0, 1}, and the log evidence.
 
-    ``scratch``, of the shape of K, is overwritten where given: it becomes the adjoint.
+    ``scratch``, of the shape of K, is overwritten where given: it becomes the adjoint. The mode is
+    sought from f = 0, or from ``near``, latent values that are close to it.
 
     Raises
     ------
@@ -124,7 +129,7 @@ def fit_laplace(K: Array, y: Array, scratch: Array | None = None) -> LaplaceFit:
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
     B = np.empty_like(K) if scratch is None else scratch
-    a, f, L, root_weights = _find_mode(K, y, B.T)
+    a, f, L, root_weights = _mode_near(K, y, B.T, near)
     factor_f = f.copy()
     chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 3, 0)
     log_det = np.log(L.diagonal()).sum()
@@ -168,10 +173,7 @@ def laplace_evidence(
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
     start, gain = near
-    try:
-        a, f, L, root_weights = _find_mode(K, y, scratch.T, start, _NEAR)
-    except NumericalError:  # the start was no good
-        a, f, L, root_weights = _find_mode(K, y, scratch.T)
+    a, f, L, root_weights = _mode_near(K, y, scratch.T, start, _NEAR)
     factor_f = f.copy()
     chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 6, 0)
     s2 = -0.5 * gain * (1.0 - 2.0 * success_probability(f))
@@ -213,13 +215,23 @@ def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Arra
     return _factor(K, root_weights, scratch.T), root_weights
 
 
+def _mode_near(
+    K: Array, y: Array, B: Array, start: Array | None, tolerance: float = _LAST_FACTOR
+) -> tuple[Array, Array, Array, Array]:
+    """Seek the mode from a start, and from f = 0 where that is no good or there is none."""
+    if start is not None:
+        with suppress(NumericalError):
+            return _find_mode(K, y, B, np.clip(start, -_FARTHEST, _FARTHEST), tolerance)
+    return _find_mode(K, y, B)
+
+
 def _find_mode(
     K: Array, y: Array, B: Array, start: Array | None = None, tolerance: float = _LAST_FACTOR
 ) -> tuple[Array, Array, Array, Array]:
     """Eqs. (5) to (7): (a, f, L, W^.5), L factorised within 1e-8 of the mode, in place of B.
 
     From f = 0, or from Newton's step at ``start``, latent values that need not be K a for any a.
-    ``tolerance`` takes the place of 1e-8.
+    ``tolerance``, in logits, takes the place of 1e-8 in units of the largest.
     """
     n = len(y)
     a, f = np.zeros(n), np.zeros(n)
@@ -238,7 +250,7 @@ def _find_mode(
             break
         proba = success_probability(f)
         root_weights = np.sqrt(proba * (1.0 - proba))
-        if error < tolerance * (max(1.0, np.abs(f).max()) if start is None else 1.0):
+        if error < tolerance * (max(1.0, np.abs(f).max()) if tolerance <= _LAST_FACTOR else 1.0):
             return a, f, _factor(K, root_weights, B), root_weights
     raise NumericalError("no mode found: the latent values are too large for double precision")
 
@@ -324,8 +336,8 @@ class HyperparameterPosterior:
         """The paper's start, whatever the prior."""
         return (paper_start(self.X.shape[1], self.kernel),)
 
-    def evaluate(self, theta: Array) -> Point:
-        """Log density, gradient and dual coefficients at theta.
+    def evaluate(self, theta: Array, near: Array | None = None) -> Point:
+        """Log density, gradient and dual coefficients at theta; ``near`` as of the protocol.
 
         Where the evidence cannot be computed the log density is -inf, so that no sampler goes
         there; that is so only for hyperparameters beyond e^40 or of no meaning in double precision.
@@ -335,7 +347,7 @@ class HyperparameterPosterior:
             return _outside(theta, n)
         try:
             K = self.kernel.gram(theta, self.X, out=self.workspace.take("gram", n))
-            fit = fit_laplace(K, self.y, scratch=self.workspace.take("factor", n))
+            fit = fit_laplace(K, self.y, self.workspace.take("factor", n), near)
         except NumericalError:
             return _outside(theta, n)
         gradient = self.kernel.gradient(theta, self.X, K, fit.adjoint)
@@ -381,7 +393,7 @@ class LaplaceValues:
         """Return the log density, and the latent values and dual coefficients of a draw."""
         model, n, f = self.model, len(self.model.y), self.point.extra["f"]
         if self.slopes is not None:
-            f = np.clip(f + (theta - self.point.position) @ self.slopes, -_FARTHEST, _FARTHEST)
+            f = f + (theta - self.point.position) @ self.slopes
         if is_within_range(theta):
             try:
                 K = model.kernel.gram(theta, model.X, out=model.workspace.take("gram", n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -159,7 +160,12 @@ class SoftmaxFit:
     adjoint: Array
 
 
-def fit_softmax(K: Array, Y: Array, scratch: tuple[Array, Array] | None = None) -> SoftmaxFit:
+def fit_softmax(
+    K: Array,
+    Y: Array,
+    scratch: tuple[Array, Array] | None = None,
+    near: Array | None = None,
+) -> SoftmaxFit:
     """Find the mode for Gram matrices K and one-hot targets Y, and the log evidence.
 
     Parameters
@@ -170,6 +176,8 @@ def fit_softmax(K: Array, Y: Array, scratch: tuple[Array, Array] | None = None) 
         1.0 for the class of a row, else 0.0.
     scratch : two ndarrays of shape (C, n, n), optional
         Overwritten; the first holds the adjoint in the end.
+    near : ndarray of shape (C, n), optional
+        Latent values close to the mode, which is sought from there and not from f = 0.
 
     Raises
     ------
@@ -181,7 +189,7 @@ def fit_softmax(K: Array, Y: Array, scratch: tuple[Array, Array] | None = None) 
     Y = np.ascontiguousarray(Y)
     shape = (len(Y), *K.shape[1:])
     inverses, products = (np.empty(shape), np.empty(shape)) if scratch is None else scratch
-    a, f, factors = _find_mode(K, Y, inverses)
+    a, f, factors = _mode_near(K, Y, inverses, near)
     factor_f = f.copy()
     chord_steps(K, *_parts(factors), Y, a, f, _POLISHED, 3, 0)
     proba = class_probabilities(f)
@@ -207,10 +215,7 @@ def softmax_evidence(
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
     Y = np.ascontiguousarray(Y)
-    try:
-        a, f, factors = _find_mode(K, Y, scratch, start, _NEAR)
-    except NumericalError:  # the start was no good
-        a, f, factors = _find_mode(K, Y, scratch)
+    a, f, factors = _mode_near(K, Y, scratch, start, _NEAR)
     chord_steps(K, *_parts(factors), Y, a, f, _POLISHED, 3, 0)
     if not np.abs(Y - class_probabilities(f) - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
         raise NumericalError(_NO_MODE)
@@ -243,6 +248,16 @@ def _invert_class(K: Array, roots: Array, out: Array) -> float:
     return log_det
 
 
+def _mode_near(
+    K: Array, Y: Array, scratch: Array, start: Array | None, tolerance: float = _LAST_FACTORS
+) -> tuple[Array, Array, Curvature]:
+    """Seek the mode from a start, and from f = 0 where that is no good or there is none."""
+    if start is not None:
+        with suppress(NumericalError):
+            return _find_mode(K, Y, scratch, np.clip(start, -_FARTHEST, _FARTHEST), tolerance)
+    return _find_mode(K, Y, scratch)
+
+
 def _find_mode(
     K: Array,
     Y: Array,
@@ -253,7 +268,7 @@ def _find_mode(
     """(a, f, factors), these taken within 1e-8 of the mode, in place of ``scratch``.
 
     From f = 0, or from Newton's step at ``start``, latent values that need not be K a for any a.
-    ``tolerance`` takes the place of 1e-8.
+    ``tolerance``, in logits, takes the place of 1e-8 in units of the largest.
     """
     a, f = np.zeros_like(Y), np.zeros_like(Y)
     proba = class_probabilities(f if start is None else start)
@@ -267,7 +282,7 @@ def _find_mode(
         if not np.isfinite(error):
             break
         factors = curvature(K, class_probabilities(f), scratch)
-        if error < tolerance * (max(1.0, np.abs(f).max()) if start is None else 1.0):
+        if error < tolerance * (max(1.0, np.abs(f).max()) if tolerance <= _LAST_FACTORS else 1.0):
             return a, f, factors
     raise NumericalError(_NO_MODE)
 
@@ -518,9 +533,10 @@ class SoftmaxPosterior:
         """The paper's start for every kernel, whatever the prior."""
         return (np.tile(paper_start(self.X.shape[1], self.kernel), self.n_kernels),)
 
-    def evaluate(self, theta: Array) -> Point:
+    def evaluate(self, theta: Array, near: Array | None = None) -> Point:
         """Log density, gradient, and what a draw records, at theta of shape (n_kernels p,).
 
+        ``near`` is as of the protocol.
         Where the evidence cannot be computed the log density is -inf, so that no sampler goes
         there: at log parameters beyond 40, and at most signal variances beyond about e^18.
         """
@@ -532,7 +548,8 @@ class SoftmaxPosterior:
         )
         try:
             K = self.grams(theta)
-            fit = fit_softmax(K, one_hot(self.y, self.n_classes), (scratch[0], scratch[1]))
+            Y = one_hot(self.y, self.n_classes)
+            fit = fit_softmax(K, Y, (scratch[0], scratch[1]), near)
         except NumericalError:
             return self._outside(theta)
         parts = zip(self.split(theta), K, fit.adjoint, strict=True)
@@ -591,7 +608,7 @@ class SoftmaxValues:
         n_classes, n = f.shape
         if self.slopes is not None:
             moved = np.tensordot(theta - self.point.position, self.slopes, axes=1)
-            f = np.clip(f + moved, -_FARTHEST, _FARTHEST)
+            f = f + moved
         if is_within_range(theta):
             scratch = model.workspace.take_stack("factors", n_classes, n)
             try:
