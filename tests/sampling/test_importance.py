@@ -164,6 +164,19 @@ def test_any_number_of_processes_gives_the_same_bits(monkeypatch: pytest.MonkeyP
         np.testing.assert_array_equal(samples[0].log_weights, other.log_weights)
 
 
+@pytest.mark.parametrize(("sizes", "n_rounds"), [([2.0], 9), ([2.0] * 3, 8)])
+def test_a_single_round_of_few_effective_draws_is_not_hopeless(
+    sizes: list[float], n_rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The eighth round's size is small: of it alone, or of two before it, too."""
+    told = [20.0] * (8 - len(sizes)) + sizes + [500.0] * 4
+    monkeypatch.setattr(
+        importance, "effective_sample_size", lambda _: told.pop(0) if told else 500.0
+    )
+    monkeypatch.setattr(importance, "fit_proposal", lambda first, positions, weights: first)
+    assert len(run().log_weights) == 100 * n_rounds
+
+
 def test_time_ends_rounds_between_evaluations() -> None:
     sample = run(wanted=1e9, deadline=time.monotonic() - 1.0)
     assert sample.is_late

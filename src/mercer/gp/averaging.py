@@ -85,7 +85,7 @@ _LEAST_LIKELIER = 0.5  # nats that a richer kernel gains at the maximum, or it i
 _FEW_ROWS = 300  # kernels are first compared on so many rows, where there are over a third more
 _N_FOLDS, _HELD_OUT, _MOST_REPEATS = 5, 300, 4  # of few rows all are held out up to four times
 _BEHIND, _BEHIND_FROM = 2.0, 2  # standard errors behind the best, after so many folds: the end
-_FOLD_TOLERANCE = 1e-5  # of the log density, relative: a hundredth of a nat is no matter here
+_TOLERANCE, _FOLD_TOLERANCE = 1e-6, 1e-4  # of log densities, relative: .01 nats are no matter
 
 Terms = tuple[str, ...]
 Few = tuple[NDArray[np.int64], Array]
@@ -375,7 +375,7 @@ def _candidate(
     name = " + ".join(terms)
     try:
         model = task.model_of(name, rows)
-        maximum = find_maximum(model, with_covariance=False, deadline=deadline, starts=starts)
+        maximum = find_maximum(model, deadline=deadline, starts=starts, tolerance=_TOLERANCE)
         point = maximum.point
         likelihood = point.log_density - model.prior.log_density(point.position)
         is_idle = any(
@@ -408,13 +408,8 @@ def _held_out(
     for kept, out in folds:
         if is_late(deadline):
             break
-        model = task.model_of(name, kept)
         own = find_maximum(
-            model,
-            with_covariance=False,
-            deadline=deadline,
-            starts=(start,),
-            tolerance=_FOLD_TOLERANCE,
+            task.model_of(name, kept), deadline=deadline, starts=(start,), tolerance=_FOLD_TOLERANCE
         )
         scores = np.concatenate([scores, task.score(name, own, kept, out)])
         if not np.isfinite(scores).all():

@@ -367,7 +367,7 @@ class Maximum:
 def find_maximum(
     model: HyperparameterTarget,
     *,
-    with_covariance: bool,
+    with_covariance: bool = False,
     deadline: float | None = None,
     starts: Sequence[Array] = (),
     tolerance: float = _TOLERANCE,

@@ -412,8 +412,9 @@ class ImportanceSample:
 _SHARES = (0.1, 0.2)  # of the wide proposal: without step 4, and with it
 _NEARLY_EQUAL = 0.5  # effective size over number of draws
 _FEWEST = 0.25  # of the wanted effective draws
-# After so many rounds, fewer effective draws than this will not become enough.
-_HOPELESS_ROUNDS, _HOPELESS_SIZE = 8, 10.0
+# After so many rounds, fewer effective draws than this in the last three will not become enough;
+# in one alone they may: a draw in a place that no proposal knew outweighs all others at first.
+_HOPELESS_ROUNDS, _HOPELESS_SIZE, _HOPELESS_LAST = 8, 10.0, 3
 _CHUNK = 25  # evaluations of one process between two looks at the clock
 # Seconds of evaluations that are left in a round for which processes are started, which takes two.
 _WORTH_PROCESSES, _FIRST_CHUNK = 4.0, 5
@@ -460,7 +461,7 @@ def importance_sample(
     def defended(proposal: SplitT) -> Proposal:
         return proposal if wide is None else Defended(proposal, wide, _SHARES[rounds.is_frozen])
 
-    proposals, counts = [defended(start)], list[int]()
+    proposals, counts, sizes = [defended(start)], list[int](), list[float]()
     n_next, wanted, is_last = rounds.size, rounds.learned, False
     while True:
         rng = stream(options.entropy, "importance", len(counts))
@@ -476,11 +477,11 @@ def importance_sample(
             if np.isfinite(own).any() and (n_left < n_done or _is_sound(own, wanted)):
                 log_weights = own
                 break
-        ess = effective_sample_size(log_weights)
-        is_learned = ess >= rounds.learned and is_trusted(log_weights)
-        is_hopeless = len(counts) >= _HOPELESS_ROUNDS and ess < _HOPELESS_SIZE
-        is_done = is_learned and not rounds.is_frozen
-        if work.is_late or n_left <= 0 or is_hopeless or is_done:
+        sizes.append(effective_sample_size(log_weights))
+        is_learned = sizes[-1] >= rounds.learned and is_trusted(log_weights)
+        is_few = max(sizes[-_HOPELESS_LAST:]) < _HOPELESS_SIZE
+        is_hopeless = is_few and len(sizes) >= _HOPELESS_ROUNDS
+        if work.is_late or n_left <= 0 or is_hopeless or (is_learned and not rounds.is_frozen):
             break
         proposals.append(defended(fit_proposal(start, positions, log_weights)))
         is_last = rounds.is_frozen and (is_last or is_learned or 2 * n_left < rounds.most)
