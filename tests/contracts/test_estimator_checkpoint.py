@@ -89,9 +89,9 @@ def watch(monkeypatch: pytest.MonkeyPatch):
         counter = AtCall(count, action)
         for kind, evaluate in evaluations.items():
 
-            def watched(self, theta, evaluate=evaluate):
+            def watched(self, theta, near=None, evaluate=evaluate):
                 counter(None)
-                return evaluate(self, theta)
+                return evaluate(self, theta, near)
 
             monkeypatch.setattr(kind, "evaluate", watched)
         for kind, step in steps.items():

@@ -96,7 +96,7 @@ def drop_noise_gradient(monkeypatch) -> None:
     """The gradient of a regressor's evidence without its part along the noise."""
     evaluate = RegressionPosterior.evaluate
 
-    def dropped(self, theta):
+    def dropped(self, theta, near=None):
         point = evaluate(self, theta)
         gradient = point.gradient.copy()
         gradient[-1] = self.prior.gradient(theta)[-1]

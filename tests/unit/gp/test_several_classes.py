@@ -77,9 +77,9 @@ def test_a_stopped_fit_goes_on_to_the_same_draws(
     evaluate = SoftmaxPosterior.evaluate
     stop = AtCall(10**9, lambda: None)
 
-    def watched(self: SoftmaxPosterior, theta: np.ndarray) -> Point:
+    def watched(self: SoftmaxPosterior, theta: np.ndarray, near: np.ndarray | None = None) -> Point:
         stop(None)
-        return evaluate(self, theta)
+        return evaluate(self, theta, near)
 
     monkeypatch.setattr(SoftmaxPosterior, "evaluate", watched)
     whole = GPClassifier(**SETTINGS).fit(X, Y)
