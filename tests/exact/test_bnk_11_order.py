@@ -33,7 +33,7 @@ def frequencies_last(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def mutant(self, rng, state):
         new, info = step(self, rng, state)
-        _, W, gram = self._sweep(rng, new)
+        _, W, gram, _ = self._sweep(rng, new)
         return dataclasses.replace(new, frequencies=W, gram=gram), info
 
     monkeypatch.setattr(SpectralSampler, "step", mutant)

@@ -26,6 +26,7 @@ from support.statistics import few_first, tiers
 N_STEPS = 3
 RIDGE = 0.3
 FULL, LEARNED = "three classes, full, pcn", "two classes, learned scale"
+GLOBAL = "two classes, half global"
 
 
 def grid_log_integral(log_density: Callable[[np.ndarray], np.ndarray]) -> float:
@@ -148,7 +149,7 @@ def test_bnk_12_other_ratios_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("n", tiers(300, 600))
-@pytest.mark.parametrize("case", few_first(CASES, "two classes, pcn, linear part", FULL))
+@pytest.mark.parametrize("case", few_first(CASES, "two classes, pcn, linear part", FULL, GLOBAL))
 def test_bnk_12_joint(case: str, n: int) -> None:
     """False alarm 1e-6 over all distances; detects 0.35 (600 runs: 0.25)."""
     found = distances(case, n, N_STEPS)
@@ -156,7 +157,9 @@ def test_bnk_12_joint(case: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("n", tiers(300, 600))
-@pytest.mark.parametrize("case", few_first(CASES, "three classes, prior, linear part", LEARNED))
+@pytest.mark.parametrize(
+    "case", few_first(CASES, "three classes, prior, linear part", LEARNED, GLOBAL)
+)
 def test_bnk_12_joint_moves(case: str, n: int) -> None:
     """False alarm 1e-6 over all distances; detects 0.35 (600 runs: 0.25)."""
     found = distances(case, n, N_STEPS, kind=JointSampler)

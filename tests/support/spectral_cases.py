@@ -38,6 +38,7 @@ def make_spectral(
     is_ridge_learned: bool = True,
     is_symmetric: bool = True,
     step: float = 0.5,
+    global_share: float = 0.0,
     n_frequencies: int = 4,
     n_deviations: int = 1,
     ridge: float = 1.0,
@@ -52,7 +53,7 @@ def make_spectral(
         start=Start(np.ones(d), (0.5, 1.0), ridge, 1.0),
         n_frequencies=n_frequencies,
         n_deviations=n_deviations,
-        tuning=ProposalTuning(step),
+        tuning=ProposalTuning(step, global_share=global_share),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
     )
 

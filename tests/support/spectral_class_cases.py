@@ -31,6 +31,7 @@ def make_classes(
     has_linear_part: bool = True,
     is_ridge_learned: bool = True,
     step: float = 0.5,
+    global_share: float = 0.0,
     n_frequencies: int = 4,
     n_deviations: int = 1,
     ridge: float = 1.0,
@@ -49,7 +50,7 @@ def make_classes(
         start=Start(np.ones(d), (0.5, 1.0), ridge, 1.0),
         n_frequencies=n_frequencies,
         n_deviations=n_deviations,
-        tuning=ClassTuning(step, trajectory=TRAJECTORY),
+        tuning=ClassTuning(step, global_share=global_share, trajectory=TRAJECTORY),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
         n_leapfrog=n_leapfrog,
     )

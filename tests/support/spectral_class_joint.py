@@ -28,13 +28,15 @@ from support.spectral_joint import _one_frequency, component_law
 from support.statistics import FALSE_ALARM, dkw_distance
 
 M, N = 4, 12
-# base, linear part, step of the proposals (1 draws them from the prior), classes
-CASES: dict[str, tuple[str, bool, float, int]] = {
-    "two classes, pcn, linear part": ("diagonal, 2 inputs", True, 0.5, 2),
-    "two classes, prior": ("diagonal, 1 input", False, 1.0, 2),
-    "three classes, full, pcn": ("full, 1 input", False, 0.5, 3),
-    "three classes, prior, linear part": ("full, 2 inputs", True, 1.0, 3),
-    "two classes, learned scale": ("diagonal, 2 inputs", False, 0.7, 2),
+# base, linear part, step of the proposals (1 draws them from the prior), share of global ones,
+# classes
+CASES: dict[str, tuple[str, bool, float, float, int]] = {
+    "two classes, pcn, linear part": ("diagonal, 2 inputs", True, 0.5, 0.0, 2),
+    "two classes, prior": ("diagonal, 1 input", False, 1.0, 0.0, 2),
+    "three classes, full, pcn": ("full, 1 input", False, 0.5, 0.0, 3),
+    "three classes, prior, linear part": ("full, 2 inputs", True, 1.0, 0.0, 3),
+    "two classes, learned scale": ("diagonal, 2 inputs", False, 0.7, 0.0, 2),
+    "two classes, half global": ("diagonal, 1 input", False, 0.5, 0.5, 2),
 }
 _SCALE_SHAPE = 2.0
 MOST_STATISTICS = 19
@@ -44,7 +46,7 @@ _N_REFERENCE = 4000
 
 def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) -> ClassChain:
     """The sampler of a case; its labels are still to be drawn."""
-    name, has_linear_part, step, n_classes = CASES[case]
+    name, has_linear_part, step, global_share, n_classes = CASES[case]
     base = BASES[name]
     X = 1.5 * np.random.default_rng(41).standard_normal((N, base.n_inputs))
     sampler = make_classes(
@@ -54,6 +56,7 @@ def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) 
         base=base,
         has_linear_part=has_linear_part,
         step=step,
+        global_share=global_share,
         n_frequencies=M,
         kind=kind,
         n_leapfrog=n_leapfrog,

@@ -33,24 +33,27 @@ from support.spectral_cases import (
 from support.statistics import FALSE_ALARM, dkw_distance
 
 M, N = 4, 10
-# base, linear part, step of the proposals (1 draws them from the prior)
-CASES: dict[str, tuple[str, bool, float]] = {
-    "diagonal, pcn, linear part": ("diagonal, 2 inputs", True, 0.5),
-    "diagonal, prior": ("diagonal, 1 input", False, 1.0),
-    "full, pcn": ("full, 1 input", False, 0.5),
-    "full, prior, linear part": ("full, 2 inputs", True, 1.0),
+# base, linear part, step of the proposals (1 draws them from the prior), share of global ones
+CASES: dict[str, tuple[str, bool, float, float]] = {
+    "diagonal, pcn, linear part": ("diagonal, 2 inputs", True, 0.5, 0.0),
+    "diagonal, prior": ("diagonal, 1 input", False, 1.0, 0.0),
+    "full, pcn": ("full, 1 input", False, 0.5, 0.0),
+    "full, prior, linear part": ("full, 2 inputs", True, 1.0, 0.0),
+    "diagonal, all global": ("diagonal, 1 input", False, 0.5, 1.0),
+    "full, half global, linear part": ("full, 2 inputs", True, 0.5, 0.5),
 }
 N_STATISTICS = 12
 
 
 def make(case: str) -> SpectralSampler:
     """The sampler of a case; its targets are still to be drawn."""
-    name, has_linear_part, step = CASES[case]
+    name, has_linear_part, step, global_share = CASES[case]
     base = BASES[name]
     X = np.random.default_rng(40).standard_normal((N, base.n_inputs))
     return make_spectral(
-        X, np.zeros(N), base=base, has_linear_part=has_linear_part, step=step, n_frequencies=M
-    )
+        X, np.zeros(N), base=base, has_linear_part=has_linear_part, step=step,
+        global_share=global_share, n_frequencies=M,
+    )  # fmt: skip
 
 
 def limit(n: int, n_cases: int = len(CASES)) -> float:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,18 @@ class Components(ABC):
     def n_components(self) -> int:
         """K."""
         return int(self.means.shape[0])
+
+    def with_others(self, others: Components) -> Components:
+        """Return these components followed by others of their kind."""
+        return self._of(lambda name: np.concatenate([getattr(self, name), getattr(others, name)]))
+
+    def chosen(self, which: Labels) -> Components:
+        """Return some of the components, in the order of ``which``."""
+        return self._of(lambda name: getattr(self, name)[which])
+
+    def _of(self, make: Callable[[str], Array]) -> Components:
+        kind: Any = type(self)
+        return kind(*(make(each.name) for each in fields(kind)))  # type: ignore[no-any-return]
 
     @property
     @abstractmethod

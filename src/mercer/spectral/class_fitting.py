@@ -38,6 +38,7 @@ from mercer.spectral.compilation import compile_class_loops
 from mercer.spectral.fitting import (
     CUT_START,
     FIRST_STEP,
+    GLOBAL_SHARE,
     N_DEVIATIONS,
     ROWS_OF_START,
     TIME_OF_START,
@@ -227,6 +228,7 @@ def make_class_sampler(
 ) -> ClassChain:
     """Put the sampler together; it looks at the functions at some of ``some_rows``."""
     common = settings.spectral
+    is_tuned = common.proposals == "pcn"
     return SAMPLERS[settings.sampler](
         rows=rows,
         n_sticks=settings.n_sticks,
@@ -235,7 +237,9 @@ def make_class_sampler(
         start=settings.start(found),
         n_frequencies=common.n_frequencies,
         n_deviations=common.n_deviations,
-        tuning=ClassTuning(FIRST_STEP if common.proposals == "pcn" else 1.0),
+        tuning=ClassTuning(
+            FIRST_STEP if is_tuned else 1.0, global_share=GLOBAL_SHARE if is_tuned else 0.0
+        ),
         probe=make_probe(some_rows, common.linear_part),
         ascent=ascent,
         n_leapfrog=settings.n_leapfrog,

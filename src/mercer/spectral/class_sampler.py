@@ -24,7 +24,7 @@ from mercer.spectral.class_model import (
     weighted_products,
 )
 from mercer.spectral.loops import move_jointly, select, tridiagonal_evidence
-from mercer.spectral.mixture import Mixture
+from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import (
     RIDGE_LIMITS,
     GammaPrior,
@@ -41,7 +41,7 @@ from mercer.spectral.sampler import (
     Start,
     decide_together,
     join,
-    propose,
+    propose_all,
 )
 from mercer.spectral.trajectory import Ascent, move_together
 
@@ -105,9 +105,12 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             rng, self.rows, self.model, self.mixture, state, self.tuning.trajectory, self.n_leapfrog
         )
 
-    def info(self, accepted: float, trajectory: float | None, log_density: float) -> SpectralInfo:
+    def info(
+        self, accepted: tuple[float, float], trajectory: float | None, log_density: float
+    ) -> SpectralInfo:
         """Report of a step: shares of accepted proposals and trajectories, log likelihood."""
-        common = (accepted, self.tuning.step, log_density)
+        local, elsewhere = accepted
+        common = (local, self.tuning.step, log_density, elsewhere)
         if trajectory is None:
             return SpectralInfo(*common)
         return TrajectoryInfo(*common, trajectory, self.tuning.trajectory)
@@ -237,12 +240,13 @@ class ClassAdaptation(Adaptation):
             proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
         if sampler.n_leapfrog > 0:
             trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
-        tuning = ClassTuning(proposals.step, trajectory=trajectory.step)
+        tuning = replace(sampler.tuning, step=proposals.step, trajectory=trajectory.step)
         return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
 
     def finish(self, learned: LearnedSteps, sampler: Any) -> Any:
         """Keep the averages of the searches."""
-        tuning = ClassTuning(learned.proposals.average, trajectory=learned.trajectory.average)
+        averages = {"step": learned.proposals.average, "trajectory": learned.trajectory.average}
+        tuning = replace(sampler.tuning, **averages)
         return self.with_tuning(sampler, tuning)
 
 
@@ -255,7 +259,7 @@ class ClassAdaptation(Adaptation):
 #
 # **One step** (a sweep; `mercer.spectral.trajectory` says what may go before it)
 #
-# 1. Proposals for all frequencies given Z, mu, Sigma.
+# 1. Proposals for all frequencies given Z, mu, Sigma, local and global ones.
 # 2. One pass over the rows: omega | beta, W, and products weighted by it.
 # 3. Each frequency in its turn, accepted by the ratio of evidences given omega, beta integrated
 #    out; those of the functions multiply.
@@ -287,8 +291,8 @@ class ClassSampler(ClassChain):
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
         state, trajectory = self.before_sweep(rng, state)
-        W, grams, accepted = self._sweep(rng, state)
-        new = self._complete(rng, state, W, grams)
+        mixture, W, grams, accepted = self._sweep(rng, state)
+        new = self._complete(rng, replace(state, mixture=mixture), W, grams)
         new = self._turn(rng, new)
         density = log_likelihood(self.rows, new.frequencies, new.coef)
         new = replace(new, log_likelihood=density)
@@ -296,12 +300,14 @@ class ClassSampler(ClassChain):
 
     def _sweep(
         self, rng: np.random.Generator, state: ClassState
-    ) -> tuple[Array, tuple[Array, ...], float]:
-        """Steps 1 to 3: frequencies, the products of each function, the share that was accepted."""
+    ) -> tuple[MixtureState, Array, tuple[Array, ...], tuple[float, float]]:
+        """Steps 1 to 3: mixture, frequencies, products of each function, what was accepted."""
         W = state.frequencies
-        proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
+        proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        products = weighted_products(self.rows, proposed, W, state.coef, polya_gamma_of_blocks(rng))
+        products = weighted_products(
+            self.rows, proposed.frequencies, W, state.coef, polya_gamma_of_blocks(rng)
+        )
         joints = tuple(
             join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
             for each, ridge, precision in zip(
@@ -310,8 +316,8 @@ class ClassSampler(ClassChain):
         )
         is_accepted = decide_together(joints, log_uniform).is_accepted
         grams = tuple(select(p.gram, p.among, p.across, is_accepted) for p in products)
-        W = np.where(is_accepted[:, np.newaxis], proposed, W)
-        return W, grams, float(is_accepted.mean())
+        mixture, W = proposed.decided(state.mixture, W, is_accepted)
+        return mixture, W, grams, proposed.rates(is_accepted)
 
     def _complete(
         self, rng: np.random.Generator, state: ClassState, W: Array, grams: tuple[Array, ...]
@@ -386,10 +392,11 @@ class JointSampler(ClassChain):
         sign = signs_of(codes, self.n_sticks)
         coef = state.coef
         f = _functions(X, state.frequencies, coef, self.model.n_linear > 0)
-        W, accepted = self._sweep(rng, state, X, sign, coef, f)
+        mixture, W, accepted = self._sweep(rng, state, X, sign, coef, f)
         if self.model.n_linear > 0:
             self._move_linear(rng, state, X, sign, coef, f)
-        new = self._turn(rng, self._complete(rng, state, W, coef))
+        new = self._complete(rng, replace(state, mixture=mixture), W, coef)
+        new = self._turn(rng, new)
         density = -float(np.logaddexp(0.0, -sign * f)[sign != 0.0].sum())
         new = replace(new, log_likelihood=density)
         return new, self.info(accepted, trajectory, density)
@@ -402,10 +409,11 @@ class JointSampler(ClassChain):
         sign: Array,
         coef: Array,
         f: Array,
-    ) -> tuple[Array, float]:
-        """Steps 1 and 2: frequencies, the share that was accepted; changes ``coef`` and ``f``."""
+    ) -> tuple[MixtureState, Array, tuple[float, float]]:
+        """Steps 1 and 2: mixture, frequencies, what was accepted; changes ``coef`` and ``f``."""
         W, m = state.frequencies, len(state.frequencies)
-        proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
+        proposals = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
+        proposed = proposals.frequencies
         log_uniform = np.log(rng.random(m))
         normals = rng.standard_normal((m, self.n_sticks, 2))
         is_accepted, log_ratio = np.zeros(m, dtype=bool), np.empty(m)
@@ -418,8 +426,8 @@ class JointSampler(ClassChain):
                 is_accepted[part], log_ratio[part],
             )  # fmt: skip
             coef[:, own] = moved
-        W = np.where(is_accepted[:, np.newaxis], proposed, W)
-        return W, float(is_accepted.mean())
+        mixture, W = proposals.decided(state.mixture, W, is_accepted)
+        return mixture, W, proposals.rates(is_accepted)
 
     def _move_linear(
         self,

@@ -122,8 +122,9 @@ class BaNKClassifier(FunctionClassifier):
         fewer than 1500 rows, where the posterior is wide and sweeps alone cross it slowly; 0 from
         there. With hundreds of inputs 20 steps take longer than a sweep.
     proposals : {"pcn", "prior"}, default="pcn"
-        How frequencies are proposed. "pcn": a step from where they are, tuned in warm-up; "prior":
-        anew from their component, as in the paper.
+        How frequencies are proposed. "pcn": half of them by a step from where they are, tuned in
+        warm-up, half anew from the whole mixture; "prior": anew from their component, as in the
+        paper.
     base_measure : {"diagonal", "full"}, default="diagonal"
         Covariances of the components; full ones are for up to about 30 inputs.
     frequency_scale : float or "learn", default="learn"

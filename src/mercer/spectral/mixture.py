@@ -327,6 +327,29 @@ class Mixture:
         """Draw N(0, Sigma_Zj) for each frequency, shape (M, d): with `centre`, the prior."""
         return state.components.draw_noise(rng, state.assignment)
 
+    def draw_pairs(
+        self, rng: np.random.Generator, state: MixtureState, n: int
+    ) -> tuple[Labels, Components, Array]:
+        """Draw the Dirichlet process given partition and components, then n pairs of it.
+
+        Returns the component of each pair, the components that these are places in (those of the
+        state, then new ones), and frequencies (n, d). Given all members the process is a mixture
+        of the components with weights pi and of another process of the same prior with weight
+        pi_0, and (pi, pi_0) ~ Dirichlet(m_1, .., m_K, alpha). Of the other one only what is drawn
+        from it is needed: by the Chinese restaurant. Nothing is cut off.
+        """
+        weights = rng.dirichlet(np.append(state.counts, state.concentration))
+        Z = rng.choice(len(weights), n, p=weights)
+        components, is_new = state.components, np.equal(Z, state.n_components)
+        if is_new.any():
+            parts = draw_partition(rng, int(is_new.sum()), state.concentration)
+            Z[is_new] += parts
+            base = self._base(state)
+            nobody = np.empty((0, base.n_inputs)), np.empty(0, dtype=np.int64)
+            born = base.draw_components(rng, *nobody, int(parts.max()) + 1)
+            components = components.with_others(born)
+        return Z, components, components.means[Z] + components.draw_noise(rng, Z)
+
     def log_density(self, state: MixtureState, W: Array) -> float:
         """Log density of frequencies W (M, d) given their components, in nats."""
         logs = state.components.log_densities(W)
@@ -364,7 +387,8 @@ class Mixture:
 
 @dataclass(frozen=True)
 class ProposalTuning:
-    """What warm-up changes: the step sqrt(1 - rho^2), in (0, 1], and which rows are looked at."""
+    """What warm-up changes: the step sqrt(1 - rho^2), in (0, 1], of local proposals, and others."""
 
     step: float
     level: int = 0  # of the sampler's ``few``, if it has them, or all
+    global_share: float = 0.0  # of the frequencies that have a global proposal in a sweep

@@ -5,7 +5,7 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 
 **One step** (a sweep)
 
-1. Proposals for all frequencies given Z, mu, Sigma.
+1. Proposals for all frequencies given Z, mu, Sigma: local ones, and global ones of (Z_j, W_j).
 2. One pass over the rows: products of proposed and current features.
 3. Each frequency in its turn, accepted by the ratio of evidences, eqs. (9) to (12), beta and s2
    integrated out.
@@ -20,8 +20,8 @@ Whatever uses beta or s2 comes after the last change of W: a stale beta in 6 wou
 **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``, Lambda_0 -> ``ridge``,
 sigma_eps -> ``noise_variance``, Phi'Phi -> part of ``gram``.
 
-**Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; the products are
-computed once a sweep and not by low-rank updates, which changes no decision.
+**Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; global proposals;
+products are computed once a sweep and not by low-rank updates, which changes no decision.
 
 **Cost** of a step: 12 n M^2 flops and O(M^3).
 
@@ -44,6 +44,7 @@ from scipy.linalg import blas
 from mercer.errors import NumericalError
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
 from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
 from mercer.spectral.model import Probe, RegressionModel, coefficients, draw_ridge, ridge_density
@@ -58,6 +59,13 @@ from mercer.spectral.rows import TrainingRows
 #     "pcn"     W* = mu + rho (W - mu) + sqrt(1 - rho^2) noise    preconditioned Crank-Nicolson
 #
 # with noise ~ N(0, Sigma). The step sqrt(1 - rho^2) is tuned in warm-up; 1 is the prior.
+#
+# Those are local: the component stays. Given the Dirichlet process G itself, drawn from its law
+# given Z, mu and Sigma, the pairs (Z_j, W_j) are independent draws from G. So a pair (Z_j*, W_j*)
+# drawn from G, whatever the state, is a proposal that the evidence alone decides as well, and may
+# take a frequency into any other component or a new one. In a sweep some frequencies, chosen at
+# random, have such a global proposal and the others a local one, G and all else given; then G is
+# forgotten.
 #
 # With many rows the first part of the regression's warm-up looks at few of them: sweeps are cheap
 # there, the posterior is wide, and most of the way to where it concentrates is covered.
@@ -77,10 +85,56 @@ def propose(
     frequencies: Array,
     tuning: ProposalTuning,
 ) -> Array:
-    """Propose a new value for every frequency, shape (M, d)."""
+    """Propose a new value for every frequency within its component, shape (M, d)."""
     centre = mixture.centre(state)
     rho = math.sqrt(max(1.0 - tuning.step**2, 0.0))
     return centre + rho * (frequencies - centre) + tuning.step * mixture.draw_noise(rng, state)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """What a sweep proposes: (Z_j*, W_j*) for each frequency."""
+
+    frequencies: Array  # (M, d)
+    assignment: NDArray[np.int64]  # (M,), places in ``components``
+    components: Components  # those of the state, then those that global proposals bring
+    is_global: NDArray[np.bool_]  # (M,)
+
+    def decided(
+        self, state: MixtureState, frequencies: Array, is_accepted: NDArray[np.bool_]
+    ) -> tuple[MixtureState, Array]:
+        """Return the mixture, without components that nobody is left in, and the frequencies."""
+        W = np.where(is_accepted[:, np.newaxis], self.frequencies, frequencies)
+        Z = np.where(is_accepted, self.assignment, state.assignment)
+        kept, Z = np.unique(Z, return_inverse=True)
+        components = self.components.chosen(kept)
+        return replace(state, assignment=Z.astype(np.int64), components=components), W
+
+    def rates(self, is_accepted: NDArray[np.bool_]) -> tuple[float, float]:
+        """Shares of the local and of the global proposals that were accepted; of none, of all."""
+        parts = is_accepted[~self.is_global], is_accepted[self.is_global]
+        local, elsewhere = (float(np.mean(part if len(part) else is_accepted)) for part in parts)
+        return local, elsewhere
+
+
+def propose_all(
+    rng: np.random.Generator,
+    mixture: Mixture,
+    state: MixtureState,
+    frequencies: Array,
+    tuning: ProposalTuning,
+) -> Proposals:
+    """Propose for every frequency: for some, drawn at random, from the whole mixture."""
+    proposed = propose(rng, mixture, state, frequencies, tuning)
+    m = len(frequencies)
+    is_global = np.zeros(m, dtype=bool)
+    if tuning.global_share == 0.0:
+        return Proposals(proposed, state.assignment, state.components, is_global)
+    n = int(tuning.global_share * m + rng.random())
+    is_global[rng.permutation(m)[:n]] = True
+    Z = state.assignment.copy()
+    Z[is_global], components, proposed[is_global] = mixture.draw_pairs(rng, state, n)
+    return Proposals(proposed, Z, components, is_global)
 
 
 @dataclass(frozen=True)
@@ -134,11 +188,13 @@ class StepAdaptation(Adaptation):
         """Move the step by what the last sweep accepted."""
         learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE)
         level = sum(learned.n_seen >= end for end in self.more_rows_after)
-        return learned, self.with_tuning(sampler, ProposalTuning(learned.step, level))
+        tuning = replace(sampler.tuning, step=learned.step, level=level)
+        return learned, self.with_tuning(sampler, tuning)
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
-        tuning = ProposalTuning(learned.average, len(self.more_rows_after))
+        level = len(self.more_rows_after)
+        tuning = replace(sampler.tuning, step=learned.average, level=level)
         return self.with_tuning(sampler, tuning)
 
 
@@ -285,11 +341,12 @@ class SpectralState:
 
 @dataclass(frozen=True)
 class SpectralInfo:
-    """What a diagnostician needs: share of accepted proposals, their step, evidence in nats."""
+    """What a diagnostician needs: shares of accepted proposals, their step, evidence in nats."""
 
-    acceptance_rate: float
+    acceptance_rate: float  # of local proposals
     step_size: float
     log_density: float
+    global_acceptance: float  # of global ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,15 +411,15 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         if state.n_rows != self.rows_now.n_rows:
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
-        decisions, W, gram = self._sweep(rng, state)
+        mixture, W, gram, accepted = self._sweep(rng, state)
         ridge = state.ridge
         if self.model.ridge_prior is not None:
             density = ridge_density(self.model_now, gram, state.linear_precision)
             ridge = draw_ridge(rng, density, ridge)
-        new = self._complete(rng, W, gram, ridge, state.linear_precision, state.mixture)
+        new = self._complete(rng, W, gram, ridge, state.linear_precision, mixture)
         new = self._turn(rng, new)
-        accepted = float(decisions.is_accepted.mean())
-        return new, SpectralInfo(accepted, self.tuning.step, new.coef.log_evidence)
+        local, elsewhere = accepted
+        return new, SpectralInfo(local, self.tuning.step, new.coef.log_evidence, elsewhere)
 
     def record(self, state: SpectralState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, noise, partition, and what is monitored."""
@@ -385,19 +442,21 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
 
     def _sweep(
         self, rng: np.random.Generator, state: SpectralState
-    ) -> tuple[Decisions, Array, Array]:
-        """Steps 1 to 3: decisions, frequencies and their products."""
+    ) -> tuple[MixtureState, Array, Array, tuple[float, float]]:
+        """Steps 1 to 3: mixture, frequencies, their products, and what was accepted."""
         W = state.frequencies
-        proposed = propose(rng, self.mixture, state.mixture, W, self.tuning)
+        proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        products = self.rows_now.products(proposed, W)
+        products = self.rows_now.products(proposed.frequencies, W)
         model = self.model_now
         precisions = model.linear_precisions(state.linear_precision)
         joint = join(state.gram, products.among, products.across, state.ridge, precisions)
-        decisions = decide(joint, log_uniform, model.posterior_shape, model.noise_rate)
-        is_accepted = decisions.is_accepted
+        is_accepted = decide(
+            joint, log_uniform, model.posterior_shape, model.noise_rate
+        ).is_accepted
         gram = select(state.gram, products.among, products.across, is_accepted)
-        return decisions, np.where(is_accepted[:, np.newaxis], proposed, W), gram
+        mixture, W = proposed.decided(state.mixture, W, is_accepted)
+        return mixture, W, gram, proposed.rates(is_accepted)
 
     def _complete(
         self,

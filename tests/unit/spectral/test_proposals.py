@@ -71,7 +71,7 @@ def adapted(acceptance, n: int, first: float = 0.5) -> tuple[list[float], Spectr
     learned = adaptation.init(sampler)
     for _ in range(n):
         steps.append(sampler.tuning.step)
-        info = SpectralInfo(acceptance(steps[-1]), steps[-1], 0.0)
+        info = SpectralInfo(acceptance(steps[-1]), steps[-1], 0.0, 0.0)
         learned, sampler = adaptation.update(learned, sampler, None, info)
     return steps, adaptation.finish(learned, sampler)
 
@@ -116,7 +116,7 @@ def test_more_rows_as_warm_up_goes_on() -> None:
     learned, levels = adaptation.init(sampler), []
     for _ in range(5):
         levels.append(sampler.tuning.level)
-        info = SpectralInfo(0.3, sampler.tuning.step, 0.0)
+        info = SpectralInfo(0.3, sampler.tuning.step, 0.0, 0.0)
         learned, sampler = adaptation.update(learned, sampler, None, info)
     assert levels == [0, 0, 1, 2, 2]
     fresh = make_spectral(*problem(5, 1))

@@ -19,7 +19,7 @@ def warmed_up(wanted: ClassTuning, n: int = 80, **own: Any) -> Any:
     for _ in range(n):
         now = sampler.tuning
         info = TrajectoryInfo(
-            math.exp(math.log(0.3) * now.step / wanted.step), now.step, 0.0,
+            math.exp(math.log(0.3) * now.step / wanted.step), now.step, 0.0, 0.0,
             math.exp(math.log(0.8) * now.trajectory / wanted.trajectory), now.trajectory,
         )  # fmt: skip
         learned, sampler = adaptation.update(learned, sampler, None, info)
