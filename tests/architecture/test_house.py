@@ -87,7 +87,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 196,
-    "lines": 59_600,
+    "lines": 60_600,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,

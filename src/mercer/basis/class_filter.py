@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -301,6 +301,27 @@ class ClassFilter:
             result += expit(design @ coef) @ weights[which]
         return result
 
+    def functions(
+        self, state: ClassState, parts: Sequence[Array], n: int, rng: np.random.Generator
+    ) -> list[Array]:
+        """Probability of y = 1 at parts of rows Z (m, d) by drawn particles: (n, m) each."""
+        particles, m, r = state.particles, self.grid.n_mean, state.n_candidates
+        weights = np.exp(particles.log_weight)
+        chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
+        coef = np.zeros((n, m + r))
+        for s, i in enumerate(chosen):
+            k = particles.size[i]
+            coef[s, :m] = particles.beta[i, :m]
+            coef[s, particles.members[i, :k]] = particles.beta[i, m : m + k]
+        found, level = [], particles.level[chosen]
+        for Z in parts:
+            values = np.empty((n, len(Z)))
+            for each in np.unique(level):
+                design = self.grid.design(Z, state.centres[:r], int(each))
+                values[level == each] = expit(coef[level == each] @ design.T)
+            found.append(values)
+        return found
+
     def _resampled(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         particles = state.particles
         ess = effective_sample_size(particles.log_weight)
@@ -509,6 +530,18 @@ class StickBreaking:
     def copied(self, state: StickState) -> StickState:
         """Return a state that shares no array with this one."""
         return copy.deepcopy(state)
+
+    def drawn_proba(
+        self, state: StickState, parts: Sequence[Array], n: int, rng: np.random.Generator
+    ) -> list[Array]:
+        """Probabilities of the classes at parts of rows by drawn particles: (n, C, m) each."""
+        pairs = zip(self.filters, state.states, strict=True)
+        drawn = [filter_.functions(each, parts, n, rng) for filter_, each in pairs]
+        found = []
+        for success in zip(*drawn, strict=True):
+            flat = stick_proba(np.stack(success).reshape(len(success), -1))
+            found.append(np.moveaxis(flat.reshape(n, -1, flat.shape[1]), 1, 2))
+        return found
 
     def proba(self, state: StickState, Z: Array) -> Array:
         """Probabilities (m, C) of the classes at rows Z (m, d), standardised; none is 0."""

@@ -167,6 +167,12 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
         blocks = range(0, max(len(Z), 1), _ROWS_AT_ONCE)
         return np.concatenate([running.proba(Z[a : a + _ROWS_AT_ONCE]) for a in blocks])
 
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        running = self._ready()
+        return running.sticks.drawn_proba(running.state, parts, n_draws, rng)
+
     @property
     def posterior_(self) -> Draws:
         """Particles as weighted draws; of more than two classes, an entry for each function."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from mercer.basis.filter import AnyFilter, Seen, State, copied
 from mercer.basis.model import Array, Integers
@@ -34,6 +35,37 @@ def filter_law(
         spreads = np.maximum(spreads - 1.0, _LEAST_SPREAD)
     weights = np.exp(particles.log_weight)
     return StudentMixture(means, np.sqrt(variances * spreads), weights / weights.sum(), degrees)
+
+
+def filter_functions(
+    filter_: AnyFilter, state: State, parts: Sequence[Array], n: int, rng: np.random.Generator
+) -> list[Array]:
+    """Draw functions of a population, and return their values at parts of rows Z: (n, m) each.
+
+    A particle by its weight, its noise variance, and its coefficients given both:
+    b = U^-1 (w + s e), e ~ N(0, I), where U'U is their precision in noise variances.
+    """
+    particles, m = state.particles, filter_.grid.n_mean
+    weights = np.exp(particles.log_weight)
+    chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
+    variances, degrees = noise_variances(filter_, state)
+    stretch = 1.0 if math.isinf(degrees) else degrees / rng.chisquare(degrees, size=n)
+    spread = np.sqrt(variances[chosen] * stretch)
+    by_column = np.zeros((n, m + state.statistics.n_candidates))
+    for s, i in enumerate(chosen):
+        k = int(particles.size[i])
+        white = particles.whitened[i, : m + k] + spread[s] * rng.standard_normal(m + k)
+        beta = solve_triangular(particles.factor[i, : m + k, : m + k], white)
+        by_column[s, :m] = beta[:m]
+        by_column[s, particles.members[i, :k]] = beta[m:]
+    found, level = [], particles.level[chosen]
+    for Z in parts:
+        values = np.empty((n, len(Z)))
+        for each in np.unique(level):
+            design = filter_.grid.design(Z, state.centres[: by_column.shape[1] - m], int(each))
+            values[level == each] = by_column[level == each] @ design.T
+        found.append(values)
+    return found
 
 
 def noise_variances(filter_: AnyFilter, state: State) -> tuple[Array, float]:
@@ -310,6 +342,18 @@ class Ensemble:
         filters = {name: copied(each) for name, each in state.filters.items()}
         surprises = replace(state.surprises, last=state.surprises.last.copy())
         return EnsembleState(filters, state.scores.copy(), surprises)
+
+    def functions(
+        self, state: EnsembleState, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        """Draw functions, and return their values at parts of rows Z (m, d): (n_draws, m)."""
+        counts = rng.multinomial(n_draws, np.exp(state.log_weights))
+        drawn = [
+            filter_functions(filter_, each, parts, int(n), rng)
+            for n, (filter_, each) in zip(counts, self._pairs(state), strict=True)
+        ]
+        order = rng.permutation(n_draws)
+        return [np.concatenate(values)[order] for values in zip(*drawn, strict=True)]
 
     def law(self, state: EnsembleState, Z: Array, *, has_noise: bool = True) -> StudentMixture:
         """Law of the targets of rows Z (m, d), or of the function without their noise."""

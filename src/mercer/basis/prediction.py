@@ -526,6 +526,13 @@ class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running
         Z, running = self._standardized(X), self._ready()
         return [running.law(Z[rows], has_noise=False) for rows in self._blocks(Z)]
 
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        running, target = self._ready(), self._ready().scales.target
+        drawn = running.ensemble.functions(running.state, parts, n_draws, rng)
+        return [f[:, np.newaxis] * target.scale + target.centre for f in drawn]
+
     def _law(self, Z: Array) -> StudentMixture:
         return self._ready().law(Z)
 

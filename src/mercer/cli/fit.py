@@ -146,7 +146,14 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
-    from mercer.cli.fitting import fit_final, look_of, refuse_unconverged, say_first, score
+    from mercer.cli.fitting import (
+        fit_final,
+        inspect_fit,
+        look_of,
+        refuse_unconverged,
+        say_first,
+        score,
+    )
     from mercer.cli.outputs import typed_words
     from mercer.cli.saving import (
         as_json,
@@ -156,7 +163,6 @@ def _fit(
         write_files,
     )
     from mercer.cli.terminal import evaluation_table
-    from mercer.estimation.inspection import Inspection
     from mercer.estimation.model_file import TableModel
     from mercer.posterior.evaluation import verdict
 
@@ -181,7 +187,7 @@ def _fit(
     provenance = plan_provenance(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
-    seen = Inspection(plan.split.names, importance)
+    seen = None if report is None else inspect_fit(plan, fitted, importance)
     write_files(fitted, saved, session, out=out, report=report, step=step, inspection=seen)
     session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
 

@@ -51,7 +51,9 @@ from mercer.estimation.cross_validate import (
 from mercer.estimation.inspection import (
     Importance,
     Increases,
+    Inspection,
     Look,
+    effects_of,
     importance_of,
     permuted_losses,
     plan_look,
@@ -72,6 +74,7 @@ __all__ = [
     "data_digest",
     "describe_table",
     "fit_final",
+    "inspect_fit",
     "kept_to_this",
     "look_of",
     "make_estimator",
@@ -415,6 +418,19 @@ def look_of(plan: Plan) -> Look | None:
         n_classes=len(table.classes),
         entropy=plan.seed,
     )
+
+
+def inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> Inspection:
+    """See how inputs act in the model that is saved: those that decide most first."""
+    table, inputs = plan.table, inputs_of(plan.table.encoder)
+    order = list(range(len(inputs)))
+    if importance is not None:
+        first = [importance.names[j] for j in importance.order]
+        order = [inputs.names.index(name) for name in first]
+    found = effects_of(
+        fitted.estimator, table.X, inputs, order=order, classes=table.classes, entropy=plan.seed
+    )
+    return Inspection(plan.split.names, importance, found)
 
 
 def say_first(plan: Plan, session: Session) -> None:

@@ -20,6 +20,7 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import (
     Inspection,
+    effects_of,
     importance_of,
     permuted_losses,
     plan_look,
@@ -247,7 +248,12 @@ def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspe
         entropy=0,
     )
     increases = permuted_losses(model.estimator, rows.X, rows.y, look)
-    return Inspection(rows.names, importance_of(look, [increases], is_classes=is_classes))
+    importance = importance_of(look, [increases], is_classes=is_classes)
+    classes = predictor.classes
+    effects = effects_of(
+        model.estimator, rows.X, look.inputs, order=importance.order.tolist(), classes=classes
+    )
+    return Inspection(rows.names, importance, effects)
 
 
 def _evaluation(

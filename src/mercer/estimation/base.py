@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -49,6 +49,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         write_model(path, self)
+
+    def _function_draws(
+        self, parts: Sequence[NDArray[np.float64]], n_draws: int, rng: np.random.Generator
+    ) -> list[NDArray[np.float64]]:
+        """Draw what is predicted at parts of standardised rows, each (m, d): (n_draws, K, m).
+
+        K = 1 number in units of the target, without the noise of a target, or the probabilities of
+        the K classes. Values of one draw in one part belong to one function; parts may have
+        functions of their own, with the same hyperparameters.
+        """
+        raise UsageError(f"{type(self).__name__} has no draws of functions to explain")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")

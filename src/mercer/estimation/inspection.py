@@ -1,12 +1,37 @@
-"""What a fitted model makes of its inputs: which of them decide.
+"""What a fitted model makes of its inputs: which decide, how they act, what each adds to a row.
 
-Permutation importance [1]_: an input of a held-out row is replaced by that of another held-out row,
-which keeps the law of the input and breaks its tie with the target and with the other inputs; what
-is predicted then is that much worse. Columns that encode one input are replaced together.
+**Importance** [1]_: an input of a held-out row is replaced by that of another held-out row, which
+keeps the law of the input and breaks its tie with the target and with the other inputs; what is
+predicted then is that much worse.
+
+**Effects** [2]_: one input (or two) is set to a value in all of some rows; the mean prediction is a
+function of the value. It belongs to the posterior mean; the same of drawn functions f_s makes a
+band. The strength of a pair is the root mean square of what its map has beyond the sum of the two
+curves.
+
+**Contributions** [3]_: Shapley values of the game v(S) = mean over background rows b of
+f(x_S, b_not S). That of input j is
+
+    phi_j = sum over S without j of |S|! (d - |S| - 1)! / d! (v(S + j) - v(S)),
+
+so that sum_j phi_j = f(x) - mean_b f(b). Of few inputs all sets are evaluated. Else phi_j is a mean
+over random orders, each with a background row and followed by its reverse: on the way from b to x
+inputs are changed one after the other, and j gets the step that its change makes. Each way adds up
+to f(x) - f(b), and every background row is used equally often, so that additivity is exact; the
+Monte Carlo error of a contribution is the standard error over the pairs of ways. Shapley values are
+linear in f: those of the posterior mean are the posterior mean of those of f_s.
+
+Columns that encode one input go together in all of these. **Cost**: bounded numbers of predictions.
+Bands and the spread of contributions come from 96 drawn functions, moved to the posterior mean: few
+draws say well how wide the posterior is, and less well where.
 
 References
 ----------
 .. [1] L. Breiman (2001), "Random forests", Machine Learning 45, 5-32, section 10.
+.. [2] J. H. Friedman (2001), "Greedy function approximation: a gradient boosting machine", Ann.
+   Statist. 29, 1189-1232, section 8.2.
+.. [3] E. Strumbelj and I. Kononenko (2014), "Explaining prediction models and individual
+   predictions with feature contributions", Knowl. Inf. Syst. 41, 647-665.
 """
 
 from __future__ import annotations
@@ -17,21 +42,33 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import comb
 
 from mercer.data.row_names import RowNames
-from mercer.errors import DataError
+from mercer.errors import DataError, UsageError
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
+from mercer.numerics.cholesky import one_blas_thread
+from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import HeldClasses, clustered_error
 
 __all__ = [
+    "Effect",
+    "Effects",
+    "Explanation",
     "Importance",
     "Increases",
     "Inputs",
     "Inspection",
     "Look",
+    "PairEffect",
+    "Values",
+    "drawn",
+    "effects_of",
+    "explain_rows",
     "importance_of",
     "permuted_losses",
     "plan_look",
+    "predicted",
     "strength_alone",
 ]
 
@@ -235,14 +272,6 @@ def importance_of(look: Look, parts: Sequence[Increases], *, is_classes: bool) -
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Inspection:
-    """What a report shows of rows and inputs, beyond the scores."""
-
-    names: RowNames  # what the held-out rows are called, in the order of the evaluation
-    importance: Importance | None = None
-
-
 # How much one input alone tells of the target, without a model.
 
 _N_BINS: Final = 20
@@ -281,3 +310,430 @@ def _bins(x: Array) -> Rows:
         return index.reshape(-1).astype(np.int64)
     cuts = np.unique(np.quantile(x[:, 0], np.arange(1, n_bins) / n_bins))
     return np.unique(np.searchsorted(cuts, x[:, 0]), return_inverse=True)[1].astype(np.int64)
+
+
+# What a model predicts and what functions drawn from its posterior say, at parts of rows.
+
+_N_DRAWS: Final = 96
+_LEVEL: Final = 0.9
+
+
+def predicted(model: Any, X: Array) -> Array:
+    """Predict rows X (m, d): (K, m), K = 1 posterior mean or the probabilities of K classes."""
+    with one_blas_thread():  # many small products
+        if task_of(model) is REGRESSION:
+            return np.asarray(model.predict(X), dtype=np.float64)[np.newaxis]
+        return np.asarray(model.predict_proba(X), dtype=np.float64).T
+
+
+def drawn(model: Any, parts: Sequence[Array], rng: np.random.Generator) -> list[Array]:
+    """Draw functions from the posterior, and return their values: (96, K, m) for each part."""
+    standardized = [model._standardized(X) for X in parts]
+    with one_blas_thread():
+        found: list[Array] = model._function_draws(standardized, _N_DRAWS, rng)
+    return found
+
+
+def _band(draws: Array, centre: Array) -> tuple[Array, Array]:
+    """Ends of the central 90 % of draws (S, ...), moved so that their mean is the centre."""
+    tail = 0.5 * (1.0 - _LEVEL)
+    moved = draws - draws.mean(axis=0) + centre
+    lower, upper = np.quantile(moved, (tail, 1.0 - tail), axis=0)
+    return np.minimum(lower, centre), np.maximum(upper, centre)
+
+
+# How single inputs and a pair of them act.
+
+_N_VALUES: Final = 15
+_MOST_CURVES: Final = 10
+_MOST_LINES: Final = 5  # classes
+_N_CURVE_PREDICTIONS: Final = 3000
+_LEAST_CURVE_ROWS: Final = 6
+_N_PAIRED: Final = 4  # inputs whose pairs are compared
+_PAIR_GRID: Final = 5
+_MAP_GRID: Final = 9
+_PAIR_ROWS: Final = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Values that one input takes on a curve: rows of its columns, numbers or names of levels."""
+
+    name: str
+    columns: Rows
+    points: Array  # (G, k)
+    labels: tuple[str, ...]  # of levels; empty for numbers
+
+    @property
+    def numbers(self) -> Array:
+        """Where the values are on an axis, shape (G,)."""
+        return np.asarray(np.arange(len(self.points)) * 1.0 if self.labels else self.points[:, 0])
+
+    def few(self, n: int) -> Values:
+        """Keep n of the values, evenly spaced."""
+        at = np.unique(np.linspace(0, len(self.points) - 1, n).round().astype(np.int64))
+        labels = tuple(self.labels[i] for i in at) if self.labels else ()
+        return Values(self.name, self.columns, self.points[at], labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """The mean prediction as one input is varied, for K classes or K = 1 number.
+
+    ``mean``, ``lower`` and ``upper`` (K, G): the mean over rows, and the 90 % posterior band of it.
+    ``rows_lower`` and ``rows_upper`` (K, G): central 80 % of the predictions of single rows.
+    """
+
+    values: Values
+    mean: Array
+    lower: Array
+    upper: Array
+    rows_lower: Array
+    rows_upper: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PairEffect:
+    """The mean prediction (G, H) as two inputs are varied, and how strong the pair is."""
+
+    first: Values
+    second: Values
+    mean: Array
+    strength: float  # root mean square of what the sum of the two curves lacks
+    range: float  # between the lowest and the highest of the map
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """How inputs act: the curves, the strongest pair, and what is predicted."""
+
+    curves: tuple[Effect, ...]
+    pair: PairEffect | None
+    outputs: tuple[str, ...]  # names of the K lines: classes, or none for a number
+    n_rows: int
+
+
+def values_of(
+    name: str, columns: Rows, X: Array, feature_names: Sequence[str]
+) -> tuple[Values, ...]:
+    """Choose the values on the axis of an input; of dates, those of each part."""
+    if len(columns) == 1:
+        x = X[:, columns[0]]
+        known = np.unique(x)
+        if len(known) > _N_VALUES:
+            known = np.unique(np.quantile(x, np.linspace(0.02, 0.98, _N_VALUES)))
+        return (Values(name, columns, known[:, np.newaxis], ()),)
+    own = X[:, columns]
+    if np.isin(own, (0.0, 1.0)).all():
+        levels = np.flatnonzero(own.any(axis=0))
+        levels = levels[np.argsort(-own[:, levels].sum(axis=0), kind="stable")][:_N_VALUES]
+        words = tuple(feature_names[columns[i]].removeprefix(f"{name}=") for i in levels)
+        return (Values(name, columns, np.eye(len(columns))[levels], words),)
+    parts = (values_of(feature_names[c], np.array([c]), X, feature_names) for c in columns)
+    return tuple(each for part in parts for each in part)
+
+
+def effects_of(
+    model: Any,
+    X: Array,
+    inputs: Inputs,
+    *,
+    order: Sequence[int],
+    classes: Sequence[Any] = (),
+    entropy: int = 0,
+) -> Effects:
+    """Vary the first ten inputs in an order, each in some rows of X (n, d).
+
+    Of two classes the probability of the second is shown, of several that of the first five by
+    their mean probability.
+    """
+    from mercer.random import stream
+
+    rng, names = stream(entropy, "inspection", 1), model.feature_labels_
+    chosen: list[Values] = []
+    for j in order:
+        chosen += values_of(inputs.names[j], inputs.columns[j], X, names)
+    chosen = [values for values in chosen if len(values.points) > 1][:_MOST_CURVES]
+    if not chosen:
+        return Effects((), None, (), 0)
+    n_functions = max(1, len(classes) - 1)
+    n_rows = _N_CURVE_PREDICTIONS // (len(chosen) * _N_VALUES * n_functions)
+    n_rows = min(len(X), max(_LEAST_CURVE_ROWS, min(24, n_rows)))
+    rows = X[np.sort(rng.choice(len(X), size=n_rows, replace=False))]
+    lines = _lines(predicted(model, rows), len(classes))
+    parts = [_varied(rows, [values]) for values in chosen]
+    said = np.split(predicted(model, np.concatenate(parts))[lines], _ends(parts), axis=1)
+    # Of several functions the draws at many rows together cost the cube of their number.
+    few = rows[: max(_LEAST_CURVE_ROWS, n_rows // n_functions**2)]
+    functions = drawn(model, [_varied(few, [values]) for values in chosen], rng)
+    curves = []
+    for values, one, draws in zip(chosen, said, functions, strict=True):
+        shape = len(lines), len(values.points), -1
+        each = one.reshape(shape)
+        mean = each.mean(axis=2)
+        band = _band(draws[:, lines].reshape(len(draws), *shape).mean(axis=3), mean)
+        if len(classes):
+            band = np.maximum(band[0], 0.0), np.minimum(band[1], 1.0)
+        spread = np.quantile(each, (0.1, 0.9), axis=2)
+        curves.append(Effect(values, mean, *band, spread[0], spread[1]))
+    n_paired = max(4, _PAIR_ROWS // n_functions)
+    pair = _strongest_pair(model, rows[:n_paired], chosen[:_N_PAIRED], int(lines[0]))
+    outputs = tuple(str(classes[k]) for k in lines) if len(classes) else ()
+    return Effects(tuple(curves), pair, outputs, n_rows)
+
+
+def _lines(said: Array, n_classes: int) -> Rows:
+    if n_classes == 2:
+        return np.array([1])
+    return np.sort(np.argsort(-said.mean(axis=1), kind="stable")[:_MOST_LINES])
+
+
+def _ends(parts: Sequence[Array]) -> Rows:
+    return np.cumsum([len(part) for part in parts])[:-1]
+
+
+def _varied(rows: Array, chosen: Sequence[Values]) -> Array:
+    """Set inputs to all combinations of their values in all rows: the last index is the row."""
+    found = rows[np.newaxis]
+    for values in chosen:
+        found = np.repeat(found[:, np.newaxis], len(values.points), axis=1)
+        found[..., values.columns] = values.points[:, np.newaxis]
+        found = found.reshape(-1, *rows.shape)
+    return np.ascontiguousarray(found.reshape(-1, rows.shape[1]))
+
+
+def _strongest_pair(
+    model: Any, rows: Array, chosen: Sequence[Values], line: int
+) -> PairEffect | None:
+    """Find the pair whose map is farthest from the sum of two curves, and draw its map."""
+    few = [values.few(_PAIR_GRID) for values in chosen]
+    pairs = [
+        (i, j)
+        for i in range(len(few))
+        for j in range(i + 1, len(few))
+        if not set(few[i].columns) & set(few[j].columns)
+    ]
+    if not pairs:
+        return None
+
+    def maps(values: Sequence[tuple[Values, Values]]) -> list[Array]:
+        parts = [_varied(rows, pair) for pair in values]
+        said = np.split(predicted(model, np.concatenate(parts))[line], _ends(parts))
+        return [
+            one.reshape(len(a.points), len(b.points), len(rows)).mean(axis=2)
+            for one, (a, b) in zip(said, values, strict=True)
+        ]
+
+    strengths = [_beyond(each) for each in maps([(few[i], few[j]) for i, j in pairs])]
+    i, j = pairs[int(np.argmax(strengths))]
+    first, second = chosen[i].few(_MAP_GRID), chosen[j].few(_MAP_GRID)
+    (mean,) = maps([(first, second)])
+    return PairEffect(first, second, mean, max(strengths), float(np.ptp(mean)))
+
+
+def _beyond(mean: Array) -> float:
+    """Root mean square of a map less the sum of its two curves."""
+    curves = mean.mean(axis=0, keepdims=True) + mean.mean(axis=1, keepdims=True) - mean.mean()
+    return float(np.sqrt(np.square(mean - curves).mean()))
+
+
+# What each input adds to the prediction of one row.
+
+_MOST_BACKGROUND: Final = 24  # rows
+_MOST_POINTS: Final = 2400  # that are predicted for a row
+_MOST_DRAWN_POINTS: Final = 600  # of these, at which functions are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What each input adds to the prediction of each of n rows: Shapley values.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The inputs.
+    output : tuple
+        The class of each row whose probability is explained; empty for numbers.
+    prediction : ndarray of shape (n,)
+        The posterior mean, in units of the target, or the probability of the class.
+    baseline : ndarray of shape (n,)
+        Mean prediction of the background rows.
+    contributions : ndarray of shape (n, d)
+        Posterior means; of each row they sum to ``prediction - baseline``.
+    lower, upper : ndarray of shape (n, d)
+        Ends of the central 90 % of the posterior.
+    errors : ndarray of shape (n, d)
+        Monte Carlo standard errors of the contributions; 0 where all sets of inputs were tried.
+    n_background : int
+        Rows that stand for not knowing an input.
+    """
+
+    names: tuple[str, ...]
+    output: tuple[Any, ...]
+    prediction: Array
+    baseline: Array
+    contributions: Array
+    lower: Array
+    upper: Array
+    errors: Array
+    n_background: int
+
+    def table(self, row: int = 0) -> Table:
+        """Return the contributions to one row, the largest first, as a table that prints."""
+        order = np.argsort(-np.abs(self.contributions[row]), kind="stable")
+        columns = (self.contributions, self.lower, self.upper, self.errors)
+        return Table(
+            ("input", "contribution", "lower", "upper", "error"),
+            tuple((self.names[j], *(float(c[row, j]) for c in columns)) for j in order),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """Points between background rows and a row, and what their values give.
+
+    Contributions are ``weights`` (P, d, L) times the values at the points of each of P parts, L of
+    them each, averaged over the parts.
+    """
+
+    points: Array  # (P, L, D)
+    weights: Array  # (d, L) or (P, d, L)
+    is_exact: bool
+
+    def contributions(self, values: Array) -> Array:
+        """From values (..., P, L): contributions of each part, (..., P, d)."""
+        if self.weights.ndim == 2:
+            return np.asarray(values @ self.weights.T)
+        return np.asarray(np.einsum("...pl,pdl->...pd", values, self.weights))
+
+
+def _all_sets(x: Array, background: Array, inputs: Inputs) -> _Ways:
+    """All sets of inputs, for each background row."""
+    d = len(inputs)
+    sets = (np.arange(2**d)[:, np.newaxis] >> np.arange(d)) & 1  # (2^d, d)
+    points = np.repeat(background[:, np.newaxis], 2**d, axis=1)
+    for j, columns in enumerate(inputs.columns):
+        has = np.flatnonzero(sets[:, j])
+        points[:, has[:, np.newaxis], columns] = x[columns]
+    size = sets.sum(axis=1)
+    # A set with j counts |S - j|! (d - |S|)! / d! = 1 / (d binom(d - 1, |S| - 1)), one without it
+    # minus 1 / (d binom(d - 1, |S|)).
+    with_j = 1.0 / (d * comb(d - 1, np.maximum(size - 1, 0)))
+    without = -1.0 / (d * np.maximum(comb(d - 1, size), 1.0))
+    weights = np.where(sets.T == 1, with_j, without)
+    return _Ways(points, weights, is_exact=True)
+
+
+def _random_ways(
+    x: Array, background: Array, inputs: Inputs, n_parts: int, rng: np.random.Generator
+) -> _Ways:
+    """Random orders and their reverses, from background rows to the row."""
+    d = len(inputs)
+    orders = rng.permuted(np.tile(np.arange(d), (n_parts, 1)), axis=1)
+    orders = np.stack([orders, orders[:, ::-1]], axis=1)  # (P, 2, d)
+    points = np.repeat(background[np.arange(n_parts) % len(background), np.newaxis], 2, axis=1)
+    points = np.repeat(points[:, :, np.newaxis], d + 1, axis=2)  # (P, 2, d + 1, D)
+    rank = np.argsort(orders, axis=2)  # when each input is changed
+    for j, columns in enumerate(inputs.columns):
+        is_changed = np.arange(d + 1) > rank[:, :, j, np.newaxis]
+        points[..., columns] = np.where(
+            is_changed[..., np.newaxis], x[columns], points[..., columns]
+        )
+    steps = np.eye(d + 1)[1:] - np.eye(d + 1)[:-1]  # (d, d + 1), the step of each place
+    weights = 0.5 * steps[rank]  # (P, 2, d, d + 1)
+    weights = np.moveaxis(weights, 1, 2).reshape(n_parts, d, -1)
+    return _Ways(points.reshape(n_parts, 2 * (d + 1), -1), weights, is_exact=False)
+
+
+def explain_rows(
+    model: Any,
+    X: Array,
+    background: Array,
+    inputs: Inputs,
+    *,
+    label: Any = None,
+    entropy: int = 0,
+) -> Explanation:
+    """Say what each input adds to the prediction of each row of X (n, D).
+
+    Parameters
+    ----------
+    model : estimator
+    X : ndarray of shape (n, D)
+    background : ndarray of shape (b, D)
+        Rows whose inputs take the place of unknown ones; of many, 24 at random.
+    inputs : Inputs
+    label : class, optional
+        The class to explain. None: of two classes the second, of several the most probable.
+    entropy : int
+        Seed of the random ways.
+    """
+    from mercer.random import stream
+
+    rng = stream(entropy, "inspection", 2)
+    if len(background) > _MOST_BACKGROUND:
+        rows = rng.choice(len(background), size=_MOST_BACKGROUND, replace=False)
+        background = background[np.sort(rows)]
+    said = predicted(model, X)
+    line = _explained_class(model, said, label)
+    d, b = len(inputs), len(background)
+    n_functions = max(1, len(said) - 1)
+    most_points = _MOST_POINTS // n_functions
+    most_drawn = _MOST_DRAWN_POINTS // n_functions
+    found = np.empty((4, len(X), d))
+    baselines = predicted(model, background).mean(axis=1)[line]
+    for i, x in enumerate(X):
+        if 2**d * b <= most_points:
+            ways = _all_sets(x, background, inputs)
+        else:
+            n_ways = b * max(1, most_points // (2 * (d + 1) * b))
+            ways = _random_ways(x, background, inputs, n_ways, rng)
+        n_parts, n_points, _ = ways.points.shape
+        at_points = predicted(model, ways.points.reshape(n_parts * n_points, -1))[line[i]]
+        parts = ways.contributions(at_points.reshape(n_parts, n_points))
+        mean = parts.mean(axis=0)
+        error = np.zeros(d) if ways.is_exact else parts.std(axis=0, ddof=1) / np.sqrt(n_parts)
+        n_few = min(n_parts, max(2, most_drawn // n_points))
+        few = _Ways(
+            ways.points[:n_few],
+            ways.weights if ways.weights.ndim == 2 else ways.weights[:n_few],
+            ways.is_exact,
+        )
+        (draws,) = drawn(model, [few.points.reshape(n_few * n_points, -1)], rng)
+        values = draws[:, line[i]].reshape(-1, n_few, n_points)
+        lower, upper = _band(few.contributions(values).mean(axis=1), mean)
+        found[:, i] = mean, lower, upper, error
+    is_classes = task_of(model) is not REGRESSION
+    output = tuple(model.classes_[line].tolist()) if is_classes else ()
+    prediction = said[line, np.arange(len(X))]
+    means, lowers, uppers, errors = found
+    return Explanation(
+        inputs.names, output, prediction, baselines, means, lowers, uppers, errors, b
+    )
+
+
+def _explained_class(model: Any, said: Array, label: Any) -> Rows:
+    """Position of the class that is explained for each row; 0 for numbers."""
+    n = said.shape[1]
+    if task_of(model) is REGRESSION:
+        if label is not None:
+            raise UsageError("label is for classes; the model predicts a number")
+        return np.zeros(n, dtype=np.int64)
+    classes = model.classes_.tolist()
+    if label is None:
+        return np.ones(n, dtype=np.int64) if len(classes) == 2 else said.argmax(axis=0)
+    if label not in classes:
+        raise UsageError(f"label must be one of {classes}; got {label!r}")
+    return np.full(n, classes.index(label))
+
+
+# What a report shows of all this.
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What a report shows of rows and inputs, beyond the scores."""
+
+    names: RowNames  # what the held-out rows are called, in the order of the evaluation
+    importance: Importance | None = None
+    effects: Effects | None = None

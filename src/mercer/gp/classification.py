@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from scipy.special import softmax as softmax_of
 
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
@@ -25,11 +26,12 @@ from mercer.gp.hyperparameters import (
     stacked_parameters,
 )
 from mercer.gp.laplace import (
-    FunctionMoments,
     HyperparameterPosterior,
+    JointDraws,
     LatentDraws,
     compile_loops,
     latent_moments,
+    sample_functions,
 )
 from mercer.gp.laplace import (
     mean_success_probability as success_probability,
@@ -66,6 +68,11 @@ _UNSEEN = 0.01
 
 class ClassAnswers(Protocol):
     """What draws say of new rows."""
+
+    @property
+    def draws(self) -> JointDraws:
+        """The draws themselves."""
+        ...
 
     def probabilities(self, X: Array) -> Array:
         """Probabilities of the classes at standardised rows X (m, d): shape (m, C)."""
@@ -261,7 +268,7 @@ class ClassTask:
 
 @dataclass(frozen=True)
 class _Binary:
-    draws: FunctionMoments
+    draws: LatentDraws | ExactDraws
 
     def probabilities(self, X: Array) -> Array:
         p = success_probability(self.draws, X)
@@ -300,6 +307,20 @@ class MixedAnswers:
         """Probabilities of the classes at standardised rows X (m, d): shape (m, C)."""
         each = [answers.probabilities(X) for answers in self.answers]
         return np.asarray(sum(w * p for w, p in zip(self.weights, each, strict=True)))
+
+    def functions(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        """Probabilities of the classes at parts of rows X by drawn functions: (n_draws, C, m)."""
+        draws = [answers.draws for answers in self.answers]
+        drawn = sample_functions(draws, self.weights, parts, n_draws, rng)
+        found = []
+        for f, X in zip(drawn, parts, strict=True):
+            values = f.reshape(n_draws, -1, len(X))
+            if values.shape[1] == 1:
+                values = np.concatenate([np.zeros_like(values), values], axis=1)
+            found.append(softmax_of(values, axis=1))
+        return found
 
     def latent(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent values: both (m,) for two classes, else (m, C)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -332,6 +333,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._answers.latent(self._standardized(X))
+
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        return self._answers.functions(parts, n_draws, rng)
 
     def laplace_distance(self, X: ArrayLike) -> PredictiveDistance:
         """How far Laplace's probabilities are from the exact ones, after ``integration="exact"``.

@@ -493,6 +493,15 @@ class ExactDraws:
                 variance = self.kernel.diagonal(theta, X[rows]) - explained
                 yield rows, cross @ coef, np.maximum(variance, 0.0)
 
+    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and covariance (m, m) of f at rows X (m, d), by draw ``i``."""
+        theta, scratch = self.theta[i], Workspace()
+        K = self.kernel.gram(theta, self.X, out=scratch.take("gram", len(self.X)))
+        add_nugget(K)
+        cross = self.kernel.cross_gram(theta, X, self.X)
+        V = solve_lower(lower_factor(K), cross.T)
+        return cross @ self.coef[i], self.kernel.gram(theta, X) - V.T @ V
+
 
 def draw_probabilities(draws: FunctionMoments, X: Array) -> Iterator[Array]:
     """Yield the probabilities of target 1 at rows X (m, d), shape (m,), draw after draw."""

@@ -429,6 +429,19 @@ class FunctionDraws:
                 drawn[mine] = mean + noise[mine] @ L.T
         return drawn
 
+    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and covariance (m, m) of the function at rows X (m, d), by draw ``i``."""
+        scratch, n = Workspace(), len(self.theta)
+        factors = self.memory.get(i, n, lambda: self._factors(i, scratch))
+        cross = self._cross(self.theta[i], X)
+        prior = self.kernel.gram(self.theta[i], X) + self.intercept_variance
+        return cross @ self.dual_coef[i], prior - self._explained_together(factors, cross)
+
+    def _explained_together(self, factors: tuple[Array, ...], cross: Array) -> Array:
+        """By how much the rows lessen the covariance, from `_cross` of new ones (m, n): (m, m)."""
+        V = solve_lower(factors[0], cross.T)
+        return np.asarray(V.T @ V)
+
     def _cross(self, theta: Array, X: Array) -> Array:
         """Covariance of the function at rows X (m, d) and at the training rows, (m, n)."""
         cross = self.kernel.cross_gram(theta, X, self.X)
@@ -540,6 +553,11 @@ class InducedDraws(FunctionDraws):
         V = solve_lower(factors[0], cross.T)
         W = solve_lower(factors[1], V)
         return np.asarray(np.einsum("ij,ij->j", V, V) - np.einsum("ij,ij->j", W, W))
+
+    def _explained_together(self, factors: tuple[Array, ...], cross: Array) -> Array:
+        V = solve_lower(factors[0], cross.T)
+        W = solve_lower(factors[1], V)
+        return np.asarray(V.T @ V - W.T @ W)
 
 
 def induced_draws(

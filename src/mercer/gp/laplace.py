@@ -19,10 +19,10 @@ taken only when they slow down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -529,6 +529,14 @@ class LatentDraws:
                 variance = self.kernel.diagonal(theta, X[rows]) - explained
                 yield rows, cross @ mean_coef, np.maximum(variance, 0.0)
 
+    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and covariance (m, m) of f at rows X (m, d), by draw ``i``."""
+        n, scratch = len(self.theta), Workspace()
+        L, root_weights, mean_coef = self.memory.get(i, n, lambda: self._solve(i, scratch))
+        cross = self.kernel.cross_gram(self.theta[i], X, self.X)
+        V = solve_lower(L, (cross * root_weights).T)
+        return cross @ mean_coef, self.kernel.gram(self.theta[i], X) - V.T @ V
+
     def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array]:
         """Factor of B, W^.5 and the coefficients of the mean, of one draw."""
         n, a = len(self.y), self.dual_coef[i]
@@ -538,6 +546,65 @@ class LatentDraws:
             return (*factor, self.mean_coef[i])
         room = scratch.take("inverse", n).T
         return (*factor, a + correction_at_mode(K, a, self.y, factor, room))
+
+
+# Whole functions, not moments of single rows: values at several rows together.
+
+_HYPERPARAMETERS: Final = 16  # draws of them that functions are drawn from
+# Of the largest variance, added to covariances so that they have a factor: far below a curve.
+_BLUR: Final = 1e-6
+
+
+class JointDraws(Protocol):
+    """Draws that say how values of f at new rows go together."""
+
+    @property
+    def theta(self) -> Array:
+        """Log parameters, one row a draw."""
+        ...
+
+    @property
+    def weights(self) -> Array | None:
+        """Of the draws, shape (S,), any sum; None where all count alike."""
+        ...
+
+    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Mean (k m,) and covariance of k functions at rows X (m, d), by draw ``i``."""
+        ...
+
+
+def sample_functions(
+    draws: Sequence[JointDraws],
+    weights: Sequence[float],
+    parts: Sequence[Array],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> list[Array]:
+    """Draw f at parts of rows X (m, d), shape (n_draws, k m) each.
+
+    ``draws`` are those of each kernel, ``weights`` the kernels'. Sixteen draws of the
+    hyperparameters at most are met, by systematic resampling; parts are independent given these.
+    """
+    pairs: list[tuple[JointDraws, int]] = []
+    shares: list[float] = []
+    for own, weight in zip(draws, weights, strict=True):
+        each = np.ones(len(own.theta)) if own.weights is None else own.weights
+        pairs += [(own, i) for i in range(len(each))]
+        shares += (weight * each / each.sum()).tolist()
+    n_met = min(_HYPERPARAMETERS, n_draws)
+    at = (rng.random() + np.arange(n_met)) / n_met
+    met = np.minimum(np.searchsorted(np.cumsum(shares), at), len(pairs) - 1)
+    found: list[list[Array]] = [[] for _ in parts]
+    with one_blas_thread():
+        for j, mine in zip(met, np.array_split(np.arange(n_draws), n_met), strict=True):
+            own, i = pairs[j]
+            for values, X in zip(found, parts, strict=True):
+                mean, covariance = own.joint(i, X)
+                scale = max(float(covariance.diagonal().max()), np.finfo(float).tiny)
+                covariance.flat[:: len(covariance) + 1] += _BLUR * scale
+                L = np.tril(factorise(np.asfortranarray(covariance)))
+                values.append(mean + rng.standard_normal((len(mine), len(mean))) @ L.T)
+    return [np.concatenate(values) for values in found]
 
 
 def mean_success_probability(draws: FunctionMoments, X: Array) -> Array:

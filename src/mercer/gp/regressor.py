@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,7 +55,7 @@ from mercer.gp.gaussian import (
     restore_induced,
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
-from mercer.gp.laplace import compile_loops
+from mercer.gp.laplace import compile_loops, sample_functions
 from mercer.kernels.names import kernel_named
 from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
@@ -183,6 +184,13 @@ class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
                 mine = of_kernel == i
                 drawn[mine] = functions.sample(rng, Z, int(mine.sum()))
         return drawn * self.target_scale_ + self.target_centre_
+
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        drawn = sample_functions(self._functions, self._weights, parts, n_draws, rng)
+        scale, centre = self.target_scale_, self.target_centre_
+        return [f[:, np.newaxis] * scale + centre for f in drawn]
 
     def _law(self, Z: Array) -> NormalMixture | StudentMixture:
         parts = [self._components(functions, Z) for functions in self._functions]

@@ -730,6 +730,26 @@ class SoftmaxDraws:
                 mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0].T
                 yield rows, mean, latent_covariance(factors, cross, variance)
 
+    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Mean (C m,) and covariance of f of all classes at rows X (m, d), by draw ``i``.
+
+        As in `latent_covariance`, of all pairs of rows.
+        """
+        scratch, theta, m = Workspace(), self.theta[i], len(X)
+        roots, inverses, M, mean_coef = self.memory.get(
+            i, len(self.theta), lambda: self._solve(i, scratch)
+        )
+        cross = np.stack([self.kernel.cross_gram(own, X, self.X) for own in theta])
+        mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0]
+        shared, own = [], np.zeros((len(roots), m, len(roots), m))
+        for c, root in enumerate(roots):
+            weighted = root[:, np.newaxis] * cross[c % len(cross)].T
+            solved = inverses[c] @ weighted
+            own[c, :, c] = self.kernel.gram(theta[c % len(theta)], X) - weighted.T @ solved
+            shared.append(solve_lower(M, root[:, np.newaxis] * solved))
+        together = np.hstack(shared)
+        return mean.ravel(), own.reshape(mean.size, mean.size) + together.T @ together
+
     def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array, Array]:
         """Parts of the curvature, and the coefficients of the mean, of one draw."""
         theta, a = self.theta[i], self.dual_coef[i]

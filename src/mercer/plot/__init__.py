@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.plot.chains import particles, ranks, trace
-    from mercer.plot.functions import boundaries, centres, predicted_band, repeats
+    from mercer.plot.functions import (
+        boundaries,
+        centres,
+        effects,
+        pair_effect,
+        predicted_band,
+        repeats,
+    )
     from mercer.plot.held_out import (
         error_coverage,
         importance,
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "boundaries",
     "centres",
+    "effects",
     "error_coverage",
     "evidence_curve",
     "importance",
@@ -31,6 +39,7 @@ __all__ = [
     "label_errors",
     "laplace_distance",
     "learned_kernel",
+    "pair_effect",
     "particles",
     "pit",
     "predicted_band",
@@ -49,6 +58,7 @@ __all__ = [
 _HOMES = {
     "boundaries": "functions",
     "centres": "functions",
+    "effects": "functions",
     "error_coverage": "held_out",
     "evidence_curve": "labels",
     "importance": "held_out",
@@ -56,6 +66,7 @@ _HOMES = {
     "label_errors": "labels",
     "laplace_distance": "labels",
     "learned_kernel": "kernel",
+    "pair_effect": "functions",
     "particles": "chains",
     "pit": "held_out",
     "predicted_band": "functions",

@@ -1,4 +1,4 @@
-"""Plots of functions: prediction curves, kernel centres, decision boundaries, repeated runs.
+"""Plots of functions: prediction curves, effects of inputs, centres, boundaries, repeated runs.
 
 Predictions along one input: the mean, the interval of new observations, the data.
 """
@@ -7,18 +7,35 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.basis.prediction import SparseSummary
 from mercer.errors import UsageError
 from mercer.plot.kernel import position
-from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes, plain
+from mercer.plot.style import (
+    CHAIN_COLOURS,
+    FONT_SIZE,
+    PALETTE,
+    dress,
+    legend_above,
+    mark,
+    name_axes,
+    new_axes,
+    new_figure,
+    plain,
+)
 
-__all__ = ["boundaries", "centres", "predicted_band", "repeats"]
+if TYPE_CHECKING:
+    from mercer.estimation.inspection import Effect, Effects, PairEffect
+
+__all__ = ["boundaries", "centres", "effects", "pair_effect", "predicted_band", "repeats"]
 
 
 _POINTS: Final = 301
@@ -319,4 +336,104 @@ def repeats(
         "dots: repeats; bar: their mean; diamond: published",
         fontsize=FONT_SIZE - 1, color=PALETTE["muted"], loc="left",
     )  # fmt: skip
+    return ax
+
+
+# How inputs act: curves of single inputs, a map of two.
+
+_PER_ROW: Final = 2  # panels
+_LEVEL_NAME: Final = 12
+
+
+def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
+    """Draw the mean prediction as single inputs are varied: a panel each.
+
+    Parameters
+    ----------
+    found : Effects
+        From `mercer.estimation.inspection.effects_of`.
+    fig : Figure, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Figure
+    """
+    n_panels = len(found.curves)
+    if n_panels == 0:
+        raise UsageError("no input varies, so there is no curve to draw")
+    n_rows = -(-n_panels // _PER_ROW)
+    fig = new_figure(fig, 7.0, 0.4 + 1.9 * n_rows)
+    axes = fig.subplots(n_rows, min(_PER_ROW, n_panels), sharey=True, squeeze=False).ravel()
+    for ax, curve in zip(axes, found.curves, strict=False):
+        dress(ax)
+        _draw_effect(ax, curve, found.outputs)
+    for ax in axes[n_panels:]:
+        ax.set_axis_off()
+    if len(found.outputs) > 1:
+        handles, labels = axes[0].get_legend_handles_labels()
+        fig.legend(
+            handles, labels, loc="outside upper right", ncols=3, frameon=False,
+            fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"],
+        )  # fmt: skip
+    return fig
+
+
+def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
+    at, values = curve.values.numbers, curve.values
+    for k, mean in enumerate(curve.mean):
+        colour = CHAIN_COLOURS[k % len(CHAIN_COLOURS)]
+        name = plain(outputs[k], 16) if outputs else "mean"
+        if len(curve.mean) == 1:
+            for end in (curve.rows_lower[k], curve.rows_upper[k]):
+                ax.plot(at, end, color=PALETTE["muted"], linewidth=0.9, dashes=(3, 3))
+        if values.labels:
+            lengths = np.stack([mean - curve.lower[k], curve.upper[k] - mean])
+            shift = 0.12 * (k - 0.5 * (len(curve.mean) - 1))
+            bars = ax.errorbar(at + shift, mean, yerr=lengths, fmt="o", color=colour, label=name)
+            mark(bars.lines[0], f"curve-{k}")
+            continue
+        ax.fill_between(at, curve.lower[k], curve.upper[k], color=colour, alpha=0.22, linewidth=0)
+        (line,) = ax.plot(at, mean, color=colour, linewidth=1.8, label=name)
+        mark(line, f"curve-{k}")
+    if values.labels:
+        ax.set_xticks(at, [plain(label, _LEVEL_NAME) for label in values.labels], rotation=30)
+        ax.set_xlim(-0.5, len(at) - 0.5)
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    ax.set_xlabel(plain(values.name), labelpad=4)
+
+
+def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
+    """Draw the mean prediction as two inputs are varied, as a map.
+
+    Parameters
+    ----------
+    found : PairEffect
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = new_axes(ax, 5.4, 4.2)
+    ax.grid(visible=False)
+    first, second = found.first, found.second
+    shade = LinearSegmentedColormap.from_list(
+        "mercer", [PALETTE["series-2"], PALETTE["band"], PALETTE["series-1"]]
+    )
+    mesh = ax.pcolormesh(
+        first.numbers, second.numbers, found.mean.T, cmap=shade, shading="nearest",
+        linewidth=0.5, edgecolors="face",
+    )  # fmt: skip
+    mark(mesh, "map")
+    for axis, values in ((ax.xaxis, first), (ax.yaxis, second)):
+        if values.labels:
+            axis.set_ticks(values.numbers, [plain(each, _LEVEL_NAME) for each in values.labels])
+    name_axes(ax, plain(first.name), plain(second.name))
+    bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=FONT_SIZE - 1, labelcolor=PALETTE["muted"])
     return ax

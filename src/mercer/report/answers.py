@@ -1,4 +1,4 @@
-"""What a person asks of a model: where it errs, which inputs decide."""
+"""What a person asks of a model: where it errs, which inputs decide, how they act."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.row_names import RowNames
-from mercer.estimation.inspection import Importance, Inspection
+from mercer.estimation.inspection import Effects, Importance, Inspection
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, RegressionEvaluation
-from mercer.report.figures import importance_svg
+from mercer.report.figures import effects_svg, importance_svg, pair_effect_svg
 from mercer.report.section import (
     Cell,
     Figure,
@@ -42,6 +42,8 @@ def answer_sections(
         found.append(number_errors_section(evaluation, names))
     if inspection is not None and inspection.importance is not None:
         found.append(importance_section(inspection.importance))
+    if inspection is not None and inspection.effects is not None and inspection.effects.curves:
+        found.append(effects_section(inspection.effects))
     return tuple(found)
 
 
@@ -306,3 +308,53 @@ def _importance_table(found: Importance) -> NamedTable:
         "±: one standard error over rows, paired."
     )
     return NamedTable(caption, headings, tuple(rows))
+
+
+# How inputs act.
+
+
+def effects_section(found: Effects) -> Section:
+    """Build the section of the curves of single inputs and of the strongest pair."""
+    is_one = len(found.outputs) < 2
+    what = "prediction" if not found.outputs else "probability of each class"
+    if len(found.outputs) == 1:
+        what = f"probability of “{found.outputs[0]}”"
+    names = listing([f"“{curve.values.name}”" for curve in found.curves], 12)
+    text = [
+        f"The {what}, averaged over {count(found.n_rows)} rows, if one input had the value on the "
+        "axis in all of them and the others stayed as they are.",
+        "Bands hold 90 % of the posterior of this average: they say how well the model knows the "
+        "curve, not how far single rows lie from it."
+        + (" Dashed: the middle 80 % of the rows." if is_one else ""),
+        "Where inputs go together, some of these rows are ones that nobody has seen: the curve "
+        "then says what the model would do there, and little of the world.",
+    ]
+    figures = [
+        Figure(
+            effects_svg(found),
+            "The inputs that matter most, in order. Lines: mean over rows. Bands: 90 % of the "
+            "posterior." + (" Dashed: middle 80 % of the rows." if is_one else ""),
+            f"Curves of the mean {what} against {names}.",
+        )
+    ]
+    pair = found.pair
+    if pair is not None:
+        share = pair.strength / pair.range if pair.range > 0 else 0.0
+        strong = "act nearly by themselves" if share < _WEAK else "change what the other does"
+        text.append(
+            f"Of the pairs of the first inputs, “{pair.first.name}” and “{pair.second.name}” "
+            f"{strong}: the sum of their two curves is {percent(share, 0)} of the map's range "
+            "away from the map (root mean square)."
+        )
+        shown = f" ({what})" if is_one else f" (probability of “{found.outputs[0]}”)"
+        figures.append(
+            Figure(
+                pair_effect_svg(pair),
+                f"The pair that acts together most: mean prediction{shown}, both inputs varied.",
+                f"Map of the mean prediction against {pair.first.name} and {pair.second.name}.",
+            )
+        )
+    return Section("effects", "How do inputs act?", tuple(text), figures=tuple(figures))
+
+
+_WEAK = 0.05  # share of the range below which a pair adds little

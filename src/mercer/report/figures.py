@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.plot import (
     boundaries,
     centres,
+    effects,
     error_coverage,
     evidence_curve,
     importance,
@@ -18,6 +19,7 @@ from mercer.plot import (
     label_errors,
     laplace_distance,
     learned_kernel,
+    pair_effect,
     particles,
     pit,
     predicted_band,
@@ -38,7 +40,7 @@ from mercer.posterior.scores import ErrorCoverage, ReliabilityCurve
 from mercer.sphere.evidence import EvidenceCurve
 
 if TYPE_CHECKING:
-    from mercer.estimation.inspection import Importance
+    from mercer.estimation.inspection import Effects, Importance, PairEffect
 
 # Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.
 _WIDTH = 5.0
@@ -63,6 +65,19 @@ def importance_svg(found: Importance) -> str:
     fig = bare_figure(_WIDTH, 1.0 + 0.34 * min(len(found.names), 15))
     errors, names = found.log_score_error, found.names
     importance(found.log_score, errors, names, repeats=found.repeats, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def effects_svg(found: Effects) -> str:
+    """Draw how single inputs act."""
+    fig = bare_figure(_WIDTH, 0.5 + 1.55 * -(-len(found.curves) // 2))
+    return to_svg(effects(found, fig=fig))
+
+
+def pair_effect_svg(found: PairEffect) -> str:
+    """Draw how two inputs act together."""
+    fig = bare_figure(_WIDTH, 3.9)
+    pair_effect(found, ax=fig.subplots())
     return to_svg(fig)
 
 

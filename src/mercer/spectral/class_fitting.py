@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -279,6 +279,28 @@ class ClassDraws:
                 left *= expit(-f)
             total[-1] += left.mean(axis=0)
         return np.ascontiguousarray(total.T / n_draws)
+
+    def drawn_probabilities(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        """Draw functions, and return class probabilities at parts of rows: (n_draws, K + 1, m)."""
+        n_sticks, n_deviations = self.deviations.shape[1:3]
+        which = np.resize(rng.permutation(len(self.mean)), n_draws)
+        signs = rng.choice([-1.0, 1.0], size=(n_draws, n_sticks, 1))
+        own = rng.integers(n_deviations, size=(n_draws, n_sticks))
+        found = []
+        for X in parts:
+            proba = np.empty((n_draws, n_sticks + 1, len(X)))
+            for s, i in enumerate(which):
+                centre, spread = self._functions(int(i), X)
+                f = centre + signs[s] * spread[np.arange(n_sticks), own[s]]
+                left = np.ones(len(X))
+                for k in range(n_sticks):
+                    proba[s, k] = left * expit(f[k])
+                    left *= expit(-f[k])
+                proba[s, -1] = left
+            found.append(proba)
+        return found
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean and variance of the functions at rows X (m, d): both (m, K)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,16 @@ class FunctionClassifier(LearnedKernel, LabelPredictions):
         proba[:, self._order] = np.maximum(found, _SMALLEST_PROBA)
         proba /= proba.sum(axis=1, keepdims=True)
         return np.asarray(np.minimum(proba, 1.0 - _SMALLEST_PROBA))
+
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        found = []
+        for proba in self._functions.drawn_probabilities(parts, n_draws, rng):
+            ordered = np.empty_like(proba)
+            ordered[:, self._order] = proba
+            found.append(ordered)
+        return found
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Logarithms of the probabilities.

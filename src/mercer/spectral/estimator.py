@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ class FunctionRegressor(LearnedKernel, NumberPredictions[NormalMixture]):
         return NormalMixture(
             locations * scale + shift, self._functions.scales * scale, centre * scale + shift
         )
+
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        scale, shift = self.target_scale_, self.target_centre_
+        functions = self._functions.chosen(n_draws, rng)
+        return [functions.locations(Z)[1].T[:n_draws, np.newaxis] * scale + shift for Z in parts]
 
     def _expected(self, Z: Array) -> Array:
         mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_

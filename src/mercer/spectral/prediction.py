@@ -68,6 +68,16 @@ class FunctionDraws:
             parts[i, k:] = mean - spread
         return total / len(self.mean), np.ascontiguousarray(parts.reshape(-1, len(X)).T)
 
+    def chosen(self, n_functions: int, rng: np.random.Generator) -> FunctionDraws:
+        """Return one pair of functions of each of some draws: ``n_functions``, or one more."""
+        n, k = -(-n_functions // 2), self.deviations.shape[1]
+        which = np.resize(rng.permutation(len(self.mean)), n)
+        pair = rng.integers(k, size=n)
+        deviations = self.deviations[which, pair][:, np.newaxis]
+        return FunctionDraws(
+            self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
+        )
+
     def _design(self, i: int, X: Array) -> Array:
         return design(self.frequencies[i], X, self.has_linear_part)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +318,21 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         v = self._sample.class_probability(self._checked(X))
         picked = np.linspace(0, len(v) - 1, n_samples).round().astype(int)
         return np.asarray(np.moveaxis(v[picked], 1, 2))
+
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        sample = self._sample
+        chosen = rng.permutation(len(sample.model))[:n_draws]
+        chosen = np.resize(chosen, n_draws)  # fewer draws than asked for come again
+        few = replace(
+            sample,
+            model=sample.model[chosen],
+            coefficients=sample.coefficients[chosen],
+            length=sample.length[chosen],
+            rates=sample.rates[chosen],
+        )
+        return [recorded_probability(few.class_probability(Z), few.rates) for Z in parts]
 
     def _checked(self, X: ArrayLike) -> Array:
         if isinstance(self.kernel, str) and self.kernel == "precomputed":

@@ -1,15 +1,27 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mercer.data.row_names import RowNames
+from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Result
-from mercer.estimation.inspection import Importance, Inspection
+from mercer.estimation.inspection import (
+    Effect,
+    Effects,
+    Importance,
+    Inspection,
+    PairEffect,
+    Values,
+)
 from mercer.estimation.tasks import CLASSIFICATION
+from mercer.plot import effects as plot_effects
 from mercer.posterior.evaluation import HeldClasses
 from mercer.report import Report, build_report, render
 from mercer.report.answers import (
+    answer_sections,
     class_errors_section,
+    effects_section,
     importance_section,
     number_errors_section,
 )
@@ -119,3 +131,42 @@ def test_a_page_holds_the_counts_that_its_sliders_need():
     page = render(Report("t", "", (), (class_errors_section(TWO, None),)))
     assert 'class="threshold" hidden' in page
     assert page.count("“yes”") >= 4
+
+
+def effects(n_classes):
+    rng = np.random.default_rng(0)
+    number = Values("in<0>", np.array([0]), np.linspace(0, 1, 5)[:, np.newaxis], ())
+    levels = Values("in<1>", np.array([1, 2]), np.eye(2), ("a$", "b<"))
+    n_lines = 1 if n_classes < 3 else n_classes
+
+    def curve(values):
+        mean = rng.random((n_lines, len(values.points)))
+        return Effect(values, mean, mean - 0.1, mean + 0.2, mean - 0.3, mean + 0.3)
+
+    outputs = () if n_classes == 0 else ("yes",) if n_classes == 2 else ("k", "l", "m")
+    pair = PairEffect(number, levels, rng.random((5, 2)), 0.2, 0.9)
+    return Effects((curve(number), curve(levels)), pair, outputs, 20)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_how_inputs_act_is_drawn_and_said(n_classes, drawn):
+    section = effects_section(effects(n_classes))
+    words = {
+        0: "The prediction,",
+        2: "The probability of “yes”",
+        3: "The probability of each class",
+    }
+    assert section.text[0].startswith(words[n_classes])
+    assert ("Dashed" in section.text[1]) == (n_classes < 3)
+    assert "change what the other does" in section.text[3]
+    curves, pair = section.figures
+    assert "mark-curve-0" in curves.svg
+    assert ("mark-curve-2" in curves.svg) == (n_classes == 3)
+    assert "mark-map" in pair.svg
+
+
+def test_no_curve_is_no_section():
+    seen = Inspection(RowNames.positions(332), None, Effects((), None, (), 0))
+    assert answer_sections(None, seen) == ()
+    with pytest.raises(UsageError, match="no input varies"):
+        plot_effects(seen.effects)
