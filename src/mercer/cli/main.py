@@ -21,6 +21,7 @@ _COMMANDS = {
     "fit": "Fit a model to a table, score it beside baselines, save it.",
     "predict": "Predict the rows of a table with a saved model.",
     "stream": "Predict rows as they come, and learn each once it is predicted.",
+    "explain": "Say what each input contributed to the prediction of a row.",
     "report": "Write the report of a saved model as one HTML file.",
     "inspect": "Say what is inside a model file or a checkpoint.",
     "audit": "List the rows whose label is probably wrong.",

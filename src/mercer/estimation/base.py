@@ -19,7 +19,12 @@ from mercer.estimation.run import CommonArguments
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
+    from mercer.estimation.inspection import Explanation
     from mercer.posterior.predictive import StudentMixture
+
+
+# Rows that stand for unknown inputs: fewer say too little of what these are otherwise.
+_LEAST_BACKGROUND = 10
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -49,6 +54,62 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         write_model(path, self)
+
+    def explain(
+        self,
+        X: ArrayLike,
+        background: ArrayLike | None = None,
+        *,
+        label: Any = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
+    ) -> Explanation:
+        """Say what each input contributes to the prediction of each row: Shapley values.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Rows to explain.
+        background : array or frame of shape (b, d), optional
+            Rows whose inputs take the place of unknown ones; of more than 24, so many at random.
+            None: the rows of X where there are ten or more, else the centre of the training rows.
+        label : class, optional
+            The class whose probability is explained. None: of two the second, of several the most
+            probable of each row.
+        random_state : int, Generator, RandomState or None, default=0
+
+        Returns
+        -------
+        Explanation
+            ``contributions`` (n, d), which of each row add up to ``prediction - baseline``, their
+            90 % posterior intervals ``lower`` and ``upper``, their Monte Carlo ``errors``;
+            ``table(row)`` prints.
+
+        Raises
+        ------
+        UsageError
+            If there is no such class, or the kernel is precomputed, so that there are no inputs.
+
+        Notes
+        -----
+        How they are computed, and at what cost, is in `mercer.estimation.inspection`. Inputs that
+        go together share what they say, partly at combinations that no row has.
+        """
+        from mercer.estimation.inspection import Inputs, explain_rows
+        from mercer.random import entropy_of
+
+        check_is_fitted(self)
+        if getattr(self, "kernel", None) == "precomputed":
+            raise UsageError("with a precomputed kernel there are no inputs to explain")
+        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        if background is not None:
+            others = validate_data(self, background, dtype=np.float64, order="C", reset=False)
+        elif len(rows) >= _LEAST_BACKGROUND:
+            others = rows
+        else:
+            others = self.standardizer_.inverse(np.zeros((1, rows.shape[1])))
+        inputs = Inputs.of_sizes(self.feature_labels_, [1] * rows.shape[1])
+        entropy = entropy_of(random_state)
+        return explain_rows(self, rows, others, inputs, label=label, entropy=entropy)
 
     def _function_draws(
         self, parts: Sequence[NDArray[np.float64]], n_draws: int, rng: np.random.Generator

@@ -540,7 +540,7 @@ def _beyond(mean: Array) -> float:
 # What each input adds to the prediction of one row.
 
 _MOST_BACKGROUND: Final = 24  # rows
-_MOST_POINTS: Final = 2400  # that are predicted for a row
+_MOST_POINTS: Final = 6000  # that are predicted for a row
 _MOST_DRAWN_POINTS: Final = 600  # of these, at which functions are drawn
 
 

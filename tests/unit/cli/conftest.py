@@ -50,7 +50,7 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports without their drawings, which take a second and are tested where they are made."""
     for name in ("section", "gp", "spectral", "held_out", "sphere", "held_out_numbers", "chains",
-                 "basis"):  # fmt: skip
+                 "basis", "answers"):  # fmt: skip
         home = importlib.import_module(f"mercer.report.{name}")
         for figure in [each for each in vars(home) if each.endswith("_svg")]:
             monkeypatch.setattr(home, figure, lambda *_: '<svg viewBox="0 0 9 9"></svg>')

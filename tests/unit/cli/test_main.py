@@ -12,7 +12,8 @@ from mercer.cli import main as module
 from mercer.cli.main import main
 
 COMMANDS = (
-    "fit", "predict", "report", "inspect", "audit", "query", "compare", "reproduce", "datasets"
+    "fit", "predict", "explain", "report", "inspect", "audit", "query", "compare", "reproduce",
+    "datasets",
 )  # fmt: skip
 
 

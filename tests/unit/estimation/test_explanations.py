@@ -238,3 +238,35 @@ def test_constant_inputs_have_no_curve():
 def test_a_label_that_is_none_is_refused(model):
     with pytest.raises(UsageError, match="label"):
         explain_rows(model, X[:1], X[1:], INPUTS, label="no such class")
+
+
+def test_estimators_explain_rows_of_frames_and_arrays(model):
+    import pandas as pd
+
+    found = model.explain(X[:1], background=X[1:], random_state=3)
+    assert found.names == ("x0", "x1", "x2")
+    alone = model.explain(X[:1])
+    assert alone.n_background == 1  # the centre of the training rows
+    assert np.allclose(alone.contributions.sum(), alone.prediction - alone.baseline)
+    own = model.explain(X)
+    assert own.contributions.shape == (60, 3)
+    table = found.table()
+    assert set(table.column("input")) == {"x0", "x1", "x2"}
+    assert table.column("contribution")[0] == max(found.contributions[0], key=abs)
+    with pytest.raises(ValueError, match="features"):
+        model.explain(X[:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        model.explain(pd.DataFrame(np.full((1, 3), np.nan)).to_numpy())
+
+
+def test_a_precomputed_kernel_has_no_inputs():
+    fitted = KernelGibbsClassifier(kernel="precomputed", lengthscale="median", **TINY)
+    with pytest.raises(UsageError, match="no inputs"):
+        fitted.fit(X @ X.T, TWO).explain(X @ X.T)
+
+
+def test_an_unfitted_model_is_refused():
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        GPClassifier().explain(X)

@@ -1,0 +1,250 @@
+"""`mercer explain`: what each input contributed to the prediction of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.options import (
+    debug_option,
+    id_option,
+    json_option,
+    out_path,
+    seed_option,
+    spreadsheet_option,
+)
+from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id
+from mercer.cli.tables import inputs_of
+from mercer.data.files import nearest, printable, quoted
+from mercer.data.frame import Frame
+from mercer.data.row_names import RowNames
+from mercer.errors import UsageError
+from mercer.estimation.inspection import Explanation, explain_rows
+from mercer.models import SavedModel
+
+# Fewer other rows say too little of what inputs are otherwise.
+_LEAST_BACKGROUND = 10
+_MOST_SHOWN = 15
+_COLUMNS = ("file", "row", "input", "value", "contribution", "lower_90", "upper_90", "error")
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The rows that were asked about, with what explains them."""
+
+    names: RowNames
+    values: NDArray[Any]  # (n, d), the entries of the table
+    found: Explanation
+    background: str  # what stands for not knowing an input, in words
+    notes: tuple[str, ...]
+
+    def columns(self, row: int) -> dict[str, NDArray[Any]]:
+        """Name what is written of one row: an entry an input, the largest contribution first."""
+        found = self.found
+        order = np.argsort(-np.abs(found.contributions[row]), kind="stable")
+        names = self.names.take(np.full(len(order), row)).columns()
+        return {
+            **names,
+            "input": np.array(found.names, dtype=object)[order],
+            "value": self.values[row][order],
+            "contribution": found.contributions[row][order],
+            "lower_90": found.lower[row][order],
+            "upper_90": found.upper[row][order],
+            "error": found.errors[row][order],
+        }
+
+
+def explain_frame(
+    model: SavedModel,
+    frame: Frame,
+    asked: Sequence[str],
+    id_column: str | None,
+    *,
+    label: str | None,
+    seed: int,
+) -> Explained:
+    """Explain the rows that are named as `mercer predict` names them."""
+    id_column = implied_id(model, frame.names, id_column)
+    check_id(id_column, _COLUMNS)
+    encoder, estimator = encoder_of(model), model.estimator
+    encoded, inputs = encoder.transform(frame), inputs_of(encoder)
+    names = RowNames.of_frame(frame, encoded.rows, id_column)
+    rows = np.array([find_row(names, each) for each in asked], dtype=np.int64)
+    others = np.setdiff1d(np.arange(len(encoded.X)), rows)
+    if len(others) >= _LEAST_BACKGROUND:
+        background = encoded.X[others]
+        words = f"{min(24, len(others))} other rows of {printable(frame.source)}"
+    else:
+        background = estimator.standardizer_.inverse(np.zeros((1, encoded.X.shape[1])))
+        words = "the centre of the training rows"
+    found = explain_rows(
+        estimator,
+        encoded.X[rows],
+        background,
+        inputs,
+        label=_class_of(estimator, label),
+        entropy=seed,
+    )
+    values = np.stack(
+        [frame.column(name).values[encoded.rows[rows]].astype(object) for name in inputs.names],
+        axis=1,
+    )
+    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
+    return Explained(names.take(rows), values, found, words, notes)
+
+
+def find_row(names: RowNames, asked: str) -> int:
+    """Return the position of the row that is called so: by its id, else by its number.
+
+    Of several files a row is FILE:NUMBER. A `UsageError` where no row, or several are called so.
+    """
+    if names.ids is not None:
+        called = [None if name is None else str(name) for name in names.ids.tolist()]
+        what = f"{quoted(names.id_column)} {quoted(asked)}"
+    elif names.has_files:
+        called = [
+            f"{names.files[file]}:{number}"
+            for file, number in zip(names.file.tolist(), names.number.tolist(), strict=True)
+        ]
+        what = f"row {quoted(asked)} (FILE:NUMBER)"
+    else:
+        called = [str(number) for number in names.number.tolist()]
+        what = f"row {quoted(asked)}"
+    found = [i for i, name in enumerate(called) if name == asked.strip()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"--row: {what} names {len(found)} rows; name one by its number, or --id")
+    known = [name for name in called if name is not None]
+    hint = "" if names.ids is None and not names.has_files else nearest(asked, known)
+    ends = f"; rows that can be used go from {known[0]} to {known[-1]}" if known else ""
+    raise UsageError(f"--row: there is no {what}{hint or ends}")
+
+
+def _class_of(estimator: Any, label: str | None) -> Any:
+    """Return the class that is written so."""
+    if label is None:
+        return None
+    classes = getattr(estimator, "classes_", np.zeros(0)).tolist()
+    for each in classes:
+        if str(each) == label:
+            return each
+    if not classes:
+        raise UsageError("--label is for classes; the model predicts a number")
+    raise UsageError(f"--label {quoted(label)}: the classes are {', '.join(map(str, classes))}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--row",
+    "asked",
+    multiple=True,
+    required=True,
+    metavar="ROW",
+    help="Which row, by its number in DATA from 1, or by its entry in --id; may be repeated.",
+)
+@id_option
+@click.option(
+    "--label",
+    metavar="CLASS",
+    help="Explain its probability [default: the second of two, else the most probable].",
+)
+@seed_option
+@out_path("--out", "Write all contributions: .csv, .parquet or .json.")
+@spreadsheet_option
+@json_option
+@debug_option
+def command(
+    model: Path,
+    data: str,
+    asked: tuple[str, ...],
+    id_column: str | None,
+    label: str | None,
+    seed: int,
+    out: Path | None,
+    is_for_spreadsheet: bool,
+    is_json: bool,
+) -> None:
+    """Say what each input contributed to the prediction of a row of DATA.
+
+    Contributions are Shapley values: they add up to the prediction of the row less the mean
+    prediction of other rows of DATA. Each has a 90 % interval, which says how well the model knows
+    it, and a Monte Carlo error. Inputs that go together share what they say. What an input adds in
+    the model need not be what it does in the world.
+
+    \b
+    mercer explain model.mercer patients.csv --row 17
+    mercer explain model.mercer patients.csv --id patient --row P-204 --json
+    """
+    from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
+    from mercer.cli.prediction import read_for
+    from mercer.cli.terminal import Session
+    from mercer.models import read_model
+
+    check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
+    check_format(out, is_for_spreadsheet=is_for_spreadsheet)
+    session = Session(is_json)
+    saved = read_model(model)
+    frame = read_for(saved, data, id_column)
+    explained = explain_frame(saved, frame, asked, id_column, label=label, seed=seed)
+    for note in explained.notes:
+        session.note("note", note)
+    for i in range(len(asked)):
+        _say_row(session, explained, i)
+    if out is not None:
+        parts = [explained.columns(i) for i in range(len(asked))]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        write_rows(out, for_spreadsheet(columns) if is_for_spreadsheet else columns)
+        session.say("written", f"{out}, {len(asked)} row{'s' * (len(asked) > 1)}")
+    found = explained.found
+    session.give(
+        {
+            "background": explained.background,
+            "rows": [
+                {
+                    "row": str(explained.names.number[i]),
+                    "class": str(found.output[i]) if found.output else None,
+                    "prediction": float(found.prediction[i]),
+                    "mean_prediction": float(found.baseline[i]),
+                    "contributions": records(explained.columns(i)),
+                }
+                for i in range(len(asked))
+            ],
+        }
+    )
+
+
+def _say_row(session: Any, explained: Explained, i: int) -> None:
+    """Say the prediction of a row, and show the largest contributions."""
+    from mercer.cli.terminal import digits3, rows_table
+
+    found = explained.found
+    what = f"the probability of {quoted(found.output[i])} is " if found.output else ""
+    have = f"{explained.background} {'have' if found.n_background > 1 else 'has'}"
+    gap = found.prediction[i] - found.baseline[i]
+    session.say("row", explained.names.listed([i]))
+    session.say(
+        "prediction",
+        f"{what}{digits3(found.prediction[i])}; {have} {digits3(found.baseline[i])} on average, "
+        f"and the inputs add {digits3(gap)}:",
+    )
+    columns = explained.columns(i)
+    shown = {name: values[:_MOST_SHOWN] for name, values in columns.items() if name in _SHOWN}
+    session.blank()
+    session.show(rows_table(shown, n_text=2))
+    left = len(found.names) - _MOST_SHOWN
+    if left > 0:
+        rest = columns["contribution"][_MOST_SHOWN:].sum()
+        session.say("rest", f"{left} more inputs add {digits3(rest)} in all")
+    session.blank()
+
+
+_SHOWN = ("input", "value", "contribution", "lower_90", "upper_90", "error")
