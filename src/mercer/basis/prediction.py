@@ -305,7 +305,13 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     def _checked(
         self, X: Any, y: Any, *, is_first: bool, is_numeric: bool, n_least: int = 1
     ) -> tuple[Array, NDArray[Any]]:
-        """Return rows and targets as arrays; what is not finite is named by its row."""
+        """Return rows and targets as arrays; what is not finite is named by its row.
+
+        Arrays that are as they should be are returned as they are: of a row after the other,
+        scikit-learn's checks would take a third of the time.
+        """
+        if not is_first and self._is_checked(X, y, n_least):
+            return X, y
         try:
             checked, targets = self._training_data(
                 X, y, dtype=np.float64, y_numeric=is_numeric, reset=is_first,
@@ -318,6 +324,21 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
                 raise
             raise DataError(where) from error
         return np.asarray(checked), np.asarray(targets)
+
+    def _is_checked(self, X: Any, y: Any, n_least: int) -> bool:
+        """Whether these are arrays of finite numbers and of the right shapes, without names."""
+        return (
+            type(X) is np.ndarray
+            and type(y) is np.ndarray
+            and X.dtype == np.float64
+            and y.dtype in (np.float64, np.int64)
+            and X.flags.c_contiguous
+            and X.shape == (len(y), self.n_features_in_)
+            and y.shape == (len(X),)
+            and len(X) >= n_least
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X).all() and np.isfinite(y).all())
+        )
 
     def _warn_of_leaving(self, X: Array, y: NDArray[Any]) -> None:
         """Warn, once each, of columns that have left the scales learned from the first rows."""

@@ -25,6 +25,26 @@ def test_a_table_of_which_the_scales_are_known_is_a_stream() -> None:
     np.testing.assert_array_equal(table.log_predictive_, stream.log_predictive_)
 
 
+def test_rows_are_checked_alike_as_arrays_and_as_lists() -> None:
+    """Arrays take a short way to the filter, where nothing is wrong with them."""
+    arrays, lists = small().fit(X[:40], Y[:40]), small().fit(X[:40], Y[:40])
+    for t in range(40, 50):
+        arrays.partial_fit(X[t : t + 1], Y[t : t + 1])
+        lists.partial_fit(X[t : t + 1].tolist(), Y[t : t + 1].tolist())
+    assert bits(arrays) == bits(lists)
+    for rows, targets in (
+        (X[50:51] * np.nan, Y[50:51]),
+        (X[50:51], Y[50:51] * np.inf),
+        (X[50:51, :1], Y[50:51]),
+        (X[50:52], Y[50:51]),
+        (X[50], Y[50:51]),
+        (X[50:50], Y[50:50]),
+    ):
+        with pytest.raises(ValueError):
+            arrays.partial_fit(rows, targets)
+    assert bits(arrays) == bits(lists)
+
+
 def test_after_a_fit_the_stream_goes_on() -> None:
     model = small().fit(X[:40], Y[:40])
     centre = model.target_centre_
