@@ -303,8 +303,10 @@ def fit_posterior(
     if refine is not None:
         refined, refined_adaptation = refine(tuned, adaptation)
         sampled = sample(refined, options, adaptation=refined_adaptation, labels=labels)
-    else:
+    elif settings.inference == "metropolis":  # as long as its rivals of the paper
         sampled = sample(tuned, options, adaptation=adaptation, labels=labels)
+    else:
+        return _sampled(tuned, adaptation, recorder, options, labels, maximum.notes, settings.share)
     return _diagnosed(sampled, recorder, maximum.notes)
 
 
@@ -470,8 +472,7 @@ def _chains_instead(
 ) -> FittedGP:
     """Run chains of HMC from the weighted positions, whose covariance is their mass.
 
-    They end after a third of their draws where predictions are known as well as is wanted and
-    nothing is to be warned of. Of one of several kernels they have its share of the draws.
+    See `_sampled` for their length.
     """
     said = "importance sampling found no mass around the maximum: drawn by chains (HMC)"
     sampler = make_sampler("hmc", model, maximum, recorder)
@@ -490,17 +491,40 @@ def _chains_instead(
             tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
             sampler = HMC(model, _WeightedStart(positions, W), recorder, tuning)
             n_warmup = min(n_warmup, _SHORT_WARMUP)
-    n_draws = min(max(math.ceil(share * options.n_draws), _FEWEST_OF_CHAIN), options.n_draws)
+    own = replace(options, n_warmup=n_warmup)
     adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
-    for n in dict.fromkeys((max(n_draws // 3, min(_FEWEST_OF_CHAIN, n_draws)), n_draws)):
-        own = replace(options, n_warmup=n_warmup, n_draws=n)  # the longer run begins with the same
-        sampled = sample(sampler, own, adaptation=adaptation, labels=labels)
-        fitted = _diagnosed(sampled, recorder, (*maximum.notes, said))
+    fitted = _sampled(sampler, adaptation, recorder, own, labels, (*maximum.notes, said), share)
+    return fitted if found is None else replace(fitted, evidence=_evidence(model, found))
+
+
+def _sampled(
+    sampler: Sampler[Any, Any],
+    adaptation: HamiltonianAdaptation,
+    recorder: Record,
+    options: RunOptions,
+    labels: Labels,
+    notes: tuple[str, ...],
+    share: float,
+) -> FittedGP:
+    """Run chains: a third of their draws, and all where these do not tell enough.
+
+    It is enough that no prediction has a Monte Carlo error over .01 and nothing is to be warned of.
+    Of one of several kernels they have its share of the draws, and predictions count as much.
+    """
+    most = min(max(math.ceil(share * options.n_draws), _FEWEST_OF_CHAIN), options.n_draws)
+    for n_draws in dict.fromkeys((max(most // 3, min(_FEWEST_OF_CHAIN, most)), most)):
+        own = replace(options, n_draws=n_draws)  # the longer run begins with the same draws
+        fitted = _diagnosed(
+            sample(sampler, own, adaptation=adaptation, labels=labels), recorder, notes
+        )
         error = fitted.diagnostics.largest_prediction_error
         is_known = error is not None and share * error < _ENOUGH
-        if is_late(options.deadline) or (is_known and not fitted.diagnostics.warnings):
+        if is_late(options.deadline):
             break
-    return fitted if found is None else replace(fitted, evidence=_evidence(model, found))
+        if n_draws < most and is_known and not fitted.diagnostics.warnings:
+            said = f"chains ended after {n_draws} of {most} draws: no prediction has a Monte Carlo "
+            return replace(fitted, notes=(*fitted.notes, f"{said}error over {_ENOUGH / share:.2g}"))
+    return fitted
 
 
 def _evidence(model: HyperparameterTarget, found: ImportanceSample) -> tuple[float, float]:

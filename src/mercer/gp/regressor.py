@@ -290,9 +290,11 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         or, where the standard deviation is over ten times the interquartile range, median and
         interquartile range, clipped at 10. Constant columns become 0.
     n_draws : int, default=500
-        Kept draws of each chain. "importance": ``n_draws`` times ``n_chains`` weighted draws are
-        kept at most; evaluations end when they are worth as many equal ones, or 200 (of up to
-        150 rows as many as predictions need, 600 at most).
+        Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
+        where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
+        of the target) and nothing is to be warned of. "importance": ``n_draws`` times ``n_chains``
+        weighted draws are kept at most; evaluations end when they are worth as many equal ones, or
+        200 (of up to 150 rows as many as predictions need, 600 at most).
     n_warmup : int, default=150
         Steps of each chain that tune the sampler and are dropped.
     n_chains : int, default=4

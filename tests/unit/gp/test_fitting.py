@@ -1,7 +1,14 @@
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+
+from mercer import GPRegressor
+from mercer.gp import fitting
 from mercer.gp.fitting import GPSettings, fit_gp
 from mercer.gp.hyperparameters import kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
@@ -59,3 +66,28 @@ def test_settings_name_the_prior() -> None:
         np.testing.assert_array_equal(prior.std, expected.std)
     np.testing.assert_array_equal(kernel_prior(3).mean, [1.0] + [-1.0 - np.log(3.0)] * 3)
     np.testing.assert_array_equal(kernel_prior(3, "paper").std, np.full(4, 3.0))
+
+
+def test_chains_end_once_predictions_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third of the draws; where that is too little, all, which begin with the same."""
+    X, y = make_friedman1(60, 5, noise=1.0, random_state=0)
+
+    def fitted(**more: Any) -> GPRegressor:
+        settings = {"kernel": "isotropic(rbf)", "inference": "hmc", "n_draws": 360, "n_warmup": 60}
+        return GPRegressor(**settings, random_state=0, progress=False, **more).fit(X, y)
+
+    short, kept = fitted(), fitted(checkpoint=tmp_path)
+    again = fitted(checkpoint=tmp_path)
+    assert any("ended after 120 of 360 draws" in note for note in short.notes_)
+    monkeypatch.setattr(fitting, "_ENOUGH", 0.0)
+    whole = fitted()
+    assert not any("ended after" in note for note in whole.notes_)
+    name = "log_noise_variance"
+    draws = short.posterior_.variables[name]
+    assert draws.shape == (4, 120)
+    np.testing.assert_array_equal(whole.posterior_.variables[name][:, :120], draws)
+    assert whole.posterior_.variables[name].shape == (4, 360)
+    for other in (kept, again):
+        np.testing.assert_array_equal(other.posterior_.variables[name], draws)
