@@ -86,13 +86,13 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 196,
-    "lines": 61_300,
+    "files": 197,
+    "lines": 61_500,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,
     "files of spectral": 18,
-    "files of cli": 26,
+    "files of cli": 27,
     "levels of folders": 1,
     "modules with one importer": 42,
     "imports in 100 lines": 5.0,

@@ -22,6 +22,7 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.options import (
     TableOptions,
+    data_argument,
     debug_option,
     jobs_option,
     json_option,
@@ -126,7 +127,7 @@ def audit_json(
 
 
 @click.command()
-@click.argument("data", metavar="DATA")
+@data_argument()
 @table_options
 @click.option(
     "--fdr",

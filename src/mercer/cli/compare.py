@@ -27,6 +27,7 @@ from mercer.cli.fitting import always, make_estimator, parse_settings
 from mercer.cli.options import (
     TableOptions,
     cv_option,
+    data_argument,
     debug_option,
     group_option,
     jobs_option,
@@ -482,7 +483,7 @@ _METRICS = (
 
 
 @click.command()
-@click.argument("data", metavar="DATA")
+@data_argument()
 @table_options
 @group_option
 @click.option("--models", metavar="A,B,..", help="Only these models and baselines.")

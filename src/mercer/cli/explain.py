@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.options import (
+    data_argument,
     debug_option,
     id_option,
     json_option,
@@ -142,7 +143,7 @@ def _class_of(estimator: Any, label: str | None) -> Any:
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@click.argument("data", metavar="DATA")
+@data_argument()
 @click.option(
     "--row",
     "asked",

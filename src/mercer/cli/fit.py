@@ -9,7 +9,9 @@ import click
 
 from mercer.cli.options import (
     TableOptions,
+    complete_model,
     cv_option,
+    data_argument,
     debug_option,
     group_option,
     jobs_option,
@@ -28,11 +30,12 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("data", metavar="DATA")
+@data_argument()
 @table_options
 @group_option
 @click.option(
     "--model",
+    shell_complete=complete_model,
     default="auto",
     show_default=True,
     metavar="NAME",

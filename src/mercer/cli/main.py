@@ -1,6 +1,7 @@
 """`mercer`: the group of commands, each imported when it is used, and the exit codes.
 
-A command is the object ``command`` of the module ``mercer.cli.<name>``.
+A command is the object ``command`` of the module ``mercer.cli.<name>``; `completion`, which is
+about this group, stands here.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ import errno
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem, get_completion_class
 
 from mercer.cli.exits import fail, hush_output, mend_streams
 from mercer.sampling.signals import StopSignals
@@ -29,7 +32,10 @@ _COMMANDS = {
     "compare": "Compare all models and baselines on the same folds.",
     "reproduce": "Reproduce a table or figure of a paper.",
     "datasets": "List the data sets that can be named instead of a file.",
+    "doctor": "Say what is installed, how many threads and caches there are, and what is wrong.",
+    "completion": "Write the lines that let a shell complete what is typed after mercer.",
 }
+_COMPLETE = "_MERCER_COMPLETE"  # the variable by which a shell asks for completions
 
 
 class LazyGroup(click.Group):
@@ -37,12 +43,16 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands that are there, in the order of the table."""
-        return [name for name in _COMMANDS if importlib.util.find_spec(f"mercer.cli.{name}")]
+        return [
+            name
+            for name in _COMMANDS
+            if name in self.commands or importlib.util.find_spec(f"mercer.cli.{name}")
+        ]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import a command."""
-        if name not in self.list_commands(ctx):
-            return None
+        if name in self.commands or name not in self.list_commands(ctx):
+            return self.commands.get(name)
         command: click.Command = importlib.import_module(f"mercer.cli.{name}").command
         return command
 
@@ -64,6 +74,15 @@ class LazyGroup(click.Group):
         rows = [(name, _COMMANDS[name]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands without importing them, and options."""
+        found = [
+            CompletionItem(name, help=_COMMANDS[name])
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what it raises becomes one line and an exit code."""
@@ -91,6 +110,23 @@ def cli() -> None:
     """
 
 
+@cli.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL")
+def completion(shell: str) -> None:
+    r"""Write the lines that let SHELL (bash, zsh or fish) complete what is typed after mercer.
+
+    Commands, options, models, files, names of data sets, and columns of the table.
+
+    \b
+    eval "$(mercer completion bash)"          in ~/.bashrc
+    eval "$(mercer completion zsh)"           in ~/.zshrc, after compinit
+    mercer completion fish | source           in ~/.config/fish/config.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None  # the choice of shells is click's
+    click.echo(kind(cli, {}, "mercer", _COMPLETE).source())
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
@@ -101,7 +137,9 @@ def main(arguments: Sequence[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
-    except SystemExit:  # click's, where nobody reads its help
+    except SystemExit as end:  # click's: completions are given, or nobody reads its help
+        if _COMPLETE in os.environ:
+            return int(end.code or 0)
         return fail(BrokenPipeError(errno.EPIPE, "standard output is closed"), is_debug=False)
     except (Exception, KeyboardInterrupt) as error:
         return fail(error, is_debug="--debug" in arguments)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,13 +31,64 @@ class TableOptions:
         return tuple(name for name in (self.id_column, self.group) if name is not None)
 
 
+# What a shell offers for a word that is being typed; anything that fails offers nothing.
+
+
+def complete_data(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer data sets by name, and files."""
+    from mercer.data.named import list_named
+
+    names = [each.name for each in list_named() if word and each.name.startswith(word)]
+    files = sorted(path.name for path in Path().glob("*") if word and path.name.startswith(word))
+    if not names:
+        return [CompletionItem(word, type="file")]
+    return [CompletionItem(name) for name in (*names, *files)]
+
+
+def complete_column(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer the columns of DATA, where it is a text file or a data set of scikit-learn."""
+    from mercer.data.csv_reader import read_blocks
+    from mercer.data.named import SHIPPED, load_named
+
+    given = ctx.params.get("data") or ctx.params.get("pool")
+    for data in (given,) if given else ctx.args:  # where the option lacks its value, all words
+        try:
+            names = (
+                load_named(data).names if data in SHIPPED else next(read_blocks(Path(data))).names
+            )
+        except (OSError, ValueError):
+            continue
+        return [CompletionItem(name) for name in names if name.startswith(word)]
+    return []
+
+
+def complete_model(ctx: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer the models of mercer."""
+    from mercer.models import model_names
+
+    return [CompletionItem(name) for name in ("auto", *model_names()) if name.startswith(word)]
+
+
+def data_argument(name: str = "data", metavar: str = "DATA") -> Callable[[Command], Command]:
+    """Add the table that a command reads."""
+    is_needed = not metavar.startswith("[")
+    return click.argument(name, metavar=metavar, required=is_needed, shell_complete=complete_data)
+
+
 drop_option = click.option(
     "--drop",
     metavar="COLUMNS",
     multiple=True,
+    shell_complete=complete_column,
     help="Columns to leave out, separated by commas. Repeatable.",
 )
-id_option = click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+id_option = click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="Column that names the rows.",
+    shell_complete=complete_column,
+)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
@@ -61,7 +113,13 @@ def table_options(command: Command) -> Command:
     """Add the options of commands that learn from a table."""
     for option in reversed(
         (
-            click.option("--target", metavar="COLUMN", required=True, help="Column to predict."),
+            click.option(
+                "--target",
+                metavar="COLUMN",
+                required=True,
+                help="Column to predict.",
+                shell_complete=complete_column,
+            ),
             click.option(
                 "--task",
                 type=click.Choice(["auto", "classification", "regression"]),
@@ -94,7 +152,10 @@ def table_options(command: Command) -> Command:
 
 
 group_option = click.option(
-    "--group", metavar="COLUMN", help="Rows with the same entry stay on one side of a split."
+    "--group",
+    metavar="COLUMN",
+    help="Rows with the same entry stay on one side of a split.",
+    shell_complete=complete_column,
 )
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mercer.cli.options import debug_option, id_option, json_option, out_path, spreadsheet_option
+from mercer.cli.options import (
+    data_argument,
+    debug_option,
+    id_option,
+    json_option,
+    out_path,
+    spreadsheet_option,
+)
 
 if TYPE_CHECKING:
     from mercer.cli.out_of_core import TableStream
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@click.argument("data", metavar="DATA")
+@data_argument()
 @out_path("--out", "Write here: .csv, .parquet or .json [default: CSV to standard output].")
 @id_option
 @spreadsheet_option

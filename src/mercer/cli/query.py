@@ -10,7 +10,14 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.options import debug_option, id_option, json_option, out_path, spreadsheet_option
+from mercer.cli.options import (
+    data_argument,
+    debug_option,
+    id_option,
+    json_option,
+    out_path,
+    spreadsheet_option,
+)
 from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id
 from mercer.data.files import printable
 from mercer.data.frame import Frame
@@ -67,7 +74,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@click.argument("pool", metavar="POOL")
+@data_argument("pool", "POOL")
 @click.option(
     "-n",
     "n_queries",

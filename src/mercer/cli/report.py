@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from mercer.cli.options import debug_option, out_path
+from mercer.cli.options import data_argument, debug_option, out_path
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@click.argument("data", metavar="[DATA]", required=False)
+@data_argument(metavar="[DATA]")
 @out_path("--out", "The HTML file to write.", is_required=True)
 @debug_option
 def command(model: Path, data: str | None, out: Path) -> None:

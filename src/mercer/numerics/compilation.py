@@ -19,6 +19,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from mercer.errors import MercerWarning
 
 COMPILING = "compiling the inner loops, once on this machine: about ten seconds"
 _NO_CACHE = "cannot cache"  # how Numba begins where it finds no folder that it may write
+_STAMP = "mercer-loops.sha256"  # in a folder of the cache: from which sources
 _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
 
 
@@ -72,6 +74,26 @@ def compile_first(tell: Callable[[str], None], *warm_ups: Callable[[], None]) ->
                 stamp.write_text(_digest())
 
 
+@dataclass(frozen=True)
+class LoopCache:
+    """Where the loops of the modules that are loaded are kept, and how many of them are there."""
+
+    folders: tuple[Path, ...]
+    n_loops: int
+    n_compiled: int  # from the present sources; others are compiled anew
+    n_bytes: int
+
+
+def look_at_cache() -> LoopCache:
+    """Look at Numba's cache, without changing it."""
+    folders = sorted({Path(loop.stats.cache_path) for loop in _LOOPS if loop.stats.cache_path})
+    files = [path for folder in folders for path in folder.glob("*.nb[ic]")]
+    fresh = [folder for folder in folders if _holds(folder / _STAMP, _digest())]
+    n_compiled = sum(path.suffix == ".nbi" and path.parent in fresh for path in files)
+    n_bytes = sum(path.stat().st_size for path in files)
+    return LoopCache(tuple(folders), len(_LOOPS), n_compiled, n_bytes)
+
+
 def _stamp(warm_up: Callable[[], None]) -> Path | None:
     """File that says from which sources a warm-up was run, beside the cached loops."""
     method = warm_up.__module__.rpartition(".")[0]
@@ -93,7 +115,7 @@ def _drop_stale() -> None:
     Numba looks at the file that defines a loop alone, not at those whose loops it has inlined.
     """
     for folder in {Path(loop.stats.cache_path) for loop in _LOOPS if loop.stats.cache_path}:
-        stamp = folder / "mercer-loops.sha256"
+        stamp = folder / _STAMP
         if not folder.is_dir() or _holds(stamp, _digest()):
             continue
         with contextlib.suppress(OSError):  # a cache that cannot be written

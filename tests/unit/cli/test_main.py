@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +16,7 @@ from mercer.cli.main import main
 
 COMMANDS = (
     "fit", "predict", "explain", "report", "inspect", "audit", "query", "compare", "reproduce",
-    "datasets",
+    "datasets", "doctor", "completion",
 )  # fmt: skip
 
 
@@ -96,3 +99,78 @@ def test_a_reader_that_closes_early_sees_no_traceback(model: Path, tmp_path: Pat
 def test_commands_that_do_not_exist_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(module._COMMANDS, "absent", "Not there.")
     assert main(["absent"]) == 2
+
+
+def test_the_doctor_says_versions_and_that_nothing_is_wrong(run, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1000)
+    (tmp_path / "mercer" / "rows").mkdir(parents=True)
+    (tmp_path / "mercer" / "rows" / "a.npy").write_bytes(bytes(2_500_000))
+    code, out, _ = run("doctor")
+    assert code == 0
+    for words in (f"numpy {importlib.metadata.version('numpy')}", "usable of", " thread"):
+        assert words in out
+    assert f"2.5 MB of parsed text files, in {tmp_path}" in out
+    assert out.splitlines()[-1].endswith("nothing is wrong")
+    given = json.loads(run("doctor", "--json")[1])
+    assert given["n_wrong"] == 0
+    assert {"mercer", "python", "packages", "loops", "rows"} <= {
+        f["name"] for f in given["findings"]
+    }
+
+
+def test_the_doctor_names_what_is_wrong_and_the_remedy(run, monkeypatch, tmp_path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path / "none"))
+    absent = {"arrow": ("no-such-package", "no_such_module", "Parquet")}
+    monkeypatch.setattr("mercer.cli.doctor.EXTRAS", absent)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 0)
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "pip install mercer[arrow], for Parquet" in out
+    wrong = [line for line in out.splitlines() if line.startswith("wrong")]
+    for words in ("set XDG_CACHE_HOME", "no such folder", "set OMP_NUM_THREADS"):
+        assert any(words in line for line in wrong), words
+    assert "nothing is wrong" not in out
+
+
+def test_the_doctor_says_which_package_is_broken(run, monkeypatch) -> None:
+    monkeypatch.setattr("mercer.cli.doctor.NEEDED", {"numpy": "numpy", "scipy": "no_such_module"})
+    code, out, err = run("doctor")
+    assert (code, out) == (6, "")
+    assert "scipy cannot be imported" in err
+    assert "pip install --force-reinstall scipy" in err
+
+
+def completed(words: list[str], **more: str) -> list[str]:
+    """What bash would be offered for the last of the words."""
+    told = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "mercer.cli.main"],
+        capture_output=True, text=True, check=True,
+        env=os.environ | told | {"_MERCER_COMPLETE": "bash_complete"} | more,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.split()]
+
+
+def test_words_are_completed(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("bmi,blood,sick\n1,2,3\n")
+    assert completed(["mercer", "co"]) == ["compare", "completion"]
+    assert completed(["mercer", "fit", "breast"]) == ["breast_cancer"]
+    assert completed(["mercer", "fit", "iris", "--model", "s"]) == ["spectral", "sphere"]
+    assert completed(["mercer", "fit", str(table), "--target", "b"]) == ["bmi", "blood"]
+    assert completed(["mercer", "fit", "iris", "--target", "t"]) == ["target"]
+    assert completed(["mercer", "fit", "no.csv", "--target", "t"]) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_lines_for_a_shell_are_right(run, shell: str) -> None:
+    code, out, err = run("completion", shell)
+    assert (code, err) == (0, "")
+    assert f"_MERCER_COMPLETE={shell}_complete" in out.replace("_MERCER_COMPLETE ", "")
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=out, text=True, check=True)
