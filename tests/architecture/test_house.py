@@ -87,7 +87,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 197,
-    "lines": 61_500,
+    "lines": 61_900,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,

@@ -149,6 +149,8 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
+    from dataclasses import replace
+
     from mercer.cli.fitting import (
         fit_final,
         inspect_fit,
@@ -161,6 +163,7 @@ def _fit(
     from mercer.cli.saving import (
         as_json,
         compare_step,
+        next_steps,
         plan_provenance,
         say_fitted,
         write_files,
@@ -190,7 +193,11 @@ def _fit(
     provenance = plan_provenance(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
-    seen = None if report is None else inspect_fit(plan, fitted, importance)
+    seen = None
+    if report is not None:
+        seen = inspect_fit(plan, fitted, importance)
+        steps = next_steps(typed_words(), fitted.estimator, evaluation, seen)
+        seen = replace(seen, steps=steps)
     write_files(fitted, saved, session, out=out, report=report, step=step, inspection=seen)
     session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
 

@@ -28,6 +28,7 @@ from mercer.cli.tables import (
     read_training,
     refuse_conflicts,
     split_rows,
+    table_facts,
 )
 from mercer.cli.terminal import Session, digits3
 from mercer.data.files import nearest, printable, quoted
@@ -430,7 +431,8 @@ def inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> In
     found = effects_of(
         fitted.estimator, table.X, inputs, order=order, classes=table.classes, entropy=plan.seed
     )
-    return Inspection(plan.split.names, importance, found)
+    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
+    return Inspection(plan.split.names, importance, found, facts)
 
 
 def say_first(plan: Plan, session: Session) -> None:

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.tables import Known, ScoredRows, inputs_of, known_rows, read_known, read_scored
+from mercer.cli.tables import (
+    Known,
+    ScoredRows,
+    inputs_of,
+    known_rows,
+    read_known,
+    read_scored,
+    table_facts,
+)
 from mercer.data.encoding import ColumnCode, Encoder
 from mercer.data.files import quoted
 from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
@@ -253,7 +261,8 @@ def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspe
     effects = effects_of(
         model.estimator, rows.X, look.inputs, order=importance.order.tolist(), classes=classes
     )
-    return Inspection(rows.names, importance, effects)
+    facts = table_facts(rows.inputs, encoder_of(model), rows.X, rows.y, classes)
+    return Inspection(rows.names, importance, effects, facts)
 
 
 def _evaluation(

@@ -21,9 +21,11 @@ def command(model: Path, data: str | None, out: Path) -> None:
     Scores are those that were stored with the model, or, with DATA, those of its rows: they must
     hold the target, and should be rows that the model was not fitted on.
     """
+    from dataclasses import replace
+
     from mercer.cli.outputs import check_outputs
     from mercer.cli.prediction import read_for, score_frame
-    from mercer.cli.saving import as_pair, compare_step
+    from mercer.cli.saving import as_pair, compare_step, next_steps
     from mercer.cli.terminal import Session, score_words
     from mercer.models import read_model
     from mercer.report import build_report, render, write_report
@@ -47,6 +49,11 @@ def command(model: Path, data: str | None, out: Path) -> None:
     provenance = None if saved.table is None else saved.table.provenance
     words = [] if provenance is None else shlex.split(provenance.command)[1:]
     step = compare_step(words, data=data)
+    if inspection is not None:
+        steps = next_steps(
+            words, saved.estimator, evaluation, inspection, data=data, model=str(model)
+        )
+        inspection = replace(inspection, steps=steps)
     report = build_report(
         saved.estimator,
         evaluation=evaluation,

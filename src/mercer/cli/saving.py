@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from mercer.cli.fitting import Fitted, Plan
 from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
 from mercer.data.named import is_named
-from mercer.estimation.inspection import Inspection
+from mercer.estimation.inspection import LEAK, Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.models import MODELS, ModelEntry
-from mercer.posterior.evaluation import Provenance
+from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, standing
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -97,6 +99,94 @@ def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | N
     return NextStep("To see where it errs", shlex.join([*command, *options, *end]))
 
 
+def next_steps(
+    words: Sequence[str],
+    estimator: Any,
+    evaluation: AnyEvaluation | None,
+    inspection: Inspection,
+    *,
+    data: str | None = None,
+    model: str | None = None,
+) -> tuple[tuple[str, str], ...]:
+    """Propose what suits what was found: a sentence and a command each, the most urgent first.
+
+    ``words`` are the command that fitted the model, from its name on, ``data`` another table that
+    was looked at, ``model`` the file of the model, where it is known.
+    """
+    known = _parsed(words)
+    if known is None:
+        return ()
+    table = known["data"] if data is None else data
+    if not os.path.lexists(table) and not is_named(table):
+        return ()
+    end = ["--target", known["target"], *_table_options(known)]
+    steps: list[NextStep] = []
+    facts = inspection.table
+    leaks = [] if facts is None else [each.name for each in facts.inputs if each.strength >= LEAK]
+    if leaks:
+        drop = [word for name in leaks for word in ("--drop", name)]
+        why = "To see what the other inputs say, without the one that gives all"
+        steps.append(NextStep(why, shlex.join(["mercer", *words, *drop])))
+    longer = _longer(words, estimator)
+    if longer is not None:
+        steps.append(longer)
+    place = None if evaluation is None else standing(evaluation)
+    if place is not None and place[0] == "behind":
+        why = "A baseline is ahead: to see whether another model is as good"
+        steps.append(NextStep(why, shlex.join(["mercer", "compare", table, *end])))
+    if isinstance(evaluation, Evaluation):
+        n_wrong = int(np.sum(label_probabilities(evaluation) < _SURPRISING))
+        if n_wrong:
+            rows = "row's label" if n_wrong == 1 else "rows' labels"
+            why = (
+                f"The model gives {n_wrong} {rows} less than {100 * _SURPRISING:.0f} %: to find "
+                "labels that are probably wrong"
+            )
+            audit = ["--target", known["target"], *_table_options(known, of_audit=True)]
+            steps.append(NextStep(why, shlex.join(["mercer", "audit", table, *audit])))
+    saved = known.get("out") if model is None else model
+    if saved is not None and evaluation is not None and len(inspection.names):
+        position = worst_row(evaluation)
+        number = str(inspection.names.number[position])
+        if inspection.names.has_files:
+            number = f"{inspection.names.files[inspection.names.file[position]]}:{number}"
+        why = "To see what the inputs said of the row that surprised the model most"
+        parts = ["mercer", "explain", str(saved), table, "--row", number]
+        steps.append(NextStep(why, shlex.join(parts)))
+    if saved is not None and hasattr(estimator, "query"):
+        why = "With rows that have no label yet: to choose those whose label would teach most"
+        parts = ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]
+        steps.append(NextStep(why, shlex.join(parts)))
+    return tuple(as_pair(step) for step in steps)
+
+
+_SURPRISING = 0.05  # probability of a label
+
+
+def label_probabilities(evaluation: Evaluation) -> NDArray[np.float64]:
+    """Probability of the label that each held-out row has."""
+    y = evaluation.y_index
+    return np.asarray(evaluation.proba[np.arange(len(y)), y])
+
+
+def worst_row(evaluation: AnyEvaluation) -> int:
+    """Position of the held-out row whose target surprised the model most."""
+    if isinstance(evaluation, Evaluation):
+        return int(np.argmin(label_probabilities(evaluation)))
+    return int(np.argmin(evaluation.rows.log_density))
+
+
+def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
+    """Propose more draws, or particles, where the diagnostics warn."""
+    params = estimator.get_params()
+    name = "n_draws" if "n_draws" in params else "n_particles"
+    if not estimator.diagnostics_.warnings or params.get("inference") == "map":
+        return None
+    more = f"{name}={4 * int(params[name])}"
+    command = shlex.join(["mercer", *words, "--set", more])
+    return NextStep("The diagnostics warn: to give the sampling four times as long", command)
+
+
 def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
     """Return the parameters of a command line that learns from a table."""
     if not words or words[0] not in ("fit", "compare"):
@@ -110,11 +200,13 @@ def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
     return known if known.get("data") and known.get("target") else None
 
 
-def _table_options(known: Mapping[str, Any]) -> list[str]:
-    """Write the options of the table that were given, as they are typed."""
+def _table_options(known: Mapping[str, Any], *, of_audit: bool = False) -> list[str]:
+    """Write the options of the table that were given, as they are typed; those that audit takes."""
     defaults = {"task": "auto", "missing": "error", "dates": "auto", "seed": 0}
     words: list[str] = []
     for option, name in _OF_TABLE.items():
+        if of_audit and option in ("--group", "--cv", "--set"):
+            continue
         value = known.get(name)
         for one in value if isinstance(value, (tuple, list)) else (value,):
             if one is not None and one != defaults.get(name):

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from mercer.cli.options import TableOptions
-from mercer.data.encoding import Encoder, Missing, as_levels, fit_encoder
+from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, fit_encoder
 from mercer.data.files import printable, quoted
 from mercer.data.formats import Dates
-from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
+from mercer.data.frame import INDEX_COLUMNS, Column, Frame, index_column
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
 from mercer.data.target import read_target
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
-from mercer.estimation.inspection import Inputs
+from mercer.estimation.inspection import InputFacts, Inputs, TableFacts, strength_alone
 from mercer.estimation.splits import folds, holdout
 from mercer.estimation.tasks import TASKS, Task
+from mercer.posterior.evaluation import digits
 from mercer.random import stream
 
 Rows = NDArray[np.int64]
@@ -165,6 +168,7 @@ class ScoredRows:
     y: NDArray[Any]
     notes: tuple[str, ...]
     names: RowNames  # what they are called in the file
+    inputs: Frame  # their entries in the table
 
 
 def read_known(frame: Frame, target: str, task: Task, encoder: Encoder) -> NDArray[Any]:
@@ -205,8 +209,10 @@ def read_scored(
             f"({', '.join(quoted(label) for label in classes[:5])}); correct column "
             f"{quoted(target)}"
         )
-    names = RowNames.of_frame(frame, encoded.rows[known.positions], None)
-    return ScoredRows(encoded.X[known.positions], known.y, (*encoded.notes, *known.notes), names)
+    kept = encoded.rows[known.positions]
+    notes = (*encoded.notes, *known.notes)
+    names = RowNames.of_frame(frame, kept, None)
+    return ScoredRows(encoded.X[known.positions], known.y, notes, names, frame.take(kept))
 
 
 # How `fit` scores: a test file, a part held out, or folds.
@@ -348,3 +354,99 @@ def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
         f"different labels, {labels[0]} and {labels[1]}; with noise_rate=0 every label must be "
         "right: correct one, or use noise_rate > 0"
     )
+
+
+# What the table is, for reports.
+
+_N_BARS = 10
+_MOST_PAIRS = 10
+_MOST_CORRELATED = 60  # inputs: pairs of more are too many to look at
+_MOST_RANKED = 2000  # rows
+_TOGETHER = 0.95  # rank correlation from which two inputs say nearly the same
+
+
+def table_facts(
+    frame: Frame, encoder: Encoder, X: NDArray[np.float64], y: NDArray[Any], classes: Sequence[Any]
+) -> TableFacts:
+    """Describe rows that were encoded as X (n, d), with targets y (n,) as tasks encode them."""
+    inputs = inputs_of(encoder)
+    found = []
+    for code, columns in zip(encoder.codes, inputs.columns, strict=True):
+        strength = strength_alone(X[:, columns], y, is_classes=len(classes) > 0)
+        found.append(_input_facts(frame.column(code.name), code, X[:, columns], strength))
+    twins = np.unique(X, axis=0, return_counts=True)[1]
+    return TableFacts(
+        n_rows=len(X),
+        inputs=tuple(found),
+        target=_target_words(y, classes),
+        pairs=_correlated(X, encoder, inputs),
+        n_twins=int(twins[twins > 1].sum()),
+    )
+
+
+def _input_facts(
+    column: Column, code: ColumnCode, X: NDArray[np.float64], strength: float
+) -> InputFacts:
+    is_missing = column.is_missing
+    present = column.values[~is_missing]
+    n_missing, n_distinct = int(is_missing.sum()), len(set(present.tolist()))
+    if code.kind in ("levels", "frequency", "boolean"):
+        words = as_levels(column)[~is_missing].tolist()
+        common = Counter(words).most_common(_N_BARS)
+        shown = ", ".join(
+            f"{printable(str(level))} {100 * n / max(len(words), 1):.0f} %"
+            for level, n in common[:3]
+        )
+        kinds = {"levels": "text", "frequency": "text, by frequency", "boolean": "yes or no"}
+        counts = tuple(n for _, n in common)
+        return InputFacts(
+            code.name, kinds[code.kind], n_missing, n_distinct, shown, counts, strength
+        )
+    place = code.parts.index("days") if "days" in code.parts else 0
+    x = X[~is_missing, place]
+    if len(x) == 0:
+        return InputFacts(code.name, code.kind, n_missing, 0, "", (), strength)
+    counts = tuple(np.histogram(x, bins=_N_BARS)[0].tolist())
+    if code.kind == "date":
+        first, last = present[np.argmin(x)], present[np.argmax(x)]
+        shown = f"{printable(str(first))} to {printable(str(last))}"
+    else:
+        low, middle, high = (digits(float(q)) for q in np.quantile(x, (0.0, 0.5, 1.0)))
+        shown = f"{low} to {high}, median {middle}"
+    return InputFacts(code.name, code.kind, n_missing, n_distinct, shown, counts, strength)
+
+
+def _target_words(y: NDArray[Any], classes: Sequence[Any]) -> str:
+    if not len(classes):
+        low, middle, high = (digits(float(q)) for q in np.quantile(y, (0.0, 0.5, 1.0)))
+        return f"The target goes from {low} to {high}, with median {middle}."
+    shares = np.bincount(y, minlength=len(classes)) / len(y)
+    order = np.argsort(-shares, kind="stable")[:6]
+    listed = ", ".join(f"{quoted(classes[c])} {100 * shares[c]:.1f} %" for c in order)
+    more = f" and {len(classes) - 6} more" if len(classes) > 6 else ""
+    return f"The classes of the target: {listed}{more}."
+
+
+def _correlated(
+    X: NDArray[np.float64], encoder: Encoder, inputs: Inputs
+) -> tuple[tuple[str, str, float], ...]:
+    """Find numbers that go together, by rank correlation in up to 2000 rows."""
+    numbers = [j for j, code in enumerate(encoder.codes) if code.kind == "number"]
+    numbers = numbers[:_MOST_CORRELATED]
+    step = -(-len(X) // _MOST_RANKED)
+    values = X[::step, [int(inputs.columns[j][0]) for j in numbers]]
+    is_varied = np.ptp(values, axis=0) > 0 if len(values) else np.zeros(0, bool)
+    numbers = [j for j, varies in zip(numbers, is_varied, strict=True) if varies]
+    if len(numbers) < 2 or len(values) < _LEAST_RANKED:
+        return ()
+    rho = np.corrcoef(rankdata(values[:, is_varied], axis=0), rowvar=False)
+    rows, columns = np.triu_indices(len(numbers), 1)
+    strong = np.flatnonzero(np.abs(rho[rows, columns]) >= _TOGETHER)
+    strong = strong[np.argsort(-np.abs(rho[rows, columns][strong]), kind="stable")][:_MOST_PAIRS]
+    return tuple(
+        (inputs.names[numbers[i]], inputs.names[numbers[j]], float(rho[i, j]))
+        for i, j in zip(rows[strong], columns[strong], strict=True)
+    )
+
+
+_LEAST_RANKED = 10

@@ -43,6 +43,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb
+from scipy.stats import rankdata
 
 from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError
@@ -52,15 +53,18 @@ from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import HeldClasses, clustered_error
 
 __all__ = [
+    "LEAK",
     "Effect",
     "Effects",
     "Explanation",
     "Importance",
     "Increases",
+    "InputFacts",
     "Inputs",
     "Inspection",
     "Look",
     "PairEffect",
+    "TableFacts",
     "Values",
     "drawn",
     "effects_of",
@@ -283,7 +287,8 @@ def strength_alone(x: Array, y: NDArray[Any], *, is_classes: bool) -> float:
 
     ``x`` (n, k) are the columns of one input: a single one is cut into at most twenty bins with
     about equally many rows, several (levels) are as they are. Of numbers it is the share of the
-    variance between bins, of classes that of the Gini index, adjusted for the number of bins.
+    variance between bins, or the square of the rank correlation if that is larger, of classes the
+    share of the Gini index; adjusted for the number of bins.
     """
     n = len(y)
     bins = _bins(x)
@@ -297,7 +302,11 @@ def strength_alone(x: Array, y: NDArray[Any], *, is_classes: bool) -> float:
     sizes = np.bincount(bins, minlength=n_bins)
     means = np.stack([np.bincount(bins, t, n_bins) for t in targets.T], axis=1) / sizes[:, None]
     within = float(np.square(targets - means[bins]).sum())
-    return max(0.0, 1.0 - (within / (n - n_bins)) / (total / (n - 1)))
+    binned = max(0.0, 1.0 - (within / (n - n_bins)) / (total / (n - 1)))
+    if is_classes or x.shape[1] > 1:
+        return binned
+    ranks = np.corrcoef(rankdata(x[:, 0]), rankdata(targets[:, 0]))[0, 1]
+    return max(binned, 1.0 - (1.0 - float(ranks) ** 2) * (n - 1) / max(n - 2, 1))
 
 
 def _bins(x: Array) -> Rows:
@@ -730,6 +739,36 @@ def _explained_class(model: Any, said: Array, label: Any) -> Rows:
 # What a report shows of all this.
 
 
+#: Share of the target that one input alone gives where a leak is suspected.
+LEAK: Final = 0.98
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """What one input of a table is."""
+
+    name: str
+    kind: str  # in words
+    n_missing: int
+    n_distinct: int
+    summary: str  # quantiles, or the commonest levels
+    counts: tuple[int, ...]  # of a small histogram
+    strength: float  # share of the target that it tells alone: see `strength_alone`
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What the inputs of a table are, and what of them deserves a warning."""
+
+    n_rows: int
+    inputs: tuple[InputFacts, ...]
+    target: str  # in words
+    pairs: tuple[
+        tuple[str, str, float], ...
+    ]  # inputs that go together, with their rank correlation
+    n_twins: int  # rows whose inputs another row has as well
+
+
 @dataclass(frozen=True, eq=False)
 class Inspection:
     """What a report shows of rows and inputs, beyond the scores."""
@@ -737,3 +776,5 @@ class Inspection:
     names: RowNames  # what the held-out rows are called, in the order of the evaluation
     importance: Importance | None = None
     effects: Effects | None = None
+    table: TableFacts | None = None
+    steps: tuple[tuple[str, str], ...] = ()  # what to do next: a sentence and a command each

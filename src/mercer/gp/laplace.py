@@ -551,7 +551,7 @@ class LatentDraws:
 # Whole functions, not moments of single rows: values at several rows together.
 
 _HYPERPARAMETERS: Final = 16  # draws of them that functions are drawn from
-# Of the largest variance, added to covariances so that they have a factor: far below a curve.
+# Of the largest variance, added to covariances so that most have a factor: far below a curve.
 _BLUR: Final = 1e-6
 
 
@@ -600,11 +600,19 @@ def sample_functions(
             own, i = pairs[j]
             for values, X in zip(found, parts, strict=True):
                 mean, covariance = own.joint(i, X)
-                scale = max(float(covariance.diagonal().max()), np.finfo(float).tiny)
-                covariance.flat[:: len(covariance) + 1] += _BLUR * scale
-                L = np.tril(factorise(np.asfortranarray(covariance)))
-                values.append(mean + rng.standard_normal((len(mine), len(mean))) @ L.T)
+                noise = rng.standard_normal((len(mine), len(mean)))
+                values.append(mean + noise @ _root(covariance).T)
     return [np.concatenate(values) for values in found]
+
+
+def _root(covariance: Array) -> Array:
+    """Return R with R R' the covariance (m, m), but for what is rounding in it; it may change."""
+    covariance.flat[:: len(covariance) + 1] += _BLUR * max(float(covariance.diagonal().max()), 0.0)
+    try:
+        return np.tril(factorise(np.array(covariance, order="F")))
+    except NumericalError:  # far smaller than the prior it came from: rounding made it indefinite
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def mean_success_probability(draws: FunctionMoments, X: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a person asks of a model: where it errs, which inputs decide, how they act."""
+"""What a person asks: where the model errs, what decides, how, what the data are, what next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.row_names import RowNames
-from mercer.estimation.inspection import Effects, Importance, Inspection
+from mercer.estimation.inspection import (
+    LEAK,
+    Effects,
+    Importance,
+    InputFacts,
+    Inspection,
+    TableFacts,
+)
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, RegressionEvaluation
 from mercer.report.figures import effects_svg, importance_svg, pair_effect_svg
 from mercer.report.section import (
@@ -44,6 +51,10 @@ def answer_sections(
         found.append(importance_section(inspection.importance))
     if inspection is not None and inspection.effects is not None and inspection.effects.curves:
         found.append(effects_section(inspection.effects))
+    if inspection is not None and inspection.table is not None:
+        found.append(data_section(inspection.table))
+    if inspection is not None and inspection.steps:
+        found.append(steps_section(inspection.steps))
     return tuple(found)
 
 
@@ -358,3 +369,87 @@ def effects_section(found: Effects) -> Section:
 
 
 _WEAK = 0.05  # share of the range below which a pair adds little
+
+
+# What the data are, and what to do next.
+
+_MOST_INPUTS = 200
+_BARS = "▁▂▃▄▅▆▇█"
+_MANY_TWINS = 0.02  # share of rows
+
+
+def data_section(facts: TableFacts) -> Section:
+    """Build the section of the inputs of the table."""
+    missing = [each for each in facts.inputs if each.n_missing]
+    text = [facts.target]
+    if missing:
+        worst = max(missing, key=lambda each: each.n_missing)
+        text.append(
+            f"{count(len(missing))} of {count(len(facts.inputs))} inputs have missing values, "
+            f"“{worst.name}” most: {percent(worst.n_missing / facts.n_rows)} of the rows. They "
+            "were filled in."
+        )
+    if facts.pairs:
+        listed = listing([f"“{a}” and “{b}” ({_signed(rho)})" for a, b, rho in facts.pairs], 5)
+        text.append(
+            f"Inputs that say nearly the same, by rank correlation: {listed}. One of them may "
+            "cover for the other in what decides, and curves of one alone are then of rows that "
+            "nobody has seen."
+        )
+    if facts.n_twins > _MANY_TWINS * facts.n_rows:
+        text.append(
+            f"{count(facts.n_twins)} rows have the inputs of another row. Where such twins are on "
+            "both sides of a split, scores are too good; `--group` keeps them together."
+        )
+    warnings = [
+        f"“{each.name}” alone gives {percent(each.strength, 0)} of the target: is it known before "
+        "the target is, or is it another name for it? If it leaks, drop it and fit again."
+        for each in facts.inputs
+        if each.strength >= LEAK
+    ]
+    shown = facts.inputs[:_MOST_INPUTS]
+    return Section(
+        "data", "What the data are", tuple(text), warnings=tuple(warnings),
+        tables=(_inputs_table(shown, len(facts.inputs)),),
+    )  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _inputs_table(inputs: Sequence[InputFacts], n_inputs: int) -> NamedTable:
+    rows = [
+        (
+            Cell(each.name, each.name),
+            Cell(each.kind, each.kind),
+            Cell(count(each.n_missing) if each.n_missing else "–", each.n_missing),
+            Cell(count(each.n_distinct), each.n_distinct),
+            Cell(_bars(each.counts), ""),
+            Cell(each.summary, each.summary),
+            Cell(percent(each.strength, 0), each.strength),
+        )
+        for each in inputs
+    ]
+    more = f" The first {len(inputs)} of {count(n_inputs)}." if n_inputs > len(inputs) else ""
+    caption = (
+        "The inputs. Distribution: ten equal steps from the lowest to the highest, or the "
+        "commonest levels. Tells alone: share of the target's variance (of its Gini index, for "
+        f"classes) that bins of this input give, without any model.{more}"
+    )
+    headings = (
+        "input", "kind", "missing", "different", "distribution", "range or levels", "tells alone"
+    )  # fmt: skip
+    return NamedTable(caption, headings, tuple(rows))
+
+
+def _bars(counts: Sequence[int]) -> str:
+    top = max(counts, default=0)
+    return "".join(_BARS[-(-(len(_BARS) - 1) * n // top)] for n in counts) if top else ""
+
+
+def steps_section(steps: Sequence[tuple[str, str]]) -> Section:
+    """Build the section of what to do next."""
+    order = ", the most urgent first" if len(steps) > 1 else ""
+    text = (f"What follows from what this page says{order}:",)
+    return Section("next", "What next?", text, steps=tuple(steps))

@@ -174,6 +174,7 @@ class Section:
     figures: tuple[Figure, ...] = ()
     tables: tuple[NamedTable, ...] = ()
     command: str = ""  # shown as something to type, with a button that copies it; empty for none
+    steps: tuple[tuple[str, str], ...] = ()  # sentences, each with a command after it
     threshold: Threshold | None = None  # shown with sliders, by the page's script
 
 

@@ -101,6 +101,11 @@ class RidgeRegressor(RegressorMixin, KernelEstimator):
         law = self.predictive(X)
         return (law.mean, law.std) if return_std else law.mean
 
+    def _function_draws(self, parts, n_draws, rng) -> list[np.ndarray]:
+        coef = rng.permutation(self.posterior_.flat("coef"))
+        coef = np.resize(coef, (n_draws, coef.shape[1]))
+        return [(coef @ np.column_stack([np.ones(len(Z)), Z]).T)[:, np.newaxis] for Z in parts]
+
     def _to_parts(self) -> ModelParts:
         values, arrays = draws_to_parts(self.posterior_)
         values |= {

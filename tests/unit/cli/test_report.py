@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import html
+import importlib
+import shlex
 from pathlib import Path
+
+import numpy as np
 
 from mercer import GPClassifier
 
@@ -48,3 +53,70 @@ def test_a_model_saved_from_python(run, tmp_path: Path) -> None:
     code, said, _ = run("predict", tmp_path / "m.mercer", rows)
     assert code == 0
     assert said.count("\n") == 2
+
+
+def leaky(path: Path) -> Path:
+    """Fifty rows: a number that is the target, one that goes with another, levels, gaps, dates."""
+    rng = np.random.default_rng(2)
+    y, a = np.arange(50) % 2, rng.normal(size=50)
+    lines = ["a,twice,result,colour,day,label"]
+    for i in range(50):
+        colour = "" if i == 7 else ("red", "blue", "green")[i % 3]
+        day = f"2024-{1 + i % 12:02}-{1 + i % 28:02}"
+        label = "no" if i == 4 else ("no", "yes")[y[i]]
+        lines.append(
+            f"{a[i] + y[i]:.3f},{2 * (a[i] + y[i]):.2f},{y[i] + 0.001 * i},{colour},{day},{label}"
+        )
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_the_page_answers_what_a_reader_asks(run, tmp_path: Path) -> None:
+    data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
+    words = ["--target", "label", "--missing", "impute", "--cv", "2", "--set", "inference=map"]
+    model = tmp_path / "m.mercer"
+    code, _, err = run("fit", data, *words, "--set", "kernel=rbf", "--out", model, "--report", out)
+    assert code == 0, err
+    page = html.unescape(out.read_text())
+    for key in ("errors", "importance", "effects", "data", "next"):
+        assert f'<section id="{key}"' in page
+    assert "“result” alone gives" in page
+    assert "--drop result" in page
+    assert "“a” and “twice” (1.00)" in page
+    assert "1 of 5 inputs have missing values, “colour” most" in page
+    assert "2024-01-01 to" in page
+    assert f"mercer explain {model} {data} --row " in page
+    code, _, _ = run("report", model, data, "--out", out)
+    assert code == 0
+    again = html.unescape(out.read_text())
+    for key in ("errors", "importance", "effects", "data", "next"):
+        assert f'<section id="{key}"' in again
+    code, _, _ = run("report", model, "--out", out)
+    assert code == 0
+    bare = html.unescape(out.read_text())
+    assert '<section id="errors"' in bare
+    assert '<section id="importance"' not in bare
+    assert "lists them by name" in bare
+
+
+def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -> None:
+    data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
+    model = tmp_path / "m.mercer"
+    tiny = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1"]
+    options = ["--target", "label", "--drop", "result", "--missing", "impute", "--cv", "2"]
+    code, _, _ = run(
+        "fit", data, *options, "--model", "sphere", *tiny, "--out", model, "--report", out
+    )
+    assert code == 0
+    page = html.unescape(out.read_text())
+    section = page[page.index('<section id="next"') :]
+    section = section[: section.index("</section>")]
+    commands = [each.split("</code>")[0] for each in section.split("<code>")[1:]]
+    names = [each.split()[1] for each in commands]
+    assert "query" in names
+    assert "explain" in names
+    for command in commands:
+        known = importlib.import_module(f"mercer.cli.{command.split()[1]}").command
+        known.make_context(command.split()[1], shlex.split(command)[2:])  # raises if it is wrong
+    explain = next(each for each in commands if each.split()[1] == "explain")
+    assert run(*shlex.split(explain)[1:])[0] == 0

@@ -270,3 +270,19 @@ def test_an_unfitted_model_is_refused():
 
     with pytest.raises(NotFittedError):
         GPClassifier().explain(X)
+
+
+def test_functions_that_are_certain_but_for_rounding_are_drawn():
+    from mercer.gp.laplace import sample_functions
+
+    class Certain:
+        theta, weights = np.zeros((2, 1)), None
+
+        def joint(self, i, rows):
+            # A covariance of rank one far below the prior that it is the difference of.
+            u = np.ones((len(rows), 1))
+            shake = 1e-13 * np.random.default_rng(1).standard_normal((len(rows), len(rows)))
+            return np.full(len(rows), 7.0), 1e-12 * u @ u.T + shake + shake.T
+
+    (drawn_,) = sample_functions([Certain()], [1.0], [X], 20, np.random.default_rng(0))
+    assert np.all(np.abs(drawn_ - 7.0) < 1e-4)

@@ -10,8 +10,10 @@ from mercer.estimation.inspection import (
     Effect,
     Effects,
     Importance,
+    InputFacts,
     Inspection,
     PairEffect,
+    TableFacts,
     Values,
 )
 from mercer.estimation.tasks import CLASSIFICATION
@@ -21,9 +23,11 @@ from mercer.report import Report, build_report, render
 from mercer.report.answers import (
     answer_sections,
     class_errors_section,
+    data_section,
     effects_section,
     importance_section,
     number_errors_section,
+    steps_section,
 )
 from support.fake_estimator import fake_estimator, fake_evaluation
 from support.fake_regression import fake_regression
@@ -170,3 +174,39 @@ def test_no_curve_is_no_section():
     assert answer_sections(None, seen) == ()
     with pytest.raises(UsageError, match="no input varies"):
         plot_effects(seen.effects)
+
+
+def facts(**changes):
+    inputs = (
+        InputFacts("a", "number", 0, 50, "0 to 1, median 0.5", (0, 1, 8), 0.4),
+        InputFacts("b$", "text", 3, 2, "red 70 %, blue 30 %", (7, 3), 0.99),
+    )
+    plain = {"n_rows": 100, "inputs": inputs, "target": "Words.", "pairs": (), "n_twins": 0}
+    return TableFacts(**(plain | changes))
+
+
+def test_what_the_data_are():
+    section = data_section(facts(pairs=(("a", "c", -0.97),), n_twins=7))
+    assert section.text[0] == "Words."
+    assert "1 of 2 inputs have missing values, “b$” most: 3.0\u00a0% of the rows" in section.text[1]
+    assert "“a” and “c” (−0.97)" in section.text[2]
+    assert "7 rows have the inputs of another row" in section.text[3]
+    assert "“b$” alone gives 99\u00a0% of the target" in section.warnings[0]
+    (table,) = section.tables
+    assert [cell.text for cell in table.rows[0]] == [
+        "a", "number", "–", "50", "▁▂█", "0 to 1, median 0.5", "40\u00a0%"
+    ]  # fmt: skip
+
+
+def test_sound_data_have_no_warning():
+    few = facts(inputs=facts().inputs[:1], n_twins=1)
+    section = data_section(few)
+    assert (section.text, section.warnings) == (("Words.",), ())
+
+
+def test_what_next_is_a_sentence_and_a_command_each():
+    section = steps_section((("Because, run:", "mercer audit 'a b.csv'"), ("Then:", "x")))
+    assert "the most urgent first" in section.text[0]
+    page = render(Report("t", "", (), (section,)))
+    assert "<p>Because, run:</p>" in page
+    assert "mercer audit &#39;a b.csv&#39;" in page
