@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from mercer.basis.estimator import SequentialKernelRegressor as SequentialKernelRegressor
     from mercer.errors import ConvergenceWarning as ConvergenceWarning
+    from mercer.estimation.table_encoder import TableEncoder as TableEncoder
     from mercer.gp.estimator import GPClassifier as GPClassifier
     from mercer.gp.regressor import GPRegressor as GPRegressor
     from mercer.models import load as load
@@ -30,8 +31,12 @@ __all__ = [
     "KernelGibbsClassifier",
     "SequentialKernelClassifier",
     "SequentialKernelRegressor",
+    "TableEncoder",
+    "__version__",
     "load",
 ]
+
+_PARTS = ("baselines", "data", "plot")
 
 _HOMES = {
     "BaNKClassifier": "mercer.spectral.classifier",
@@ -42,6 +47,7 @@ _HOMES = {
     "KernelGibbsClassifier": "mercer.sphere.estimator",
     "SequentialKernelClassifier": "mercer.basis.classifier",
     "SequentialKernelRegressor": "mercer.basis.estimator",
+    "TableEncoder": "mercer.estimation.table_encoder",
     "load": "mercer.models",
 }
 
@@ -49,10 +55,13 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in ("plot", "data", "baselines"):
+    if name in _PARTS:
         return importlib.import_module(f"mercer.{name}")
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("mercer")
     raise AttributeError(f"module 'mercer' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, "plot", "data", "baselines"])
+    hidden = {"Any", "TYPE_CHECKING", "annotations", "importlib"}
+    return sorted({*globals(), *__all__, *_PARTS} - hidden)

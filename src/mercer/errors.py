@@ -104,6 +104,10 @@ class ConvergenceWarning(MercerWarning):
     """
 
 
+class DataWarning(MercerWarning):
+    """Something in new rows was not there in training, and what it is taken for."""
+
+
 def warn_user(message: str, category: type[MercerWarning]) -> None:
     """Warn at the line outside mercer that led here, however deep this is called."""
     level, frame = 1, sys._getframe(0)
@@ -113,5 +117,5 @@ def warn_user(message: str, category: type[MercerWarning]) -> None:
 
 
 def _is_inside(module: str) -> bool:
-    """Whether a module is mercer's, or what wraps a decorated ``fit``."""
-    return module.partition(".")[0] in ("mercer", "contextlib")
+    """Whether a module is mercer's, or what wraps a decorated ``fit`` or ``transform``."""
+    return module.partition(".")[0] in ("mercer", "contextlib", "sklearn")

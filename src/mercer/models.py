@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.errors import DataError, ModelFileError, UsageError
-from mercer.estimation.model_file import ModelParts, TableModel, read_parts, table_model_from
+from mercer.estimation.model_file import (
+    ModelParts,
+    TableModel,
+    encoding_from,
+    read_parts,
+    table_model_from,
+)
 from mercer.estimation.run import nearest_hint
 
 __all__ = [
@@ -271,7 +277,17 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
         estimator = entry.estimator_class()._from_parts(parts)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise ModelFileError(f"{path}: inconsistent model file: {error}") from error
-    return SavedModel(estimator, table_model_from(manifest, arrays), manifest)
+    table = table_model_from(manifest, arrays)
+    encoding = encoding_from(manifest) if table is None else table.encoder
+    if encoding is not None:
+        if len(encoding.feature_names) != estimator.n_features_in_:
+            raise ModelFileError(f"{path}: inconsistent model file: its encoding has other inputs")
+        from mercer.estimation.table_encoder import TableEncoder
+
+        estimator.encoder_ = TableEncoder.of(encoding)
+        if getattr(estimator, "encode", "auto") is None:  # it was an encoder
+            estimator.encode = TableEncoder(estimator.encoder_.missing)
+    return SavedModel(estimator, table, manifest)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

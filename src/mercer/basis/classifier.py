@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, log_expit
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.basis.class_filter import (
     ClassFilter,
@@ -161,7 +161,7 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
             In the order of ``classes_``; never exactly 0 or 1.
         """
         check_is_fitted(self)
-        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        checked = self._new_rows(X)
         running = self._ready()
         Z = running.standardizer.transform(checked)
         blocks = range(0, max(len(Z), 1), _ROWS_AT_ONCE)
@@ -304,6 +304,11 @@ class SequentialKernelClassifier(StreamClassifier):
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input is scaled; learned from the first rows.
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
+        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
+        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
+        scikit-learn, which refuses all but numbers.
     scale_rows : int, default=200
         With ``partial_fit``: rows from which scales and length scales are learned. They are held
         back, then learned in order; sooner if somebody predicts.
@@ -339,6 +344,8 @@ class SequentialKernelClassifier(StreamClassifier):
         Log evidence of the rows held and its standard error, in nats.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -388,6 +395,7 @@ class SequentialKernelClassifier(StreamClassifier):
         n_buffered: int = 1024,
         resampling: str = "systematic",
         standardize: str | bool = "auto",
+        encode: Any = "auto",
         scale_rows: int = 200,
         input_scale: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
@@ -406,6 +414,7 @@ class SequentialKernelClassifier(StreamClassifier):
         self.n_buffered = n_buffered
         self.resampling = resampling
         self.standardize = standardize
+        self.encode = encode
         self.scale_rows = scale_rows
         self.input_scale = input_scale
         self.random_state = random_state

@@ -89,6 +89,11 @@ class SequentialKernelRegressor(StreamRegressor):
         are lost and the others learned. "auto": yes, but not where variances are sampled.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input is scaled; learned from the first rows.
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
+        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
+        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
+        scikit-learn, which refuses all but numbers.
     scale_rows : int, default=200
         With ``partial_fit``: rows from which scales and length scales are learned. They are held
         back, then learned in order; sooner if somebody predicts.
@@ -126,6 +131,8 @@ class SequentialKernelRegressor(StreamRegressor):
         Rows that were set aside.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -176,6 +183,7 @@ class SequentialKernelRegressor(StreamRegressor):
         move_fraction: float | str = "auto",
         robust: bool | str = "auto",
         standardize: str | bool = "auto",
+        encode: Any = "auto",
         scale_rows: int = 200,
         input_scale: Any = None,
         target_scale: Any = None,
@@ -200,6 +208,7 @@ class SequentialKernelRegressor(StreamRegressor):
         self.move_fraction = move_fraction
         self.robust = robust
         self.standardize = standardize
+        self.encode = encode
         self.scale_rows = scale_rows
         self.input_scale = input_scale
         self.target_scale = target_scale

@@ -91,7 +91,9 @@ __all__ = [
 # ``--set NAME=VALUE``: from words to arguments of an estimator.
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
-_OWN_OPTIONS = {"random_state": "--seed", "checkpoint": "--checkpoint"}
+_OWN_OPTIONS = {
+    "random_state": "--seed", "checkpoint": "--checkpoint", "encode": "--missing and --dates",
+}  # fmt: skip
 
 
 def parse_value(text: str) -> Any:

@@ -132,7 +132,7 @@ def table_options(command: Command) -> Command:
             id_option,
             click.option(
                 "--missing",
-                type=click.Choice(["error", "drop", "impute"]),
+                type=click.Choice(["error", "drop", "impute", "indicator"]),
                 default="error",
                 show_default=True,
                 help="A missing value is an error, drops its row, or is filled in.",

@@ -128,6 +128,9 @@ def encoder_of(model: SavedModel) -> Encoder:
     """Return how a table becomes inputs; a model saved from Python takes its columns as numbers."""
     if model.table is not None:
         return model.table.encoder
+    if hasattr(model.estimator, "encoder_"):
+        encoding: Encoder = model.estimator.encoder_.encoding_
+        return encoding
     names = model.estimator.feature_labels_
     return Encoder(tuple(ColumnCode(name, "number") for name in names), "error")
 

@@ -571,7 +571,7 @@ class Learner:
     def _take_encoder(self, encoder: Encoder) -> None:
         self.encoder = encoder
         codes = encoder.codes[len(self._lag_codes) :]
-        missing: Missing = "impute" if encoder.missing == "impute" else "error"
+        missing: Missing = "error" if encoder.missing == "drop" else encoder.missing
         self._coder = Coder(Encoder(codes, missing), self._parser, self.reporter)
 
     def settle(self) -> None:

@@ -53,8 +53,9 @@ class TrainingTable:
         y = self.y
         groups = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
         own = None if groups is None else groups.reshape(-1)[test]
-        learns_nothing = self.encoder.missing != "impute" and all(
-            code.kind in ("number", "boolean", "date") for code in self.encoder.codes
+        learns_nothing = all(
+            code.kind in ("number", "boolean", "date") and code.fill is None
+            for code in self.encoder.codes
         )
         if learns_nothing:
             return Fold(self.X[train], y[train], self.X[test], y[test], train, own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +18,9 @@ from mercer.errors import DataError, ModelFileError, UsageError
 
 # How one column of a table becomes columns of a matrix: learned, applied, written and read.
 
+#: What to do about a column, and about missing values; `TableEncoder` says it in words of Python.
+LEAVE_OUT = "leave the column out with --drop"
+FILL_IN = "use --missing impute, indicator or drop"
 #: Text with more levels than this is encoded by the frequency of the level.
 MAX_LEVELS = 50
 CodeKind = Literal["number", "boolean", "date", "levels", "frequency"]
@@ -51,10 +54,17 @@ class ColumnCode:
     written: CellFormat | None = None
     parts: tuple[str, ...] = ()  # those of `DATE_PARTS` that vary in training
     origin: float = 0.0  # the first date of training, in days since 1970
+    #: Whether one more column is 1 where the value is missing.
+    has_indicator: bool = False
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the columns of the matrix."""
+        more = (f"{self.name} (missing)",) if self.has_indicator else ()
+        return (*self._value_names, *more)
+
+    @property
+    def _value_names(self) -> tuple[str, ...]:
         if self.kind == "levels":
             shown = self.levels[1:] if len(self.levels) == 2 else self.levels
             return tuple(f"{self.name}={level}" for level in shown)
@@ -69,15 +79,15 @@ class ColumnCode:
         return [DATE_PARTS[part] + (first if part == "days" else "") for part in self.parts]
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Encode texts or floats (of dates as `read` gives them): (n,) to (n, n_features)."""
+        """Encode texts or floats, of dates days since 1970: (n,) to columns without indicator."""
         if self.kind == "date":
             return np.column_stack([_date_part(values, part, self.origin) for part in self.parts])
         if self.kind == "frequency":
             shares = dict(zip(self.levels, self.frequencies, strict=True))
             return np.array([[shares.get(value, 0.0)] for value in values]).reshape(-1, 1)
         if self.kind == "levels":
-            X = np.zeros((len(values), len(self.feature_names)))
-            offset = len(self.levels) - len(self.feature_names)
+            X = np.zeros((len(values), len(self._value_names)))
+            offset = len(self.levels) - X.shape[1]
             positions = {level: k - offset for k, level in enumerate(self.levels)}
             for row, value in enumerate(values):
                 k = positions.get(value, -1)
@@ -116,13 +126,15 @@ class ColumnCode:
             "written": None if self.written is None else self.written.to_dict(),
             "parts": list(self.parts),
             "origin": self.origin,
+            "has_indicator": self.has_indicator,
         }
 
     @classmethod
     def from_dict(cls, fields: Any) -> ColumnCode:
         """Read back what `to_dict` gave; a `ModelFileError` where the fields are no encoding."""
         if isinstance(fields, dict):  # older files do not have these
-            fields = {"written": None, "parts": [], "origin": 0.0, **fields}
+            older: dict[str, Any] = {"written": None, "parts": [], "origin": 0.0}
+            fields = {**older, "has_indicator": False, **fields}
         if not isinstance(fields, dict) or set(fields) != set(cls.__dataclass_fields__):
             raise ModelFileError("inconsistent encoding: a column has the wrong fields")
         written = None if fields["written"] is None else CellFormat.from_dict(fields["written"])
@@ -140,6 +152,8 @@ class ColumnCode:
             and all(_is_number(share) and 0 < share <= 1 for share in frequencies)
             and _is_fill(fields["fill"], is_text)
             and _is_date_code(fields, written)
+            and isinstance(fields["has_indicator"], bool)
+            and (fields["fill"] is not None or not fields["has_indicator"])
         ):
             raise ModelFileError("inconsistent encoding: a column does not fit together")
         return cls(
@@ -151,6 +165,7 @@ class ColumnCode:
             written,
             tuple(fields["parts"]),
             float(fields["origin"]),
+            fields["has_indicator"],
         )
 
 
@@ -245,7 +260,8 @@ def _is_fill(fill: Any, is_text: bool) -> bool:
     return fill is None or (isinstance(fill, str) if is_text else _is_number(fill))
 
 
-Missing = Literal["error", "drop", "impute"]
+Missing = Literal["error", "drop", "impute", "indicator"]
+_FILLING = ("impute", "indicator")
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,11 +316,14 @@ class Encoder:
         blocks = []
         for code in self.codes:
             values = columns[code.name].values
+            is_missing = columns[code.name].is_missing
             if code.fill is not None:
-                values = np.where(columns[code.name].is_missing, code.fill, values)
+                values = np.where(is_missing, code.fill, values)
             values = values[rows]
             notes += _note_unseen(code, values)
             blocks.append(code.encode(values))
+            if code.has_indicator:
+                blocks.append(is_missing[rows, np.newaxis].astype(np.float64))
         ignored = tuple(name for name in frame.names if name not in columns)
         return Encoded(np.hstack(blocks), rows, ignored, tuple(notes))
 
@@ -377,12 +396,14 @@ def fit_encoder(
     """Learn how the columns of a training table, inputs only, become numbers.
 
     A missing value is an error, or its row is dropped, or the median of its column (of text and
-    booleans the commonest value) takes its place. `dates` says what dates begin with whose column
+    booleans the commonest value) takes its place; with "indicator", one more column says where.
+    `dates` says what dates begin with whose column
     does not say it. `like` is the encoder of the whole table of which these are some rows: how its
     columns are written holds here.
     """
     if missing not in get_args(Missing):
-        raise UsageError(f"missing must be error, drop or impute, and is {quoted(missing)}")
+        known = ", ".join(get_args(Missing))
+        raise UsageError(f"missing must be one of {known}, and is {quoted(missing)}")
     source = printable(frame.source)
     if not frame.columns:
         raise DataError(f"{source}: there is no column left to learn from, found 0 feature(s)")
@@ -402,11 +423,12 @@ def fit_encoder(
     for column in columns:
         if column.is_missing.all():
             raise DataError(
-                f"{source}: column {quoted(column.name)} has no value at all; leave it out "
-                f"with --drop"
+                f"{source}: column {quoted(column.name)} has no value at all; {LEAVE_OUT}"
             )
         written = formats[column.name]
-        codes.append(fit_code(column.take(rows), has_fill=missing == "impute", written=written))
+        has_gap = bool(column.is_missing.any())
+        code = fit_code(column.take(rows), has_fill=missing in _FILLING, written=written)
+        codes.append(replace(code, has_indicator=has_gap and missing == "indicator"))
     return Encoder(tuple(codes), missing)
 
 
@@ -426,7 +448,7 @@ def _find_written(frame: Frame, column: Column, dates: Dates) -> CellFormat | No
         return find_format(column.values, dates)
     except FormatError as error:
         place = _place_of(frame, column, error)
-        raise DataError(f"{place}: {error}, or leave the column out with --drop") from None
+        raise DataError(f"{place}: {error}, or {LEAVE_OUT}") from None
 
 
 def _read_written(frame: Frame, column: Column, written: CellFormat) -> Column:
@@ -461,15 +483,12 @@ def _refuse_unusable(frame: Frame, column: Column) -> None:
     where = f"{printable(frame.source)}: column {quoted(column.name)}"
     if column.kind in ("date", "other"):
         raise DataError(
-            f"{where} is {_kind_words(column)}; leave it out with --drop, or turn it into "
-            "numbers or text first"
+            f"{where} is {_kind_words(column)}; {LEAVE_OUT}, or turn it into numbers or text first"
         )
     if column.kind == "number":
         _refuse_infinite(frame, column)
     if column.kind == "text" and (found := stray_text(column)):
-        raise DataError(
-            f"{frame.place(found[0], column.name)}: {found[1]}, or leave the column out with --drop"
-        )
+        raise DataError(f"{frame.place(found[0], column.name)}: {found[1]}, or {LEAVE_OUT}")
 
 
 def _refuse_infinite(frame: Frame, column: Column) -> None:
@@ -498,10 +517,9 @@ def _handle_missing(
         row = int(np.argmax(has_gap))
         name = list(columns)[int(np.argmax(gaps[row]))]
         raise DataError(
-            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or fit "
-            "with --missing drop or --missing impute"
+            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or {FILL_IN}"
         )
-    if missing == "impute":
+    if missing in _FILLING:
         return kept, [
             f"{n_rows} have a missing value; the median or the commonest value took its place"
         ]
@@ -509,7 +527,7 @@ def _handle_missing(
         names = (quoted(name) for name, gap in zip(columns, gaps.T, strict=True) if gap.any())
         raise DataError(
             f"{printable(frame.source)}: every row has a missing value (in {', '.join(names)}); "
-            "use --missing impute, or leave columns out with --drop"
+            f"{FILL_IN}, or {LEAVE_OUT}"
         )
     kept &= ~has_gap
     return kept, [f"{n_rows} have a missing value and were dropped"]

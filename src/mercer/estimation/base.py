@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -80,8 +80,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Explanation
-            ``contributions`` (n, d), which of each row add up to ``prediction - baseline``, their
-            90 % posterior intervals ``lower`` and ``upper``, their Monte Carlo ``errors``;
+            ``contributions`` (n, d), of the columns of a frame that was encoded, which of each row
+            add up to ``prediction - baseline``, their 90 % posterior intervals ``lower`` and
+            ``upper``, their Monte Carlo ``errors``;
             ``table(row)`` prints.
 
         Raises
@@ -100,14 +101,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if getattr(self, "kernel", None) == "precomputed":
             raise UsageError("with a precomputed kernel there are no inputs to explain")
-        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        rows = self._new_rows(X)
         if background is not None:
-            others = validate_data(self, background, dtype=np.float64, order="C", reset=False)
+            others = self._new_rows(background)
         elif len(rows) >= _LEAST_BACKGROUND:
             others = rows
         else:
             others = self.standardizer_.inverse(np.zeros((1, rows.shape[1])))
         inputs = Inputs.of_sizes(self.feature_labels_, [1] * rows.shape[1])
+        if hasattr(self, "encoder_"):
+            codes = self.encoder_.encoding_.codes
+            sizes = [len(code.feature_names) for code in codes]
+            inputs = Inputs.of_sizes([code.name for code in codes], sizes)
         entropy = entropy_of(random_state)
         return explain_rows(self, rows, others, inputs, label=label, entropy=entropy)
 
@@ -150,6 +155,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _labels(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", self._names_of_columns)
+        if hasattr(self, "encoder_"):
+            names = self.encoder_.get_feature_names_out()
         if names is None:
             return tuple(f"x{j}" for j in range(self.n_features_in_))
         return tuple(str(name) for name in names)
@@ -165,7 +172,32 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Check inputs and targets as scikit-learn does, which reads them into memory."""
         remedy = "give X.compute(), or learn from it where it is with BaNKRegressor, BaNKClassifier"
         self._refuse_collection(X, remedy)
+        X = self._learn_encoding(X) if how.get("reset", True) else self._encoded(X)
         checked: tuple[Any, Any] = validate_data(self, X, y, order="C", **how)
+        return checked
+
+    def _learn_encoding(self, X: Any) -> Any:
+        """Encode the table that is learned from, if it is to be; else return it as it is."""
+        from mercer.estimation.table_encoder import TableEncoder, needs_encoding
+
+        is_given = isinstance(self.encode, TableEncoder)
+        if not is_given and self.encode not in ("auto", None):
+            raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {self.encode!r}")
+        if not is_given and (self.encode is None or not needs_encoding(X)):
+            return X
+        self.encoder_ = clone(self.encode) if is_given else TableEncoder()
+        return self.encoder_.fit(X).transform(X)
+
+    def _encoded(self, X: Any) -> Any:
+        """Encode new rows as those that were learned from; an array has its columns already."""
+        is_frame = hasattr(X, "columns") or hasattr(X, "column_names")
+        return self.encoder_.transform(X) if is_frame and hasattr(self, "encoder_") else X
+
+    def _new_rows(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Check new rows, and encode those of a frame."""
+        checked: NDArray[np.float64] = validate_data(
+            self, self._encoded(X), dtype=np.float64, order="C", reset=False
+        )
         return checked
 
     @staticmethod
@@ -186,8 +218,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows and standardise them as the training rows were."""
         self._refuse_collection(X, "X.map_blocks(model.predict, drop_axis=1) predicts it in parts")
-        checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        Z: NDArray[np.float64] = self.standardizer_.transform(checked)
+        Z: NDArray[np.float64] = self.standardizer_.transform(self._new_rows(X))
         return Z
 
 

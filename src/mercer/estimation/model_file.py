@@ -123,6 +123,8 @@ def write_model(
             arrays |= columns
         if table.target_variance is not None:
             manifest["table"]["target_variance"] = table.target_variance
+    elif hasattr(estimator, "encoder_"):
+        manifest["encoder"] = estimator.encoder_.encoding_.to_dict()
     if extra is not None:
         manifest[extra.name] = extra.fields
         arrays |= {f"{extra.name}/{name}": values for name, values in extra.arrays.items()}
@@ -164,6 +166,15 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"inconsistent model file: {error}") from error
+
+
+def encoding_from(manifest: Mapping[str, Any]) -> Encoder | None:
+    """Rebuild how a frame becomes the inputs of a model that was saved from Python, if it does."""
+    if manifest.get("encoder") is None:
+        return None
+    from mercer.data.encoding import Encoder
+
+    return Encoder.from_dict(manifest["encoder"])
 
 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
             arrays[f"few/{i}/positions"], arrays[f"few/{i}/weights"] = each.few
     if model._evidence is not None:
         values["log_evidence"] = list(model._evidence)
-    params = json_params(model.get_params()) | {"prior": plain_prior(model.prior)}
+    params = json_params(model.get_params(deep=False)) | {"prior": plain_prior(model.prior)}
     if not model._is_auto:
         params |= {"kernel": name_of_kernel(model.kernel_)}
         return ModelParts(params, values, arrays | {"X": X, "y": y})

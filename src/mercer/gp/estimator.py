@@ -93,6 +93,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Per column, learned on the training rows. "auto": mean and standard deviation, or, where
         the standard deviation is over ten times the interquartile range, median and
         interquartile range, clipped at 10. Constant columns become 0.
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
+        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
+        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
+        scikit-learn, which refuses all but numbers.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
@@ -151,6 +156,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         After "importance" only.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -194,6 +201,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         step_size: float | None = None,
         max_rows: int | str = "auto",
         standardize: str | bool = "auto",
+        encode: Any = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
         n_chains: int = 4,
@@ -214,6 +222,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self.step_size = step_size
         self.max_rows = max_rows
         self.standardize = standardize
+        self.encode = encode
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_chains = n_chains

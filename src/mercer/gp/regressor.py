@@ -289,6 +289,11 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Of inputs, per column, learned on the training rows. "auto": mean and standard deviation,
         or, where the standard deviation is over ten times the interquartile range, median and
         interquartile range, clipped at 10. Constant columns become 0.
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
+        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
+        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
+        scikit-learn, which refuses all but numbers.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
@@ -349,6 +354,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         After "importance" only.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -397,6 +404,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         max_rows: int | str = "auto",
         n_inducing: int | str | None = None,
         standardize: str | bool = "auto",
+        encode: Any = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
         n_chains: int = 4,
@@ -416,6 +424,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.max_rows = max_rows
         self.n_inducing = n_inducing
         self.standardize = standardize
+        self.encode = encode
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_chains = n_chains

@@ -31,6 +31,7 @@ References
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -373,8 +374,16 @@ class Diagnostics:
         return not self.warnings
 
     def __str__(self) -> str:
-        lines = [str(self.table)] if self.table.rows else ["no monitored quantities"]
-        lines.append("")
+        table = str(self.table) if self.table.rows else "no monitored quantities"
+        return "\n".join([table, "", *self._lines()])
+
+    def _repr_html_(self) -> str:
+        """Show table and warnings in a notebook."""
+        return f"{self.table._repr_html_()}<pre>{html.escape(chr(10).join(self._lines()))}</pre>"
+
+    def _lines(self) -> list[str]:
+        """Say what is not in the table, warnings last."""
+        lines = []
         if self.acceptance_rate is not None:
             lines.append(f"acceptance rate  {self.acceptance_rate:.3g}")
         lines.append(f"divergences      {self.n_divergent} (after warm-up)")
@@ -389,8 +398,7 @@ class Diagnostics:
         if self.prediction_error is not None:
             errors = f"{self.prediction_error:.2g}, at most {self.largest_prediction_error:.2g}"
             lines.append(f"Monte Carlo error of predictions  {errors}")
-        lines += [f"warning: {text}" for text in self.warnings] or ["no warnings"]
-        return "\n".join(lines)
+        return lines + ([f"warning: {text}" for text in self.warnings] or ["no warnings"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python types, ready for JSON.

@@ -192,6 +192,19 @@ class Draws:
         if self.log_weights is not None:
             _check_log_weights(self.log_weights, shape)
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.variables)
+        return f"<Draws: {self.size_words}; {names}>"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what there is, without its arrays."""
+        rows = tuple(
+            (name, "x".join(map(str, np.shape(values)[2:])) or "number", name in self.monitored)
+            for name, values in self.variables.items()
+        )
+        table = Table(("variable", "shape of a draw", "monitored"), rows)._repr_html_()
+        return f"<p>{html.escape(self.size_words)}</p>{table}"
+
     @property
     def n_chains(self) -> int:
         """Number of chains (of independent populations, when the draws are weighted)."""

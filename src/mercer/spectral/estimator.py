@@ -108,6 +108,11 @@ class BaNKRegressor(FunctionRegressor):
         times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
         inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
         or 0.1), whichever has the highest evidence on at most 2000 rows. Constant columns become 0.
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
+        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
+        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
+        scikit-learn, which refuses all but numbers.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=100
@@ -148,6 +153,8 @@ class BaNKRegressor(FunctionRegressor):
         Names of the columns; x0, x1, ... where none were given.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -195,6 +202,7 @@ class BaNKRegressor(FunctionRegressor):
         kernel_rows: int | None = 200_000,
         full_draws: int = 4,
         standardize: str | bool = "auto",
+        encode: Any = "auto",
         n_draws: int = 100,
         n_warmup: int = 100,
         n_chains: int = 4,
@@ -215,6 +223,7 @@ class BaNKRegressor(FunctionRegressor):
         self.kernel_rows = kernel_rows
         self.full_draws = full_draws
         self.standardize = standardize
+        self.encode = encode
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_chains = n_chains

@@ -79,7 +79,7 @@ def parts_of(
     if not np.array_equal(model._functions.mean, model.posterior_.flat("coef_mean")):
         # Coefficients from all rows; else they are those of the draws.
         columns |= {f"functions/{name}": each for name, each in vars(model._functions).items()}
-    return ModelParts(json_params(model.get_params()), common, columns)
+    return ModelParts(json_params(model.get_params(deep=False)), common, columns)
 
 
 def _shared(parts: ModelParts, common: Common, settings: Any, functions: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import UsageError
@@ -336,8 +336,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _checked(self, X: ArrayLike) -> Array:
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            checked = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-            return np.asarray(checked)
+            return self._new_rows(X)
         return self._standardized(X)
 
     def _votes(self, Z: Array) -> NDArray[np.int64]:
@@ -412,6 +411,11 @@ class KernelGibbsClassifier(SampleClassifier):
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
         takes, as they are: its scales are in their units.
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
+        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
+        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
+        scikit-learn, which refuses all but numbers.
     n_draws, n_warmup, n_chains, thin : int, default=500, 150, 4, 1
         Kept draws of each chain, steps that tune it and are dropped, independent chains, and one
         of how many steps is kept.
@@ -460,6 +464,8 @@ class KernelGibbsClassifier(SampleClassifier):
     bayes_point_ : ndarray of shape (n_models, ...)
         Coefficients of the mean classifier, one row for each model that gave draws.
     notes_ : tuple of str
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -507,6 +513,7 @@ class KernelGibbsClassifier(SampleClassifier):
         sampler: str = "auto",
         fit_intercept: bool = True,
         standardize: str | bool = "auto",
+        encode: Any = "auto",
         n_draws: int = 500,
         n_warmup: int = 150,
         n_chains: int = 4,
@@ -528,6 +535,7 @@ class KernelGibbsClassifier(SampleClassifier):
         self.sampler = sampler
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.encode = encode
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_chains = n_chains

@@ -113,7 +113,7 @@ class Restored:
 def parts_of(model: Any) -> ModelParts:
     """Split a fitted classifier into parts; a `UsageError` where its kernel is a callable."""
     values, arrays = common_parts(model)
-    params = json_params(model.get_params())
+    params = json_params(model.get_params(deep=False))
     if isinstance(model.kernel, Kernel):
         params["kernel"] = name_of_kernel(model.kernel)
     elif not isinstance(model.kernel, str):

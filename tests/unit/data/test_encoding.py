@@ -84,7 +84,7 @@ def test_many_levels_are_said(path: Path) -> None:
 
 def test_d3_a_missing_value_is_an_error(path: Path) -> None:
     frame = read(path, "a,b\n1,2\n3,\n,\n")
-    match = r"new.csv, row 2 \(line 3\), column 'b': missing value \(2 of 3 rows .*--missing drop"
+    match = r"new.csv, row 2 \(line 3\), column 'b': missing value \(2 of 3 rows .*--missing impute"
     with pytest.raises(DataError, match=match):
         fit_encoder(frame)
     encoder = fit_encoder(read(path, "a,b\n1,2\n"))
@@ -115,7 +115,7 @@ def test_missing_values_are_filled_from_training(path: Path) -> None:
 
 
 def test_a_column_without_any_value(path: Path) -> None:
-    with pytest.raises(DataError, match="column 'b' has no value at all; leave it out with --drop"):
+    with pytest.raises(DataError, match="column 'b' has no value at all; leave the column out"):
         fit_encoder(read(path, "a,b\n1,\n2,\n"), missing="impute")
 
 
@@ -243,8 +243,8 @@ def test_d16_names_in_messages_are_printable(path: Path) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_d13_missing_is_one_of_three(path: Path) -> None:
-    with pytest.raises(UsageError, match="missing must be error, drop or impute"):
+def test_d13_missing_is_one_of_four(path: Path) -> None:
+    with pytest.raises(UsageError, match="missing must be one of error, drop, impute, indicator"):
         fit_encoder(read(path, "a\n1\n"), missing="ignore")  # type: ignore[arg-type]
 
 

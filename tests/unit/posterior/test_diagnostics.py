@@ -142,6 +142,9 @@ def test_nothing_monitored() -> None:
     assert found.table.rows == ()
     assert (found.max_rhat, found.min_ess, found.acceptance_rate) == (None, None, None)
     assert str(found).startswith("no monitored quantities")
+    page = found._repr_html_()
+    assert page.startswith("<table>")
+    assert str(found).splitlines()[-1] in page
 
 
 def test_weighted_draws_use_their_weights() -> None:

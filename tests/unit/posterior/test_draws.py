@@ -88,3 +88,11 @@ def test_how_many_in_words() -> None:
     weighted = Draws(values, {}, {}, (), np.zeros((1, 7)))
     assert weighted.is_weighted
     assert weighted.size_words == "7 weighted draws"
+
+
+def test_shown_without_its_arrays() -> None:
+    draws = make_draws()
+    assert repr(draws) == "<Draws: 2 chains of 5 draws; weight, noise, matrix>"
+    page = draws._repr_html_()
+    assert "<td>matrix</td><td>2x3</td>" in page
+    assert "2 chains of 5 draws" in page

@@ -1,0 +1,246 @@
+"""Tables of Python (pandas, Polars, PyArrow) as matrices, encoded as the command line does it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mercer.data.encoding import FILL_IN, LEAVE_OUT, Encoder, Missing, fit_encoder
+from mercer.data.formats import Dates
+from mercer.data.frame import Column, ColumnBuilder, Frame, Origin, column_of_texts
+from mercer.errors import DataError, DataWarning, UsageError, warn_user
+
+__all__ = ["TableEncoder", "frame_of", "is_frame", "needs_encoding"]
+
+_MISSING = ("error", "impute", "indicator")
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table with named columns, which are called by ``X[name]``."""
+    return hasattr(X, "columns") or hasattr(X, "column_names")
+
+
+def needs_encoding(X: Any) -> bool:
+    """Whether X is a frame of which not all columns are numbers, or cells are missing."""
+    if not is_frame(X) or type(X).__module__.partition(".")[0] == "dask":
+        return False
+    columns = frame_of(X).columns
+    kinds = {column.kind for column in columns}
+    return not kinds <= {"number", "boolean"} or any(each.is_missing.any() for each in columns)
+
+
+def frame_of(X: Any, name: str = "X") -> Frame:
+    """Read a frame of pandas, Polars or PyArrow, or the columns x0, x1, ... of an array.
+
+    Rows are counted from 0 in messages.
+    """
+    if is_frame(X):
+        names = [str(each) for each in getattr(X, "column_names", None) or X.columns]
+        given = [X[each] for each in getattr(X, "column_names", None) or X.columns]
+    else:
+        given_as = X if hasattr(X, "dtype") else np.array(X, dtype=object)
+        array = check_array(given_as, dtype=None, ensure_all_finite=False)
+        names, given = [f"x{k}" for k in range(array.shape[1])], list(array.T)
+    columns = tuple(_column_of(each, values) for each, values in zip(names, given, strict=True))
+    n_rows = len(columns[0].values) if columns else 0
+    if n_rows == 0:
+        raise DataError(f"{name}: no row or no column, found 0 sample(s)")
+    nothing = np.zeros(n_rows, dtype=np.int64)
+    origin = Origin((name,), nothing.astype(np.int32), np.arange(n_rows, dtype=np.int64), nothing)
+    return Frame(columns, name, origin)
+
+
+def _column_of(name: str, values: Any) -> Column:
+    """Say what the cells of a column are, as it is said of a file."""
+    if type(values).__module__.startswith("pyarrow"):
+        from mercer.data.arrow import as_column
+
+        return as_column(name, values, is_text=False)
+    is_category = hasattr(getattr(values, "dtype", None), "categories")
+    array = np.asarray(values)
+    if array.dtype.kind in "biuf" and not is_category:
+        kind = "boolean" if array.dtype.kind == "b" else "number"
+        return Column(name, array.astype(np.float64), kind)  # type: ignore[arg-type]
+    if array.dtype.kind == "M":
+        is_whole = bool((array == array.astype("datetime64[D]")).all() or np.isnat(array).all())
+        texts = np.datetime_as_string(array, unit="D" if is_whole else "s")
+        present = [None if text == "NaT" else str(text) for text in texts]
+        return column_of_texts(name, present, is_text=False)
+    cells = [None if _is_missing(cell) else cell for cell in array.tolist()]
+    return _column_of_objects(name, cells, is_category=is_category)
+
+
+def _column_of_objects(name: str, cells: Sequence[Any], *, is_category: bool) -> Column:
+    """Make a column of Python objects; None is a missing one."""
+    present = [cell for cell in cells if cell is not None]
+    if all(isinstance(cell, bool) for cell in present) and not is_category:
+        return Column(name, _as_floats(cells), "boolean" if present else "number")
+    if all(isinstance(cell, numbers.Real) for cell in present) and not is_category:
+        return Column(name, _as_floats(cells), "number")
+    plain = (str, numbers.Real, date)
+    if not all(isinstance(cell, plain) for cell in present):
+        kinds = np.empty(len(cells), dtype=object)
+        kinds[:] = [None if cell is None else type(cell).__name__ for cell in cells]
+        return Column(name, kinds, "other")
+    texts = ["" if cell is None else _as_text(cell) for cell in cells]
+    builder = ColumnBuilder(name, is_text=is_category, is_held=False, has_decimal_comma=False)
+    builder.add(texts)
+    return builder.finish()
+
+
+@contextmanager
+def _python_words() -> Iterator[None]:
+    """Say what to do about a table of Python, where no command takes options."""
+    try:
+        yield
+    except DataError as error:
+        words = str(error).replace(LEAVE_OUT, "leave the column out")
+        words = words.replace("missing value (", "missing value, NaN or None (")
+        fill_in = 'use TableEncoder(missing="impute"), or "indicator", or drop the rows'
+        raise DataError(words.replace(FILL_IN, fill_in)) from None
+
+
+def _is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or NA of pandas."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float) and cell != cell
+
+
+def _as_floats(cells: Sequence[Any]) -> NDArray[np.float64]:
+    return np.array([np.nan if cell is None else float(cell) for cell in cells])
+
+
+def _as_text(cell: Any) -> str:
+    return cell.isoformat() if isinstance(cell, date) else str(cell)
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn a table with text, dates and missing values into a matrix of numbers.
+
+    What `mercer fit` does to a file: numbers and true/false pass; text becomes a column a level
+    (one for two levels; above 50 levels the frequency of the level); dates become year, month, day
+    of week, hour and days since the first, as far as they vary; text such as "$1,234.50" or "12 %"
+    becomes numbers where it can be read in one way only.
+
+    Parameters
+    ----------
+    missing : {"error", "impute", "indicator"}, default="error"
+        A missing value is an error; or the median (of text and true/false the commonest value)
+        takes its place; with "indicator", one more column says where, for each column with gaps.
+    dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
+        What dates such as 03/04/2024 begin with, where the column itself does not tell.
+
+    Attributes
+    ----------
+    encoding_ : Encoder
+        The code of each column.
+    notes_ : tuple of str
+        What may surprise, one line each.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Names of the columns of a frame.
+
+    Raises
+    ------
+    DataError
+        A cell is missing, infinite, or of the wrong kind; says row (from 0) and column.
+
+    Warns
+    -----
+    DataWarning
+        In `transform`, of text that was not there in `fit`: it is none of the levels.
+
+    Examples
+    --------
+    >>> from mercer import TableEncoder
+    >>> rows = [["red", 1.5, "$10"], ["blue", None, "$20"], ["red", 2.5, "$1,500"]]
+    >>> encoder = TableEncoder(missing="indicator").fit(rows)
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0=red', 'x1', 'x1 (missing)', 'x2']
+    >>> encoder.transform(rows).tolist()
+    [[1.0, 1.5, 0.0, 10.0], [0.0, 2.0, 1.0, 20.0], [1.0, 2.5, 0.0, 1500.0]]
+    """
+
+    def __init__(self, missing: Missing = "error", dates: Dates = "auto") -> None:
+        self.missing = missing
+        self.dates = dates
+
+    @classmethod
+    def of(cls, encoding: Encoder) -> TableEncoder:
+        """Make a fitted encoder of an encoding, such as that of a model file."""
+        missing: Missing = "error" if encoding.missing == "drop" else encoding.missing
+        return cls(missing)._take(Encoder(encoding.codes, missing))
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn levels, dates and what takes the place of gaps.
+
+        Parameters
+        ----------
+        X : frame, or array of shape (n, d)
+        y : ignored
+        """
+        if self.missing not in _MISSING:
+            raise UsageError(
+                f"missing must be one of {', '.join(_MISSING)}, and is {self.missing!r}; rows are "
+                "dropped before"
+            )
+        if self.dates not in ("auto", "dayfirst", "monthfirst"):
+            raise UsageError(f"dates must be auto, dayfirst or monthfirst, not {self.dates!r}")
+        with _python_words():
+            found = fit_encoder(frame_of(X), missing=self.missing, dates=self.dates)
+        self._take(found)
+        if not is_frame(X):
+            del self.feature_names_in_
+        return self
+
+    def _take(self, encoding: Encoder) -> Self:
+        self.encoding_ = encoding
+        self.notes_ = encoding.notes
+        self.n_features_in_ = len(encoding.codes)
+        self.feature_names_in_ = np.array(encoding.input_names, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Encode rows; columns of a frame are found by their names, in any order.
+
+        Parameters
+        ----------
+        X : frame, or array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, number of ``get_feature_names_out()``)
+        """
+        check_is_fitted(self)
+        frame = frame_of(X)
+        if not is_frame(X) and len(frame.columns) != self.n_features_in_:
+            raise DataError(
+                f"X has {len(frame.columns)} features, but TableEncoder is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        with _python_words():
+            encoded = self.encoding_.transform(frame)
+        for note in encoded.notes:
+            if "was not in training" in note:
+                warn_user(note, DataWarning)
+        return encoded.X
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Name the columns of the matrix."""
+        check_is_fitted(self)
+        return np.array(self.encoding_.feature_names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags

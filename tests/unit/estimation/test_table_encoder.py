@@ -1,0 +1,255 @@
+"""Frames of pandas, Polars and PyArrow: the matrix that the command line makes of the same file."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer.cli.main import main
+from mercer.data.encoding import fit_encoder
+from mercer.data.tables import read_frame
+from mercer.errors import DataError, DataWarning, ModelFileError, UsageError
+from mercer.estimation.table_encoder import TableEncoder, frame_of
+from mercer.posterior.container import read_container, write_container
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+N = 60
+RNG = np.random.default_rng(2)
+QUIET: dict[str, Any] = {"random_state": 0}
+CHAINS = {"n_draws": 4, "n_warmup": 4, "n_chains": 1, "progress": False, **QUIET}
+PARTICLES = {"n_particles": 10, **QUIET}
+CLASSIFIERS = [
+    mercer.GPClassifier(kernel="rbf", inference="map", progress=False, **QUIET),
+    mercer.KernelGibbsClassifier(**CHAINS),
+    mercer.BaNKClassifier(n_frequencies=4, **CHAINS),
+    mercer.SequentialKernelClassifier(**PARTICLES),
+]
+REGRESSORS = [
+    mercer.GPRegressor(kernel="rbf", inference="map", progress=False, **QUIET),
+    mercer.BaNKRegressor(n_frequencies=4, **CHAINS),
+    mercer.SequentialKernelRegressor(**PARTICLES),
+]
+
+
+def table() -> Any:
+    """A frame with columns of every kind, and a gap in two of them."""
+    frame = pd.DataFrame({
+        "age": RNG.integers(20, 80, N).astype(float),
+        "city": RNG.choice(["Ulm", "Bonn", "Kiel"], N),
+        "day": pd.date_range("2024-01-30", periods=N),
+        "paid": [f"${value:,.2f}" for value in 3000.0 * RNG.random(N)],
+        "smoker": RNG.random(N) > 0.5,
+        "visits": RNG.integers(0, 7, N),
+        "sex": pd.Categorical(RNG.choice(["m", "f"], N)),
+    })  # fmt: skip
+    frame.loc[3, "age"] = np.nan
+    frame.loc[5, "city"] = None
+    return frame
+
+
+TABLE = table()
+LABELS = np.where(TABLE.visits > 2, "many", "few")
+
+
+@parametrize_with_checks([TableEncoder()])
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("missing", ["impute", "indicator"])
+def test_the_matrix_is_that_of_the_command_line(tmp_path: Path, missing: Any) -> None:
+    TABLE.to_csv(tmp_path / "t.csv", index=False)
+    frame = read_frame(tmp_path / "t.csv")
+    expected = fit_encoder(frame, missing=missing)
+    found = TableEncoder(missing).fit(TABLE)
+    assert tuple(found.get_feature_names_out()) == expected.feature_names
+    np.testing.assert_array_equal(found.transform(TABLE), expected.transform(frame).X)
+    has_indicators = [name for name in expected.feature_names if name.endswith("(missing)")]
+    assert has_indicators == (["age (missing)", "city (missing)"] if missing == "indicator" else [])
+
+
+def test_polars_and_pyarrow_are_as_pandas() -> None:
+    encoder = TableEncoder("indicator").fit(TABLE)
+    for other in (pl.from_pandas(TABLE), pa.Table.from_pandas(TABLE)):
+        np.testing.assert_array_equal(encoder.transform(other), encoder.transform(TABLE))
+        again = TableEncoder("indicator").fit(other)
+        assert again.encoding_ == encoder.encoding_
+
+
+def test_columns_are_found_by_name() -> None:
+    encoder = TableEncoder("impute").fit(TABLE)
+    shuffled = TABLE[list(TABLE.columns[::-1])].assign(more=1)
+    np.testing.assert_array_equal(encoder.transform(shuffled), encoder.transform(TABLE))
+    with pytest.raises(DataError, match="column 'city' is missing"):
+        encoder.transform(TABLE.drop(columns="city"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ([1, 2.5, None], "number"),
+        ([True, None, False], "boolean"),
+        (["1", "2", "?"], "number"),
+        (["a", 1, None], "text"),
+        ([datetime.date(2024, 1, 1), None, datetime.date(2025, 1, 1)], "date"),
+        ([datetime.datetime(2024, 1, 1, 5), None, datetime.datetime(2025, 1, 1)], "date"),
+        ([["a"], ["b"], None], "other"),
+        (pd.array([1, None, 3], dtype="Int64"), "number"),
+        (pd.array([True, None, False], dtype="boolean"), "boolean"),
+        (pd.Categorical([3, 1, None]), "text"),
+        (pd.to_datetime(["2024-01-01 10:00", None, "2024-01-02 11:00"], utc=True), "date"),
+    ],
+)
+def test_kinds_of_columns(cells: Any, kind: str) -> None:
+    column = frame_of(pd.DataFrame({"x": cells})).columns[0]
+    assert column.kind == kind
+    assert column.is_missing.sum() == (kind != "other" or cells[-1] is None) * 1
+
+
+def test_errors_speak_of_python() -> None:
+    with pytest.raises(DataError, match=r"X, row 3, column 'age': missing .*missing=\"impute\""):
+        TableEncoder().fit(TABLE)
+    with pytest.raises(DataError, match="column 'x' is of type list; leave the column out,"):
+        TableEncoder().fit(pd.DataFrame({"x": [[1], [2]]}))
+    with pytest.raises(UsageError, match="rows are dropped before"):
+        TableEncoder("drop").fit(TABLE)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="dayfirst"):
+        TableEncoder(dates="day").fit(TABLE)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Reshape your data"):
+        TableEncoder().fit(["a", "b"])
+
+
+def test_a_level_that_was_not_there_is_warned_of() -> None:
+    encoder = TableEncoder("impute").fit(TABLE)
+    with pytest.warns(DataWarning, match="'Rom'.*none of the levels") as caught:
+        X = encoder.transform(TABLE.assign(city="Rom"))
+    assert caught[0].filename == __file__
+    assert not X[:, [name.startswith("city") for name in encoder.get_feature_names_out()]].any()
+
+
+def test_in_pipelines() -> None:
+    model = make_pipeline(TableEncoder("impute"), clone(CLASSIFIERS[0])).fit(TABLE, LABELS)
+    assert model.score(TABLE, LABELS) > 0.9
+    some = ColumnTransformer([("table", TableEncoder(), ["visits", "sex"])])
+    assert some.fit_transform(TABLE).shape == (N, 2)
+    frame = TableEncoder("impute").set_output(transform="pandas").fit_transform(TABLE)
+    assert "city=Ulm" in frame.columns
+
+
+def fitted(model: Any, X: Any = None, **given: Any) -> Any:
+    y = TABLE.visits.to_numpy(float) if "Regressor" in type(model).__name__ else LABELS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.ConvergenceWarning)
+        return clone(model).set_params(**given).fit(TABLE if X is None else X, y)
+
+
+def predictions(model: Any, X: Any) -> Any:
+    return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+@pytest.mark.parametrize(
+    "model", [*CLASSIFIERS, *REGRESSORS], ids=lambda model: type(model).__name__
+)
+def test_every_model_takes_frames(model: Any, tmp_path: Path) -> None:
+    encoder = TableEncoder("impute")
+    found = fitted(model, encode=encoder)
+    X = encoder.fit_transform(TABLE)
+    by_hand = fitted(model, X)
+    expected = predictions(by_hand, X)
+    np.testing.assert_array_equal(predictions(found, TABLE), expected)
+    np.testing.assert_array_equal(predictions(found, X), expected)
+    assert tuple(found.feature_labels_) == found.encoder_.encoding_.feature_names
+    found.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(predictions(again, TABLE), expected)
+    assert fitted(again).encoder_.encoding_ == found.encoder_.encoding_
+
+
+def test_a_model_of_a_command_predicts_a_frame(tmp_path: Path) -> None:
+    """By the names of columns, the target and others may be there."""
+    data, model = tmp_path / "t.csv", tmp_path / "m.mercer"
+    TABLE.assign(label=LABELS).to_csv(data, index=False)
+    words = ["--missing", "indicator", "--set", "inference=map", "--set", "kernel=rbf"]
+    given = ["fit", str(data), "--target", "label", "--model", "gp", "--cv", "2", *words]
+    assert main([*given, "--out", str(model)]) == 0
+    out = tmp_path / "p.csv"
+    assert main(["predict", str(model), str(data), "--out", str(out)]) == 0
+    found = mercer.load(model).predict_proba(TABLE.assign(label=LABELS))
+    expected = pd.read_csv(out)[["proba_few", "proba_many"]].to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_model_of_python_predicts_a_file(tmp_path: Path) -> None:
+    model = fitted(CLASSIFIERS[0], encode=TableEncoder("indicator"))
+    model.save(tmp_path / "m.mercer")
+    TABLE.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "p.csv"
+    assert (
+        main(["predict", str(tmp_path / "m.mercer"), str(tmp_path / "t.csv"), "--out", str(out)])
+        == 0
+    )
+    found = pd.read_csv(out)[["proba_few", "proba_many"]].to_numpy()
+    np.testing.assert_allclose(found, model.predict_proba(TABLE), atol=1e-12)
+
+
+def test_auto_takes_frames_without_gaps_and_leaves_numbers() -> None:
+    whole = TABLE.dropna()
+    model = clone(CLASSIFIERS[0]).fit(whole, LABELS[whole.index])
+    assert "sex=m" in model.feature_labels_
+    numbers = whole[["age", "visits"]]
+    plain = clone(CLASSIFIERS[0]).fit(numbers, LABELS[whole.index])
+    assert not hasattr(plain, "encoder_")
+    assert list(plain.feature_names_in_) == ["age", "visits"]
+    with pytest.raises(DataError, match="row 3, column 'age'"):
+        fitted(CLASSIFIERS[0])
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        fitted(CLASSIFIERS[0], encode=None)
+    with pytest.raises(UsageError, match="encode must be"):
+        fitted(CLASSIFIERS[0], encode="yes")
+
+
+def test_an_earlier_encoding_is_forgotten() -> None:
+    model = fitted(CLASSIFIERS[0], encode=TableEncoder("impute"))
+    model.set_params(encode="auto").fit(TABLE[["visits"]], LABELS)
+    assert not hasattr(model, "encoder_")
+    assert model.predict(TABLE[["visits"]]).shape == (N,)
+
+
+def test_partial_fit_encodes_as_the_first_rows_taught() -> None:
+    model = clone(REGRESSORS[2]).set_params(encode=TableEncoder("impute"), scale_rows=20)
+    for rows in (slice(0, 30), slice(30, N)):
+        model.partial_fit(TABLE[rows], TABLE.visits.to_numpy(float)[rows])
+    assert model.encoder_.encoding_ == TableEncoder("impute").fit(TABLE[:30]).encoding_
+    assert np.isfinite(model.predict(TABLE)).all()
+
+
+def test_a_file_with_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.mercer"
+    fitted(CLASSIFIERS[0], encode=TableEncoder("impute")).save(path)
+    manifest, arrays = read_container(path)
+    fewer = {**manifest["encoder"], "codes": manifest["encoder"]["codes"][1:]}
+    for change in (3, {"codes": []}, fewer):
+        write_container(path, {**manifest, "encoder": change}, arrays)
+        with pytest.raises(ModelFileError):
+            mercer.load(path)
+
+
+def test_a_frame_is_explained() -> None:
+    model = fitted(CLASSIFIERS[0], encode=TableEncoder("impute"))
+    X = model.encoder_.transform(TABLE)
+    found, expected = model.explain(TABLE[:2]), model.explain(X[:2])
+    np.testing.assert_array_equal(found.contributions, expected.contributions)
+    assert found.names == tuple(TABLE.columns)
