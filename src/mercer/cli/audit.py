@@ -153,6 +153,7 @@ def command(
     id_column: str | None,
     missing: str,
     dates: str,
+    encoding: str | None,
     seed: int,
     fdr: float,
     out: Path | None,
@@ -178,7 +179,7 @@ def command(
     session = Session(is_json)
     options = FitOptions(
         data=data,
-        table=TableOptions(target, task, drop, id_column, None, missing, dates),
+        table=TableOptions(target, task, drop, id_column, None, missing, dates, encoding),
         scoring=None,
         model="sphere",
         settings=settings,

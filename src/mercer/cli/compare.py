@@ -516,6 +516,7 @@ def command(
     group: str | None,
     missing: str,
     dates: str,
+    encoding: str | None,
     seed: int,
     models: str | None,
     metric: str | None,
@@ -543,7 +544,9 @@ def command(
     check_format(out)
     check_outputs({"--out": out}, {"DATA": data})
     session = Session(is_json)
-    table = read_training(data, TableOptions(target, task, drop, id_column, group, missing, dates))
+    table = read_training(
+        data, TableOptions(target, task, drop, id_column, group, missing, dates, encoding)
+    )
     tell = functools.partial(session.note, "")
     metric = metric_for(table.task, metric)
     n_folds = cv or (N_FOLDS if len(table.labels) < SMALL else 5)

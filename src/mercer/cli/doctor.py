@@ -25,6 +25,8 @@ NEEDED = {
 #: Extras: the distribution and the module of each, and what it is for.
 EXTRAS = {
     "arrow": ("pyarrow", "pyarrow", "Parquet and Arrow files"),
+    "excel": ("openpyxl", "openpyxl", "spreadsheets (.xlsx)"),
+    "zstd": ("backports.zstd", "backports.zstd", "files packed by zstd (.zst)"),
     "arviz": ("arviz", "arviz", "posterior_.to_arviz()"),
     "river": ("river", "river", "to_river()"),
     "dask": ("distributed", "distributed", "rows and chains on a Dask cluster"),
@@ -94,6 +96,9 @@ def _packages() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for extra, (name, module, use) in EXTRAS.items():
+        if extra == "zstd" and sys.version_info >= (3, 14):
+            yield Finding(extra, f"Python's own, for {use}")
+            continue
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mercer.cli.options import (
     data_argument,
     debug_option,
+    encoding_option,
     id_option,
     json_option,
     out_path,
@@ -153,6 +154,7 @@ def _class_of(estimator: Any, label: str | None) -> Any:
     help="Which row, by its number in DATA from 1, or by its entry in --id; may be repeated.",
 )
 @id_option
+@encoding_option
 @click.option(
     "--label",
     metavar="CLASS",
@@ -168,6 +170,7 @@ def command(
     data: str,
     asked: tuple[str, ...],
     id_column: str | None,
+    encoding: str | None,
     label: str | None,
     seed: int,
     out: Path | None,
@@ -194,7 +197,7 @@ def command(
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
     saved = read_model(model)
-    frame = read_for(saved, data, id_column)
+    frame = read_for(saved, data, id_column, encoding)
     explained = explain_frame(saved, frame, asked, id_column, label=label, seed=seed)
     for note in explained.notes:
         session.note("note", note)

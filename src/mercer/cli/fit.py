@@ -72,6 +72,7 @@ def command(
     group: str | None,
     missing: str,
     dates: str,
+    encoding: str | None,
     seed: int,
     model: str,
     test: str | None,
@@ -90,9 +91,11 @@ def command(
 ) -> None:
     """Fit a model to a table, score it beside baselines, save it.
 
-    DATA is a CSV (also .gz), Parquet or Arrow file, a folder of these, or a data set by name.
+    DATA is a CSV, JSON lines (both also .gz, .zst), Excel (FILE.xlsx or FILE.xlsx:SHEET), Parquet
+    or Arrow file, a folder of these, a data set by name, or -, standard input.
 
     \b
+    mercer fit - --target diabetic --out model.mercer < patients.jsonl
     mercer fit patients.csv --target diabetic --out model.mercer --report report.html
     mercer fit houses.csv --target price --task regression --out model.mercer
     mercer fit breast_cancer --target target --test-size 0.25
@@ -116,13 +119,13 @@ def command(
         unused = {
             "--id": id_column, "--group": group, "--test": test, "--test-size": test_size,
             "--cv": cv, "--missing": None if missing == "error" else missing,
-            "--dates": None if dates == "auto" else dates,
+            "--dates": None if dates == "auto" else dates, "--encoding": encoding,
         }  # fmt: skip
         refuse_with_engine([name for name, value in unused.items() if value is not None])
     options = FitOptions(
         data=data,
-        table=TableOptions(target, task, drop, id_column, group, missing, dates),
-        scoring=ScoringOptions(test, test_size, cv, not no_refit),
+        table=TableOptions(target, task, drop, id_column, group, missing, dates, encoding),
+        scoring=ScoringOptions(test, test_size, cv, not no_refit, encoding),
         model=model,
         settings=settings,
         seed=seed,

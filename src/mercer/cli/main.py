@@ -105,8 +105,8 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Bayesian kernel machines with honest uncertainty.
 
-    DATA is a CSV (also .gz), Parquet or Arrow file, a folder of these, or the name of a known
-    data set (see `mercer datasets`).
+    DATA is a CSV, JSON lines (both also .gz, .zst), Excel, Parquet or Arrow file, a folder of
+    these, the name of a known data set (see `mercer datasets`), or -, standard input.
     """
 
 

@@ -24,6 +24,7 @@ class TableOptions:
     group: str | None
     missing: str
     dates: str = "auto"
+    encoding: str | None = None
 
     @property
     def as_text(self) -> tuple[str, ...]:
@@ -89,6 +90,11 @@ id_option = click.option(
     help="Column that names the rows.",
     shell_complete=complete_column,
 )
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Of text files that are not UTF-8, such as latin-1 (Western European) or cp1252.",
+)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
@@ -144,6 +150,7 @@ def table_options(command: Command) -> Command:
                 show_default=True,
                 help="What 01/02/2024 begins with where no date of its column says so.",
             ),
+            encoding_option,
             seed_option,
         )
     ):

@@ -255,7 +255,7 @@ def open_stream(
 
 def _large_files(data: str) -> tuple[Path, ...]:
     """List the files of a table that is too large to be read whole; else none."""
-    if not os.path.lexists(data):
+    if data == "-" or not os.path.lexists(data):
         return ()
     path = Path(data)
     paths = tuple(list_folder(path)) if check_path(path) else (path,)
@@ -323,6 +323,11 @@ def open_training(
     if options.model not in ("auto", "spectral"):
         raise UsageError(
             f"--engine: {options.model} needs all rows in memory; use --model spectral"
+        )
+    if options.data == "-":
+        raise UsageError(
+            "--engine reads the rows again and again, and standard input can be read once; save "
+            "them to a file"
         )
     if not os.path.lexists(options.data):
         raise UsageError(f"--engine: {printable(options.data)} is no file or folder")

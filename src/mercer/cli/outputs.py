@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from mercer.data.arrow import need_pyarrow
 from mercer.data.files import printable
 from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
-from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
+from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES, split_sheet
 from mercer.errors import StorageError, UsageError
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import Provenance
@@ -158,12 +158,21 @@ def check_outputs(
 
     ``writes`` and ``reads`` lead from the option or argument to its file, or None. What is no path
     (the name of a data set) may be among those that are read. ``--load`` and ``--save`` may be the
-    same file: it is read whole before it is replaced.
+    same file: it is read whole before it is replaced. "-", standard input, can be read once.
     """
+    piped = [
+        option for option, path in reads.items() if path is not None and os.fspath(path) == "-"
+    ]
+    if len(piped) > 1:
+        raise UsageError(
+            f"{piped[0]} and {piped[1]} are both standard input, which can be read once; save one "
+            "of them to a file"
+        )
     places = [_Place(o, os.fspath(path), True) for o, path in writes.items() if path is not None]
     for option, path in reads.items():
-        if path is not None and os.path.lexists(path):
-            places.append(_Place(option, os.fspath(path), False))
+        file = None if path is None or path == "-" else split_sheet(os.fspath(path))[0]
+        if file is not None and os.path.lexists(file):
+            places.append(_Place(option, str(file), False))
     if checkpoint is not None:
         places.append(_Place("--checkpoint", str(checkpoint), True, is_checkpoint=True))
     places += _standard_streams()

@@ -10,6 +10,7 @@ import click
 from mercer.cli.options import (
     data_argument,
     debug_option,
+    encoding_option,
     id_option,
     json_option,
     out_path,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @data_argument()
 @out_path("--out", "Write here: .csv, .parquet or .json [default: CSV to standard output].")
 @id_option
+@encoding_option
 @spreadsheet_option
 @json_option
 @debug_option
@@ -35,6 +37,7 @@ def command(
     data: str,
     out: Path | None,
     id_column: str | None,
+    encoding: str | None,
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
@@ -60,11 +63,12 @@ def command(
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
     saved = read_model(model)
-    stream = None if is_json else open_stream(saved, data, out, id_column)
+    is_whole = is_json or encoding is not None
+    stream = None if is_whole else open_stream(saved, data, out, id_column)
     if stream is not None:
         _predict_blocks(session, stream, out, is_for_spreadsheet=is_for_spreadsheet)
         return
-    frame = read_for(saved, data, id_column)
+    frame = read_for(saved, data, id_column, encoding)
     predictions = predict_frame(saved, frame, id_column)
     for note in predictions.notes:
         session.note("note", note)

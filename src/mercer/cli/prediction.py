@@ -135,14 +135,16 @@ def encoder_of(model: SavedModel) -> Encoder:
     return Encoder(tuple(ColumnCode(name, "number") for name in names), "error")
 
 
-def read_for(model: SavedModel, data: str, id_column: str | None = None) -> Frame:
+def read_for(
+    model: SavedModel, data: str, id_column: str | None = None, encoding: str | None = None
+) -> Frame:
     """Read a table whose columns are written as those that the model learned from."""
     encoder = encoder_of(model)
     written = list(encoder.written_names)
     if model.table is not None and encoder.target is not None:
         written.append(model.table.target)
     names = INDEX_COLUMNS if id_column is None else (id_column,)
-    return read_frame(data, as_text=names, as_written=written)
+    return read_frame(data, as_text=names, as_written=written, encoding=encoding)
 
 
 def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -> str | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mercer.cli.options import (
     data_argument,
     debug_option,
+    encoding_option,
     id_option,
     json_option,
     out_path,
@@ -86,6 +87,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
 )
 @out_path("--out", "Write the rows: .csv, .parquet or .json.")
 @id_option
+@encoding_option
 @spreadsheet_option
 @json_option
 @debug_option
@@ -95,6 +97,7 @@ def command(
     n_queries: int,
     out: Path | None,
     id_column: str | None,
+    encoding: str | None,
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
@@ -118,11 +121,11 @@ def command(
     session = Session(is_json)
     saved = read_model(model)
     check_model(saved, model)
-    frame = read_for(saved, pool, id_column)
+    frame = read_for(saved, pool, id_column, encoding)
     found = query_frame(saved, frame, n_queries, id_column)
     for note in found.notes:
         session.note("note", note)
-    session.say("pool", f"{pool}: {found.n_pool} rows")
+    session.say("pool", f"{frame.source}: {found.n_pool} rows")
     session.blank()
     session.show(rows_table(found.columns, n_text=found.n_names))
     session.blank()

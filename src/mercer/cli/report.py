@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
-from mercer.cli.options import data_argument, debug_option, out_path
+from mercer.cli.options import data_argument, debug_option, encoding_option, out_path
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
 @data_argument(metavar="[DATA]")
+@encoding_option
 @out_path("--out", "The HTML file to write.", is_required=True)
 @debug_option
-def command(model: Path, data: str | None, out: Path) -> None:
+def command(model: Path, data: str | None, encoding: str | None, out: Path) -> None:
     """Write the report of a saved MODEL as one HTML file.
 
     Scores are those that were stored with the model, or, with DATA, those of its rows: they must
@@ -36,9 +37,8 @@ def command(model: Path, data: str | None, out: Path) -> None:
     evaluation = None if saved.table is None else saved.table.evaluation
     inspection = None
     if data is not None:
-        evaluation, notes, inspection = score_frame(
-            saved, read_for(saved, data), f"the rows of {data}"
-        )
+        frame = read_for(saved, data, encoding=encoding)
+        evaluation, notes, inspection = score_frame(saved, frame, f"the rows of {frame.source}")
         for note in notes:
             session.note("note", note)
         session.say("scores", f"{score_words(evaluation)}; held out if {data} was not fitted on")

@@ -41,7 +41,6 @@ from mercer.cli.stream_plan import (
     plan_stream,
 )
 from mercer.cli.stream_rows import (
-    STANDARD_INPUT,
     Line,
     LineSource,
     Parser,
@@ -53,7 +52,7 @@ from mercer.cli.stream_rows import (
     opened,
 )
 from mercer.cli.terminal import Session, digits3, plain_table
-from mercer.data.files import printable
+from mercer.data.files import STANDARD_INPUT, printable
 from mercer.errors import DataError, MercerWarning, StorageError
 
 # How a stream does, in words: for the live panel, and at the end.

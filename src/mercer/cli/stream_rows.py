@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import json
 import os
 import select
 import signal
@@ -17,9 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from mercer.data.csv_reader import DELIMITERS, check_header
+from mercer.data.csv_reader import (
+    DELIMITERS,
+    cell_of,
+    check_header,
+    parse_object,
+    why_no_object,
+)
 from mercer.data.encoding import no_column
 from mercer.data.files import check_path, printable, quoted, reading
 from mercer.data.frame import INDEX_COLUMNS, MISSING, Frame
@@ -275,7 +280,7 @@ class Parser:
         except DataError:
             raise
         except (ValueError, RecursionError) as error:
-            return Row(self._n_rows, line.number, problem=_reason(error))
+            return Row(self._n_rows, line.number, problem=why_no_object(error))
         return Row(self._n_rows, line.number, cells, target, name, is_late)
 
     def _read_header(self, header: Line) -> None:
@@ -309,12 +314,12 @@ class Parser:
         return inputs, target, name, is_late and all(present(cell) is None for cell in inputs)
 
     def _read_json(self, text: str) -> tuple[tuple[str, ...], str | None, Id, bool]:
-        fields, wanted = _parse(text), self._wanted
+        fields, wanted = parse_object(text), self._wanted
         names, is_own = set(fields), fields.keys() == {wanted.target, self._id}
         is_literal = names == _LITERALLY and names.isdisjoint(self.inputs)
         if not wanted.is_series and (is_own or is_literal):
             keys = (wanted.target, str(self._id)) if is_own else ("target", "id")
-            return (), _cell(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True
+            return (), cell_of(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True
         if not self._is_chosen:
             self.inputs, _ = wanted.inputs(list(fields), has_target=False)
             self._is_chosen = True
@@ -325,9 +330,9 @@ class Parser:
         for key in (*self.inputs, self._id):
             if key is not None and key not in fields:
                 raise ValueError(f"there is no key {quoted(key)}")
-        cells = tuple([_cell(key, fields[key]) or "" for key in self.inputs])
+        cells = tuple([cell_of(key, fields[key]) or "" for key in self.inputs])
         name = None if self._id is None else _name(fields[self._id])
-        return cells, _cell(wanted.target, fields.get(wanted.target)), name, False
+        return cells, cell_of(wanted.target, fields.get(wanted.target)), name, False
 
 
 def _cells(text: str, delimiter: str) -> Sequence[str] | None:
@@ -340,34 +345,6 @@ def _cells(text: str, delimiter: str) -> Sequence[str] | None:
         return None
 
 
-def _parse(text: str) -> dict[str, Any]:
-    fields = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
-    if not isinstance(fields, dict):
-        raise ValueError("is JSON, but no object with names and values")
-    return fields
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number that JSON has")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"is not JSON ({error.msg}, column {error.colno})"
-    return "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _cell(name: str, value: Any) -> str | None:
-    """Write a value as a cell of a table has it; None where it is missing."""
-    if value is None or isinstance(value, str):
-        return None if value is None else present(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    raise ValueError(f"column {quoted(name)}: neither a number nor text")
-
-
 def _name(value: Any) -> Any:
     if isinstance(value, (dict, list)):
         raise ValueError("the name of the row is neither a number nor text")
@@ -376,7 +353,6 @@ def _name(value: Any) -> Any:
 
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
 
-STANDARD_INPUT = "standard input"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from mercer.cli.options import TableOptions
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, fit_encoder
-from mercer.data.files import printable, quoted
+from mercer.data.files import STANDARD_INPUT, printable, quoted
 from mercer.data.formats import Dates
 from mercer.data.frame import INDEX_COLUMNS, Column, Frame, index_column
 from mercer.data.row_names import RowNames
@@ -67,7 +67,8 @@ class TrainingTable:
 
 def read_training(data: str, options: TableOptions) -> TrainingTable:
     """Read a table to learn from."""
-    frame = read_frame(data, as_text=(*options.as_text, *INDEX_COLUMNS))
+    as_text = (*options.as_text, *INDEX_COLUMNS)
+    frame = read_frame(data, as_text=as_text, encoding=options.encoding)
     target = read_target(frame, options.target, cast("AnyTask", options.task))
     task = TASKS[target.task]
     named = _special_columns(frame, options)
@@ -89,7 +90,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
     classes, y = task.encode(labels)
     groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
     return TrainingTable(
-        source=data,
+        source=STANDARD_INPUT if data == "-" else data,
         inputs=inputs.take(encoded.rows),
         encoder=encoder,
         X=encoded.X,
@@ -230,6 +231,7 @@ class ScoringOptions:
     test_size: float | None
     cv: int | None
     is_refitted: bool
+    encoding: str | None = None  # of the test file
 
     def __post_init__(self) -> None:
         asked = {"--test": self.test, "--test-size": self.test_size, "--cv": self.cv}
@@ -260,7 +262,7 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     """Choose how to score, and split."""
     n = len(table.labels)
     if options.test is not None:
-        return _test_file(table, target, options.test)
+        return _test_file(table, target, options.test, options.encoding)
     if options.cv is not None or (options.test_size is None and n < SMALL):
         if not options.is_refitted:
             raise UsageError("--no-refit needs --test-size here: folds leave no model to keep")
@@ -293,13 +295,13 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None, names)
 
 
-def _test_file(table: TrainingTable, target: str, test: str) -> Split:
+def _test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:
     written = list(table.encoder.written_names)
     if table.encoder.target is not None:
         written.append(target)
-    frame = read_frame(test, as_written=written)
+    frame = read_frame(test, as_written=written, encoding=encoding)
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
-    how = f"the {len(rows.y)} rows of {printable(test)}"
+    how = f"the {len(rows.y)} rows of {printable(frame.source)}"
     fold = Fold(table.X, table.y, rows.X, rows.y)
     return Split((fold,), how, rows.notes, np.arange(len(table.labels)), rows.names)
 

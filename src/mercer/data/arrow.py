@@ -27,14 +27,17 @@ def is_arrow(start: bytes) -> bool:
     return start.startswith((PARQUET, ARROW_FILE, ARROW_STREAM))
 
 
-def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
+def read_arrow(
+    path: Path, *, as_text: frozenset[str] = frozenset(), name: str | None = None
+) -> Frame:
     """Read a Parquet or Arrow file whole, possibly without rows; columns in `as_text` become text.
 
     Nulls, NaN and empty text are missing; a type without numbers, text or dates gives a column of
-    kind "other".
+    kind "other". Messages call the file `name`.
     """
-    need_pyarrow(path)
-    with decoding(path):
+    file = Path(name or path)
+    need_pyarrow(file)
+    with decoding(file):
         table = _read_table(path)
         table.validate(full=True)  # or damaged offsets would be followed
         columns = tuple(
@@ -42,8 +45,8 @@ def read_arrow(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
             for name, values in zip(table.column_names, table.columns, strict=True)
         )
     if not columns:
-        raise DataError(f"{printable(str(path))}: has no columns, found 0 sample(s)")
-    return Frame(columns, str(path), Origin.of_file(str(path), np.zeros(table.num_rows, np.int64)))
+        raise DataError(f"{printable(str(file))}: has no columns, found 0 sample(s)")
+    return Frame(columns, str(file), Origin.of_file(str(file), np.zeros(table.num_rows, np.int64)))
 
 
 def need_pyarrow(path: Path, doing: str = "reading Parquet and Arrow files") -> None:

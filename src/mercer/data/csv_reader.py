@@ -1,25 +1,42 @@
-"""Reading text tables (CSV, also with semicolons or tabs, also gzipped) with exact row numbers."""
+"""Reading tables of cells with exact row numbers: CSV, JSON lines, spreadsheets.
+
+CSV may have semicolons or tabs, and text may be packed by gzip or zstd. Whatever the file is, a
+cell becomes the text that CSV would have there, so that all are understood in the same way.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import datetime
 import gzip
 import io
+import json
 import math
+import re
+import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from mercer.data.files import check_size, place, printable, quoted, reading
-from mercer.data.frame import INDEX_COLUMNS, Column, ColumnBuilder, Frame, Origin, parse_number
-from mercer.errors import DataError
+from mercer.data.files import check_size, nearest, place, printable, quoted, reading
+from mercer.data.frame import (
+    INDEX_COLUMNS,
+    MISSING,
+    Column,
+    ColumnBuilder,
+    Frame,
+    Origin,
+    parse_number,
+)
+from mercer.errors import DataError, MercerError, UsageError
 
 #: Longest line, and longest text after unpacking, in characters.
 MAX_LINE = 2**24
@@ -27,29 +44,44 @@ MAX_TEXT = 2**33
 #: Cells that are held as text before they are turned into numbers.
 BLOCK_CELLS = 2**17
 DELIMITERS = ",;\t"
+ZIP = b"PK\x03\x04"  # how a spreadsheet begins
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_OBJECT, _ARRAY = re.compile(r'\{\s*(["}]|$)'), re.compile(r"\[\s*([{\[\]]|$)")
+_JSON_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 
 
-def read_csv(path: Path, *, as_text: frozenset[str] = frozenset()) -> Frame:
-    """Read a table with a header line from a text file, gzipped or not; it may have no rows.
+def read_csv(
+    path: Path,
+    *,
+    as_text: frozenset[str] = frozenset(),
+    name: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Frame:
+    """Read a table from CSV, JSON lines or a spreadsheet; it may have no rows.
 
-    UTF-8 or, with a byte-order mark, UTF-16; separated by commas, semicolons (then a comma may be
-    the decimal point) or tabs, whichever splits the header into the most names. Blank lines are
-    skipped. Columns in `as_text` are text whatever they look like, such as identifiers.
+    CSV and JSON lines are UTF-8, or in the `encoding` that is named, or in what a byte-order mark
+    says. CSV has a header line and is separated by commas, semicolons (then a comma may be the
+    decimal point) or tabs, whichever splits the header into the most names. JSON lines are an
+    object a row; a key that a row lacks is a missing cell. Of a spreadsheet the first visible
+    sheet is read, or the one named. Blank lines are skipped. Columns in `as_text` are text
+    whatever they look like, such as identifiers. Messages call the file `name`.
     """
     held: frozenset[str] = frozenset()
     while True:
-        columns, origin, broken = _read_once(path, as_text, held)
+        blocks = read_blocks(path, name=name, encoding=encoding, sheet=sheet)
+        columns, origin, broken = _read_once(name or str(path), blocks, as_text, held)
         if not broken:
-            return Frame(columns, str(path), origin)
+            return Frame(columns, name or str(path), origin)
         held |= broken
 
 
 def _read_once(
-    path: Path, as_text: frozenset[str], held: frozenset[str]
+    source: str, blocks: Iterator[CsvBlock], as_text: frozenset[str], held: frozenset[str]
 ) -> tuple[tuple[Column, ...], Origin, frozenset[str]]:
     builders: list[ColumnBuilder] = []
     line_numbers: list[int] = []
-    for block in read_blocks(path):
+    for block in blocks:
         if not builders:
             builders = [
                 ColumnBuilder(
@@ -63,9 +95,9 @@ def _read_once(
         line_numbers.extend(block.lines)
         for builder, cells in zip(builders, block.columns, strict=True):
             builder.add(cells)
-        check_size(path, len(line_numbers), len(builders))
+        check_size(Path(source), len(line_numbers), len(builders))
     broken = frozenset(builder.name for builder in builders if builder.is_broken)
-    origin = Origin.of_file(str(path), np.array(line_numbers, dtype=np.int64))
+    origin = Origin.of_file(source, np.array(line_numbers, dtype=np.int64))
     return tuple(builder.finish() for builder in builders), origin, broken
 
 
@@ -80,71 +112,137 @@ class CsvBlock:
     position: int  # bytes of the file, as it is on disk, that were read so far
 
 
-def read_blocks(path: Path, *, is_bounded: bool = True) -> Iterator[CsvBlock]:
-    """Read a text table in blocks of about `BLOCK_CELLS` cells, as `read_csv` reads it whole.
+def read_blocks(
+    path: Path,
+    *,
+    is_bounded: bool = True,
+    name: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Iterator[CsvBlock]:
+    """Read a table in blocks of about `BLOCK_CELLS` cells, as `read_csv` reads it whole.
 
     The last block has no rows. `is_bounded` refuses more than `MAX_TEXT` characters after
     unpacking.
     """
-    with reading(path), _open(path) as stream:
-        records = _records(path, _lines(path, stream, MAX_TEXT if is_bounded else math.inf))
+    file = Path(name or path)
+    limit = MAX_TEXT if is_bounded else math.inf
+    with reading(file), open(path, "rb") as raw, ExitStack() as stack:
+        text = _Text(file, raw, encoding, limit, stack)
+        is_sheet = raw.peek(4)[:4] == ZIP
+        if sheet is not None and not is_sheet:
+            raise DataError(f"{printable(str(file))}: is no spreadsheet; leave {quoted(sheet)} out")
+        records = _sheet_records(file, raw, sheet) if is_sheet else _text_records(file, text)
         line, header, delimiter = next(records, (1, [], ","))
-        names = tuple(check_header(str(path), line, header))
+        names = tuple(check_header(str(file), line, header))
         n_rows = 0
         while True:
             lines: list[int] = []
-            rows: list[list[str]] = []
+            rows: list[Sequence[str]] = []
             for line, cells, _ in islice(records, max(1, BLOCK_CELLS // len(names))):
                 n_rows += 1
                 if len(cells) != len(names):
                     raise DataError(
-                        f"{place(str(path), n_rows, line)}: has {len(cells)} cells, "
+                        f"{place(str(file), n_rows, line)}: has {len(cells)} cells, "
                         f"but the header has {len(names)}; correct the row"
                     )
                 lines.append(line)
                 rows.append(cells)
             columns = list(zip(*rows, strict=True)) or [()] * len(names)
-            packed: Any = stream.buffer
-            position = getattr(packed, "fileobj", packed).tell()
-            yield CsvBlock(names, delimiter == ";", lines, columns, position)
+            yield CsvBlock(names, delimiter == ";", lines, columns, raw.tell())
             if not rows:
                 return
 
 
-@contextmanager
-def _open(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open as text; bytes that are not UTF-8 become surrogates, which `_lines` finds."""
-    with open(path, "rb") as raw:
-        stream: io.BufferedReader | gzip.GzipFile = raw
-        if raw.peek(2)[:2] == b"\x1f\x8b":
-            stream = gzip.GzipFile(fileobj=raw)
+#: A row: the line on which it starts, its cells, and the delimiter of the file. The first of a
+#: table is its header.
+Record = tuple[int, Sequence[str], str]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A file whose lines can be read, from the beginning, as often as needed."""
+
+    file: Path  # as messages call it
+    raw: io.BufferedReader
+    encoding: str | None
+    limit: float  # characters, unpacked
+    stack: ExitStack  # closes what was opened, once the table is read
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines one by one, within the limits, all of them text."""
+        self.raw.seek(0)
+        stream = self.stack.enter_context(_open(self.file, self.raw, self.encoding))
+        return _lines(self.file, stream, self.limit)
+
+
+def _open(file: Path, raw: io.BufferedReader, encoding: str | None) -> io.TextIOWrapper:
+    """Open as text; bytes that do not belong there become surrogates, which `_lines` finds."""
+    stream: Any = raw
+    mark = raw.peek(4)[:4]
+    if mark.startswith(b"\x1f\x8b"):
+        stream = gzip.GzipFile(fileobj=raw)
+    elif mark == _ZSTD:
+        stream = io.BufferedReader(_zstd(file).ZstdFile(raw))
+    try:
+        start = stream.peek(4)[:4]
+    except Exception as error:
+        _damaged(file, error)
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return io.TextIOWrapper(stream, encoding="utf-16", newline="")
+    if encoding is None or start[:3] == codecs.BOM_UTF8:
+        return io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    try:
+        return io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+    except LookupError:
+        raise UsageError(
+            f"there is no encoding {quoted(encoding)}; latin-1, cp1252 and utf-16 are some"
+        ) from None
+
+
+def _zstd(file: Path) -> Any:
+    """Import Python's own zstd, from 3.14 on, or its copy for earlier ones."""
+    try:
+        from compression import zstd
+    except ImportError:
         try:
-            start = stream.peek(4)[:4]
-        except (gzip.BadGzipFile, zlib.error) as error:
-            _damaged(path, error)
-        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            text = io.TextIOWrapper(stream, encoding="utf-16", newline="")
-        else:
-            text = io.TextIOWrapper(
-                stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
-            )
-        with text:
-            yield text
+            from backports import zstd
+        except ImportError:
+            raise ImportError(
+                f"{printable(str(file))}: unpacking zstd needs backports.zstd; "
+                "pip install mercer[zstd]"
+            ) from None
+    return zstd
 
 
-def _lines(path: Path, stream: io.TextIOWrapper, max_text: float) -> Iterator[str]:
-    """Yield the lines one by one, within the limits, all of them text."""
-    name = printable(str(path))
+def _damaged(file: Path, error: Exception) -> NoReturn:
+    """Raise a `DataError` for what unpacking raises, and anything else as it is."""
+    if not (isinstance(error, (gzip.BadGzipFile, zlib.error)) or _is_of_zstd(error)):
+        raise error
+    kind = "zstd" if _is_of_zstd(error) else "gzip"
+    raise DataError(
+        f"{printable(str(file))}: damaged {kind} file ({printable(str(error))}); fetch it again"
+    ) from None
+
+
+def _is_of_zstd(error: Exception) -> bool:
+    return type(error).__name__ == "ZstdError"
+
+
+def _lines(file: Path, stream: io.TextIOWrapper, max_text: float) -> Iterator[str]:
+    name = printable(str(file))
     n_characters = 0
     number = 0
     while True:
         number += 1
         try:
             line = stream.readline(MAX_LINE)
-        except UnicodeDecodeError:
-            raise DataError(f"{name}, line {number}: damaged UTF-16 text") from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            _damaged(path, error)
+        except UnicodeError:
+            raise DataError(
+                f"{name}, line {number}: damaged {stream.encoding.upper()} text"
+            ) from None
+        except Exception as error:
+            _damaged(file, error)
         if not line:
             return
         n_characters += len(line)
@@ -159,19 +257,101 @@ def _lines(path: Path, stream: io.TextIOWrapper, max_text: float) -> Iterator[st
                 f"{name}, line {number}: holds a NUL byte, so it is no text; save it as UTF-8 CSV"
             )
         if not line.isascii() and any("\udc80" <= letter <= "\udcff" for letter in line):
-            raise DataError(f"{name}, line {number}: not UTF-8 text; save the file as UTF-8")
+            hint = "say what it is: encoding latin-1 is Western European, cp1252 that of Windows"
+            if stream.encoding != "utf-8-sig":
+                hint = "name another encoding"
+            kind = stream.encoding.removesuffix("-sig").upper()
+            raise DataError(
+                f"{name}, line {number}: not {kind} text; save the file as UTF-8, or {hint}"
+            )
         yield line
 
 
-def _records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str], str]]:
-    """Yield the line on which a record starts, its cells, and the delimiter of the file."""
+def _text_records(file: Path, text: _Text) -> Iterator[Record]:
+    """Yield the records of CSV or, where the first line is an object, of JSON lines."""
+    lines = text.lines()
     skipped: list[str] = []
     for line in lines:
         skipped.append(line)
         if line.strip():
             break
-    if not skipped:
-        return
+    first = skipped[-1].strip() if skipped else ""
+    if _ARRAY.match(first):
+        raise DataError(
+            f"{printable(str(file))}: is a JSON array; write JSON lines, an object a line "
+            '(of pandas: to_json(path, orient="records", lines=True))'
+        )
+    if _OBJECT.match(first) or _JSON_NAME.search(str(file)):
+        names = {key: "" for _, row in _objects(file, chain(skipped, lines)) for key in row}
+        if names:
+            yield 1, list(names), ","
+        for line_number, row in _objects(file, text.lines()):
+            yield line_number, list((names | row).values()), ","
+    elif skipped:
+        yield from _csv_records(file, skipped, lines)
+
+
+def _objects(file: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and the cells of each object of JSON lines."""
+    n_rows = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        n_rows += 1
+        try:
+            fields = parse_object(line)
+            yield number, {key: cell_of(key, value) or "" for key, value in fields.items()}
+        except (ValueError, RecursionError) as error:
+            where = place(str(file), n_rows, number)
+            raise DataError(f"{where}: {why_no_object(error)}; correct the row") from None
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Read a line of JSON lines; a ValueError or RecursionError where it is no object."""
+    fields = json.loads(
+        text.removeprefix("\ufeff"),
+        parse_constant=_refuse_constant,
+        object_pairs_hook=_refuse_twice,
+    )
+    if not isinstance(fields, dict):
+        raise ValueError("is JSON, but no object with names and values")
+    return fields
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number that JSON has")
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {quoted(twice)} is there twice")
+    return fields
+
+
+def why_no_object(error: Exception) -> str:
+    """Say what `parse_object` raised."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"is not JSON ({error.msg}, column {error.colno})"
+    return "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def cell_of(name: str, value: Any) -> str | None:
+    """Write a value of JSON as a cell of a table has it; None where it is missing."""
+    if value is None or isinstance(value, str):
+        text = "" if value is None else value.strip()
+        return None if text in MISSING else text
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    raise ValueError(f"column {quoted(name)}: neither a number nor text")
+
+
+def _csv_records(file: Path, skipped: list[str], lines: Iterator[str]) -> Iterator[Record]:
+    """Yield the records of CSV; the last line of `skipped` is the header's first."""
     delimiter = max(DELIMITERS, key=lambda mark: _n_cells(skipped[-1], mark))
     reader = csv.reader(chain(skipped, lines), delimiter=delimiter, strict=True)
     start = 1
@@ -182,7 +362,7 @@ def _records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str],
             start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"{printable(str(path))}, line {start}: {error}; look for a quotation mark that is "
+            f"{printable(str(file))}, line {start}: {error}; look for a quotation mark that is "
             "not closed, or for cells that something other than a comma, a semicolon or a tab "
             "separates"
         ) from None
@@ -226,7 +406,96 @@ def check_header(source: str, line: int, header: Sequence[str]) -> list[str]:
     return names
 
 
-def _damaged(path: Path, error: Exception) -> NoReturn:
-    raise DataError(
-        f"{printable(str(path))}: damaged gzip file ({printable(str(error))}); fetch it again"
-    ) from None
+# Spreadsheets in the format of Excel, by openpyxl, which is optional.
+
+_ERRORS = frozenset({"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"})
+
+
+def _sheet_records(file: Path, raw: BinaryIO, sheet: str | None) -> Iterator[Record]:
+    """Yield the rows of a sheet that are not empty; lines are its own numbers of rows."""
+    names: list[str] = []
+    n_rows = 0
+    with _decoding(file):
+        rows = _sheet_rows(file, raw, sheet)
+    for number in range(1, 2**20 + 1):
+        with _decoding(file):
+            values = next(rows, None)
+        if values is None:
+            return
+        cells = list(values)
+        while cells and cells[-1] is None:
+            cells.pop()
+        if not cells:
+            continue
+        texts = [_sheet_cell(value) for value in cells]
+        if not names:
+            names = texts
+        else:
+            n_rows += 1
+            texts += [""] * (len(names) - len(texts))
+            for name, text in zip(names, texts, strict=False):
+                if text in _ERRORS:
+                    where = place(str(file), n_rows, number, name)
+                    raise DataError(f"{where}: holds the error {text}; correct the formula")
+        yield number, texts, ","
+
+
+def _sheet_rows(file: Path, raw: BinaryIO, sheet: str | None) -> Iterator[Sequence[Any]]:
+    name = printable(str(file))
+    with zipfile.ZipFile(raw) as archive:
+        if "xl/workbook.xml" not in archive.namelist():
+            raise DataError(
+                f"{name}: is a zip archive, but no spreadsheet (.xlsx); save the table as CSV or "
+                "Parquet"
+            )
+        if sum(entry.file_size for entry in archive.infolist()) > MAX_TEXT:
+            raise DataError(f"{name}: more than {MAX_TEXT} bytes (unpacked); split the file")
+    try:
+        import openpyxl
+    except ImportError:
+        raise ImportError(
+            f"{name}: reading spreadsheets needs openpyxl; pip install mercer[excel]"
+        ) from None
+    book = openpyxl.load_workbook(raw, read_only=True, data_only=True)
+    sheets = {each.title: each for each in book.worksheets}
+    shown = [title for title, each in sheets.items() if each.sheet_state == "visible"]
+    if sheet is None and not shown:
+        raise DataError(f"{name}: has no visible sheet")
+    chosen = sheets.get(shown[0] if sheet is None else sheet)
+    if chosen is None:
+        hint = nearest(str(sheet), sheets) or "; there are " + ", ".join(map(quoted, shown[:10]))
+        raise DataError(f"{name}: there is no sheet {quoted(sheet)}{hint}")
+    chosen.reset_dimensions()  # what the file says of them may be wrong
+    return iter(chosen.iter_rows(values_only=True))
+
+
+@contextmanager
+def _decoding(file: Path) -> Iterator[None]:
+    """Turn what openpyxl raises into a typed error, and keep its warnings to itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except (MercerError, ImportError, OSError, MemoryError):
+            raise
+        except Exception as error:  # of a damaged file it raises anything
+            raise DataError(
+                f"{printable(str(file))}: is a spreadsheet or zip archive that cannot be decoded "
+                f"({printable(str(error)[:200])}); save the table as CSV or Parquet"
+            ) from None
+
+
+def _sheet_cell(value: Any) -> str:
+    """Write a cell as CSV would have it: a length of time in seconds."""
+    if value is None or value == "#N/A":
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime.datetime):
+        is_day = value.time() == datetime.time()
+        return value.date().isoformat() if is_day else value.isoformat(sep=" ")
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return repr(value.total_seconds())
+    return value if isinstance(value, str) else repr(value)

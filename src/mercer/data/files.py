@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import difflib
 import os
+import shutil
 import stat
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.errors import DataError, MercerError, StorageError
+from mercer.errors import DataError, MercerError, StorageError, UsageError
 
 # Words of messages about data: names made printable, places in a file, the nearest name.
 
@@ -61,6 +64,24 @@ def nearest(name: str, names: Iterable[str]) -> str:
     by_lower = {other.lower(): other for other in names}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f"; did you mean {quoted(by_lower[found[0]])}?" if found else ""
+
+
+#: What messages call the table that is piped in.
+STANDARD_INPUT = "standard input"
+
+
+@contextmanager
+def spooled_input() -> Iterator[Path]:
+    """Copy standard input to a temporary file, which can be read as often as needed."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise StorageError("standard input is closed; pipe a table into it, or name a file")
+    if sys.stdin.isatty():
+        raise UsageError("standard input is a terminal; pipe a table into it: mercer ... - < FILE")
+    with tempfile.TemporaryDirectory(prefix="mercer-") as folder:
+        path = Path(folder) / "input"
+        with reading(Path(STANDARD_INPUT)), open(path, "wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path
 
 
 #: The largest table that is read whole: 4 GiB as float64.

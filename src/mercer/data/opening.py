@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.data.arrow import BUFFER_BYTES, PARQUET, as_column, decoding, is_arrow, open_parquet
 from mercer.data.csv_cache import cache_folder, open_csv
-from mercer.data.csv_reader import read_blocks
+from mercer.data.csv_reader import ZIP, read_blocks
 from mercer.data.encoding import as_levels
 from mercer.data.file_rows import NPY, find_file, open_array, open_npy
 from mercer.data.files import check_path, printable, reading
@@ -91,9 +91,10 @@ def open_rows(
     Parameters
     ----------
     data : path, ndarray of shape (n_rows, n_columns) or RowSource
-        A Parquet, CSV (also gzipped) or .npy file; a folder of Parquet or of CSV files, taken in
-        the order of their names; an array, or a memory map, whose file is then read. What a file
-        is, its first bytes say. The columns of an array are called x0, x1, ...
+        A Parquet or .npy file, CSV or JSON lines (both also packed, .gz or .zst), a spreadsheet; a
+        folder of Parquet or of text files, taken in the order of their names; an array, or a memory
+        map, whose file is then read. What a file is, its first bytes say. The columns of an array
+        are called x0, x1, ...
     cache : path, optional
         Folder for parsed text files; `mercer/rows` in `$XDG_CACHE_HOME` or `~/.cache` by default.
         What is in it may be removed at any time that no run reads it.
@@ -146,6 +147,11 @@ def open_rows(
     if isinstance(data, np.ndarray):
         return find_file(data) or open_array(data)
     name = os.fspath(data)
+    if name == "-":
+        raise UsageError(
+            "standard input can be read once, and these rows are read again and again"
+            "; save them to a file"
+        )
     path = Path(name)
     paths = list_folder(path) if check_path(path) else [path]
     kinds = {part: _find_kind(part) for part in paths}
@@ -183,5 +189,6 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
             f"{printable(str(path))}: is an Arrow file, which is not read in blocks; save it as "
             "Parquet"
         )
-    refuse_foreign(path, start)
+    if not start.startswith(ZIP):
+        refuse_foreign(path, start)
     return "text"

@@ -9,20 +9,32 @@ from pathlib import Path
 import numpy as np
 
 from mercer.data.arrow import is_arrow, read_arrow
-from mercer.data.csv_reader import read_csv
-from mercer.data.files import check_path, check_size, printable, quoted, reading
+from mercer.data.csv_reader import ZIP, read_csv
+from mercer.data.files import (
+    STANDARD_INPUT,
+    check_path,
+    check_size,
+    printable,
+    quoted,
+    reading,
+    spooled_input,
+)
 from mercer.data.frame import Column, Frame, Origin, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
 from mercer.errors import DataError, StorageError
 
-__all__ = ["list_folder", "read_frame", "refuse_foreign"]
+__all__ = ["list_folder", "read_frame", "refuse_foreign", "split_sheet"]
 
-TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+TEXT_SUFFIXES = tuple(
+    kind + packed
+    for kind in (".csv", ".tsv", ".jsonl", ".ndjson")
+    for packed in ("", ".gz", ".zst")
+)
 ARROW_SUFFIXES = (".parquet", ".arrow", ".feather")
 #: First bytes of what people have instead of a table, and what it is.
 FOREIGN = {
-    b"PK\x03\x04": "a spreadsheet or zip archive",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    ZIP: "a spreadsheet or zip archive",
+    b"\xd0\xcf\x11\xe0": "an old or protected spreadsheet",
     b"SQLite format 3": "a database",
     b"\x89HDF": "an HDF5 file",
     b"\x93NUMPY": "a NumPy array",
@@ -35,20 +47,24 @@ def read_frame(
     *,
     as_text: Collection[str] = (),
     as_written: Collection[str] = (),
+    encoding: str | None = None,
 ) -> Frame:
     """Read a table.
 
     Parameters
     ----------
     path_or_name : str or path
-        A CSV file (also gzipped), a Parquet or Arrow file, a folder of CSV or of Parquet or Arrow
-        files, or the name of a known data set. What a file is, its first bytes say. A path that
-        exists goes before a name.
+        A CSV file or JSON lines (both also packed, .gz or .zst), a Parquet or Arrow file, a
+        spreadsheet ("book.xlsx", its first visible sheet, or "book.xlsx:Sheet"), a folder of CSV
+        or of Parquet or Arrow files, the name of a known data set, or "-", standard input. What a
+        file is, its first bytes say. A path that exists goes before a name.
     as_text : collection of str
         Columns whose cells are kept as text whatever they look like, such as identifiers ("007").
     as_written : collection of str
         Columns whose cells are kept as text where the file is text, because a model knows how
         their numbers or dates are written.
+    encoding : str, optional
+        Of text files without a byte-order mark, such as "latin-1"; UTF-8 by default.
 
     Returns
     -------
@@ -62,7 +78,8 @@ def read_frame(
     StorageError
         It cannot be read.
     ImportError
-        A Parquet or Arrow file, and pyarrow is not installed.
+        A Parquet or Arrow file, and pyarrow is not installed; a spreadsheet, and openpyxl is not;
+        a file packed by zstd, and backports.zstd is not (Python 3.14 has it).
 
     Examples
     --------
@@ -72,31 +89,55 @@ def read_frame(
     (150, 'target')
     """
     name = os.fspath(path_or_name)
-    path = Path(name)
-    if not os.path.lexists(name) and os.sep not in name:
+    texts, written = frozenset(as_text), frozenset(as_written)
+    if name == "-":
+        with spooled_input() as copy:
+            frame = _read_file(copy, texts, written, encoding, name=STANDARD_INPUT)
+        return _refuse_empty(frame)
+    path, sheet = split_sheet(name)
+    if not os.path.lexists(path) and os.sep not in name:
         if is_named(name):
             return load_named(name)
         if not path.suffix:
             raise StorageError(
                 f"{printable(name)}: there is no such file, folder or data set{named_hint(name)}"
             )
-    texts, written = frozenset(as_text), frozenset(as_written)
     if check_path(path):
-        frame = _read_folder(path, texts, written)
-    else:
-        frame = _read_file(path, texts, written)
+        return _refuse_empty(_read_folder(path, texts, written, encoding))
+    return _refuse_empty(_read_file(path, texts, written, encoding, sheet=sheet))
+
+
+def split_sheet(name: str) -> tuple[Path, str | None]:
+    """Split "book.xlsx:Sheet" into the file and the sheet; None where no sheet is named."""
+    file, mark, sheet = name.rpartition(":")
+    is_sheet = mark and file.lower().endswith((".xlsx", ".xlsm")) and not os.path.lexists(name)
+    return (Path(file), sheet) if is_sheet else (Path(name), None)
+
+
+def _refuse_empty(frame: Frame) -> Frame:
     if frame.n_rows == 0:
-        raise DataError(f"{printable(name)}: there is no row of data, found 0 sample(s); add rows")
+        name = printable(frame.source)
+        raise DataError(f"{name}: there is no row of data, found 0 sample(s); add rows")
     return frame
 
 
-def _read_file(path: Path, as_text: frozenset[str], as_written: frozenset[str]) -> Frame:
+def _read_file(
+    path: Path,
+    as_text: frozenset[str],
+    as_written: frozenset[str],
+    encoding: str | None,
+    *,
+    name: str | None = None,
+    sheet: str | None = None,
+) -> Frame:
     with reading(path), open(path, "rb") as stream:
         start = stream.read(16)
     if is_arrow(start):
-        return read_arrow(path, as_text=as_text)
-    refuse_foreign(path, start)
-    return read_csv(path, as_text=as_text | as_written)
+        return read_arrow(path, as_text=as_text, name=name)
+    if not start.startswith(ZIP):
+        refuse_foreign(Path(name or path), start)
+    texts = as_text | as_written
+    return read_csv(path, as_text=texts, name=name, encoding=encoding, sheet=sheet)
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
@@ -123,7 +164,7 @@ def list_folder(folder: Path) -> list[Path]:
             f"{where}: holds both {quoted(texts[0])} and {quoted(arrows[0])}; keep one kind"
         )
     if not texts and not arrows:
-        raise StorageError(f"{where}: a folder without a CSV, Parquet or Arrow file")
+        raise StorageError(f"{where}: a folder without a CSV, JSON lines, Parquet or Arrow file")
     paths = [folder / name for name in texts or arrows]
     for path in paths:
         if check_path(path):
@@ -131,13 +172,15 @@ def list_folder(folder: Path) -> list[Path]:
     return paths
 
 
-def _read_folder(folder: Path, as_text: frozenset[str], as_written: frozenset[str]) -> Frame:
+def _read_folder(
+    folder: Path, as_text: frozenset[str], as_written: frozenset[str], encoding: str | None
+) -> Frame:
     """Read the files of a folder as one table."""
     paths = list_folder(folder)
-    parts = [_read_file(path, as_text, as_written) for path in paths]
+    parts = [_read_file(path, as_text, as_written, encoding) for path in paths]
     mixed = _mixed_columns(parts)
     if mixed:
-        parts = [_read_file(path, as_text | mixed, as_written) for path in paths]
+        parts = [_read_file(path, as_text | mixed, as_written, encoding) for path in paths]
     check_size(folder, sum(part.n_rows for part in parts), len(parts[0].columns))
     return _join(str(folder), parts)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import json
 import os
 import pickle
 import zipfile
@@ -9,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 
 from mercer.errors import StorageError
 from mercer.posterior.container import read_container, write_container
 
-from .conftest import TINY, write_csv
+from .conftest import SPHERE, TINY, write_csv
 
 GOOD = "a,b,label\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n2,2,x\n5,1,y\n"
 
@@ -253,3 +258,88 @@ def test_d14_parquet_gives_the_same_predictions(run, tmp_path: Path, model: Path
     rows = write_csv(tmp_path / "r.csv")
     parquet.write_table(csv.read_csv(rows), tmp_path / "r.parquet")
     assert run("predict", model, rows)[:2] == run("predict", model, tmp_path / "r.parquet")[:2]
+
+
+# Standard input, and other kinds of files.
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Give bytes to standard input."""
+
+    def give(content: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return give
+
+
+def as_json_lines(table: Path) -> bytes:
+    with open(table, newline="") as stream:
+        return "\n".join(json.dumps(row) for row in csv.DictReader(stream)).encode()
+
+
+def test_tables_from_standard_input(run, table: Path, model: Path, tmp_path: Path, piped) -> None:
+    _, wanted, _ = run("predict", model, table)
+
+    for content in (table.read_bytes(), as_json_lines(table), gzip.compress(table.read_bytes())):
+        piped(content)
+        code, out, err = run("predict", model, "-")
+        assert (code, out) == (0, wanted), err
+    assert wanted.startswith("row,prediction")
+    piped(table.read_bytes())
+    saved = tmp_path / "m.mercer"
+    code, out, _ = run("fit", "-", "--target", "label", "--out", saved, "--cv", "2", *TINY)
+    assert code == 0
+    assert "standard input" in out
+    piped(table.read_bytes())
+    code, out, _ = run("audit", "-", "--target", "label", *SPHERE)
+    assert code == 0
+    assert "standard input" in out
+    piped(table.read_bytes())
+    report = tmp_path / "r.html"
+    assert run("report", saved, "-", "--out", report)[0] == 0
+    assert "standard input" in report.read_text()
+
+
+def test_standard_input_that_cannot_be_used(run, table: Path, model: Path, piped) -> None:
+    code, _, err = run("fit", "-", "--target", "label", "--test", "-")
+    assert code == 2
+    assert "DATA and --test are both standard input" in err
+    piped(b"")
+    assert "standard input: the file is empty" in run("predict", model, "-")[2]
+    piped(b"a,b\n1,2,3\n")
+    code, _, err = run("predict", model, "-")
+    assert code == 3
+    assert "standard input, row 1 (line 2)" in err
+    piped(table.read_bytes())
+    code, _, err = run("fit", "-", "--target", "label", "--engine", "dask")
+    assert code == 2
+    assert "can be read once" in err
+
+
+def test_standard_input_that_is_a_terminal(run, model: Path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    code, _, err = run("predict", model, "-")
+    assert code == 2
+    assert "is a terminal" in err
+
+
+def test_encodings_and_spreadsheets_of_commands(run, table: Path, model: Path, tmp_path) -> None:
+    rows = list(csv.reader(table.read_text().splitlines()))
+    odd = tmp_path / "odd.csv"
+    odd.write_bytes("\n".join(",".join([*row, "ü"]) for row in rows).encode("latin-1"))
+    code, _, err = run("predict", model, odd)
+    assert code == 3
+    assert "line 1: not UTF-8 text" in err
+    assert "latin-1" in err
+    code, out, _ = run("predict", model, odd, "--encoding", "latin-1")
+    assert (code, out) == (0, run("predict", model, table)[1])
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "b.xlsx")
+    for name in ("b.xlsx", "b.xlsx:Sheet"):
+        assert run("predict", model, tmp_path / name)[1] == out
+    code, _, err = run("predict", model, tmp_path / "b.xlsx:Sheat")
+    assert code == 3
+    assert "did you mean 'Sheet'" in err

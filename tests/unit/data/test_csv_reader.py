@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import datetime
 import gzip
+import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 
 from mercer.data import csv_reader, files
 from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
 from mercer.data.tables import read_frame
-from mercer.errors import DataError
+from mercer.errors import DataError, UsageError
 
 
 @pytest.fixture
@@ -198,3 +202,175 @@ def test_a_first_column_without_a_name_names_the_rows(path: Path) -> None:
     assert "column 2 has no name" in fails(path, "a,\n1,2\n")
     assert "column 2 has no name" in fails(path, ",,a\n1,2,3\n")
     assert "column 1 has no name" in fails(path, ",\n1,2\n")
+
+
+# Other encodings.
+
+
+def test_the_encoding_that_is_named_is_read(path: Path) -> None:
+    path.write_bytes("größe,b\n1,ü\n".encode("latin-1"))
+    message = fails(path, path.read_bytes())
+    assert "line 1: not UTF-8 text" in message
+    assert "latin-1" in message
+    frame = read_frame(path, encoding="latin-1")
+    assert (frame.names, frame.column("b").values.tolist()) == (("größe", "b"), ["ü"])
+    path.write_bytes("a,b\n1,ü\n".encode("utf-8-sig"))  # the mark says what the file is
+    assert read_frame(path, encoding="latin-1").column("b").values.tolist() == ["ü"]
+    path.write_text("a\n1\n")
+    with pytest.raises(UsageError, match="no encoding 'latin-11'"):
+        read_frame(path, encoding="latin-11")
+    path.write_bytes(b"a,b\n1,\x81\n")
+    with pytest.raises(DataError, match="line 2: not CP1252 text"):
+        read_frame(path, encoding="cp1252")
+
+
+# JSON lines.
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
+def test_json_lines_by_name_and_by_content(tmp_path: Path, name: str) -> None:
+    lines = [
+        '{"n": 1.5, "t": "x, y", "b": true, "d": "2024-01-01"}',
+        "",
+        '{"n": null, "t": "z", "late": 7, "b": false, "d": "2024-01-02"}',
+    ]
+    (tmp_path / name).write_text("\n".join(lines))
+    frame = read_frame(tmp_path / name)
+    assert frame.names == ("n", "t", "b", "d", "late")
+    assert [c.kind for c in frame.columns] == ["number", "text", "boolean", "date", "number"]
+    assert frame.column("t").values.tolist() == ["x, y", "z"]
+    np.testing.assert_equal(frame.column("n").values, [1.5, np.nan])
+    np.testing.assert_equal(frame.column("late").values, [np.nan, 7.0])
+    assert frame.place(1, "n").endswith("row 2 (line 3), column 'n'")
+
+
+def test_json_lines_are_what_csv_is(path: Path) -> None:
+    same = ["1", "0.1", "1e300", "-7", "12345678901234567890"]
+    rows = [f'{{"a": {number}, "b": "k{i}"}}' for i, number in enumerate(same)]
+    text = "\n".join(rows)
+    frame = read(path, text)
+    csv_frame = read(path, "a,b\n" + "\n".join(f"{x},k{i}" for i, x in enumerate(same)))
+    assert frame.column("a").values.tolist() == csv_frame.column("a").values.tolist()
+    assert read(path, gzip.compress(text.encode())).column("b").values.tolist()[-1] == "k4"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "no object with names and values"),
+        ('{"a": [1]}', "column 'a': neither a number nor text"),
+        ('{"a": NaN}', "NaN is no number that JSON has"),
+        ('{"a": 1, "a": 2}', "key 'a' is there twice"),
+        ('{"a": ' + 9999 * "[", "is n"),  # nested too deeply, or not JSON
+    ],
+)
+def test_json_lines_that_cannot_be_used(path: Path, line: str, words: str) -> None:
+    message = fails(path, '{"a": 1}\n\n' + line + "\n")
+    assert "row 2 (line 3)" in message
+    assert words in message
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}]', "[\n{}\n]", "[[1, 2]]"])
+def test_a_json_array_is_refused_with_the_remedy(path: Path, text: str) -> None:
+    assert "write JSON lines" in fails(path, text)
+
+
+def test_headers_that_look_a_little_like_json_are_csv(path: Path) -> None:
+    assert read(path, "{a},[b]\n1,2\n").names == ("{a}", "[b]")
+
+
+# Zstandard.
+
+
+def test_zstd_by_content(path: Path) -> None:
+    zstd = csv_reader._zstd(path)
+    packed = zstd.compress(b"a,b\n1,2\n") + zstd.compress(b"3,4\n")  # two frames
+    assert read(path, packed).column("b").values.tolist() == [2.0, 4.0]
+    assert "ends in the middle" in fails(path, packed[:-3])
+    assert "damaged zstd file" in fails(path, packed[:8] + b"\xff" * 99)
+
+
+def test_zstd_without_the_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = csv_reader._zstd(path).compress(b"a,b\n1,2\n")
+    for name in ("compression", "backports"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"data.csv: .*pip install mercer\[zstd\]"):
+        read(path, packed)
+
+
+# Spreadsheets.
+
+
+def write_sheets(path: Path, sheets: dict[str, list[list[object]]], **state: str) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        sheet.sheet_state = state.get(title, "visible")
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_cells_of_a_spreadsheet(tmp_path: Path) -> None:
+    day, moment = datetime.date(2024, 1, 31), datetime.datetime(2024, 2, 1, 12, 30)
+    rows = [
+        [],
+        ["n", "t", "b", "d", "when"],
+        [1, "x", True, day, moment],
+        [],
+        [0.1, None, False, datetime.date(2024, 2, 1), datetime.datetime(2024, 2, 2)],
+    ]
+    frame = read_frame(write_sheets(tmp_path / "book.xlsx", {"one": rows}))
+    kinds = ["number", "text", "boolean", "date", "date"]
+    assert [column.kind for column in frame.columns] == kinds
+    assert frame.column("n").values.tolist() == [1.0, 0.1]
+    assert frame.column("d").values.tolist() == ["2024-01-31", "2024-02-01"]
+    assert frame.column("when").values.tolist() == ["2024-02-01 12:30:00", "2024-02-02"]
+    assert frame.column("t").values.tolist() == ["x", None]
+    assert frame.place(1, "t").endswith("book.xlsx, row 2 (line 5), column 't'")
+
+
+def test_the_sheet_that_is_read(tmp_path: Path) -> None:
+    sheets = {"notes": [["x"], [0]], "a b": [["x"], [1]], "c": [["x"], [2]]}
+    book = write_sheets(tmp_path / "book.xlsx", sheets, notes="hidden")
+    assert read_frame(book).column("x").values.tolist() == [1.0]
+    assert read_frame(f"{book}:c").column("x").values.tolist() == [2.0]
+    assert read_frame(f"{book}:notes").column("x").values.tolist() == [0.0]
+    with pytest.raises(DataError, match=r"no sheet 'C d'; (did you mean|there are)"):
+        read_frame(f"{book}:C d")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([["a", "b"], [1, 2, 3]], "row 1 (line 2): has 3 cells, but the header has 2"),
+        ([["a", "b"], [1, "#DIV/0!"]], "row 1 (line 2), column 'b': holds the error #DIV/0!"),
+        ([["a", None, "b"], [1, 2, 3]], "column 2 has no name"),
+        ([["a", "b"]], "there is no row of data"),
+        ([], "the file is empty"),
+    ],
+)
+def test_spreadsheets_that_cannot_be_used(tmp_path: Path, rows: list, words: str) -> None:
+    book = write_sheets(tmp_path / "book.xlsx", {"s": rows})
+    with pytest.raises(DataError) as caught:
+        read_frame(book)
+    assert words in str(caught.value)
+    assert "book.xlsx" in str(caught.value)
+
+
+def test_archives_that_are_no_spreadsheet(tmp_path: Path, monkeypatch) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.csv", "a,b\n1,2\n")
+    with pytest.raises(DataError, match="zip archive, but no spreadsheet"):
+        read_frame(tmp_path / "a.zip")
+    book = write_sheets(tmp_path / "book.xlsx", {"s": [["a"], [1]]})
+    (tmp_path / "cut.xlsx").write_bytes(book.read_bytes()[:-200])
+    with pytest.raises(DataError, match=r"cut\.xlsx: .*cannot be decoded"):
+        read_frame(tmp_path / "cut.xlsx")
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match=r"pip install mercer\[excel\]"):
+        read_frame(book)

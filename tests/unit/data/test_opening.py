@@ -55,7 +55,9 @@ def test_d17_pipe_does_not_hang(tmp_path: Path) -> None:
 
 def test_d17_folder_without_data(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("")
-    with pytest.raises(StorageError, match="a folder without a CSV, Parquet or Arrow file"):
+    with pytest.raises(
+        StorageError, match="a folder without a CSV, JSON lines, Parquet or Arrow file"
+    ):
         mercer.data.open(tmp_path)
 
 

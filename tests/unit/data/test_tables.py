@@ -53,7 +53,9 @@ def test_folder_with_columns_that_differ(tmp_path: Path) -> None:
 
 def test_d17_folder_without_data(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("")
-    with pytest.raises(StorageError, match="a folder without a CSV, Parquet or Arrow file"):
+    with pytest.raises(
+        StorageError, match="a folder without a CSV, JSON lines, Parquet or Arrow file"
+    ):
         read_frame(tmp_path)
     (tmp_path / "sub.csv").mkdir()
     with pytest.raises(StorageError, match=r"sub.csv: is a folder"):
