@@ -236,7 +236,7 @@ def _say_row(session: Any, explained: Explained, i: int) -> None:
     gap = found.prediction[i] - found.baseline[i]
     session.say("row", explained.names.listed([i]))
     session.say(
-        "prediction",
+        "predicted",
         f"{what}{digits3(found.prediction[i])}; {have} {digits3(found.baseline[i])} on average, "
         f"and the inputs add {digits3(gap)}:",
     )

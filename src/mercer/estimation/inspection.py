@@ -431,7 +431,11 @@ def values_of(
         known = np.unique(x)
         if len(known) > _N_VALUES:
             known = np.unique(np.quantile(x, np.linspace(0.02, 0.98, _N_VALUES)))
-        return (Values(name, columns, known[:, np.newaxis], ()),)
+        words: tuple[str, ...] = ()
+        if len(known) == 2:  # no line between them
+            level = feature_names[columns[0]].removeprefix(name).removeprefix("=")
+            words = (f"not {level}", level) if level else tuple(f"{value:g}" for value in known)
+        return (Values(name, columns, known[:, np.newaxis], words),)
     own = X[:, columns]
     if np.isin(own, (0.0, 1.0)).all():
         levels = np.flatnonzero(own.any(axis=0))

@@ -343,6 +343,8 @@ def repeats(
 
 _PER_ROW: Final = 2  # panels
 _LEVEL_NAME: Final = 12
+# None is of the palette, whose colours a page changes in the dark: a scale must stay whole.
+_MAP_COLOURS: Final = ("#cf5a04", "#d9dfe7", "#0b6fae")
 
 
 def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
@@ -421,9 +423,7 @@ def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax, 5.4, 4.2)
     ax.grid(visible=False)
     first, second = found.first, found.second
-    shade = LinearSegmentedColormap.from_list(
-        "mercer", [PALETTE["series-2"], PALETTE["band"], PALETTE["series-1"]]
-    )
+    shade = LinearSegmentedColormap.from_list("mercer", _MAP_COLOURS)
     mesh = ax.pcolormesh(
         first.numbers, second.numbers, found.mean.T, cmap=shade, shading="nearest",
         linewidth=0.5, edgecolors="face",

@@ -101,8 +101,8 @@ def class_errors_section(evaluation: Evaluation, names: RowNames | None) -> Sect
 _WORST = "The rows whose label surprised the model most: the lowest probability of the label first."
 _UNSURE = "The rows that the model was least sure of: the smallest lead of the first class first."
 _ROWS_WORDS = (
-    "The worst rows are worth a look: a label may be wrong, or the inputs may lack what sets these "
-    "rows apart. "
+    "The worst rows are worth a look: a target may be wrong, or the inputs may lack what sets "
+    "these rows apart. "
 )
 _UNNAMED = (
     "Which rows these are is not in a model file: `mercer fit --report`, or `mercer report MODEL "
@@ -351,24 +351,29 @@ def effects_section(found: Effects) -> Section:
     pair = found.pair
     if pair is not None:
         share = pair.strength / pair.range if pair.range > 0 else 0.0
-        strong = "act nearly by themselves" if share < _WEAK else "change what the other does"
+        strong = next(words for least, words in _STRENGTHS if share >= least)
         text.append(
             f"Of the pairs of the first inputs, “{pair.first.name}” and “{pair.second.name}” "
             f"{strong}: the sum of their two curves is {percent(share, 0)} of the map's range "
             "away from the map (root mean square)."
         )
-        shown = f" ({what})" if is_one else f" (probability of “{found.outputs[0]}”)"
+        shown = f"probability of “{found.outputs[0]}”" if found.outputs else "prediction"
         figures.append(
             Figure(
                 pair_effect_svg(pair),
-                f"The pair that acts together most: mean prediction{shown}, both inputs varied.",
+                f"The pair that acts together most: mean {shown}, both inputs varied.",
                 f"Map of the mean prediction against {pair.first.name} and {pair.second.name}.",
             )
         )
     return Section("effects", "How do inputs act?", tuple(text), figures=tuple(figures))
 
 
-_WEAK = 0.05  # share of the range below which a pair adds little
+# Shares of the range from which a pair is said to act so.
+_STRENGTHS = (
+    (0.05, "change what the other does"),
+    (0.01, "change a little what the other does"),
+    (0.0, "act nearly by themselves"),
+)
 
 
 # What the data are, and what to do next.

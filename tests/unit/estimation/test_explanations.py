@@ -210,6 +210,15 @@ def test_columns_of_one_input_go_together_and_levels_are_named():
     assert effects.curves[1].values.labels == ()
 
 
+def test_of_two_values_there_is_no_line():
+    rows = np.column_stack([RNG.integers(2, size=30), RNG.integers(2, size=30) * 3.0])
+    model = Known(2)
+    model.feature_labels_ = ("colour=red", "n")
+    curves = effects_of(model, rows, Inputs.of_sizes(["colour", "n"], [1, 1]), order=[0, 1]).curves
+    assert curves[0].values.labels == ("not red", "red")
+    assert curves[1].values.labels == ("0", "3")
+
+
 def test_the_pair_that_acts_together_is_found_and_a_sum_has_none():
     rows = RNG.standard_normal((50, 4))
     inputs = Inputs.of_sizes(list("abcd"), [1] * 4)

@@ -18,6 +18,7 @@ from mercer.estimation.inspection import (
 )
 from mercer.estimation.tasks import CLASSIFICATION
 from mercer.plot import effects as plot_effects
+from mercer.plot.style import PALETTE
 from mercer.posterior.evaluation import HeldClasses
 from mercer.report import Report, build_report, render
 from mercer.report.answers import (
@@ -167,6 +168,8 @@ def test_how_inputs_act_is_drawn_and_said(n_classes, drawn):
     assert "mark-curve-0" in curves.svg
     assert ("mark-curve-2" in curves.svg) == (n_classes == 3)
     assert "mark-map" in pair.svg
+    cells = pair.svg[pair.svg.index("mark-map") : pair.svg.index("matplotlib.axis")]
+    assert not any(colour in cells for colour in PALETTE.values())  # the dark changes these
 
 
 def test_no_curve_is_no_section():
