@@ -20,7 +20,7 @@ from mercer.cli.fitting import Fitted, Plan
 from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
 from mercer.data.named import is_named
-from mercer.estimation.inspection import LEAK, Inspection
+from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.models import MODELS, ModelEntry
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, standing
@@ -122,7 +122,7 @@ def next_steps(
     end = ["--target", known["target"], *_table_options(known)]
     steps: list[NextStep] = []
     facts = inspection.table
-    leaks = [] if facts is None else [each.name for each in facts.inputs if each.strength >= LEAK]
+    leaks = [] if facts is None else [each.name for each in facts.leaks]
     if leaks:
         drop = [word for name in leaks for word in ("--drop", name)]
         why = "To see what the other inputs say, without the one that gives all"

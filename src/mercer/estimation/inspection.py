@@ -53,7 +53,6 @@ from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import HeldClasses, clustered_error
 
 __all__ = [
-    "LEAK",
     "Effect",
     "Effects",
     "Explanation",
@@ -286,11 +285,14 @@ def strength_alone(x: Array, y: NDArray[Any], *, is_classes: bool) -> float:
     """Share of the target that bins of one input explain, less what chance would; in [0, 1].
 
     ``x`` (n, k) are the columns of one input: a single one is cut into at most twenty bins with
-    about equally many rows, several (levels) are as they are. Of numbers it is the share of the
+    about equally many rows; of levels the commonest are bins, a fifth as many as rows at most, and
+    of other columns the best is taken. Of numbers it is the share of the
     variance between bins, or the square of the rank correlation if that is larger, of classes the
     share of the Gini index; adjusted for the number of bins.
     """
     n = len(y)
+    if x.shape[1] > 1 and not np.isin(x, (0.0, 1.0)).all():  # the parts of a date, say
+        return max(strength_alone(x[:, [j]], y, is_classes=is_classes) for j in range(x.shape[1]))
     bins = _bins(x)
     n_bins = int(bins.max()) + 1
     if n_bins < 2 or n <= n_bins:
@@ -311,10 +313,13 @@ def strength_alone(x: Array, y: NDArray[Any], *, is_classes: bool) -> float:
 
 def _bins(x: Array) -> Rows:
     """Number the bins of one input, shape (n,)."""
+    most = max(2, len(x) // _LEAST_IN_BIN)
     if x.shape[1] > 1:
-        return np.unique(x, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        _, index, sizes = np.unique(x, axis=0, return_inverse=True, return_counts=True)
+        rank = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+        return np.minimum(rank[index.reshape(-1)], most - 1).astype(np.int64)
     values, index = np.unique(x[:, 0], return_inverse=True)
-    n_bins = min(_N_BINS, max(2, len(x) // _LEAST_IN_BIN))
+    n_bins = min(_N_BINS, most)
     if len(values) <= n_bins:
         return index.reshape(-1).astype(np.int64)
     cuts = np.unique(np.quantile(x[:, 0], np.arange(1, n_bins) / n_bins))
@@ -745,6 +750,7 @@ def _explained_class(model: Any, said: Array, label: Any) -> Rows:
 
 #: Share of the target that one input alone gives where a leak is suspected.
 LEAK: Final = 0.98
+_LEAST_LEAKING: Final = 30  # rows
 
 
 @dataclass(frozen=True)
@@ -767,10 +773,13 @@ class TableFacts:
     n_rows: int
     inputs: tuple[InputFacts, ...]
     target: str  # in words
-    pairs: tuple[
-        tuple[str, str, float], ...
-    ]  # inputs that go together, with their rank correlation
+    pairs: tuple[tuple[str, str, float], ...]  # inputs that go together: rank correlations
     n_twins: int  # rows whose inputs another row has as well
+
+    @property
+    def leaks(self) -> tuple[InputFacts, ...]:
+        """Inputs that alone give the target: of few rows chance does that too."""
+        return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= _LEAST_LEAKING)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mercer.data.row_names import RowNames
 from mercer.estimation.inspection import (
-    LEAK,
     Effects,
     Importance,
     InputFacts,
@@ -409,8 +408,7 @@ def data_section(facts: TableFacts) -> Section:
     warnings = [
         f"“{each.name}” alone gives {percent(each.strength, 0)} of the target: is it known before "
         "the target is, or is it another name for it? If it leaks, drop it and fit again."
-        for each in facts.inputs
-        if each.strength >= LEAK
+        for each in facts.leaks
     ]
     shown = facts.inputs[:_MOST_INPUTS]
     return Section(

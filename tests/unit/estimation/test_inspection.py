@@ -7,8 +7,10 @@ from mercer.errors import DataError
 from mercer.estimation.cross_validate import Contender, Fold, cross_validate
 from mercer.estimation.inspection import (
     Increases,
+    InputFacts,
     Inputs,
     Look,
+    TableFacts,
     importance_of,
     permuted_losses,
     plan_look,
@@ -139,3 +141,22 @@ def test_how_much_an_input_tells_alone(is_classes):
     y = y.astype(np.int64) if is_classes else y
     assert strength_alone(levels, y, is_classes=is_classes) == pytest.approx(1.0)
     assert strength_alone(x, np.zeros(400, np.int64), is_classes=is_classes) == 0.0
+
+
+@pytest.mark.parametrize("n", [12, 40, 200])
+def test_many_levels_and_parts_of_dates_do_not_leak_by_chance(n):
+    # Levels or parts that are nearly all different give the target by chance alone: of 100 such
+    # inputs none is taken for a leak (parts taken as combinations are, about one in ten).
+    rng = np.random.default_rng(3)
+    y = rng.integers(2, size=n)
+    for _ in range(100):
+        levels = np.eye(50)[rng.integers(50, size=n)]
+        parts = np.column_stack([rng.integers(12, size=n), rng.integers(300, size=n)])
+        for x in (levels, parts.astype(float)):
+            assert strength_alone(x, y, is_classes=True) < (0.98 if n >= 30 else 1.01)
+
+
+def test_of_few_rows_no_leak_is_suspected():
+    certain = InputFacts("a", "number", 0, 2, "", (1, 1), 1.0)
+    assert TableFacts(29, (certain,), "", (), 0).leaks == ()
+    assert TableFacts(30, (certain,), "", (), 0).leaks == (certain,)
