@@ -150,6 +150,25 @@ def _inducing(metrics: Metrics) -> list[str]:
     )
 
 
+def _seconds(metrics: Metrics) -> list[str]:
+    header = ["fit", "CPU s", "times its maximum", "log score"]
+    maxima = {row["fit"]: row for row in metrics["rows"] if row["method"] == "maximum"}
+
+    def line(row: Metrics) -> list[Any]:
+        ratio = row["seconds"] / maxima[row["fit"]]["seconds"]
+        named = f"{row['fit']}, {row['method']}"
+        return [named, f"{row['seconds']:.3g}", f"{ratio:.1f}", f"{row['log_score']:.3f}"]
+
+    command, predict = metrics["command"], metrics["predict"]
+    said = f"The first command of the README: {command['cpu_seconds']} CPU seconds"
+    said += f", {command['clock_seconds']} by the clock. Predictions at 427 rows and 30 inputs: "
+    said += (
+        f"{predict['first_row']} s for the first row, {predict['later_row']} s for a later one, "
+    )
+    said += f"{predict['1000_rows']} s for 1000."
+    return [*table(header, [line(row) for row in metrics["rows"]]), "", said]
+
+
 #: Name of the table -> scenario, and what makes its lines from the metrics.
 GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
@@ -157,6 +176,7 @@ GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-kernels": ("gp-kernels-v2", _kernels),
     "gp-calibration": ("gp-calibration-v1", _calibration),
     "gp-inducing": ("gp-inducing-v1", _inducing),
+    "gp-seconds": ("gp-seconds-v1", _seconds),
     "gp-r-rows": ("gp-r-rows-v1", _in_r),
     "gp-size": ("gp-size-v1", _time),
 }

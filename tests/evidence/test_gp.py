@@ -193,6 +193,22 @@ def test_size() -> None:
     assert len(lines_of("gp-size", metrics)) == 2 + 1
 
 
+def test_seconds_beside_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import gp_seconds_v1 as scenario
+
+    monkeypatch.setattr(scenario, "_N_TEST", 100)
+    rows = scenario.rows_of([("classifier", 60, 3), ("regressor", 60, 5)], n_seeds=1)
+    command = [{"cpu_seconds": float(k), "clock_seconds": 2.0} for k in range(3)]
+    predict = [{"first_row": 1.0, "later_row": 0.1, "1000_rows": 2.0}]
+    metrics = scenario.summary(command, rows, predict)
+    assert metrics["command"] == {"cpu_seconds": 1.0, "clock_seconds": 2.0}
+    seconds = {(row["fit"], row["method"]): row["seconds"] for row in metrics["rows"]}
+    assert len(seconds) == 3 + 2
+    assert seconds["classifier, 60 x 3", "default"] > seconds["classifier, 60 x 3", "maximum"]
+    assert all(np.isfinite(row["log_score"]) for row in metrics["rows"])
+    assert len(lines_of("gp-seconds", metrics)) == 2 + 5 + 2
+
+
 def test_inducing_points_beside_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import gp_inducing_v1 as scenario
 
