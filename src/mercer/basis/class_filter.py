@@ -94,15 +94,23 @@ class ClassSchedule:
     per_doubling: int = 16  # between t and 2 t rows; a power of 2. Up to so many rows, one each
     n_redraws: int = 3  # redraws of a centre in a move
     n_buffered: int = 1024  # the most rows held
+    is_rare: bool = False  # whether candidates change hands after some rounds only
 
     def period(self, n_seen: int) -> int:
         """Rows in which each particle is moved once, after so many rows (from 1)."""
         power = 1 << (min(n_seen, self.n_buffered).bit_length() - 1)
         return max(1, power // self.per_doubling)
 
-    def moves_at(self, n_seen: int) -> bool:
-        """Whether candidates change hands, and a round of moves ends, after so many rows."""
-        return n_seen % self.period(n_seen) == 0
+    def renews_at(self, n_seen: int) -> bool:
+        """Whether candidates change hands after so many rows, where a round of moves ends.
+
+        That takes as long as ten rows and more. Where they do so rarely, and a round is 8 rows and
+        longer, it is after every second, from 32 rows on after every fourth.
+        """
+        period = self.period(n_seen)
+        if self.is_rare:
+            period *= 4 if period >= 32 else 2 if period >= 8 else 1
+        return n_seen % period == 0
 
     def share(self, n_seen: int, n_particles: int) -> tuple[int, int]:
         """First and last particle to be moved after so many rows."""
@@ -174,9 +182,9 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # 1. *Resample* if the effective sample size has fallen below N / 2.
 # 2. *Weigh* each particle by the likelihood of the label, 1 / (1 + e^(-s f)) with s = +-1. If the
 #    buffer was full, the row that leaves it is divided out first.
-# 3. *Move* a share of the particles, so that all are moved once in a round. At the end of a round
-#    *candidates* that have to make room retire, and the inputs of the rows since then come in. When
-#    a round ends depends on the row's number alone.
+# 3. *Move* a share of the particles, so that all are moved once in a round. At the end of a round,
+#    or after every second or fourth, *candidates* that have to make room retire, and the inputs
+#    of the rows since then come in. When that is depends on the row's number alone.
 #
 # The product of the mean weights is the evidence of the rows held, unbiased for any N.
 #
@@ -275,8 +283,8 @@ class ClassFilter:
         return self._looked(state, x)[2]
 
     def _moved(self, rng: np.random.Generator, state: ClassState) -> ClassState:
-        """Move a share of the particles; at the end of a round candidates change hands first."""
-        if self.schedule.moves_at(state.n_seen):
+        """Move a share of the particles; candidates change hands first where they are to."""
+        if self.schedule.renews_at(state.n_seen):
             state = self._with_new_candidates(rng, state)
         r = state.n_candidates
         move_particles(

@@ -56,6 +56,8 @@ class ClassSettings:
         grid = LengthScaleGrid(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
         keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)
         n_buffered = max(self.n_buffered, n_rows)
+        # Several classes need their candidates soon: each filter has some of the rows only.
+        is_rare = n_classes == 2 and n_buffered == self.n_buffered
         return StickBreaking(
             tuple(
                 ClassFilter(
@@ -66,7 +68,7 @@ class ClassSettings:
                     reservoir=Reservoir(
                         self.max_candidates, int(key), n_buffered == self.n_buffered
                     ),
-                    schedule=ClassSchedule(n_buffered=n_buffered),
+                    schedule=ClassSchedule(n_buffered=n_buffered, is_rare=is_rare),
                     scheme=self.resampling,
                 )
                 for key in keys
