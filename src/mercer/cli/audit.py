@@ -43,7 +43,7 @@ from mercer.cli.tables import say_conflicts
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
 from mercer.errors import UsageError
-from mercer.posterior.evaluation import Provenance
+from mercer.posterior.evaluation import FEW_ROWS, Provenance
 from mercer.posterior.label_errors import LabelAudit, audit_labels
 
 # The work of `mercer audit`: from a fitted model to the rows whose label is probably wrong.
@@ -206,6 +206,8 @@ def _audit(
     conflicts = say_conflicts(plan.table)
     if conflicts:
         session.say("conflicts", conflicts)
+    if len(plan.table.labels) < FEW_ROWS:
+        session.say("few", f"{len(plan.table.labels)} rows: too few to tell wrong labels from rare")
     fitted = fit_final(plan, session)
     if is_strict:
         refuse_unconverged(fitted)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.fitting import Fitted, Plan
 from mercer.cli.outputs import make_provenance
-from mercer.cli.terminal import Session, diagnosed, evaluation_json, spoken
+from mercer.cli.terminal import Session, diagnosed, evaluation_json, meanings, spoken
 from mercer.data.named import is_named
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
@@ -252,11 +252,13 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}")
     for note in estimator.notes_:
         session.say("", note)
-    if estimator.diagnostics_.worst_warning:
-        session.note("warning", estimator.diagnostics_.worst_warning)
-    else:
-        for label, words in diagnosed(estimator.diagnostics_):
-            session.say(label, words)
+    worst = estimator.diagnostics_.worst_warning
+    pairs = [("warning", worst)] if worst else diagnosed(estimator.diagnostics_)
+    say = session.note if worst else session.say
+    for label, words in pairs:
+        say(label, words)
+    if explained := meanings([words for _, words in pairs]):
+        say("", explained)
 
 
 def write_files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from mercer.estimation.cross_validate import Fold
 from mercer.estimation.inspection import InputFacts, Inputs, TableFacts, strength_alone
 from mercer.estimation.splits import folds, holdout
 from mercer.estimation.tasks import TASKS, Task
-from mercer.posterior.evaluation import digits
+from mercer.posterior.evaluation import FEW_ROWS, digits
 from mercer.random import stream
 
 Rows = NDArray[np.int64]
@@ -101,7 +102,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         names=RowNames.of_frame(frame, encoded.rows, id_column),
         task=task,
         reason=target.reason,
-        notes=(*id_notes, *encoder.notes, *encoded.notes),
+        notes=(*id_notes, *_name_hints(inputs, encoder, id_column), *encoder.notes, *encoded.notes),
     )
 
 
@@ -115,6 +116,38 @@ def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
     if options.target in options.as_text:
         raise UsageError("the target cannot be --id or --group")
     return special
+
+
+_NAME_OF_ROWS = re.compile(r"(?:^|[^a-z])(id|ids|nr|no|num|number|index|idx|key|uuid|guid)$")
+_TEXTS = 20  # so many texts that all differ are no levels, whatever the column is called
+
+
+def _name_hints(inputs: Frame, encoder: Encoder, id_column: str | None) -> tuple[str, ...]:
+    """Say which inputs look like names of the rows: all different, text or called like names."""
+    found = []
+    for column, code in zip(inputs.columns, encoder.codes, strict=True):
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.name).lower()
+        is_text = code.kind in ("levels", "frequency")
+        is_whole = code.kind == "number" and column.kind == "number"
+        is_named = _NAME_OF_ROWS.search(snake) is not None
+        if not (is_text or is_whole) or not (is_named or (is_text and inputs.n_rows >= _TEXTS)):
+            continue
+        values = column.values
+        if column.is_missing.any() or len(set(values.tolist())) < len(values):
+            continue
+        if is_text or (np.floor(values) == values).all():
+            found.append(column.name)
+    if not found or id_column is not None:
+        return tuple(
+            f"column {quoted(name)} differs in every row, as names do: --drop {quoted(name)} "
+            "leaves it out"
+            for name in found
+        )
+    return tuple(
+        f"column {quoted(name)} looks like names of rows, since it differs in every one: "
+        f"--id {quoted(name)} keeps it as a name, and no input"
+        for name in found
+    )
 
 
 def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
@@ -277,7 +310,19 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     )
     how = f"{100 * size:g} % of the rows held out"
     kept = None if options.is_refitted else train
-    return Split((table.fold(train, test),), how, (), kept, table.names.take(test))
+    few = few_words(len(test), table.task)
+    return Split((table.fold(train, test),), how, few, kept, table.names.take(test))
+
+
+def few_words(n_rows: int, task: Task) -> tuple[str, ...]:
+    """Say that rows are too few to judge a model by; nothing where they are not."""
+    if n_rows >= FEW_ROWS:
+        return ()
+    words = f"{n_rows} row{'s' * (n_rows > 1)}: too few to judge a model by"
+    if not task.is_stratified:
+        return (f"{words}, scores may well be chance",)
+    worst = 100.0 * (1.0 - 0.05 ** (1.0 / n_rows))  # errs so often, it is right on all with 5 %
+    return (f"{words}; one that is right on all may still err on {worst:.0f} % of others",)
 
 
 def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
@@ -290,7 +335,8 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
         is_classification=table.task.is_stratified,
     )
     how = f"{len(found.pairs)}-fold cross-validation"
-    notes = (found.note,) if found.note else ()
+    notes = few_words(len(table.labels), table.task)
+    notes += (found.note,) if found.note else ()
     names = table.names.take(np.concatenate([test for _, test in found.pairs]))
     return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None, names)
 
@@ -303,7 +349,8 @@ def _test_file(table: TrainingTable, target: str, test: str, encoding: str | Non
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(frame.source)}"
     fold = Fold(table.X, table.y, rows.X, rows.y)
-    return Split((fold,), how, rows.notes, np.arange(len(table.labels)), rows.names)
+    notes = (*few_words(len(rows.y), table.task), *rows.notes)
+    return Split((fold,), how, notes, np.arange(len(table.labels)), rows.names)
 
 
 # Rows with equal inputs and different labels: no classifier is right on both.

@@ -253,6 +253,25 @@ def diagnosed(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     return [*_sampled(diagnostics), ("precision", words)]
 
 
+#: What the words of diagnostics mean.
+_MEANINGS = {
+    "R-hat": "R-hat is the spread of chains together over that of each, 1 where they agree",
+    "ESS": "ESS is how many independent draws they are worth",
+    "effective": "effective sample size is how many independent draws they are worth",
+    "k-hat": "k-hat above 0.7 says that a few draws carry all the weight",
+    "diverge": "a divergent trajectory is one that lost the posterior where it bends sharply",
+    "Monte Carlo error": "Monte Carlo error is what another seed would change",
+    "BFMI": "BFMI is small where a chain moves too slowly between likely and unlikely places",
+}
+
+
+def meanings(said: Sequence[str]) -> str:
+    """Say what those words of diagnostics mean that were said, and where more is."""
+    text = " ".join(said)
+    found = [words for term, words in _MEANINGS.items() if term in text]
+    return f"{'; '.join(found)} (more: docs/glossary.md)" if found else ""
+
+
 def _sampled(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     if diagnostics.warnings:
         return [("warning", words) for words in diagnostics.warnings]

@@ -163,10 +163,10 @@ def choose_task(column: Column, task: Task) -> tuple[Literal["classification", "
         return "regression", f"{about}: numbers with a fraction, so regression"
     plural = "s" if distinct > 1 else ""
     if distinct <= MAX_CLASSES:
-        return (
-            "classification",
-            f"{about}: {distinct} distinct whole number{plural}, so classification",
-        )
+        words = f"{about}: {distinct} distinct whole number{plural}, so classification"
+        if distinct > 2 and np.ptp(column.values) == distinct - 1:  # as counts and grades are
+            words += "; if they count or grade something, --task regression predicts numbers"
+        return "classification", words
     return "regression", (f"{about}: more than {MAX_CLASSES} distinct whole numbers, so regression")
 
 

@@ -305,6 +305,8 @@ COMPARED: Final = {
     "behind": "behind",
     "unknown": "not judged against",
 }
+#: With fewer held-out rows nothing is judged: right on all, a model may err on 10 % of others.
+FEW_ROWS = 30
 _CHANCE: Final = {
     "level": "so a gap this small may well be chance.",
     "ahead": "so a gap this large is hardly chance.",
@@ -514,10 +516,13 @@ def _gap_words(word: str, gap: str, error: str, model: ModelScore[Any]) -> str:
             "Whether they differ by chance is not known: the file does not hold the standard error "
             "of the difference."
         )
+    chance = _CHANCE[word]
+    if model.scores.n_rows < FEW_ROWS:
+        chance = f"but {model.scores.n_rows} rows are too few to say what is chance."
     of_groups = "" if model.n_groups is None else f", {model.n_groups} groups taken whole"
     return (
         f"On the same rows the two differ by {gap} with a standard error of {error} (of the "
-        f"difference, rows paired{of_groups}), {_CHANCE[word]}"
+        f"difference, rows paired{of_groups}), {chance}"
     )
 
 

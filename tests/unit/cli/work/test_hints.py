@@ -1,0 +1,84 @@
+"""Hints about columns, targets and numbers of rows that people trip over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.cli.options import TableOptions
+from mercer.cli.tables import ScoringOptions, read_training, split_rows
+from mercer.cli.terminal import meanings
+
+
+def options(*, id_column: str | None = None) -> TableOptions:
+    return TableOptions("y", "auto", (), id_column, None, "error")
+
+
+def write(path: Path, columns: dict[str, list[object]]) -> str:
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join(",".join(map(str, row)) for row in [tuple(columns), *rows]))
+    return str(path)
+
+
+N = 24
+Y = {"y": ["r", "s"] * (N // 2)}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_hinted"),
+    [
+        ("patient_id", range(N), True),
+        ("PatientID", range(N), True),
+        ("Nr", range(100, 100 + N), True),
+        ("id", [f"p{i}" for i in range(N)], True),
+        ("name", [f"p{i}" for i in range(N)], True),  # every text differs
+        ("id", [0, *range(N - 1)], False),  # not all differ
+        ("id", np.arange(N) + 0.5, False),
+        ("fluid", range(N), False),
+        ("age", range(N), False),
+        ("kind", ["u", "v"] * (N // 2), False),
+    ],
+)
+def test_a_column_that_looks_like_names(tmp_path: Path, name, values, is_hinted: bool) -> None:
+    data = write(tmp_path / "t.csv", {"a": [0.5, 1.5] * (N // 2), name: list(values)} | Y)
+    notes = " ".join(read_training(data, options()).notes)
+    assert (f"--id '{name}'" in notes) is is_hinted
+    if is_hinted:
+        assert f"--id '{name}'" not in " ".join(read_training(data, options(id_column=name)).notes)
+
+
+def test_a_second_column_of_names_is_hinted_to_be_dropped(tmp_path: Path) -> None:
+    data = write(tmp_path / "t.csv", {"id": range(N), "nr": range(N), "a": [1, 2] * 12} | Y)
+    assert "--drop 'nr'" in " ".join(read_training(data, options(id_column="id")).notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_hinted"),
+    [(range(7), True), ([1, 2, 3], True), ([0, 1], False), ([1, 5, 9], False)],
+)
+def test_counts_may_be_numbers(tmp_path: Path, values, is_hinted: bool) -> None:
+    y = [values[i % len(values)] for i in range(40)]
+    data = write(tmp_path / "t.csv", {"a": np.arange(40) / 3, "y": y})
+    table = read_training(data, options())
+    assert table.task.name == "classification"
+    assert ("--task regression" in table.reason) is is_hinted
+
+
+@pytest.mark.parametrize(("n", "words"), [(10, "26 %"), (28, "10 %"), (30, None)])
+def test_few_rows_are_said_to_be_too_few(tmp_path: Path, n: int, words: str | None) -> None:
+    columns = {"a": np.arange(n) / 3, "y": ["r", "s"] * (n // 2)}
+    table = read_training(write(tmp_path / "t.csv", columns), options())
+    notes = " ".join(split_rows(table, "y", ScoringOptions(None, None, 2, True), 0).notes)
+    assert ("too few to judge" in notes) is (words is not None)
+    assert words is None or words in notes
+    held_out = split_rows(table, "y", ScoringOptions(None, 0.5, None, True), 0).notes
+    assert f"{n // 2} rows: too few to judge" in " ".join(held_out)
+
+
+def test_words_of_diagnostics_are_explained() -> None:
+    assert "1 where they agree" in meanings(["R-hat of x is 1.3"])
+    assert "divergent trajectory is" in meanings(["3 of 9 draws came from divergent trajectories"])
+    assert "docs/glossary.md" in meanings(["Pareto k-hat 0.9"])
+    assert meanings(["no warnings, and no draws to judge"]) == ""
