@@ -104,6 +104,8 @@ DOORS = {
     "torch": lambda path: path == "features/torch.py",
     "dask": lambda path: path == "data/dask.py",
     "distributed": lambda path: path == "data/dask.py",
+    "starlette": lambda path: path == "review/server.py",
+    "uvicorn": lambda path: path == "review/server.py",
     "matplotlib": lambda path: path.startswith("plot/"),
     "sklearn": _may_import_sklearn,
 }

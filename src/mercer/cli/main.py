@@ -29,6 +29,7 @@ _COMMANDS = {
     "inspect": "Say what is inside a model file or a checkpoint.",
     "audit": "List the rows whose label is probably wrong.",
     "query": "Choose the rows to label next.",
+    "review": "Go through labels on a page, one row at a time.",
     "compare": "Compare all models and baselines on the same folds.",
     "reproduce": "Reproduce a table or figure of a paper.",
     "datasets": "List the data sets that can be named instead of a file.",

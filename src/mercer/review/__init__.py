@@ -1,0 +1,1 @@
+"""A person goes through labels one row at a time: what to ask next, the journal, the page."""

@@ -1,0 +1,413 @@
+"""A review of labels: its journal, what it asks, the page's server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer.cli.main import main
+from mercer.cli.options import TableOptions
+from mercer.cli.review import read_labels, write_reviewed
+from mercer.errors import DataError, StorageError, UsageError
+from mercer.review import reviewer as reviewing
+from mercer.review.journal import Journal, open_journal
+from mercer.review.reviewer import Labels, Reviewer, StaleError
+
+starlette_client = pytest.importorskip("starlette.testclient")
+
+N = 60
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(N, 2))
+TRUE = np.where(X[:, 0] > 0.0, "yes", "no")
+FLIPPED = np.zeros(N, dtype=bool)
+FLIPPED[np.argsort(-np.abs(X[:, 0]))[:4]] = True  # far from the boundary: they can be seen
+GIVEN = np.where(FLIPPED, np.where(TRUE == "yes", "no", "yes"), TRUE)
+IDENTITY = {"data": "d", "target": "y", "classes": ["no", "yes"], "n_rows": N}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"n_draws": 60, "n_warmup": 30, "n_chains": 2, "progress": False}
+    monkeypatch.setattr(reviewing, "_QUICK", {**own, "lengthscale": 2.0, "nugget": 0.0})
+    monkeypatch.setattr(reviewing, "_best_of", lambda model: {})
+
+
+def labels(n_pool: int = 0) -> Labels:
+    recorded = [*map(str, GIVEN[: N - n_pool]), *[None] * n_pool]
+    cells = {name: [f"{v:.3f}" for v in X[:, k]] for k, name in enumerate(("a", "b"))}
+    return Labels(X, tuple(recorded), ("no", "yes"), tuple(f"row {k}" for k in range(N)), cells)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with open_journal(tmp_path / "j.jsonl", IDENTITY) as kept:
+        yield kept
+
+
+def begun(journal: Journal, n_pool: int = 0, **given: Any) -> Reviewer:
+    reviewer = Reviewer(labels(n_pool), journal, **{"refit_every": 0, **given})
+    reviewer.begin()
+    return reviewer
+
+
+def decide(reviewer: Reviewer, question: Any, *, truth: Any = TRUE) -> Any:
+    """Answer as somebody who knows."""
+    label = str(truth[question.row])
+    action = "keep" if label == question.recorded else "change"
+    action = "label" if question.recorded is None else action
+    return reviewer.decide(question.row, action, label, question.position)
+
+
+def test_wrong_labels_are_asked_about_first(journal: Journal) -> None:
+    reviewer = begun(journal, refit_every=3)
+    question = reviewer.question()
+    asked = []
+    while question is not None and len(asked) < 8:
+        asked.append(question.row)
+        question = decide(reviewer, question)
+        reviewer.wait()
+    assert FLIPPED[asked].sum() == 4
+    assert reviewer.progress()["change"] == 4
+    assert reviewer.progress()["n_learned"] >= 6
+    assert reviewer.final_labels() == [
+        str(t) if f else str(g) for t, f, g in zip(TRUE, FLIPPED, GIVEN, strict=True)
+    ]
+
+
+def test_a_question_says_why(journal: Journal) -> None:
+    question = begun(journal).question()
+    assert question is not None
+    assert question.p_wrong is not None
+    assert question.p_wrong > 0.5
+    assert question.suggested == TRUE[question.row]
+    assert abs(sum(question.probabilities.values()) - 1.0) < 1e-9
+    assert len(question.neighbours) == 5
+    assert question.unusual[0][0] == "a"
+    assert "usual is" in question.unusual[0][1]
+    json.dumps(reviewing.as_json(question))
+
+
+def test_every_decision_is_on_disk_before_the_next_question(journal: Journal) -> None:
+    reviewer = begun(journal)
+    question = reviewer.question()
+    for n in range(1, 4):
+        question = decide(reviewer, question)
+        lines = journal.path.read_text().splitlines()
+        assert len(lines) == 1 + n
+        assert json.loads(lines[-1])["action"] in ("keep", "change")
+
+
+def test_a_review_goes_on_from_its_journal(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with open_journal(path, IDENTITY) as kept:
+        reviewer = begun(kept)
+        question = reviewer.question()
+        first = question.row
+        question = decide(reviewer, question)
+        reviewer.decide(question.row, "unsure", None, question.position)
+    with open(path, "ab") as stream:
+        stream.write(b'{"row": 3, "na')  # killed while it was writing
+    with open_journal(path, IDENTITY) as kept:
+        assert list(kept.standing) == [first, question.row]
+        reviewer = begun(kept)
+        assert reviewer.question().row not in (first, question.row)
+        decide(reviewer, reviewer.question())
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_undo(journal: Journal) -> None:
+    reviewer = begun(journal)
+    question = reviewer.question()
+    after = decide(reviewer, question)
+    again = reviewer.undo(after.position)
+    assert again.row == question.row
+    assert journal.standing == {}
+    with pytest.raises(UsageError, match="no decision"):
+        reviewer.undo(again.position)
+
+
+def test_a_second_page_cannot_decide_unseen(journal: Journal) -> None:
+    reviewer = begun(journal)
+    question = reviewer.question()
+    decide(reviewer, question)
+    with pytest.raises(StaleError):
+        decide(reviewer, question)
+    with pytest.raises(StaleError):
+        reviewer.undo(question.position)
+    assert journal.n_lines == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "label"),
+    [
+        ("change", "perhaps"),
+        ("change", None),
+        ("label", "yes"),
+        ("delete", None),
+        ("change", "same"),
+    ],
+)
+def test_what_cannot_be_decided(journal: Journal, action: Any, label: str | None) -> None:
+    reviewer = begun(journal)
+    question = reviewer.question()
+    label = question.recorded if label == "same" else label
+    with pytest.raises(UsageError):
+        reviewer.decide(question.row, action, label, question.position)
+    with pytest.raises(UsageError):
+        reviewer.decide(N, "keep", None, question.position)
+    assert journal.n_lines == 0
+
+
+def test_rows_of_a_pool_are_asked_about_first(journal: Journal) -> None:
+    reviewer = begun(journal, n_pool=5)
+    question = reviewer.question()
+    assert question.row >= N - 5
+    assert question.recorded is None
+    assert question.p_wrong is None
+    with pytest.raises(UsageError, match="none of label, unsure"):
+        reviewer.decide(question.row, "keep", None, question.position)
+    for _ in range(5):
+        question = decide(reviewer, question)
+    assert question.row < N - 5
+    assert reviewer.final_labels()[N - 5 :] == [str(each) for each in TRUE[N - 5 :]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"kind": "other"}\n', "no journal of a review"),
+        ("x,y\n1,2\n", "no line of a review's journal"),
+        ("no lines at all", "no journal of a review"),
+        (
+            json.dumps({"kind": "mercer review", "format": 1, **IDENTITY, "data": "e"}) + "\n",
+            "other rows",
+        ),
+        (
+            json.dumps({"kind": "mercer review", "format": 1, **IDENTITY, "target": "z"}) + "\n",
+            "target 'z'",
+        ),
+        (
+            json.dumps({"kind": "mercer review", "format": 1, **IDENTITY}) + '\n{"row": 1}\n',
+            "line 2",
+        ),
+    ],
+)
+def test_a_journal_of_something_else_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_text(text)
+    with pytest.raises(DataError, match=words), open_journal(path, IDENTITY):
+        pass
+    assert path.read_text() == text
+
+
+def test_a_row_that_is_no_longer_there(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with open_journal(path, IDENTITY) as kept:
+        kept.add(N - 1, "row 59", "keep", "yes", "yes", 0.1)
+    text = path.read_text().replace(f'"row": {N - 1}', f'"row": {N}')
+    path.write_text(text)
+    with pytest.raises(DataError, match="line 2: there is no row 60"), open_journal(path, IDENTITY):
+        pass
+
+
+def test_two_reviews_of_one_journal(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with open_journal(path, IDENTITY):
+        code = (
+            "from pathlib import Path; from mercer.review.journal import open_journal\n"
+            f"with open_journal(Path({str(path)!r}), {IDENTITY!r}): pass"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "is in use by process" in done.stderr
+
+
+def test_a_decision_that_cannot_be_written_is_not_taken(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reviewer = begun(journal)
+    question = reviewer.question()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("mercer.review.journal.os.fsync", full)
+    with pytest.raises(StorageError, match="No space left"):
+        decide(reviewer, question)
+    monkeypatch.undo()
+    assert journal.n_lines == 0
+    assert len(journal.path.read_text().splitlines()) == 1
+    assert reviewer.question() == question
+
+
+def test_a_fit_that_fails_leaves_what_was_known(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    reviewer = begun(journal, refit_every=1, say=said.append)
+
+    def fail(self: Any, before: Any) -> None:
+        raise ValueError("one class only")
+
+    monkeypatch.setattr(Reviewer, "_learn", fail)
+    assert decide(reviewer, reviewer.question()) is not None
+    reviewer.wait()
+    assert "did not learn" in said[-1]
+    assert reviewer.question() is not None
+
+
+# The server.
+
+TOKEN = "right"
+
+
+@pytest.fixture
+def page(journal: Journal) -> Any:
+    from mercer.review.server import make_app
+
+    reviewer = begun(journal)
+    ended: list[bool] = []
+    app = make_app(reviewer, "t.csv", TOKEN, lambda: ended.append(True))
+    client = starlette_client.TestClient(app, base_url="http://127.0.0.1:8000")
+    client.ended = ended
+    return client
+
+
+def test_the_page_needs_its_token_and_loads_nothing_else(page: Any) -> None:
+    assert page.get("/").status_code == 403
+    assert page.get("/?token=wrong").status_code == 403
+    found = page.get(f"/?token={TOKEN}")
+    assert found.status_code == 200
+    policy = found.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "__NONCE__" not in found.text
+    assert "http" not in found.text.replace("http-equiv", "")
+    for path in ("/state", "/decide", "/undo", "/finish"):
+        answer = page.get(path) if path == "/state" else page.post(path, json={})
+        assert answer.status_code == 403
+    assert page.ended == []
+
+
+def test_another_host_is_refused(page: Any) -> None:
+    found = page.get(f"/?token={TOKEN}", headers={"Host": "evil.example"})
+    assert found.status_code == 400
+
+
+def test_a_review_by_the_page(page: Any) -> None:
+    own = {"X-Mercer-Token": TOKEN}
+    state = page.get("/state", headers=own).json()
+    question = state["question"]
+    sent = {"row": question["row"], "position": 0, "action": "unsure", "label": None}
+    after = page.post("/decide", json=sent, headers=own).json()
+    assert after["progress"]["unsure"] == 1
+    assert after["question"]["row"] != question["row"]
+    again = page.post("/decide", json=sent, headers=own)
+    assert again.status_code == 409
+    assert "elsewhere" in again.json()["problem"]
+    other = after["question"]["row"]
+    for bad in (
+        {},
+        {"row": "x", "position": 1, "action": "keep"},
+        {"row": other, "position": 1, "action": "no"},
+    ):
+        answer = page.post("/decide", json=bad, headers=own)
+        assert answer.status_code == 400
+        assert answer.json()["question"]["position"] == 1
+    assert page.post("/decide", content=b"{", headers=own).status_code == 400
+    back = page.post("/undo", json={"position": 1}, headers=own).json()
+    assert back["question"]["row"] == question["row"]
+    assert page.post("/finish", json={}, headers=own).status_code == 200
+    assert page.ended == [True]
+
+
+# From file to file.
+
+
+def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path) -> None:
+    data, pool, out = tmp_path / "t.csv", tmp_path / "p.csv", tmp_path / "o.csv"
+    rows = [f"P-{k:02d},{X[k, 0]:.3f},0{k},{GIVEN[k]}" for k in range(30)]
+    data.write_text("\n".join(["id,a,code,y", *rows]) + "\n")
+    more = [f"Q-{k},{X[k, 0]:.3f},7" for k in range(30, 34)]
+    pool.write_text("\n".join(["id,a,code", *more]) + "\n")
+    options = TableOptions("y", "classification", ("code",), "id", None, "error")
+    found, table = read_labels(str(data), str(pool), options)
+    assert found.names[3] == "row 4 ('P-03')"
+    assert found.names[30] == "row 1 ('Q-30') of the pool"
+    assert list(found.recorded[28:31]) == [GIVEN[28], GIVEN[29], None]
+    final = list(found.recorded)
+    final[3] = "yes" if final[3] == "no" else "no"
+    final[31] = "no"
+    assert write_reviewed(out, str(data), str(pool), "y", table, final) == 1
+    before, after = data.read_text().splitlines(), out.read_text().splitlines()
+    assert [k for k, line in enumerate(before) if after[k] != line] == [4]
+    assert after[31:] == [f"Q-31,{X[31, 0]:.3f},7,no"]
+
+
+def test_the_command_until_the_page_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import urllib.request
+
+    from mercer.review.server import ReviewServer
+
+    data = tmp_path / "t.csv"
+    data.write_text(
+        "a,b,y\n" + "".join(f"{a:.3f},{b:.3f},{y}\n" for (a, b), y in zip(X, GIVEN, strict=True))
+    )
+
+    def visit(self: Any) -> None:
+        import threading
+
+        address, _, token = self.address.partition("/?token=")
+
+        def ask(path: str, content: Any = None) -> Any:
+            headers = {"X-Mercer-Token": token}
+            sent = None if content is None else json.dumps(content).encode()
+            request = urllib.request.Request(address + path, sent, headers)
+            for _ in range(100):
+                try:
+                    with urllib.request.urlopen(request) as answer:
+                        return json.load(answer)
+                except ConnectionError:
+                    time.sleep(0.05)
+                except urllib.error.URLError as error:
+                    if not isinstance(error.reason, ConnectionError):
+                        raise
+                    time.sleep(0.05)
+            raise AssertionError("nobody answers")
+
+        def decide() -> None:
+            question = ask("/state")["question"]
+            change = {"row": question["row"], "position": 0, "action": "change"}
+            ask("/decide", {**change, "label": question["suggested"]})
+            ask("/finish", {})
+
+        visitor = threading.Thread(target=decide)
+        visitor.start()
+        run(self)
+        visitor.join()
+
+    run = ReviewServer.run
+    monkeypatch.setattr(ReviewServer, "run", visit)
+    assert main(["review", str(data), "--target", "y", "--no-browser"]) == 0
+    said = capsys.readouterr()
+    assert "1 labels changed" in said.out + said.err
+    before = data.read_text().splitlines()
+    after = (tmp_path / "t.reviewed.csv").read_text().splitlines()
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+    assert len((tmp_path / "t.review.jsonl").read_text().splitlines()) == 2
+
+
+def test_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "t.csv"
+    data.write_text("a,y\n" + "".join(f"{k},{k / 3:.2f}\n" for k in range(20)))
+    assert main(["review", str(data), "--target", "y", "--no-browser"]) in (2, 3)
+    assert "whole number" in capsys.readouterr().err
