@@ -101,7 +101,7 @@ class SpectralSettings:
         return Start(found.scales, factors, ridge, _FIRST_LINEAR_PRECISION)
 
     def mixture(self, found: Scales) -> Mixture:
-        """Return the prior of the frequencies: its expected variance is that of the scales."""
+        """Return the prior of the frequencies, whose variance is that of the scales if learned."""
         base, prior = self._base(found)
         is_learned = isinstance(self.concentration, str)
         return Mixture(
@@ -112,11 +112,19 @@ class SpectralSettings:
         )
 
     def _base(self, found: Scales) -> tuple[BaseMeasure[Any], ScalePrior]:
-        variances = found.scales**2
+        """Base measure, and prior of its scale.
+
+        Scales that were learned are those of frequencies, whose variance is that within components
+        and that of their means, 1 / kappa0 times as much.
+        """
+        base: BaseMeasure[Any]
         if self.base_measure == "diagonal":
-            scale = (_NU0 - 2.0) * variances
-            return DiagonalBase(scale, _KAPPA0, _NU0), ScalePrior(_SCALE_SHAPE, scale)
-        return FullBase.from_std(found.scales, _KAPPA0), ScalePrior(_SCALE_SHAPE, np.ones(1))
+            base = DiagonalBase.from_std(found.scales, _KAPPA0, _NU0)
+        else:
+            base = FullBase.from_std(found.scales, _KAPPA0)
+        if self.is_scale_learned:
+            base = base.with_scale(base.scale / (1.0 + 1.0 / _KAPPA0))
+        return base, ScalePrior(_SCALE_SHAPE, base.scale)
 
 
 # The arguments that both estimators have: their ranges, and what is fitted by them.

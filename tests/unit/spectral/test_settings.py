@@ -45,19 +45,22 @@ def test_a_number_fixes_the_scale_in_units_of_the_default() -> None:
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "full"])
-def test_components_have_the_variance_of_the_scales(kind: str) -> None:
-    """E Sigma = scales^2, for the prior of the scale at its mean."""
+@pytest.mark.parametrize("given", ["learn", 1.0])
+def test_variances_are_those_of_the_scales(kind: str, given: float | str) -> None:
+    """Of frequencies, E Sigma (1 + 1 / kappa0), where scales are learned; else of components."""
     found = Scales(np.array([0.5, 2.0]), 0.3)
-    mixture = settings(base_measure=kind).mixture(found)
+    mixture = settings(base_measure=kind, frequency_scale=given).mixture(found)
     base = mixture.base
     if isinstance(base, DiagonalBase):
         variances = base.scale / (base.nu0 - 2.0)
     else:
         assert isinstance(base, FullBase)
         variances = base.scale[0] * np.diag(base.psi) / (base.nu0 - 3.0)
+    if given == "learn":
+        variances = variances * (1.0 + 1.0 / base.kappa0)
+        assert mixture.scale_prior is not None
+        np.testing.assert_allclose(mixture.scale_prior.mean, base.scale)
     np.testing.assert_allclose(variances, found.scales**2)
-    assert mixture.scale_prior is not None
-    np.testing.assert_allclose(mixture.scale_prior.mean, base.scale)
 
 
 def test_concentration() -> None:
