@@ -103,9 +103,10 @@ class ClassSettings:
         """Search for the start on standardised rows X (n, d) with places of classes (n,).
 
         As if the first functions were regressions of 0 and 1: the evidences add, and the scales
-        are the geometric means over functions. After ``deadline`` no other function is looked at.
+        are the geometric means over functions, the ridge is the lowest one. After ``deadline`` no
+        other function is looked at.
         """
-        logs: list[Array] = []
+        logs, ridges = list[Array](), list[float]()
         evidence, is_cut = 0.0, False
         for k in range(min(self.n_sticks, _FUNCTIONS_OF_START)):
             if logs and is_late(deadline):
@@ -119,11 +120,12 @@ class ClassSettings:
             found = self.spectral.climb(rng, X[is_in], target, _PENALTY, deadline)
             is_cut |= found.is_cut
             logs.append(np.log(found.scales))
+            ridges.append(found.ridge)
             evidence += found.log_evidence
         first = self.spectral.first_scales(X.shape[1])
         if not logs:
             return Scales(first.scales, first.ridge, 0.0)
-        return Scales(np.exp(np.mean(logs, axis=0)), first.ridge, evidence, is_cut)
+        return Scales(np.exp(np.mean(logs, axis=0)), min(ridges), evidence, is_cut)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -172,6 +174,8 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         if common.is_scale_learned:
             deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
+        common = common.resolved(stream(options.entropy, "scales", 2), found, X)
+        settings = replace(settings, spectral=common)
     ascent = None
     if common.proposals == "pcn":
         precisions = settings.precisions_of_ascent(rows.n_inputs)

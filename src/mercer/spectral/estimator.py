@@ -78,8 +78,9 @@ class BaNKRegressor(FunctionRegressor):
     Parameters
     ----------
     n_frequencies : int or "auto", default="auto"
-        Number of Fourier frequencies, two features each. "auto": two for each five rows, 48 at
-        least and 160 at most; 384 from 5000 rows on.
+        Number of Fourier frequencies, two features each. "auto": two for each effective degree of
+        freedom that the rows give the function at the start, 48 at least; at most two for each five
+        rows or 160, 384 from 5000 rows on.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     proposals : {"pcn", "prior"}, default="pcn"
@@ -114,7 +115,8 @@ class BaNKRegressor(FunctionRegressor):
         learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
         scikit-learn, which refuses all but numbers.
     n_draws : int, default=100
-        Kept draws of each chain, a sweep over all frequencies each.
+        Kept draws of each chain, a sweep over all frequencies each; up to 8 sweeps where
+        ``n_frequencies="auto"`` finds that fewer frequencies are enough.
     n_warmup : int, default=100
         Sweeps of each chain that tune the step and are dropped. With many rows most of them look
         at an eighth, a quarter and a half of the rows only.

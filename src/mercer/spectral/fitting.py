@@ -80,6 +80,7 @@ def fit_spectral(
         if settings.is_scale_learned:
             deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
+        settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = make_sampler(rows, X, found, settings, few)
     adaptation = StepAdaptation(more_rows_after) if settings.proposals == "pcn" else None
@@ -126,6 +127,7 @@ def make_sampler(
             FIRST_STEP if is_tuned else 1.0, global_share=GLOBAL_SHARE if is_tuned else 0.0
         ),
         probe=make_probe(some_rows, settings.linear_part),
+        n_sweeps=settings.n_sweeps,
         few=few,
     )
 

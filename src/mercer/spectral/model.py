@@ -334,6 +334,17 @@ class EvidenceOfScales:
         return law.log_evidence, np.append(by_scale, by_ridge)
 
 
+def effective_degrees(frequencies: Array, X: Array, ridge: float, n_rows: int) -> float:
+    """Effective degrees of freedom of a function of features, tr(G (G + ridge I)^-1).
+
+    G is Phi'Phi of n_rows rows like those of X (n, d).
+    """
+    F = np.empty((2 * len(frequencies), len(X)))
+    fill_features(frequencies, X, F)
+    sizes = np.linalg.eigvalsh(F @ F.T) * (n_rows / len(X))
+    return float((sizes / (sizes + ridge)).clip(0.0).sum())
+
+
 def find_scales(
     rng: np.random.Generator,
     X: Array,

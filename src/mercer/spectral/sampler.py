@@ -3,7 +3,7 @@
 **Target** p(W, Z, mu, Sigma, ridge, ... | y): frequencies W_j ~ N(mu_Zj, Sigma_Zj) under a
 Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 
-**One step** (a sweep)
+**One step** (a sweep, or several where frequencies are few)
 
 1. Proposals for all frequencies given Z, mu, Sigma: local ones, and global ones of (Z_j, W_j).
 2. One pass over the rows: products of proposed and current features.
@@ -383,6 +383,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     n_deviations: int  # draws of the coefficients that each kept draw stores
     tuning: ProposalTuning
     probe: Probe  # where kernel and function are recorded for the diagnostics
+    n_sweeps: int = 1  # that make a step
     few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
 
     @property
@@ -407,7 +408,21 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def step(
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
-        """Take one sweep."""
+        """Take the sweeps of a step; shares of accepted proposals are those of all of them."""
+        infos: list[SpectralInfo] = []
+        for _ in range(self.n_sweeps):
+            state, info = self._take_sweep(rng, state)
+            infos.append(info)
+        local, elsewhere = np.mean(
+            [(i.acceptance_rate, i.global_acceptance) for i in infos], axis=0
+        )
+        return state, replace(
+            infos[-1], acceptance_rate=float(local), global_acceptance=float(elsewhere)
+        )
+
+    def _take_sweep(
+        self, rng: np.random.Generator, state: SpectralState
+    ) -> tuple[SpectralState, SpectralInfo]:
         if state.n_rows != self.rows_now.n_rows:
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)

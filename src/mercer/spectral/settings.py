@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from mercer.spectral.model import (
     GammaPrior,
     RegressionModel,
     Scales,
+    effective_degrees,
     find_scales,
 )
 from mercer.spectral.rows import some_positions
@@ -62,6 +63,8 @@ class SpectralSettings:
     ridge_precision: float | str
     linear_part: bool
     n_deviations: int
+    rows_to_resolve: int = 0  # where the rows say how many of these frequencies there are
+    n_sweeps: int = 1  # that make a draw
 
     @property
     def is_scale_learned(self) -> bool:
@@ -93,6 +96,22 @@ class SpectralSettings:
         first = self.first_scales(d)
         precision = self.start(first).linear_precision
         return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)
+
+    def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
+        """Have no more frequencies than rows like those of X (n, d) resolve, 48 at least.
+
+        Two for each effective degree of freedom of the function at the start: what is more cannot
+        be placed by the rows, and shares of components become walks of all that are there. Draws
+        take as many sweeps as this saves.
+        """
+        if self.rows_to_resolve == 0:
+            return self
+        W, _ = self.start(found).frequencies(rng, self.n_frequencies)
+        degrees = effective_degrees(W, X, found.ridge, self.rows_to_resolve)
+        number = max(math.ceil(_A_DEGREE * degrees), _FEWEST)
+        number = min(number, self.n_frequencies)
+        n_sweeps = min(int((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
+        return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -138,6 +157,8 @@ _RANGES = {
 _MANY_ROWS, _OF_MANY_ROWS = 5000, 384
 # With fewer rows: frequencies for each of them, two features each, and the fewest and the most.
 _A_ROW, _FEWEST, _MOST = 0.4, 48, 160
+_A_DEGREE = 2.0  # frequencies for each degree of freedom
+_MOST_SWEEPS = 8
 # Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
 _FUNCTIONS = 128
 
@@ -168,8 +189,9 @@ def _frequencies_of(n_rows: int) -> int:
 
 def settings_of(model: Any, n_rows: int) -> SpectralSettings:
     """Return what is fitted to so many rows by arguments that have been checked."""
-    n_frequencies = model.n_frequencies
+    n_frequencies, rows_to_resolve = model.n_frequencies, 0
     if n_frequencies == "auto":
+        rows_to_resolve = n_rows if model.frequency_scale == "learn" else 0
         n_frequencies = _OF_MANY_ROWS if n_rows >= _MANY_ROWS else _frequencies_of(n_rows)
     n_total = int(model.n_draws) * int(model.n_chains)
     return SpectralSettings(
@@ -181,6 +203,7 @@ def settings_of(model: Any, n_rows: int) -> SpectralSettings:
         ridge_precision=model.ridge_precision,
         linear_part=bool(model.linear_part),
         n_deviations=-(-_FUNCTIONS // n_total),
+        rows_to_resolve=rows_to_resolve,
     )
 
 

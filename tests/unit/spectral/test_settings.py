@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.spectral.base_measure import DiagonalBase, FullBase
-from mercer.spectral.model import Scales
-from mercer.spectral.settings import SpectralSettings, default_scale
+from mercer.spectral.estimator import BaNKRegressor
+from mercer.spectral.model import Scales, effective_degrees
+from mercer.spectral.settings import SpectralSettings, default_scale, settings_of
 
 
 def settings(**own: Any) -> SpectralSettings:
@@ -76,3 +77,46 @@ def test_columns_of_the_linear_part() -> None:
     precisions = settings().model(10, 3).linear_precisions(2.0)
     np.testing.assert_array_equal(precisions[1:], 2.0)
     assert precisions[0] < 1e-2  # the intercept is nearly flat
+
+
+def resolved(X: np.ndarray, ridge: float, **own: Any) -> SpectralSettings:
+    """Settings of 160 frequencies at most, after a look at rows."""
+    plan = settings(**{"n_frequencies": 160, "rows_to_resolve": len(X), **own})
+    found = Scales(np.ones(X.shape[1]), ridge)
+    return plan.resolved(np.random.default_rng(3), found, X)
+
+
+def test_frequencies_are_two_for_each_degree_of_freedom() -> None:
+    """Against the trace of the hat matrix; sweeps take up what fewer of them save."""
+    X = np.linspace(-12.0, 12.0, 300)[:, np.newaxis]
+    found, plan = Scales(np.ones(1), 0.1), settings(n_frequencies=160)
+    W, _ = plan.start(found).frequencies(np.random.default_rng(3), 160)
+    F = np.hstack([np.cos(X * W[:, 0]), np.sin(X * W[:, 0])]) / np.sqrt(160)
+    hat = F @ np.linalg.solve(F.T @ F + 0.1 * np.eye(320), F.T)
+    assert effective_degrees(W, X, 0.1, 300) == pytest.approx(np.trace(hat), rel=1e-8)
+    new = resolved(X, 0.1)
+    assert new.n_frequencies == int(np.ceil(2.0 * np.trace(hat)))
+    assert 48 < new.n_frequencies < 120
+    assert new.n_sweeps == int((160 / new.n_frequencies) ** 2)
+
+
+def test_more_rows_like_these_resolve_more() -> None:
+    X = np.linspace(-12.0, 12.0, 300)[:, np.newaxis]
+    assert resolved(X, 0.1, rows_to_resolve=3000).n_frequencies > resolved(X, 0.1).n_frequencies
+
+
+def test_not_fewer_than_48_nor_more_than_asked_for() -> None:
+    X = np.random.default_rng(4).standard_normal((500, 6))
+    few, many = resolved(X, 1e4), resolved(X, 1e-4)
+    assert (few.n_frequencies, few.n_sweeps) == (48, 8)
+    assert (many.n_frequencies, many.n_sweeps) == (160, 1)
+    assert resolved(X, 1e4, n_frequencies=20) == settings(
+        n_frequencies=20, rows_to_resolve=500, n_sweeps=1
+    )
+
+
+def test_a_number_that_is_given_stays() -> None:
+    X = np.zeros((10, 2))
+    assert resolved(X, 1e4, rows_to_resolve=0).n_frequencies == 160
+    for own, rows in ({}, 700), ({"frequency_scale": 1.0}, 0), ({"n_frequencies": 160}, 0):
+        assert settings_of(BaNKRegressor(**own), 700).rows_to_resolve == rows
