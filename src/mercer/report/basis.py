@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.report.figures import centres_svg, prequential_svg
 from mercer.report.section import (
+    HOLDS_SUMMARIES,
     Cell,
     Figure,
     NamedTable,
@@ -40,7 +41,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         noise_words(estimator),
         "The model can go on learning, so a saved model file contains the last "
         f"{count(min(n_rows, estimator.n_rows_held_))} training rows, standardised: share it as "
-        "you would share the data. This report holds summaries and the rows that are centres.",
+        f"you would share the data. {HOLDS_SUMMARIES} The rows that are centres are in it too.",
     )
 
 
@@ -170,8 +171,8 @@ def describe_classes(estimator: Any) -> tuple[str, ...]:
     return (
         *words,
         f"The model can go on learning, so a saved model file contains {count(held)} training "
-        "rows, standardised, with their labels: share it as you would share the data. This report "
-        "holds summaries.",
+        "rows, standardised, with their labels: share it as you would share the data. "
+        f"{HOLDS_SUMMARIES}",
     )
 
 

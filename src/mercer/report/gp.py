@@ -10,6 +10,7 @@ import numpy as np
 from mercer.posterior.draws import Table
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
+    HOLDS_SUMMARIES,
     Figure,
     Section,
     count,
@@ -50,7 +51,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
     return (
         f"{model} {kernel_words(estimator)}How fast a function may change along each input, and "
         f"how far it may rise and fall, {_averaged(estimator)}",
-        f"{HOLDS_ROWS} This report holds summaries only.",
+        f"{HOLDS_ROWS} {HOLDS_SUMMARIES}",
     )
 
 
@@ -201,8 +202,7 @@ def describe_numbers(estimator: Any) -> tuple[str, ...]:
         "function may change along each input, how far it may rise and fall, and how large the "
         f"noise is, {_averaged(estimator)}",
         noise_words(estimator),
-        f"{HOLDS_ROWS} This report holds summaries; of held-out rows, where there are any, "
-        "drawings.",
+        f"{HOLDS_ROWS} {HOLDS_SUMMARIES}",
     )
 
 

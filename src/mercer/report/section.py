@@ -224,6 +224,13 @@ def _cells(values: tuple[Value, ...], decimals: int | None) -> list[Cell]:
     return [Cell(text, key) for text, key in zip(texts, keys, strict=True)]
 
 
+#: What a person who gets a report can read of the data in it.
+HOLDS_SUMMARIES: Final = (
+    "This report holds summaries; of held-out rows, where there are any, drawings, and where it "
+    "lists some of them, their numbers, targets and predictions; of inputs that it describes, "
+    "extremes and the commonest levels."
+)
+
 # What the reports of all regressors share: the noise in words, the curve along one input.
 
 _DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.posterior.draws import Table
 from mercer.report.figures import kernel_svg, spectral_density_svg
 from mercer.report.section import (
+    HOLDS_SUMMARIES,
     Cell,
     Figure,
     NamedTable,
@@ -126,8 +127,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         "plausible given the data, and every prediction is an average over "
         f"{used_words(estimator)}.",
         noise_words(estimator),
-        "A saved model file contains no training row. This report holds summaries; of held-out "
-        "rows, where there are any, drawings.",
+        f"A saved model file contains no training row. {HOLDS_SUMMARIES}",
     )
 
 
@@ -320,8 +320,7 @@ def describe_classes(estimator: Any) -> tuple[str, ...]:
         f"waves of any frequency. Markov chain Monte Carlo drew {n_draws} kernels and functions "
         "that are plausible given the data, and every probability is an average over "
         f"{used_words(estimator)}.",
-        "A saved model file contains no training row. This report holds summaries; of held-out "
-        "rows, where there are any, drawings.",
+        f"A saved model file contains no training row. {HOLDS_SUMMARIES}",
     )
 
 

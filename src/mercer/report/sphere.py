@@ -11,6 +11,7 @@ from mercer.errors import UsageError
 from mercer.posterior.label_errors import LabelAudit, audit_labels
 from mercer.report.figures import boundaries_svg, evidence_svg, label_errors_svg
 from mercer.report.section import (
+    HOLDS_SUMMARIES,
     Cell,
     Figure,
     NamedTable,
@@ -47,8 +48,8 @@ def describe(estimator: Any) -> tuple[str, ...]:
         f"chain Monte Carlo drew {count(draws.n_total)} boundaries that are plausible given the "
         "labels, and every probability is an average over them: where they disagree, the model "
         "is unsure.",
-        f"{_file_words(estimator)} This report holds summaries, and the numbers and labels of "
-        "suspicious rows"
+        f"{_file_words(estimator)} {HOLDS_SUMMARIES} It has the numbers and labels of suspicious "
+        "rows"
         f"{'; with two inputs also a drawing of the rows' if _drawable(estimator) else ''}.",
         *(symmetry if len(estimator.classes_) == 2 else ()),
     )
