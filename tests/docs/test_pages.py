@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -115,3 +116,18 @@ def test_every_code_is_on_the_page_of_codes() -> None:
         for path in (ROOT / folder).rglob("*.py"):
             unknown[path] = verification_page.long_codes_in(path.read_text()) - on_page
     assert {str(path): sorted(codes) for path, codes in unknown.items() if codes} == {}
+
+
+def test_what_is_released_agrees_with_the_package() -> None:
+    """Requirements and versions of the recipe and the citation are those of the package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text()
+    wanted = [f"python {project['requires-python']}", *project["dependencies"]]
+    wanted = [re.sub(r"\s*(>=.*)", r" \1", words) for words in wanted]
+    wanted = [words.replace("matplotlib ", "matplotlib-base ") for words in wanted]
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    assert [line.strip().removeprefix("- ") for line in run.splitlines()] == wanted
+    assert f'version: "{project["version"]}"' in recipe
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
+    for name in ("LICENSE", "SECURITY.md", "CHANGELOG.md"):
+        assert (ROOT / name).is_file()

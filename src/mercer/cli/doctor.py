@@ -29,6 +29,7 @@ EXTRAS = {
     "zstd": ("backports.zstd", "backports.zstd", "files packed by zstd (.zst)"),
     "arviz": ("arviz", "arviz", "posterior_.to_arviz()"),
     "river": ("river", "river", "to_river()"),
+    "review": ("uvicorn", "uvicorn", "the page of `mercer review`"),
     "dask": ("distributed", "distributed", "rows and chains on a Dask cluster"),
 }
 METHODS = ("gp", "sphere", "basis", "spectral")

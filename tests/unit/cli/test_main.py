@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from mercer.cli import doctor
 from mercer.cli import main as module
 from mercer.cli.main import main
 
@@ -134,6 +136,12 @@ def test_the_doctor_names_what_is_wrong_and_the_remedy(run, monkeypatch, tmp_pat
     for words in ("set XDG_CACHE_HOME", "no such folder", "set OMP_NUM_THREADS"):
         assert any(words in line for line in wrong), words
     assert "nothing is wrong" not in out
+
+
+def test_the_doctor_looks_at_every_extra_of_users() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    of_developers = {"bench", "docs", "test"}
+    assert doctor.EXTRAS.keys() == project["optional-dependencies"].keys() - of_developers
 
 
 def test_the_doctor_says_which_package_is_broken(run, monkeypatch) -> None:
