@@ -20,6 +20,7 @@ from mercer.cli.fitting import Fitted, Plan
 from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, meanings, spoken
 from mercer.data.named import is_named
+from mercer.data.tables import split_sheet
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.models import MODELS, ModelEntry
@@ -36,6 +37,7 @@ _OF_TABLE = {
     "--group": "group",
     "--missing": "missing",
     "--dates": "dates",
+    "--encoding": "encoding",
     "--seed": "seed",
     "--set": "settings",
     "--cv": "cv",
@@ -71,7 +73,7 @@ def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep |
     if known is None:
         return None
     table = known["data"] if data is None else data
-    if not os.path.lexists(table) and not is_named(table):
+    if not os.path.lexists(split_sheet(table)[0]) and not is_named(table):
         return None
     command = ["mercer", "compare", table, "--target", known["target"], *_table_options(known)]
     return NextStep("To see all models and baselines on the same folds", shlex.join(command))
@@ -117,7 +119,7 @@ def next_steps(
     if known is None:
         return ()
     table = known["data"] if data is None else data
-    if not os.path.lexists(table) and not is_named(table):
+    if not os.path.lexists(split_sheet(table)[0]) and not is_named(table):
         return ()
     end = ["--target", known["target"], *_table_options(known)]
     steps: list[NextStep] = []

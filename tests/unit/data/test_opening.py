@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import mercer.data
-from mercer.errors import DataError, StorageError
+from mercer.errors import DataError, StorageError, UsageError
 from support.row_cases import ROWS, write_csv, write_npy, write_parquet
 
 pa = pytest.importorskip("pyarrow")
@@ -166,3 +167,19 @@ def test_dist_6_address_space_of_a_quarter_of_the_matrix(tmp_path: Path) -> None
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.stdout.split() == [str(n), "0.5"]
+
+
+def test_json_lines_in_blocks(tmp_path: Path) -> None:
+    text = "\n".join(f'{{"a": {i}, "b": {i / 4}, "w": "x"}}' for i in range(9)).encode()
+    for name, content in (("t.jsonl", text), ("t.jsonl.gz", gzip.compress(text))):
+        (tmp_path / name).write_bytes(content)
+        rows = mercer.data.open(tmp_path / name, cache=tmp_path / "cache").without(["w"])
+        assert rows.names == ("a", "b")
+        blocks = list(rows.blocks(5))
+        assert [block.shape for block in blocks] == [(5, 2), (4, 2)]
+        assert np.concatenate(blocks)[:, 1].tolist() == [i / 4 for i in range(9)]
+
+
+def test_standard_input_is_not_opened_in_blocks() -> None:
+    with pytest.raises(UsageError, match="can be read once"):
+        mercer.data.open("-")

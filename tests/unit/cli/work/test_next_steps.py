@@ -91,3 +91,13 @@ def test_fit_report_and_compare_end_with_commands_that_work(table: str, capsys) 
     assert main(["report", "m.mercer", "--out", "again.html"]) == 0
     for page in ("r.html", "again.html"):
         assert command in html.unescape(Path(page).read_text())
+
+
+def test_encodings_and_sheets_are_kept(table: str, tmp_path: Path) -> None:
+    (tmp_path / "b.xlsx").touch()
+    for data in (table, "b.xlsx:March"):
+        step = compare_step(["fit", data, "--target", TARGET, "--encoding", "cp1252"])
+        assert step is not None
+        found = parsed(step.command)
+        assert (found["data"], found["encoding"]) == (data, "cp1252")
+    assert compare_step(["fit", "-", "--target", TARGET]) is None  # what was piped in is gone
