@@ -160,8 +160,8 @@ def _seconds(metrics: Metrics) -> list[str]:
         return [named, f"{row['seconds']:.3g}", f"{ratio:.1f}", f"{row['log_score']:.3f}"]
 
     command, predict = metrics["command"], metrics["predict"]
-    said = f"The first command of the README: {command['cpu_seconds']} CPU seconds"
-    said += f", {command['clock_seconds']} by the clock. Predictions at 427 rows and 30 inputs: "
+    said = f"The first command of the README: {command['cpu_seconds']} CPU seconds, permutation "
+    said += "importance among them. Predictions at 427 rows and 30 inputs: "
     said += (
         f"{predict['first_row']} s for the first row, {predict['later_row']} s for a later one, "
     )
