@@ -72,12 +72,17 @@ def explain_frame(
     seed: int,
 ) -> Explained:
     """Explain the rows that are named as `mercer predict` names them."""
+    is_named = id_column is not None
     id_column = implied_id(model, frame.names, id_column)
     check_id(id_column, _COLUMNS)
     encoder, estimator = encoder_of(model), model.estimator
     encoded, inputs = encoder.transform(frame), inputs_of(encoder)
     names = RowNames.of_frame(frame, encoded.rows, id_column)
-    rows = np.array([find_row(names, each) for each in asked], dtype=np.int64)
+    by_number = names.without_ids()  # also where a column without a name is taken for names
+    rows = np.array(
+        [find_row(names if is_named or _is_id(names, each) else by_number, each) for each in asked],
+        dtype=np.int64,
+    )
     others = np.setdiff1d(np.arange(len(encoded.X)), rows)
     if len(others) >= _LEAST_BACKGROUND:
         background = encoded.X[others]
@@ -99,6 +104,10 @@ def explain_frame(
     )
     notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
     return Explained(names.take(rows), values, found, words, notes)
+
+
+def _is_id(names: RowNames, asked: str) -> bool:
+    return names.ids is not None and asked in [str(name) for name in names.ids.tolist()]
 
 
 def find_row(names: RowNames, asked: str) -> int:

@@ -20,6 +20,7 @@ from mercer.cli.fitting import Fitted, Plan
 from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, meanings, spoken
 from mercer.data.named import is_named
+from mercer.data.row_names import RowNames
 from mercer.data.tables import split_sheet
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
@@ -148,18 +149,27 @@ def next_steps(
             steps.append(NextStep(why, shlex.join(["mercer", "audit", table, *audit])))
     saved = known.get("out") if model is None else model
     if saved is not None and evaluation is not None and len(inspection.names):
-        position = worst_row(evaluation)
-        number = str(inspection.names.number[position])
-        if inspection.names.has_files:
-            number = f"{inspection.names.files[inspection.names.file[position]]}:{number}"
+        where = (known.get("test") or table) if data is None else data  # the scored rows' table
+        command = _explain_command(str(saved), where, evaluation, inspection.names, known)
         why = "To see what the inputs said of the row that surprised the model most"
-        parts = ["mercer", "explain", str(saved), table, "--row", number]
-        steps.append(NextStep(why, shlex.join(parts)))
+        steps.append(NextStep(why, command))
     if saved is not None and hasattr(estimator, "query"):
         why = "With rows that have no label yet: to choose those whose label would teach most"
         parts = ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]
         steps.append(NextStep(why, shlex.join(parts)))
     return tuple(as_pair(step) for step in steps)
+
+
+def _explain_command(
+    saved: str, table: str, evaluation: AnyEvaluation, names: RowNames, known: Mapping[str, Any]
+) -> str:
+    """Write the command that explains the held-out row whose target surprised the model most."""
+    position = worst_row(evaluation)
+    number = str(names.number[position])
+    if names.has_files:
+        number = f"{names.files[names.file[position]]}:{number}"
+    coding = ["--encoding", known["encoding"]] if known.get("encoding") else []
+    return shlex.join(["mercer", "explain", saved, table, "--row", number, *coding])
 
 
 _SURPRISING = 0.05  # probability of a label

@@ -114,3 +114,15 @@ def test_rows_of_several_files_are_named_by_file(run, model: Path, tmp_path: Pat
     code, said, err = run("explain", model, folder, "--row", f"{name}:3")
     assert (code, err) == (0, "")
     assert "row 3" in said
+
+
+def test_rows_of_a_table_with_an_index_are_found_by_entry_and_by_number(
+    run, model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "indexed.csv"
+    lines = [f"k{i},{i / 7:.3f},{i % 3}" for i in range(20)]
+    path.write_text(",a,b\n" + "\n".join(lines) + "\n")
+    _, named, err = run("explain", model, path, "--row", "k4", "--json")
+    code, numbered, _ = run("explain", model, path, "--row", "5", "--json")
+    assert code == 0, err
+    assert json.loads(named) == json.loads(numbered)

@@ -99,6 +99,16 @@ def test_the_page_answers_what_a_reader_asks(run, tmp_path: Path) -> None:
     assert "lists them by name" in bare
 
 
+def test_the_worst_row_of_a_test_file_is_explained_there(run, tmp_path: Path) -> None:
+    data, test = write_csv(tmp_path / "a.csv", n=40), write_csv(tmp_path / "b.csv", n=12, seed=9)
+    out, model = tmp_path / "r.html", tmp_path / "m.mercer"
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf"]
+    words = ["--target", "label", "--test", test, *tiny, "--out", model, "--report", out]
+    code, _, err = run("fit", data, *words)
+    assert code == 0, err
+    assert f"mercer explain {model} {test} --row " in html.unescape(out.read_text())
+
+
 def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -> None:
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     model = tmp_path / "m.mercer"
