@@ -55,6 +55,7 @@ from mercer.sampling.importance import NearbyDraws
 
 __all__ = [
     "AUTO",
+    "MOST_FEW",
     "AveragedGP",
     "Candidate",
     "ComparedKernels",
@@ -701,7 +702,7 @@ def check_draws(
 
 # The few draws that predict.
 
-_MOST_FEW = 80
+MOST_FEW = 80
 _SEEN, _JUDGING = 160, 96  # points near rows that the choice looks at, and others that judge it
 _SAFETY = 2.0  # of the difference at the points that judge
 _NOTHING = 1e-5  # no smaller difference is stated: points of one input may all lie close
@@ -714,7 +715,7 @@ def choose_few(
     at_rows: Array,
     predict: Callable[[Array], Array],
     parameters: Array,
-    most: int = _MOST_FEW,
+    most: int = MOST_FEW,
 ) -> tuple[Few, float] | None:
     """Choose the draws that predict, so that their averages agree with those of all.
 
@@ -783,13 +784,14 @@ def with_few(
     chosen = [choose(each) for each in averaged.fits]
     pairs = zip(averaged.fits, chosen, strict=True)
     fits = tuple(each if few is None else replace(each, few=few[0]) for each, few in pairs)
-    taken = [each for each in chosen if each is not None]
+    pairs = zip(averaged.fits, chosen, strict=True)
+    taken = [each.weight * few[1] for each, few in pairs if few is not None]
     if not taken:
         return averaged
     n_few = sum(each.predicting.n_total for each in fits)
     n_total = sum(each.fitted.draws.n_total for each in fits)
     note = (
         f"predictions average over {n_few} of {n_total} draws, weighted so as to agree with all: "
-        f"largest difference about {unit.format(max(each[1] for each in taken))}"
+        f"largest difference about {unit.format(sum(taken))}"
     ) + (" given the fitted rows alone" if is_induced else '; n_draws="all" takes all')
     return replace(averaged, fits=fits, notes=(*averaged.notes, note))

@@ -14,7 +14,7 @@ from scipy.special import softmax as softmax_of
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
 from mercer.gp import softmax
-from mercer.gp.averaging import Few, check_draws, choose_few, mixed_moments
+from mercer.gp.averaging import MOST_FEW, Few, check_draws, choose_few, mixed_moments
 from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
 from mercer.gp.fitting import FittedGP, GPSettings, fit_exactly, fit_gp, fit_several
 from mercer.gp.hyperparameters import (
@@ -208,8 +208,10 @@ class ClassTask:
         codes, kernel = self.codes.astype(np.int64), self.kernel
         return _Several(softmax.SoftmaxDraws(self.X, codes, kernel, theta, a, mean_coef, weights))
 
-    def few(self, draws: Draws) -> tuple[Few, float] | None:
+    def few(self, draws: Draws, share: float = 1.0) -> tuple[Few, float] | None:
         """Choose the draws that predict: see `choose_few`. None for exact draws, of which all do.
+
+        A kernel whose weight in the mixture is ``share`` has that share of them, 20 at least.
 
         What a draw predicts is taken at the mode: at the training rows it is y less the dual
         coefficients. How sure a draw is of the function is not looked at: the difference that is
@@ -233,6 +235,7 @@ class ClassTask:
             (y - a).reshape(n_total, -1),
             at_mode,
             thetas.reshape(n_total, -1),
+            max(round(share * MOST_FEW), 20),
         )
         return None if chosen is None else (chosen[0], chosen[1] + _UNSEEN)
 

@@ -295,7 +295,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         averaged = self._fit_kernels(self._kernel_task(task, keys, options), options)
         averaged = with_few(
             averaged,
-            lambda each: task.of(each.kernel).few(each.fitted.draws),
+            lambda each: task.of(each.kernel).few(each.fitted.draws, each.weight),
             "{:.2g} in a probability",
         )
         self.diagnostics_ = averaged.diagnostics
