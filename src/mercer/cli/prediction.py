@@ -28,10 +28,6 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import (
     Inspection,
-    effects_of,
-    importance_of,
-    permuted_losses,
-    plan_look,
 )
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
 from mercer.models import SavedModel
@@ -249,25 +245,12 @@ def score_frame(
 
 def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspection:
     """See which inputs decide on rows whose target is known."""
-    if len(rows.y) < 2:
-        return Inspection(rows.names)
-    is_classes = predictor.task.is_stratified
-    look = plan_look(
-        inputs_of(encoder_of(model)),
-        rows.X,
-        rows.y,
-        n_rows=len(rows.y),
-        n_classes=len(predictor.classes),
-        entropy=0,
-    )
-    increases = permuted_losses(model.estimator, rows.X, rows.y, look)
-    importance = importance_of(look, [increases], is_classes=is_classes)
-    classes = predictor.classes
-    effects = effects_of(
-        model.estimator, rows.X, look.inputs, order=importance.order.tolist(), classes=classes
-    )
-    facts = table_facts(rows.inputs, encoder_of(model), rows.X, rows.y, classes)
-    return Inspection(rows.names, importance, effects, facts)
+    from mercer.report.build import inspect_rows
+
+    encoder = encoder_of(model)
+    facts = table_facts(rows.inputs, encoder, rows.X, rows.y, predictor.classes)
+    inputs = inputs_of(encoder)
+    return inspect_rows(model.estimator, rows.X, rows.y, inputs, rows.names, facts)
 
 
 def _evaluation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from mercer.estimation.run import CommonArguments
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
-    from mercer.estimation.inspection import Explanation
+    from mercer.estimation.inspection import Explanation, Inputs
     from mercer.posterior.predictive import StudentMixture
 
 
@@ -95,7 +96,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         How they are computed, and at what cost, is in `mercer.estimation.inspection`. Inputs that
         go together share what they say, partly at combinations that no row has.
         """
-        from mercer.estimation.inspection import Inputs, explain_rows
+        from mercer.estimation.inspection import explain_rows
         from mercer.random import entropy_of
 
         check_is_fitted(self)
@@ -108,13 +109,39 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             others = rows
         else:
             others = self.standardizer_.inverse(np.zeros((1, rows.shape[1])))
-        inputs = Inputs.of_sizes(self.feature_labels_, [1] * rows.shape[1])
+        entropy = entropy_of(random_state)
+        return explain_rows(self, rows, others, self._inputs(), label=label, entropy=entropy)
+
+    def _inputs(self) -> Inputs:
+        """The inputs as a person knows them: columns of a frame that was encoded, or of X."""
+        from mercer.estimation.inspection import Inputs
+
         if hasattr(self, "encoder_"):
             codes = self.encoder_.encoding_.codes
             sizes = [len(code.feature_names) for code in codes]
-            inputs = Inputs.of_sizes([code.name for code in codes], sizes)
-        entropy = entropy_of(random_state)
-        return explain_rows(self, rows, others, inputs, label=label, entropy=entropy)
+            return Inputs.of_sizes([code.name for code in codes], sizes)
+        return Inputs.of_sizes(self.feature_labels_, [1] * self.n_features_in_)
+
+    def report(self, path: str | Path, X_test: Any = None, y_test: Any = None) -> None:
+        """Write a report of the fitted model: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+        X_test : array or frame of shape (m, d), optional
+            Rows that were not learned from: the report scores them, and says which inputs decide.
+        y_test : array of shape (m,), optional
+            Their targets.
+
+        Raises
+        ------
+        UsageError
+            If only one of the two is given, they do not fit, or no label is known.
+        StorageError
+            If the file cannot be written.
+        """
+        check_is_fitted(self)
+        importlib.import_module("mercer.report").save_report(self, path, X_test, y_test)
 
     def _function_draws(
         self, parts: Sequence[NDArray[np.float64]], n_draws: int, rng: np.random.Generator

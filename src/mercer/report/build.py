@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.estimation.inspection import Inspection
+from mercer.estimation.cross_validate import Result
+from mercer.estimation.inspection import (
+    Inputs,
+    Inspection,
+    TableFacts,
+    effects_of,
+    importance_of,
+    permuted_losses,
+    plan_look,
+)
 from mercer.estimation.tasks import task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
@@ -27,6 +42,7 @@ from mercer.report.chains import (
 )
 from mercer.report.held_out import class_sections, class_tiles
 from mercer.report.held_out_numbers import number_sections, number_tiles
+from mercer.report.html import render, write_report
 from mercer.report.section import Report, Section, Tile, count, percent
 
 
@@ -129,6 +145,55 @@ def build_report(
     else:
         tiles = _audit_tiles(estimator, audit)
     return Report(title, _subtitle(provenance), tiles, sections)
+
+
+def inspect_rows(
+    estimator: Any,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    inputs: Inputs,
+    names: RowNames,
+    table: TableFacts | None = None,
+) -> Inspection:
+    """See which inputs decide on rows (m, d) with targets (m,) as `Task.encode` has them.
+
+    Fewer than two rows show nothing.
+    """
+    if len(y) < 2:
+        return Inspection(names)
+    task = task_of(estimator)
+    classes = tuple(estimator.classes_.tolist()) if task.is_stratified else ()
+    look = plan_look(inputs, X, y, n_rows=len(y), n_classes=len(classes), entropy=0)
+    increases = permuted_losses(estimator, X, y, look)
+    importance = importance_of(look, [increases], is_classes=task.is_stratified)
+    order = importance.order.tolist()
+    effects = effects_of(estimator, X, look.inputs, order=order, classes=classes)
+    return Inspection(names, importance, effects, table)
+
+
+def save_report(estimator: Any, path: str | os.PathLike[str], X: Any = None, y: Any = None) -> None:
+    """Write the report of a fitted estimator, scored on held-out rows if there are any.
+
+    ``X`` is an array or frame (m, d), ``y`` (m,) its targets; rows with a label that was not in
+    training are left out. A `UsageError` where only one of them is given, or no label is known.
+    """
+    if (X is None) != (y is None):
+        raise UsageError("give both X_test and y_test, or neither")
+    evaluation, inspection = None, None
+    if X is not None:
+        task, rows = task_of(estimator), estimator._new_rows(X)
+        classes = tuple(estimator.classes_.tolist()) if task.is_stratified else ()
+        positions, known = task.known(np.asarray(y), classes)
+        if len(rows) != len(np.asarray(y)) or not len(positions):
+            raise UsageError("y_test needs one target for each row of X_test, and a known label")
+        rows = rows[positions]
+        held = task.answer(estimator, rows, known, float("nan"))
+        result = Result(type(estimator).__name__, False, (held,), 0.0, task)
+        evaluation = task.evaluate(f"{len(rows)} rows that were given", classes, [result])
+        names = RowNames.positions(len(np.asarray(y))).take(positions)
+        inspection = inspect_rows(estimator, rows, known, estimator._inputs(), names)
+    built = build_report(estimator, evaluation=evaluation, provenance=None, inspection=inspection)
+    write_report(Path(path), render(built))
 
 
 def _proposing(sections: tuple[Section, ...], step: tuple[str, str]) -> tuple[Section, ...]:

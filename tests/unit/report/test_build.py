@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mercer import GPClassifier, GPRegressor
 from mercer.errors import UsageError
 from mercer.report import build, build_report
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
@@ -77,3 +79,24 @@ def test_a_regressor_has_sections_and_tiles_of_its_own(monkeypatch):
     facts = [row[0].text for row in full.sections[3].tables[0].rows]
     assert "Target" in facts
     assert "Classes" not in facts
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_fitted_model_writes_its_own_report(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    given = {"kernel": "rbf", "inference": "map", "progress": False, "random_state": 0}
+    model = GPRegressor(**given) if kind == "numbers" else GPClassifier(**given)
+    y = y if kind == "numbers" else np.where(y > 0.0, "yes", "no")
+    model.fit(X[:40], y[:40])
+    model.report(tmp_path / "r.html", X[40:], y[40:])
+    page = (tmp_path / "r.html").read_text()
+    assert "20 rows that were given" in page
+    assert 'id="importance"' in page or "decides" in page
+    model.report(tmp_path / "plain.html")
+    assert (tmp_path / "plain.html").exists()
+    with pytest.raises(UsageError, match="both X_test and y_test"):
+        model.report(tmp_path / "r.html", X)
+    with pytest.raises(UsageError, match="one target for each row"):
+        model.report(tmp_path / "r.html", X, y[:40])
