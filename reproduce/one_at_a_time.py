@@ -42,7 +42,8 @@ class OneAtATime:
         self._shape, self._rate = model.posterior_shape, model.noise_rate
         self._scale = 1.0 / math.sqrt(len(state.frequencies))
         m2 = 2 * len(state.frequencies)
-        given = rows.columns(rows.X, rows.y)
+        linear = [np.ones((1, rows.n_rows)), rows.X.T] if rows.has_linear_part else []
+        given = np.concatenate([*linear, rows.y[np.newaxis]])
         self._columns = np.empty((m2 + len(given), rows.n_rows))
         cosines_and_sines(state.frequencies @ rows.X.T, self._scale, self._columns[:m2])
         self._columns[m2:] = given
