@@ -104,7 +104,7 @@ class Inputs:
 # Which inputs decide: held-out rows with one input of another row.
 
 # Rows predicted in all, so that every model answers within seconds; of several classes fewer.
-_MOST_PREDICTED: Final = 10_000
+_MOST_PREDICTED: Final = 6_000
 _MOST_ROWS: Final = 400
 _LEAST_ROWS: Final = 60
 _MOST_INPUTS: Final = 40
