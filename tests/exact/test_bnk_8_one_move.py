@@ -68,6 +68,9 @@ def distance(n_classes: int, step: float, n_draws: int) -> float:
         is_ridge_learned=False, step=step, n_frequencies=1, ridge=RIDGE, kind=JointSampler,
     )  # fmt: skip
     assert isinstance(sampler, JointSampler)
+    # The component is given: proposals from the whole mixture would bring others.
+    tuning = dataclasses.replace(sampler.tuning, global_share=0.0)
+    sampler = dataclasses.replace(sampler, tuning=tuning)
     rng, draws, K = np.random.default_rng(17), exact(n_classes), n_classes - 1
     state = sampler.init(rng)
     components = DiagonalComponents(np.zeros((1, 1)), np.full((1, 1), STD**2))
@@ -78,7 +81,7 @@ def distance(n_classes: int, step: float, n_draws: int) -> float:
         own = dataclasses.replace(state, frequencies=W, mixture=mixture)
         f = coef @ np.stack([np.cos(W[0, 0] * own_X[:, 0]), np.sin(W[0, 0] * own_X[:, 0])])
         for _ in range(N_SWEEPS):
-            W, _ = sampler._sweep(rng, own, own_X, sign, coef, f)
+            _, W, _ = sampler._sweep(rng, own, own_X, sign, coef, f)
             own = dataclasses.replace(own, frequencies=W)
         after[i] = np.r_[W[0], coef.ravel()]
     pairs = zip(statistics(after).T, statistics(draws[MOST:]).T, strict=True)

@@ -44,7 +44,9 @@ def test_the_text_says_which_input_matters_and_which_do_not():
     assert (
         "It falls fastest along year: for two rows that differ in it by up to one standard" in text
     )
-    assert "It hardly falls along site and dose." in text
+    flat = [_NAMES[j] for j in input_scales(learned(names=_NAMES)).order[1:]]
+    assert sorted(flat) == ["dose", "site"]
+    assert f"It hardly falls along {flat[0]} and {flat[1]}." in text
     assert "the straight part may still be steep" in text
     bare = learned(names=_NAMES, linear_part=False)
     text = " ".join(_keyed(bare)["kernel"].text)
