@@ -168,7 +168,10 @@ def chains_section(estimator: Any) -> Section:
     if not estimator.diagnostics_.table.rows:
         no_chains = "The model is one point, its most probable setting: no chains to look at."
         return Section("chains", _TITLE, (no_chains,))
-    names = _slowest(estimator.diagnostics_)
+    names = _slowest(estimator.diagnostics_, draws)
+    if not names:
+        other = "What was monitored is not among the draws that the model holds: see Diagnostics."
+        return Section("chains", _TITLE, (other,))
     n_chains, length = draws.n_chains, count(draws.n_draws)
     shown = (
         f"Shown are the {len(names)} monitored quantities with the fewest effective draws: where "
@@ -201,10 +204,12 @@ def chains_section(estimator: Any) -> Section:
     return Section("chains", _TITLE, text, figures=(trace, ranks))
 
 
-def _slowest(diagnostics: Diagnostics) -> list[str]:
-    """Return the names with the smallest bulk ESS (none counts as smallest), worst first."""
+def _slowest(diagnostics: Diagnostics, draws: Draws) -> list[str]:
+    """Return the drawn names with the smallest bulk ESS (none counts as smallest), worst first."""
     pairs = zip(diagnostics.table.column("ess_bulk"), diagnostics.table.column("name"), strict=True)
-    return [str(name) for _, name in sorted(pairs, key=_size)[:_N_SHOWN]]
+    drawn = {entry for name in draws.variables for entry in draws.entry_names(name)}
+    names = [str(name) for _, name in sorted(pairs, key=_size)]
+    return [name for name in names if name in drawn][:_N_SHOWN]
 
 
 def _size(pair: tuple[Any, Any]) -> float:
