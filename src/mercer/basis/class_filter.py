@@ -321,14 +321,8 @@ class ClassFilter:
             k = particles.size[i]
             coef[s, :m] = particles.beta[i, :m]
             coef[s, particles.members[i, :k]] = particles.beta[i, m : m + k]
-        found, level = [], particles.level[chosen]
-        for Z in parts:
-            values = np.empty((n, len(Z)))
-            for each in np.unique(level):
-                design = self.grid.design(Z, state.centres[:r], int(each))
-                values[level == each] = expit(coef[level == each] @ design.T)
-            found.append(values)
-        return found
+        drawn = self.grid.functions(parts, state.centres[:r], coef, particles.level[chosen])
+        return [np.asarray(expit(values)) for values in drawn]
 
     def _resampled(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         particles = state.particles

@@ -58,14 +58,8 @@ def filter_functions(
         beta = solve_triangular(particles.factor[i, : m + k, : m + k], white)
         by_column[s, :m] = beta[:m]
         by_column[s, particles.members[i, :k]] = beta[m:]
-    found, level = [], particles.level[chosen]
-    for Z in parts:
-        values = np.empty((n, len(Z)))
-        for each in np.unique(level):
-            design = filter_.grid.design(Z, state.centres[: by_column.shape[1] - m], int(each))
-            values[level == each] = by_column[level == each] @ design.T
-        found.append(values)
-    return found
+    centres = state.centres[: by_column.shape[1] - m]
+    return filter_.grid.functions(parts, centres, by_column, particles.level[chosen])
 
 
 def noise_variances(filter_: AnyFilter, state: State) -> tuple[Array, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -152,6 +152,22 @@ class LengthScaleGrid:
         distances = cdist(X * scaling, Z * scaling, "sqeuclidean")
         width = float(self.lengthscales[level % self.n_widths])
         return np.concatenate([self.mean(X), _kernel(distances, width, self.kind)], axis=1)
+
+    def functions(
+        self, parts: Sequence[Array], Z: Array, coef: Array, levels: Integers
+    ) -> list[Array]:
+        """Values at parts of rows (m, d) of functions with coefficients (n, p + r): (n, m) each.
+
+        ``levels`` (n,) are those of the functions, Z (r, d) their candidates.
+        """
+        found = []
+        for X in parts:
+            values = np.empty((len(coef), len(X)))
+            for level in np.unique(levels):
+                is_of = levels == level
+                values[is_of] = coef[is_of] @ self.design(X, Z, int(level)).T
+            found.append(values)
+        return found
 
     def row(self, x: Array, Z: Array, n: int, level: int) -> Array:
         """Design of one input x (d,) with the first n candidates of Z: `design`, compiled."""

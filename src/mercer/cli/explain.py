@@ -22,16 +22,13 @@ from mercer.cli.options import (
     spreadsheet_option,
 )
 from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id
-from mercer.cli.tables import inputs_of
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.estimation.inspection import Explanation, explain_rows
+from mercer.estimation.inspection import Explanation, Inputs, explain_rows
 from mercer.models import SavedModel
 
-# Fewer other rows say too little of what inputs are otherwise.
-_LEAST_BACKGROUND = 10
 _MOST_SHOWN = 15
 _COLUMNS = ("file", "row", "input", "value", "contribution", "lower_90", "upper_90", "error")
 
@@ -76,7 +73,7 @@ def explain_frame(
     id_column = implied_id(model, frame.names, id_column)
     check_id(id_column, _COLUMNS)
     encoder, estimator = encoder_of(model), model.estimator
-    encoded, inputs = encoder.transform(frame), inputs_of(encoder)
+    encoded, inputs = encoder.transform(frame), Inputs.of_encoder(encoder)
     names = RowNames.of_frame(frame, encoded.rows, id_column)
     by_number = names.without_ids()  # also where a column without a name is taken for names
     rows = np.array(
@@ -84,11 +81,9 @@ def explain_frame(
         dtype=np.int64,
     )
     others = np.setdiff1d(np.arange(len(encoded.X)), rows)
-    if len(others) >= _LEAST_BACKGROUND:
-        background = encoded.X[others]
-        words = f"{min(24, len(others))} other rows of {printable(frame.source)}"
-    else:
-        background = estimator.standardizer_.inverse(np.zeros((1, encoded.X.shape[1])))
+    background, is_centre = estimator._background(encoded.X[others])
+    words = f"{min(24, len(others))} other rows of {printable(frame.source)}"
+    if is_centre:
         words = "the centre of the training rows"
     found = explain_rows(
         estimator,

@@ -24,7 +24,6 @@ from mercer.cli.tables import (
     ScoringOptions,
     Split,
     TrainingTable,
-    inputs_of,
     read_training,
     refuse_conflicts,
     split_rows,
@@ -52,6 +51,7 @@ from mercer.estimation.cross_validate import (
 from mercer.estimation.inspection import (
     Importance,
     Increases,
+    Inputs,
     Inspection,
     Look,
     effects_of,
@@ -414,7 +414,7 @@ def look_of(plan: Plan) -> Look | None:
     if n_rows < 2:
         return None
     return plan_look(
-        inputs_of(table.encoder),
+        Inputs.of_encoder(table.encoder),
         table.X,
         table.y,
         n_rows=n_rows,
@@ -425,7 +425,7 @@ def look_of(plan: Plan) -> Look | None:
 
 def inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> Inspection:
     """See how inputs act in the model that is saved: those that decide most first."""
-    table, inputs = plan.table, inputs_of(plan.table.encoder)
+    table, inputs = plan.table, Inputs.of_encoder(plan.table.encoder)
     order = list(range(len(inputs)))
     if importance is not None:
         first = [importance.names[j] for j in importance.order]

@@ -95,6 +95,20 @@ encoding_option = click.option(
     metavar="NAME",
     help="Of text files that are not UTF-8, such as latin-1 (Western European) or cp1252.",
 )
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(["error", "drop", "impute", "indicator"]),
+    default="error",
+    show_default=True,
+    help="A missing value is an error, drops its row, or is filled in.",
+)
+dates_option = click.option(
+    "--dates",
+    type=click.Choice(["auto", "dayfirst", "monthfirst"]),
+    default="auto",
+    show_default=True,
+    help="What 01/02/2024 begins with where no date of its column says so.",
+)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
@@ -136,20 +150,8 @@ def table_options(command: Command) -> Command:
             set_option("n_draws=500"),
             drop_option,
             id_option,
-            click.option(
-                "--missing",
-                type=click.Choice(["error", "drop", "impute", "indicator"]),
-                default="error",
-                show_default=True,
-                help="A missing value is an error, drops its row, or is filled in.",
-            ),
-            click.option(
-                "--dates",
-                type=click.Choice(["auto", "dayfirst", "monthfirst"]),
-                default="auto",
-                show_default=True,
-                help="What 01/02/2024 begins with where no date of its column says so.",
-            ),
+            missing_option,
+            dates_option,
             encoding_option,
             seed_option,
         )

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from mercer.cli.tables import (
     Known,
     ScoredRows,
-    inputs_of,
     known_rows,
     read_known,
     read_scored,
@@ -27,6 +26,7 @@ from mercer.data.tables import read_frame
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import (
+    Inputs,
     Inspection,
 )
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
@@ -249,7 +249,7 @@ def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspe
 
     encoder = encoder_of(model)
     facts = table_facts(rows.inputs, encoder, rows.X, rows.y, predictor.classes)
-    inputs = inputs_of(encoder)
+    inputs = Inputs.of_encoder(encoder)
     return inspect_rows(model.estimator, rows.X, rows.y, inputs, rows.names, facts)
 
 

@@ -11,10 +11,12 @@ import click
 
 from mercer.cli.options import (
     TableOptions,
+    dates_option,
     debug_option,
     drop_option,
     id_option,
     json_option,
+    missing_option,
     out_path,
     seed_option,
 )
@@ -141,20 +143,8 @@ def _beside(data: str, ending: str) -> Path:
 @click.option("--pool", metavar="FILE", help="Rows without labels, to be asked about first.")
 @drop_option
 @id_option
-@click.option(
-    "--missing",
-    type=click.Choice(["error", "drop", "impute", "indicator"]),
-    default="error",
-    show_default=True,
-    help="A missing value is an error, drops its row, or is filled in.",
-)
-@click.option(
-    "--dates",
-    type=click.Choice(["auto", "dayfirst", "monthfirst"]),
-    default="auto",
-    show_default=True,
-    help="What 01/02/2024 begins with where no date of its column says so.",
-)
+@missing_option
+@dates_option
 @seed_option
 @out_path("--journal", "Decisions, a line each [default: beside DATA, .review.jsonl].")
 @out_path("--out", "The table with the labels that hold [default: beside DATA, .reviewed.csv].")

@@ -172,12 +172,6 @@ def _groups(frame: Frame, name: str) -> NDArray[Any]:
     return as_levels(column).astype(str)
 
 
-def inputs_of(encoder: Encoder) -> Inputs:
-    """Return the columns of a table that are inputs, with those of the matrix of each."""
-    codes = encoder.codes
-    return Inputs.of_sizes([c.name for c in codes], [len(c.feature_names) for c in codes])
-
-
 # Rows to score on: those whose target is known, in the form that a task scores.
 
 
@@ -419,7 +413,7 @@ def table_facts(
     frame: Frame, encoder: Encoder, X: NDArray[np.float64], y: NDArray[Any], classes: Sequence[Any]
 ) -> TableFacts:
     """Describe rows that were encoded as X (n, d), with targets y (n,) as tasks encode them."""
-    inputs = inputs_of(encoder)
+    inputs = Inputs.of_encoder(encoder)
     found = []
     for code, columns in zip(encoder.codes, inputs.columns, strict=True):
         strength = strength_alone(X[:, columns], y, is_classes=len(classes) > 0)

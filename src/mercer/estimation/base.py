@@ -105,21 +105,23 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         rows = self._new_rows(X)
         if background is not None:
             others = self._new_rows(background)
-        elif len(rows) >= _LEAST_BACKGROUND:
-            others = rows
         else:
-            others = self.standardizer_.inverse(np.zeros((1, rows.shape[1])))
+            others, _ = self._background(rows)
         entropy = entropy_of(random_state)
         return explain_rows(self, rows, others, self._inputs(), label=label, entropy=entropy)
+
+    def _background(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
+        """Rows that stand for unknown inputs: these or, if too few, the centre of training."""
+        if len(rows) >= _LEAST_BACKGROUND:
+            return rows, False
+        return self.standardizer_.inverse(np.zeros((1, rows.shape[1]))), True
 
     def _inputs(self) -> Inputs:
         """The inputs as a person knows them: columns of a frame that was encoded, or of X."""
         from mercer.estimation.inspection import Inputs
 
         if hasattr(self, "encoder_"):
-            codes = self.encoder_.encoding_.codes
-            sizes = [len(code.feature_names) for code in codes]
-            return Inputs.of_sizes([code.name for code in codes], sizes)
+            return Inputs.of_encoder(self.encoder_.encoding_)
         return Inputs.of_sizes(self.feature_labels_, [1] * self.n_features_in_)
 
     def report(self, path: str | Path, X_test: Any = None, y_test: Any = None) -> None:
@@ -205,20 +207,26 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn_encoding(self, X: Any) -> Any:
         """Encode the table that is learned from, if it is to be; else return it as it is."""
-        from mercer.estimation.table_encoder import TableEncoder, needs_encoding
+        from mercer.estimation.table_encoder import TableEncoder, frame_of, is_frame, needs_encoding
 
         is_given = isinstance(self.encode, TableEncoder)
         if not is_given and self.encode not in ("auto", None):
             raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {self.encode!r}")
-        if not is_given and (self.encode is None or not needs_encoding(X)):
+        if self.encode is None or not (is_given or is_frame(X)):
+            return X
+        table = frame_of(X) if is_frame(X) else X  # read once
+        if not is_given and not needs_encoding(table):
             return X
         self.encoder_ = clone(self.encode) if is_given else TableEncoder()
-        return self.encoder_.fit(X).transform(X)
+        return self.encoder_.fit(table).transform(table)
 
     def _encoded(self, X: Any) -> Any:
         """Encode new rows as those that were learned from; an array has its columns already."""
-        is_frame = hasattr(X, "columns") or hasattr(X, "column_names")
-        return self.encoder_.transform(X) if is_frame and hasattr(self, "encoder_") else X
+        if not hasattr(self, "encoder_"):
+            return X
+        from mercer.estimation.table_encoder import is_frame
+
+        return self.encoder_.transform(X) if is_frame(X) else X
 
     def _new_rows(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows, and encode those of a frame."""

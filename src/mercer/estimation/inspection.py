@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from scipy.special import comb
 from scipy.stats import rankdata
 
+from mercer.data.encoding import Encoder
 from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
@@ -92,6 +93,12 @@ class Inputs:
         ends = np.cumsum(sizes)
         spans = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         return cls(tuple(names), tuple(spans))
+
+    @classmethod
+    def of_encoder(cls, encoder: Encoder) -> Inputs:
+        """The columns of a table that are encoded."""
+        sizes = [len(code.feature_names) for code in encoder.codes]
+        return cls.of_sizes(encoder.input_names, sizes)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -28,20 +28,21 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") or hasattr(X, "column_names")
 
 
-def needs_encoding(X: Any) -> bool:
-    """Whether X is a frame of which not all columns are numbers, or cells are missing."""
-    if not is_frame(X) or type(X).__module__.partition(".")[0] == "dask":
-        return False
-    columns = frame_of(X).columns
-    kinds = {column.kind for column in columns}
-    return not kinds <= {"number", "boolean"} or any(each.is_missing.any() for each in columns)
+def needs_encoding(frame: Frame) -> bool:
+    """Whether not all columns are numbers, or cells are missing."""
+    kinds = {column.kind for column in frame.columns}
+    return not kinds <= {"number", "boolean"} or any(
+        column.is_missing.any() for column in frame.columns
+    )
 
 
 def frame_of(X: Any, name: str = "X") -> Frame:
     """Read a frame of pandas, Polars or PyArrow, or the columns x0, x1, ... of an array.
 
-    Rows are counted from 0 in messages.
+    Rows are counted from 0 in messages. A frame of mercer's own is returned as it is.
     """
+    if isinstance(X, Frame):
+        return X
     if is_frame(X):
         names = [str(each) for each in getattr(X, "column_names", None) or X.columns]
         given = [X[each] for each in getattr(X, "column_names", None) or X.columns]

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,7 @@ class _Known:
     """What a fit says of each row."""
 
     proba: Array  # (n, C), labels taken into account
+    p_wrong: Array  # (n,), that the label in the table is wrong; 0 where there is none
     worth: Array  # (n,), what a label would teach, in nats; of rows without one
     Z: Array  # (n, d), standardised inputs
     settings: dict[str, Any]  # of the classifier, for the next fit
@@ -150,7 +151,7 @@ class Reviewer:
                 label = recorded
             elif label not in self._codes or label == recorded:
                 raise UsageError(f"{label!r} is none of the other classes")
-            p_wrong = None if recorded is None else round(self._p_wrong()[row], 6)
+            p_wrong = None if recorded is None else round(self._now().p_wrong[row], 6)
             self.journal.add(row, self.labels.names[row], action, recorded, label, p_wrong)
             self._refit_if_due()
             return self.question()
@@ -175,7 +176,7 @@ class Reviewer:
             for decision in standing:
                 counts[decision.action] += 1
             left = [row for row in self._left() if self.labels.recorded[row] is not None]
-            p_wrong = self._p_wrong()[left]
+            p_wrong = self._now().p_wrong[left]
             known = self._known
             return {
                 **counts,
@@ -218,16 +219,9 @@ class Reviewer:
         is_left[list(self.journal.standing)] = False
         is_pool = np.array([label is None for label in self.labels.recorded])
         # A pool is asked about first: that is what it was given for.
-        worth = np.where(is_pool, 10.0 + known.worth, self._p_wrong())
+        worth = np.where(is_pool, 10.0 + known.worth, self._now().p_wrong)
         order = np.argsort(-worth, kind="stable")
         return order[is_left[order]]
-
-    def _p_wrong(self) -> Array:
-        known = self._now()
-        codes = [self._codes.get(label or "", -1) for label in self.labels.recorded]
-        rows = np.arange(len(codes))
-        own = np.where(np.array(codes) < 0, 1.0, known.proba[rows, codes])
-        return np.asarray(1.0 - own)
 
     def _now(self) -> _Known:
         if self._known is None:
@@ -245,7 +239,7 @@ class Reviewer:
             position=self.journal.n_lines,
             name=self.labels.names[row],
             recorded=recorded,
-            p_wrong=None if recorded is None else float(self._p_wrong()[row]),
+            p_wrong=None if recorded is None else float(self._now().p_wrong[row]),
             suggested=self.labels.classes[best],
             probabilities={label: float(proba[k]) for k, label in enumerate(self.labels.classes)},
             cells={name: texts[row] for name, texts in self.labels.cells.items()},
@@ -353,7 +347,10 @@ class Reviewer:
         Z = model.standardizer_.transform(self.labels.X)
         words = "again " if before is not None else ""
         self._say(f"learned {words}in {time.monotonic() - started:.1f} s")
-        return _Known(proba, worth, Z, settings, len(standing))
+        codes = np.array([self._codes.get(label or "", -1) for label in self.labels.recorded])
+        own = proba[np.arange(len(codes)), np.maximum(codes, 0)]
+        p_wrong = np.where(codes < 0, 0.0, 1.0 - own)
+        return _Known(proba, p_wrong, worth, Z, settings, len(standing))
 
     def _rate_left(
         self, before: _Known | None, taught: NDArray[np.int64], is_decided: NDArray[np.bool_]
@@ -362,7 +359,7 @@ class Reviewer:
         if before is None:
             return 0.1
         left = taught[~is_decided]
-        wrong = float(self._p_wrong()[left].sum())
+        wrong = float(self._now().p_wrong[left].sum())
         return float(np.clip((1.0 + wrong) / (2.0 + len(left)), _SLIP, 0.45))
 
 
@@ -381,4 +378,4 @@ def _best_of(model: Any) -> dict[str, Any]:
 
 def as_json(question: Question | None) -> dict[str, Any] | None:
     """Turn a question into what JSON can hold."""
-    return None if question is None else asdict(replace(question))
+    return None if question is None else asdict(question)
