@@ -79,6 +79,37 @@ def _peers(metrics: dict[str, Any]) -> list[str]:
     )
 
 
+def _stack(metrics: dict[str, Any]) -> list[str]:
+    """Of each table the stack beside its best member, boosting and equal weights."""
+    header = ["data", "rows judged", "stack", "best member", "less it", "less boosting"]
+    header += ["less equal weights", "weights, both splits", "CPU s"]
+
+    def less(row: dict[str, Any], name: str) -> str:
+        if name not in row["gap"]:
+            return "-"
+        return f"{row['gap'][name]:+.3f} ± {row['gap_error'][name]:.3f}"
+
+    def weights(row: dict[str, Any]) -> str:
+        each = (", ".join(f"{name} {w:.2f}" for name, w in one.items()) for one in row["weights"])
+        return "; ".join(each)
+
+    return table(
+        header,
+        [
+            [
+                row["data"],
+                row["n_judged"],
+                f"{row['log_score']['stack']:.3f}",
+                f"{row['best']} {row['log_score'][row['best']]:.3f}",
+                *(less(row, name) for name in (row["best"], "boosting", "equal")),
+                weights(row),
+                f"{row['seconds']:.0f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
 def _gradient(metrics: dict[str, Any]) -> list[str]:
     header = ["n", "d", "log v0", "dpotrf, ms", "gradient, ms", "ratio"]
     keys = ["n", "d", "log_signal_variance", "dpotrf_ms", "gradient_ms", "ratio"]
@@ -304,6 +335,7 @@ def _many(metrics: dict[str, Any]) -> list[str]:
 
 
 _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
+    "stack": ("stack-v1", _stack),
     "gp-peers": ("gp-peers-v1", _peers),
     "gp-gradient": ("gp-gradient-v1", _gradient),
     "gp-ess": ("gp-ess-v1", _ess),

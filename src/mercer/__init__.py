@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mercer.spectral.classifier import BaNKClassifier as BaNKClassifier
     from mercer.spectral.estimator import BaNKRegressor as BaNKRegressor
     from mercer.sphere.estimator import KernelGibbsClassifier as KernelGibbsClassifier
+    from mercer.stacking.estimator import MercerClassifier as MercerClassifier
+    from mercer.stacking.estimator import MercerRegressor as MercerRegressor
 
 __all__ = [
     "BaNKClassifier",
@@ -29,6 +31,8 @@ __all__ = [
     "GPClassifier",
     "GPRegressor",
     "KernelGibbsClassifier",
+    "MercerClassifier",
+    "MercerRegressor",
     "SequentialKernelClassifier",
     "SequentialKernelRegressor",
     "TableEncoder",
@@ -45,6 +49,8 @@ _HOMES = {
     "GPClassifier": "mercer.gp.estimator",
     "GPRegressor": "mercer.gp.regressor",
     "KernelGibbsClassifier": "mercer.sphere.estimator",
+    "MercerClassifier": "mercer.stacking.estimator",
+    "MercerRegressor": "mercer.stacking.estimator",
     "SequentialKernelClassifier": "mercer.basis.classifier",
     "SequentialKernelRegressor": "mercer.basis.estimator",
     "TableEncoder": "mercer.estimation.table_encoder",

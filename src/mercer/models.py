@@ -63,6 +63,8 @@ class ModelEntry:
         Module of the method where that function is.
     quicker : tuple of dict
         Arguments of quicker settings, the quickest first: by them it is scored before its own.
+    is_combined : bool
+        Whether it is made of others: it is taken only where it is named.
     """
 
     name: str
@@ -75,6 +77,7 @@ class ModelEntry:
     warm_up: str = "compile_loops"
     compiler: str = "compilation"
     quicker: tuple[Mapping[str, Any], ...] = ()
+    is_combined: bool = False
 
     def most_rows(self, n_classes: int) -> float:
         """Return the most rows of so many classes (0: numbers) for which "auto" takes it."""
@@ -84,6 +87,11 @@ class ModelEntry:
 
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
+        if self.is_combined:
+            for entry in MODELS:
+                if entry.task == self.task and not entry.is_combined:
+                    entry.compile_loops(tell)
+            return
         method = self.home.rpartition(".")[0]
         getattr(importlib.import_module(f"{method}.{self.compiler}"), self.warm_up)(tell)
 
@@ -172,6 +180,25 @@ MODELS = (
         max_classes=50,
         quicker=_FEW_PARTICLES,
     ),
+    ModelEntry(
+        name="stack",
+        task="classification",
+        estimator="MercerClassifier",
+        home="mercer.stacking.estimator",
+        summary="all of these and gradient boosting, mixed by what they said of held-out rows",
+        max_classes=50,
+        quicker=({"n_folds": 2},),
+        is_combined=True,
+    ),
+    ModelEntry(
+        name="stack",
+        task="regression",
+        estimator="MercerRegressor",
+        home="mercer.stacking.estimator",
+        summary="all of these and gradient boosting, mixed by what they said of held-out rows",
+        quicker=({"n_folds": 2},),
+        is_combined=True,
+    ),
 )
 
 
@@ -242,7 +269,11 @@ def choose_model(name: str, task: str, n_classes: int, n_rows: int) -> ModelEntr
     fitting = [entry for entry in MODELS if entry.task == task]
     if not fitting:
         raise UsageError(f"no model here does {task} yet; there is: {', '.join(model_names())}")
-    named = [entry for entry in fitting if name in ("auto", entry.name)]
+    named = [
+        entry
+        for entry in fitting
+        if name == entry.name or (name == "auto" and not entry.is_combined)
+    ]
     if not named:
         others = ", ".join(entry.name for entry in fitting)
         raise UsageError(f"model {name} is not for {task}; --model {others} is, or use --task")

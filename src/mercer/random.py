@@ -25,6 +25,7 @@ _PURPOSES = (
     "scalings",
     "importance",
     "inspection",
+    "stacking",
 )
 
 

@@ -86,8 +86,8 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 204,
-    "lines": 65_000,
+    "files": 209,
+    "lines": 66_500,
     "files of gp": 14,
     "files of sphere": 16,
     "files of basis": 20,

@@ -91,7 +91,7 @@ def test_optional_packages_are_loaded_on_demand(module: str) -> None:
 
 def _may_import_sklearn(path: str) -> bool:
     return (
-        path.startswith(("estimation/", "baselines/"))
+        path.startswith(("estimation/", "baselines/", "stacking/"))
         or path.endswith(
             ("/estimator.py", "/regressor.py", "/classifier.py", "/base.py", "prediction.py")
         )
@@ -101,7 +101,8 @@ def _may_import_sklearn(path: str) -> bool:
 
 DOORS = {
     "numba": lambda path: path in ("numerics/compilation.py", "sphere/loops.py"),
-    "torch": lambda path: path == "features/torch.py",
+    "torch": lambda path: path == "features/device.py",
+    "array_api_compat": lambda path: path == "features/device.py",
     "dask": lambda path: path == "data/dask.py",
     "distributed": lambda path: path == "data/dask.py",
     "starlette": lambda path: path == "review/server.py",

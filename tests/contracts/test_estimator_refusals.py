@@ -288,3 +288,15 @@ def test_a_refit_that_fails_leaves_no_mixture(kind, monkeypatch: pytest.MonkeyPa
         return
     np.testing.assert_array_equal(seen, expected)
     np.testing.assert_array_equal(classes, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_weights_of_rows_are_refused_where_the_likelihood_has_no_place(kind: type) -> None:
+    """None is no weight; other estimators say which take them, and no `TypeError` escapes."""
+    tiny = class_fits.TINY if kind is SequentialKernelClassifier else TINY
+    model = kind(**{**tiny, **QUICK[kind]})
+    with pytest.raises(UsageError, match=f"{kind.__name__} takes no sample_weight.*GPRegressor"):
+        model.fit(_X, _Y, sample_weight=np.ones(20))
+    with pytest.raises(TypeError, match="weights"):
+        model.fit(_X, _Y, weights=np.ones(20))
+    assert model.fit(_X, _Y, sample_weight=None) is model

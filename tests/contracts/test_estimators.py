@@ -30,7 +30,7 @@ from mercer.spectral.estimator import BaNKRegressor
 from mercer.sphere import selection
 from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.tempering import Tempering
-from support import basis_fits, class_fits, process_fits
+from support import basis_fits, class_fits, process_fits, stacks
 from support.spectral_fits import PAPER
 
 TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progress": False}
@@ -46,6 +46,8 @@ ESTIMATORS = [
     BaNKClassifier(n_frequencies=6, **FEW),
     basis_fits.tiny(n_particles=12),
     class_fits.tiny(n_particles=12),
+    stacks.of_numbers(),
+    stacks.of_classes(),
     RKSRegressor(n_features=48, random_state=0),
     MKLRegressor(n_features=48, random_state=0),
     RKSClassifier(n_features=24, random_state=0, penalties=(1e-2,), length_factors=(0.5, 1.0)),

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from mercer.gp import gaussian as evidence_module
-from mercer.gp.gaussian import NOISE_FLOOR, RegressionPosterior, whole_noise_variance
+from mercer.gp.gaussian import (
+    NOISE_FLOOR,
+    NoiseOfRows,
+    RegressionPosterior,
+    whole_noise_variance,
+)
+from mercer.numerics.cholesky import Workspace
 from support.mutants import drop_noise_gradient
 from support.process_fits import process_posterior, process_thetas
 
@@ -117,3 +127,75 @@ def test_no_evidence_beyond_double_precision() -> None:
             point = model.evaluate(theta)
             assert point.log_density == -np.inf
             np.testing.assert_array_equal(point.gradient, np.zeros(4))
+
+
+# Rows that count differently: a row of weight w is the row w times.
+
+
+def weighted_cases(known: bool) -> tuple[RegressionPosterior, RegressionPosterior]:
+    """Posteriors of rows with weights, and of the same rows repeated."""
+    once = process_posterior(20, 2, log_noise=-2.0 if known else None)
+    rng = np.random.default_rng(5)
+    weights, variances = rng.integers(1, 4, 20), rng.uniform(0.2, 3.0, 20)
+    rows = NoiseOfRows(weights.astype(float), variances)
+    each = NoiseOfRows(np.ones(weights.sum()), np.repeat(variances, weights))
+    repeated = dataclasses.replace(
+        once,
+        X=np.repeat(once.X, weights, axis=0),
+        y=np.repeat(once.y, weights),
+        noise_of_rows=each,
+        workspace=Workspace(),
+    )
+    return dataclasses.replace(once, noise_of_rows=rows, workspace=Workspace()), repeated
+
+
+def gap_to_repeated(known: bool) -> float:
+    weighted, repeated = weighted_cases(known)
+    worst = 0.0
+    for theta in process_thetas(2, 12, has_noise=not known):
+        one, other = weighted.evaluate(theta), repeated.evaluate(theta)
+        worst = max(worst, abs(one.log_density - other.log_density))
+        worst = max(worst, np.abs(one.gradient - other.gradient).max())
+        value, _ = weighted.values(one, None, np.arange(3))(theta)
+        worst = max(worst, abs(value - one.log_density))
+    return worst
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_gpr_1_weights_are_repeated_rows(known: bool) -> None:
+    assert gap_to_repeated(known) < 1e-6
+
+
+def test_gpr_1_weights_see_noise_that_is_only_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant: noise over weight alone is not the power of a density."""
+    monkeypatch.setattr(NoiseOfRows, "log_factor", lambda self, noise: 0.0)
+    assert gap_to_repeated(known=False) > 1.0
+
+
+def test_gpr_1_weights_that_are_no_whole_numbers_are_powers() -> None:
+    """Log evidence by definition: one row, the function integrated out by quadrature."""
+    once = process_posterior(20, 1)
+    theta = process_thetas(1, 1)[0]
+    model = dataclasses.replace(
+        once,
+        X=once.X[:1],
+        y=once.y[:1],
+        noise_of_rows=NoiseOfRows(np.array([2.5]), np.array([0.7])),
+        workspace=Workspace(),
+    )
+    signal = float(np.exp(theta[0]))
+    noise = 0.7 * float(whole_noise_variance(np.asarray(signal), theta[-1]))
+    prior_std = np.sqrt(signal + model.intercept_variance)
+
+    def integrand(f: float) -> float:
+        return norm.pdf(f, 0.0, prior_std) * norm.pdf(model.y[0], f, np.sqrt(noise)) ** 2.5
+
+    peak = model.y[0]
+    expected, _ = quad(integrand, -10 * prior_std, 10 * prior_std, points=[peak], limit=400)
+    seen = float(model.evaluate(theta).extra["log_evidence"])
+    assert seen == pytest.approx(np.log(expected), abs=1e-6)
+
+
+def test_gpr_1_gradient_with_weights() -> None:
+    weighted, _ = weighted_cases(known=False)
+    assert worst_gradient_error(weighted, process_thetas(2, 6)) < 1e-7

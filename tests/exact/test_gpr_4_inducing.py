@@ -242,3 +242,20 @@ def test_none_takes_the_chosen_rows_only() -> None:
     model = tiny(inference="map", max_rows=LEARNING, n_inducing=None).fit(X, Y)
     assert f"fitted to {LEARNING} of {N} rows" in model.notes_[0]
     assert len(model._functions[0].X) == LEARNING
+
+
+def test_gpr_4_a_row_of_weight_three_is_three_rows() -> None:
+    """FITC of rows with weights, and of the rows repeated: coefficients, factors and the scale."""
+    model = fitted(N)
+    Xs, ys = model.standardizer_.transform(X), standardised(model, 5.0 * Y + 3.0)
+    weights = np.arange(N) % 3 + 1
+    of_rows = inducing.NoiseOfRows(weights.astype(float), np.full(N, 0.5))
+    each = inducing.NoiseOfRows(np.ones(weights.sum()), np.full(weights.sum(), 0.5))
+    draws, points = model._functions[0], Xs[::5]
+    one = inducing.induced_draws(draws, points, Xs, ys, noise_of_rows=of_rows)
+    other = inducing.induced_draws(
+        draws, points, np.repeat(Xs, weights, axis=0), np.repeat(ys, weights), noise_of_rows=each
+    )
+    np.testing.assert_allclose(one.scales, other.scales, rtol=1e-8)
+    np.testing.assert_allclose(one.factors, other.factors, rtol=1e-7)
+    np.testing.assert_allclose(one.dual_coef, other.dual_coef, rtol=1e-6, atol=1e-8)

@@ -77,6 +77,8 @@ def _with(values: np.ndarray, new: float) -> np.ndarray | None:
         return None
     if values.dtype.kind == "b" and new not in (0, 1):
         return None
+    if values.dtype.kind in "iu":
+        new = min(int(new), np.iinfo(values.dtype).max)
     changed = values.copy()
     changed.flat[0] = new
     return changed

@@ -27,6 +27,7 @@ SLOW = dataclasses.replace(ENTRY, name="slow", auto_rows=2000)
         ("auto", "classification", 3, "spectral"),
         ("auto", "classification", 21, "sphere"),
         ("sphere", "classification", 2, "sphere"),
+        ("stack", "classification", 2, "stack"),
         ("auto", "regression", 0, "ridge-draws"),
         ("ridge-draws", "regression", 0, "ridge-draws"),
     ],
@@ -80,5 +81,6 @@ def test_names_are_those_of_the_table() -> None:
         "gp",
         "sphere",
         "basis",
+        "stack",
     ]
     assert models.able_models("regression", 10**6) == [ENTRY]

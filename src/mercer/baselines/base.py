@@ -49,7 +49,7 @@ from mercer.baselines.paths import (
     softmax,
 )
 from mercer.errors import NumericalError, UsageError
-from mercer.estimation.base import encode_classes
+from mercer.estimation.base import by_partition, encode_classes
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
@@ -300,6 +300,7 @@ class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
     coef_: Array
     intercept_: Any
 
+    @by_partition
     def predict(self, X: ArrayLike) -> Array:
         """Predict the target of rows of shape (m, d); shape (m,), in the units of the target."""
         checked = self._new_rows(X)
@@ -457,6 +458,7 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
     coef_: Array
     intercept_: Array
 
+    @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the classes, in the order of ``classes_``, of rows (m, d): (m, C)."""
         rows = self._new_rows(X)
@@ -465,6 +467,7 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
             fitted_values(self.frequencies_, coef, self.standardizer_.transform(rows))
         )
 
+    @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of rows of shape (m, d); shape (m,)."""
         proba = self.predict_proba(X)

@@ -214,10 +214,12 @@ def _threads() -> ThreadpoolController:
 
 
 class ClassSeen(NamedTuple):
-    """What the filter said of a row before learning it: P(y = 1), mean number of centres."""
+    """What the filter said of a row before learning it."""
 
-    proba: float
-    n_centres: float
+    proba: float  # P(y = 1)
+    n_centres: float  # mean over particles
+    each: Array  # (N,), P(y = 1) of each particle
+    weights: Array  # (N,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +366,9 @@ class ClassFilter:
         f = np.empty(self.n_particles)
         fill_latent(row, self.grid.n_mean, particles, f)
         weights = np.exp(particles.log_weight)
-        return row, f, ClassSeen(float(weights @ expit(f)), float(weights @ particles.size))
+        each = expit(f)
+        n_centres = float(weights @ particles.size)
+        return row, f, ClassSeen(float(weights @ each), n_centres, each, weights)
 
     def _with_new_candidates(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         """Let candidates that have to make room go, renew the approximation, let others in."""
@@ -475,6 +479,7 @@ class ClassFilter:
 # predictive probability of all classes are exact products; see `mercer.basis.class_filter`.
 
 _SMALLEST_PROBA = 1e-12
+_INTERVAL_DRAWS = 2000  # of probabilities, for the ends of an interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,6 +506,25 @@ class ClassOutlook:
     proba: Array  # (C,), probability of each class; none is 0
     log_density: float  # log probability of the row's class, in nats; NaN if it has none
     n_centres: float  # mean over particles, summed over filters
+    seen: tuple[ClassSeen, ...]  # by each filter
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Central posterior intervals of the probabilities of the classes, both (C,).
+
+        Filters are independent: of each as many particles as count, in an order of its own.
+        """
+        success, rng = np.empty((len(self.seen), _INTERVAL_DRAWS)), np.random.default_rng(0)
+        at = (np.arange(_INTERVAL_DRAWS) + 0.5) / _INTERVAL_DRAWS
+        for c, seen in enumerate(self.seen):
+            order = np.argsort(seen.each)
+            ends = np.cumsum(seen.weights[order])
+            found = np.minimum(np.searchsorted(ends, at * ends[-1]), len(order) - 1)
+            drawn = seen.each[order[found]]
+            success[c] = drawn if len(self.seen) == 1 else rng.permutation(drawn)
+        lower, upper = np.quantile(
+            stick_proba(success), (0.5 - 0.5 * level, 0.5 + 0.5 * level), axis=0
+        )
+        return lower, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -517,17 +541,20 @@ class StickBreaking:
         self, rng: np.random.Generator, state: StickState, x: Array, label: int
     ) -> tuple[StickState, ClassOutlook]:
         """Learn a row x (d,) of a class; the arrays of ``state`` are used up."""
-        states, success, n_centres = dict(state.filters), [], 0.0
+        states, all_seen = dict(state.filters), []
         for c, (filter_, name) in enumerate(zip(self.filters, states, strict=True)):
             if c <= label:
                 sign = 1.0 if c == label else -1.0
                 states[name], seen = filter_.learn(rng, states[name], x, sign)
             else:
                 seen = filter_.look(states[name], x)
-            success.append(seen.proba)
-            n_centres += seen.n_centres
-        proba = stick_proba(np.array(success)[:, np.newaxis])[0]
-        return StickState(states), ClassOutlook(proba, float(np.log(proba[label])), n_centres)
+            all_seen.append(seen)
+        return StickState(states), _outlook(all_seen, label)
+
+    def look(self, state: StickState, x: Array) -> ClassOutlook:
+        """Predict a row x (d,) that is not learned."""
+        pairs = zip(self.filters, state.states, strict=True)
+        return _outlook([filter_.look(each, x) for filter_, each in pairs], None)
 
     def copied(self, state: StickState) -> StickState:
         """Return a state that shares no array with this one."""
@@ -549,6 +576,12 @@ class StickBreaking:
         """Probabilities (m, C) of the classes at rows Z (m, d), standardised; none is 0."""
         pairs = zip(self.filters, state.states, strict=True)
         return stick_proba(np.array([filter_.predict(each, Z) for filter_, each in pairs]))
+
+
+def _outlook(seen: Sequence[ClassSeen], label: int | None) -> ClassOutlook:
+    proba = stick_proba(np.array([each.proba for each in seen])[:, np.newaxis])[0]
+    log_density = math.nan if label is None else float(np.log(proba[label]))
+    return ClassOutlook(proba, log_density, sum(each.n_centres for each in seen), tuple(seen))
 
 
 def stick_proba(success: Array) -> Array:

@@ -38,11 +38,12 @@ from mercer.basis.prediction import (
 )
 from mercer.basis.settings import checked_common, checked_given, checked_lengthscale, known_runs
 from mercer.errors import RowsError
-from mercer.estimation.base import LabelPredictions, encode_classes
+from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
+from mercer.posterior.predictive import check_level
 from mercer.random import entropy_of, stream
 from mercer.sampling.resampling import resample
 
@@ -134,12 +135,16 @@ class ClassPrequential:
         Log probability of the class that came, in nats; NaN where there was none.
     n_centres : ndarray of shape (m,)
         Mean number of centres, of all functions together.
+    lower, upper : ndarray of shape (m, C) or None
+        Ends of the posterior interval of each probability, with ``level``.
     """
 
     proba: Array
     prediction: NDArray[Any]
     log_density: Array
     n_centres: Array
+    lower: Array | None = None
+    upper: Array | None = None
 
 
 class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
@@ -148,6 +153,7 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
     classes_: NDArray[Any]
     _learner: ClassLearner
 
+    @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the classes, averaged over particles.
 
@@ -236,17 +242,29 @@ def known_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def predict_then_learn(
-    model: Any, X: Array, labels: NDArray[np.int64], is_known: NDArray[np.bool_]
+    model: Any,
+    X: Array,
+    labels: NDArray[np.int64],
+    is_known: NDArray[np.bool_],
+    level: float | None = None,
 ) -> ClassPrequential:
     """See `mercer.SequentialKernelClassifier.prequential`.
 
     Rows where ``is_known`` is False are predicted only.
     """
-    said: list[ClassOutlook] = []
+    if level is not None:
+        check_level(level)
+    said: list[tuple[Array, float, float]] = []
+    ends: list[tuple[Array, Array]] = []
+
+    def note(outlook: ClassOutlook) -> None:
+        said.append((outlook.proba, outlook.log_density, outlook.n_centres))
+        if level is not None:
+            ends.append(outlook.interval(level))
 
     def see(outlook: ClassOutlook) -> None:
         model._keep_density(outlook)
-        said.append(outlook)
+        note(outlook)
 
     learner = model._learner
     if not is_known.all():  # else `learn` does it
@@ -256,18 +274,20 @@ def predict_then_learn(
             learner.learn(X[rows], labels[rows], see)
             continue
         running = learner.release(see)
-        n_centres = model.n_centres_
-        for row in running.proba(running.standardise(X[rows])):
-            said.append(ClassOutlook(row, np.nan, n_centres))
+        n_centres, Z = model.n_centres_, running.standardise(X[rows])
+        if level is None:
+            said += [(row, math.nan, n_centres) for row in running.proba(Z)]
+        else:
+            for z in Z:
+                note(running.sticks.look(running.state, z))
     learner.release(see)
-    said = said[-len(is_known) :]  # those before had been held back
-    proba = np.array([outlook.proba for outlook in said])
-    return ClassPrequential(
-        proba,
-        model.classes_[np.argmax(proba, axis=1)],
-        np.array([outlook.log_density for outlook in said]),
-        np.array([outlook.n_centres for outlook in said]),
+    m = len(is_known)  # those before had been held back
+    proba, log_density, n_centres = (np.array(each) for each in zip(*said[-m:], strict=True))
+    lower, upper = (
+        (np.array(each) for each in zip(*ends[-m:], strict=True)) if ends else (None, None)
     )
+    prediction = model.classes_[np.argmax(proba, axis=1)]
+    return ClassPrequential(proba, prediction, log_density, n_centres, lower, upper)
 
 
 class SequentialKernelClassifier(StreamClassifier):
@@ -495,7 +515,9 @@ class SequentialKernelClassifier(StreamClassifier):
         self._warn_of_leaving(X, labels)
         return self
 
-    def prequential(self, X: Any, y: Any, classes: Any = None) -> ClassPrequential:
+    def prequential(
+        self, X: Any, y: Any, classes: Any = None, level: float | None = None
+    ) -> ClassPrequential:
         """Predict each row, then learn it: the score of a stream.
 
         Parameters
@@ -505,6 +527,9 @@ class SequentialKernelClassifier(StreamClassifier):
             None or NaN where there is no label: such a row is predicted and not learned.
         classes : array of shape (C,), optional
             As in ``partial_fit``.
+        level : float, optional
+            Of posterior intervals of the probabilities, in (0, 1); without it there are none. They
+            say how sure the model is of a probability, not which class comes.
 
         Returns
         -------
@@ -517,7 +542,7 @@ class SequentialKernelClassifier(StreamClassifier):
             X, _ = self._checked(X, labels, is_first=not self._is_begun, is_numeric=False)
             labels[is_known] = self._positions(y[is_known])
             self._begin()
-            result = predict_then_learn(self, X, labels, is_known)
+            result = predict_then_learn(self, X, labels, is_known, level)
         self._warn_of_leaving(X[is_known], labels[is_known])
         return result
 

@@ -308,6 +308,10 @@ class SequentialKernelRegressor(StreamRegressor):
         """
         return predict_then_learn(self, X, y, level)
 
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        return ("centres", "prequential")
+
     def summarise(self, n_centres: int) -> SparseSummary:
         """Project the posterior mean on so many kernels, chosen one after the other.
 

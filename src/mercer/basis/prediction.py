@@ -238,6 +238,10 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     _learner: RowLearner[AnyRunning, Any]
     _last_densities: list[float]
 
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        return ("prequential",)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_begun
 

@@ -417,6 +417,8 @@ def make_contenders(
     able = {entry.name: entry for entry in able_models(task, n_classes)}
     peers = {peer.name: peer for peer in peers_of(task)}
     chosen = _chosen(names, [*peers, *model_names()])
+    if names is None:  # what is made of the others takes as long as all of them
+        chosen = [name for name in chosen if name not in able or not able[name].is_combined]
     baselines = {name: peer for name, peer in peers.items() if name in chosen}
     for name, peer in list(baselines.items()):
         if peer.most_rows is not None and n_rows > peer.most_rows:
@@ -486,7 +488,11 @@ _METRICS = (
 @data_argument()
 @table_options
 @group_option
-@click.option("--models", metavar="A,B,..", help="Only these models and baselines.")
+@click.option(
+    "--models",
+    metavar="A,B,..",
+    help="Only these models and baselines; stack, all models in one, has to be named.",
+)
 @click.option(
     "--metric",
     type=click.Choice(_METRICS),

@@ -30,6 +30,7 @@ EXTRAS = {
     "arviz": ("arviz", "arviz", "posterior_.to_arviz()"),
     "river": ("river", "river", "to_river()"),
     "review": ("uvicorn", "uvicorn", "the page of `mercer review`"),
+    "torch": ("torch", "torch", "passes over rows on a GPU"),
     "dask": ("distributed", "distributed", "rows and chains on a Dask cluster"),
 }
 METHODS = ("gp", "sphere", "basis", "spectral")

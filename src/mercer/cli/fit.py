@@ -39,7 +39,7 @@ __all__ = ["command"]
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="auto, gp, sphere, spectral or basis.",
+    help="auto, gp, sphere, spectral or basis; stack mixes all of them and boosting.",
 )
 @click.option("--test", metavar="FILE", help="Score on the rows of this file or data set.")
 @click.option("--test-size", type=float, metavar="SHARE", help="Score on this share of the rows.")

@@ -641,7 +641,9 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
 def _describe_split(split: Split, estimator: Any, session: Session) -> None:
     words = split.how
     params = estimator.get_params()
-    if split.train is None and "n_chains" in params and params.get("inference") != "map":
+    if "n_folds" in params:  # a mixture of models
+        words += "; what is scored has weights by the held-out scores of its own training rows"
+    elif split.train is None and "n_chains" in params and params.get("inference") != "map":
         n_chains, n_draws = estimator.n_chains, estimator.n_draws
         short = for_folds(estimator)
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"

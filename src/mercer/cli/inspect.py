@@ -103,8 +103,10 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
     else:
         session.say("task", task_of(estimator).name)
     kernels = getattr(estimator, "kernel_weights_", {})
-    if len(kernels) > 1:
-        session.say("kernels", ", ".join(f"{name} {w:.3g}" for name, w in kernels.items()))
+    weights = getattr(estimator, "weights_", {})
+    for label, own in (("kernels", kernels), ("weights", weights)):
+        if len(own) > 1:
+            session.say(label, ", ".join(f"{each} {w:.3g}" for each, w in own.items()))
     words = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
     session.say("draws", words)
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
@@ -127,6 +129,7 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             "inputs": inputs,
             "classes": classes,
             "kernels": kernels,
+            "weights": weights,
             "n_draws": draws.n_total,
             "holds_training_rows": holds_rows,
             "diagnostics": estimator.diagnostics_.to_dict(),

@@ -76,6 +76,8 @@ def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep |
     table = known["data"] if data is None else data
     if not os.path.lexists(split_sheet(table)[0]) and not is_named(table):
         return None
+    if known.get("model") == "stack":  # its settings are of no other model
+        known = {**known, "settings": ()}
     command = ["mercer", "compare", table, "--target", known["target"], *_table_options(known)]
     return NextStep("To see all models and baselines on the same folds", shlex.join(command))
 
@@ -262,6 +264,8 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     estimator = fitted.estimator
     size, seconds = estimator.posterior_.size_words, spoken(fitted.seconds)
     session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}")
+    if weights := getattr(estimator, "weights_", {}):
+        session.say("weights", ", ".join(f"{each} {w:.3g}" for each, w in weights.items()))
     for note in estimator.notes_:
         session.say("", note)
     worst = estimator.diagnostics_.worst_warning
@@ -287,7 +291,7 @@ def write_files(
     if out is not None:
         write_model(out, fitted.estimator, saved)
         size = out.stat().st_size / 2**20
-        holds = "no" if "X" not in fitted.estimator._to_parts().arrays else "the standardised"
+        holds = "the standardised" if fitted.estimator._to_parts().holds_rows else "no"
         session.say("model", f"{out} ({size:.1f} MB, holds {holds} training rows)")
     if report is not None:
         from mercer.report import build_report, render, write_report
@@ -328,6 +332,7 @@ def as_json(
         "next": None if step is None else step.command,
         "evaluation": None if saved.evaluation is None else evaluation_json(saved.evaluation),
         "diagnostics": fitted.estimator.diagnostics_.to_dict(),
+        "weights": getattr(fitted.estimator, "weights_", None),
         "seconds": fitted.seconds,
         "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
         "out": None if out is None else str(out),

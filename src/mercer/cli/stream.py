@@ -448,7 +448,8 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
     "level",
     type=float,
     metavar="LEVEL",
-    help="Also the central interval of this probability, such as 0.9.",
+    help="Also the central interval of this probability, such as 0.9: of the target, or of the "
+    "probability of each class.",
 )
 @id_option
 @drop_option

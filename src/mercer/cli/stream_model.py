@@ -132,12 +132,16 @@ class Labels:
     """The most probable class, and the probability of each.
 
     The model is a classifier with ``partial_fit``, ``prequential`` and ``predict_proba``; the
-    classes, sorted, are text, booleans or whole numbers.
+    classes, sorted, are text, booleans or whole numbers. ``level`` is that of the posterior
+    intervals of the probabilities, None for none.
     """
 
-    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+    def __init__(self, model: Any, classes: NDArray[Any], level: float | None = None) -> None:
         self.model = model
+        self.level = level
         self.unknown: Fields = {"prediction": None, "proba": None}
+        if level is not None:
+            self.unknown |= {"lower": None, "upper": None}
         self._classes = classes
         self._labels = classes.tolist()
         self._values = {value: value for value in self._labels}
@@ -162,12 +166,16 @@ class Labels:
         """Predict each row, then learn it where its class is there, one after the other."""
         targets = np.empty(len(y), dtype=object)
         targets[:] = y
-        rows = self.model.prequential(X, targets, classes=self._classes)
+        rows = self.model.prequential(X, targets, classes=self._classes, level=self.level)
         said = []
         for k, value in enumerate(y):
             best = self._labels[int(np.argmax(rows.proba[k]))]
             proba = dict(zip(self._names, rows.proba[k].tolist(), strict=True))
-            fields = {"prediction": best, "proba": proba, "n_centres": float(rows.n_centres[k])}
+            fields: Fields = {"prediction": best, "proba": proba}
+            if self.level is not None:
+                for name, ends in (("lower", rows.lower[k]), ("upper", rows.upper[k])):
+                    fields[name] = dict(zip(self._names, ends.tolist(), strict=True))
+            fields["n_centres"] = float(rows.n_centres[k])
             score = None if value is None else float(rows.log_density[k])
             is_right = None if value is None else bool(best == value)
             said.append(Prediction(fields, score, is_right=is_right))

@@ -36,6 +36,7 @@ from mercer.data.files import nearest, printable, quoted
 from mercer.data.target import Target
 from mercer.errors import ModelFileError, UsageError
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, task_of
+from mercer.posterior.predictive import check_level
 
 Array = NDArray[np.float64]
 Answer = dict[str, Any]
@@ -408,7 +409,6 @@ class StreamOptions:
         """The task that the options leave; "auto" if the first rows are to decide."""
         for is_given, words in (
             (self.lags, "--lags needs a target of numbers"),
-            (self.level is not None, "--interval needs a target of numbers"),
             (self.warmup == 0, "--warmup 0 needs a target of numbers: classes are learned from it"),
         ):
             if is_given and self.task == CLASSIFICATION.name:
@@ -447,6 +447,8 @@ class StreamPlan:
 
 def plan_stream(options: StreamOptions, tell: Tell) -> StreamPlan:
     """Make or load the model, and compile what it needs."""
+    if options.level is not None:
+        check_level(options.level)
     if options.load is not None:
         return _loaded_plan(options, options.load, tell)
     if options.horizon is not None and options.lags is None:
@@ -479,7 +481,7 @@ def _new_predictor(options: StreamOptions, target: str, tell: Tell) -> Predictor
         if first.task == REGRESSION.name:
             return Numbers(_made(options, first.task, 0, tell), options.level)
         classes = np.unique(first.values)
-        return Labels(_made(options, first.task, len(classes), tell), classes)
+        return Labels(_made(options, first.task, len(classes), tell), classes, options.level)
 
     return Undecided(target, is_auto=task == "auto", make=make)
 
@@ -536,8 +538,6 @@ def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
         )
     if options.task not in ("auto", task.name):
         raise UsageError(f"--task {options.task}: {name} was learned for {task.name}")
-    if task is CLASSIFICATION and options.level is not None:
-        raise UsageError("--interval needs a target of numbers")
     state = read_state(path)
     own = None if saved.table is None else saved.table.target
     target = options.target or own
@@ -553,7 +553,8 @@ def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
     model.set_params(progress=False)
     seed = options.seed if saved.table is None else saved.table.provenance.seed
     is_number = task is not CLASSIFICATION
-    predictor = Numbers(model, options.level) if is_number else Labels(model, model.classes_)
+    level = options.level
+    predictor = Numbers(model, level) if is_number else Labels(model, model.classes_, level)
     encoder = encoder_of(saved)
     plan = StreamPlan(predictor, target, state.n_lags, state.horizon, 0, seed, encoder, state)
     rows = [*state.waiting, *(x for _, x in state.later)]

@@ -32,7 +32,9 @@ from mercer.data.source import Part, RowSource, Work
 from mercer.errors import ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 
-__all__ = ["ClusterRows", "connect", "local_cluster", "open_collection", "share"]
+__all__ = [
+    "ClusterRows", "connect", "each_partition", "local_cluster", "open_collection", "share",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 
@@ -109,7 +111,7 @@ def local_cluster(n_workers: int | None = None) -> Any:
             dashboard_address="127.0.0.1:0",
             worker_dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
-            silence_logs=logging.ERROR,
+            silence_logs=logging.CRITICAL,  # what a task raises is raised here too
         )
     except RuntimeError as error:
         raise ClusterError(
@@ -457,11 +459,11 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
         if y not in getattr(X, "columns", ()):
             raise DataError(f"{name}: there is no column {y!r} to be the target")
         X, y, called = X.drop(columns=[y]), X[y], y
-    names, array = _as_array(X, name)
+    names, array = _as_array(X, name, client)
     if y is not None:
         if not hasattr(y, "dask"):
             y = da.from_array(np.asarray(y))  # type: ignore[no-untyped-call]
-        target = _as_array(y, "y")[1]
+        target = _as_array(y, "y", client)[1]
         if target.shape != (len(array), 1):
             n = len(target) if target.shape[1] == 1 else target.shape
             raise DataError(f"y has {n} values, {name} {len(array)} rows; give one for each row")
@@ -490,7 +492,7 @@ def _width(array: Any, n_columns: int) -> None:
         raise DataError(f"a partition has the shape {np.shape(array)}, not {n_columns} columns")
 
 
-def _as_array(data: Any, name: str) -> tuple[tuple[str, ...], Any]:
+def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
     """Turn a Dask array or frame into names of columns and an array (n, d) of known chunks."""
     if hasattr(data, "to_dask_array"):
         frame = data.to_frame() if data.ndim == 1 else data
@@ -500,7 +502,7 @@ def _as_array(data: Any, name: str) -> tuple[tuple[str, ...], Any]:
                     f"{name}, column {column!r}: holds {dtype}, not numbers; leave it out, or "
                     "encode it before"
                 )
-        return tuple(map(str, frame.columns)), frame.to_dask_array().compute_chunk_sizes()
+        return tuple(map(str, frame.columns)), _numbers_of(frame, name, client)
     array = data[:, np.newaxis] if data.ndim == 1 else data
     names = check_array(name, array.dtype, array.shape)
     if np.isnan(array.shape[0]):
@@ -509,3 +511,95 @@ def _as_array(data: Any, name: str) -> tuple[tuple[str, ...], Any]:
             "before"
         )
     return names, array
+
+
+def _numbers_of(frame: Any, name: str, client: Any) -> Any:
+    """Have the workers make an array of each partition of a frame, where each holds numbers."""
+    import dask.array as da
+    from dask.delayed import delayed
+
+    make, columns = delayed(_numbers, pure=False), tuple(frame.columns)
+    called = [f"{name}, partition {k}" for k in range(frame.npartitions)]
+    whole = frame.simplify().to_delayed(optimize_graph=False)  # partitions as they are
+    parts = zip(whole, called, strict=True)
+    futures = client.compute([make(part, columns, which) for part, which in parts])
+    try:
+        sizes = client.gather(client.map(len, futures, pure=False))
+    except (MercerError, CancelledError, OSError):
+        raise
+    except Exception as error:  # whatever reads a partition raises what it likes
+        which = next((n for f, n in zip(futures, called, strict=True) if f.status == "error"), name)
+        words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise DataError(f"{which}: cannot be read as the others are; {words}") from error
+    arrays = [
+        da.from_delayed(future, (size, len(columns)), np.float64)  # type: ignore[no-untyped-call]
+        for future, size in zip(futures, sizes, strict=True)
+    ]
+    return da.concatenate(arrays)  # type: ignore[no-untyped-call]
+
+
+def _numbers(part: Any, columns: tuple[Any, ...], name: str) -> Array:
+    """Turn a partition into numbers; a column that is missing or holds something else is named."""
+    missing = [column for column in columns if column not in part.columns]
+    if missing:
+        raise DataError(f"{name}: there is no column {missing[0]!r}, which other partitions have")
+    numbers = np.empty((len(part), len(columns)))
+    for j, column in enumerate(columns):
+        values = part[column]
+        if getattr(values.dtype, "kind", "O") not in "biuf" and len(part):
+            raise DataError(
+                f"{name}, column {column!r}: holds {values.dtype}, not numbers as in other "
+                f"partitions, such as {values.iloc[0]!r}"
+            )
+        numbers[:, j] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers
+
+
+# Predictions.
+
+
+def each_partition(call: Callable[[Any, Any], Any], model: Any, X: Any, one: Any) -> Any:
+    """Let a model answer each partition of a collection: lazy arrays of what it says of the rows.
+
+    Parameters
+    ----------
+    call : callable
+        (model, rows) -> an array, or a tuple of arrays, of an entry a row each.
+    model : object
+        Sent once to each worker that computes.
+    X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
+    one : ndarray, or tuple of such
+        What is said of one row.
+    """
+    import dask.array as da
+    from dask.delayed import delayed
+
+    if X.ndim != 2:
+        raise DataError(f"X has {X.ndim} dimension(s); a table of rows and columns is needed")
+    is_frame = hasattr(X, "to_dask_array")
+    parts = X.to_delayed() if is_frame else X.rechunk({1: -1}).to_delayed().ravel()
+    sizes = [np.nan] * len(parts) if is_frame else X.chunks[0]
+    held = delayed(model, name=f"model-{uuid.uuid4().hex}", traverse=False)
+    answer = delayed(_answer, pure=False)
+    answers = [answer(call, held, part, one) for part in parts]
+
+    def joined(k: int | None, like: NDArray[Any]) -> Any:
+        arrays = [
+            da.from_delayed(  # type: ignore[no-untyped-call]
+                each if k is None else each[k], (size, *like.shape[1:]), like.dtype
+            )
+            for each, size in zip(answers, sizes, strict=True)
+        ]
+        return da.concatenate(arrays)  # type: ignore[no-untyped-call]
+
+    if isinstance(one, tuple):
+        return tuple(joined(k, like) for k, like in enumerate(one))
+    return joined(None, one)
+
+
+def _answer(call: Callable[[Any, Any], Any], model: Any, part: Any, one: Any) -> Any:
+    """Answer one partition; of one without rows, what is said of no row."""
+    if len(part) == 0:
+        return tuple(each[:0] for each in one) if isinstance(one, tuple) else one[:0]
+    with threadpool_limits(limits=1, user_api="blas"):
+        return call(model, part)

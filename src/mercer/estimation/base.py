@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,39 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
     from mercer.posterior.predictive import StudentMixture
+
+
+# Predictions of a Dask collection: lazy, in its partitions, by whoever computes them.
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data are a Dask array or frame; Dask is not loaded for that."""
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def by_partition(method: Method) -> Method:
+    """Let a method that answers each row for itself give a lazy array for a Dask collection."""
+
+    @functools.wraps(method)
+    def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        from mercer.data.dask import each_partition
+
+        check_is_fitted(self)
+        call = functools.partial(_answer, method.__name__, args, kwargs)
+        return each_partition(call, self, X, call(self, np.zeros((1, self.n_features_in_))))
+
+    return cast(Method, answer)
+
+
+def _answer(name: str, args: Any, kwargs: Any, model: Any, rows: Any) -> Any:
+    with warnings.catch_warnings():
+        if isinstance(rows, np.ndarray):  # known by their positions, where others had names
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return getattr(model, name)(rows, *args, **kwargs)
 
 
 # Rows that stand for unknown inputs: fewer say too little of what these are otherwise.
@@ -55,6 +90,21 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         write_model(path, self)
+
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        """Plots of this method alone that fit this model, by their names in `mercer.plot`."""
+        return ()
+
+    @property
+    def plot(self) -> Any:
+        """The plots that fit this model: ``model.plot.relevance()``, ``dir(model.plot)``.
+
+        Those of held-out rows take these: ``model.plot.reliability(X, y)``. Each returns
+        Matplotlib's axes, or a figure where it has several panels; what it draws is said of the
+        function of that name in `mercer.plot`.
+        """
+        return importlib.import_module("mercer.plot.of_models").ModelPlots(self)
 
     def explain(
         self,
@@ -156,6 +206,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         raise UsageError(f"{type(self).__name__} has no draws of functions to explain")
 
+    def _at_a_glance(self) -> Self:
+        """Return the model as a report asks it thousands of times: by fewer draws if it has many.
+
+        What it says differs from what the model predicts by less than a report can show.
+        """
+        return self
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
 
@@ -230,19 +287,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _new_rows(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows, and encode those of a frame."""
+        remedy = "predict, predict_proba, predict_interval and decision_function answer one lazily"
+        self._refuse_collection(X, remedy)
         checked: NDArray[np.float64] = validate_data(
             self, self._encoded(X), dtype=np.float64, order="C", reset=False
         )
         return checked
 
-    @staticmethod
-    def _is_dask(data: Any) -> bool:
-        """Whether data are a Dask array or frame; Dask is not loaded for that."""
-        return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")
+    _is_dask = staticmethod(is_dask)
 
     def _refuse_collection(self, X: Any, remedy: str) -> None:
         """Refuse a Dask collection, which would silently be read into memory."""
-        if self._is_dask(X):
+        if is_dask(X):
             kind = f"a Dask {type(X).__name__}"
             raise UsageError(f"{type(self).__name__} takes rows in memory, not {kind}; {remedy}")
 
@@ -252,9 +308,68 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows and standardise them as the training rows were."""
-        self._refuse_collection(X, "X.map_blocks(model.predict, drop_axis=1) predicts it in parts")
         Z: NDArray[np.float64] = self.standardizer_.transform(self._new_rows(X))
         return Z
+
+
+# Weights of rows: how often each counts. Rows that are the same are one row that counts so often
+# as they do together, so that a table with weights and one with repeated rows are one table.
+
+_MOST_COPIES = 50_000
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights of n rows, or raise `UsageError`; None where none are given."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise UsageError(f"sample_weight has shape {weights.shape}; there are {n_rows} rows")
+    if weights.dtype.kind not in "biuf":
+        raise UsageError(f"sample_weight must hold numbers; got {weights.dtype}")
+    weights = weights.astype(np.float64)
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise UsageError("sample_weight must hold finite numbers that are not negative")
+    if (weights > 0.0).sum() < 2:
+        raise UsageError("sample_weight is zero for all rows but one at most; two are needed")
+    return weights
+
+
+def distinct_rows(
+    rows: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Find the rows that differ, of n with all that is known of them as columns.
+
+    Returns
+    -------
+    positions : ndarray of shape (m,)
+        All, in their order, where each counts once; else those of the first of each, in an order
+        that is that of what they hold.
+    weights : ndarray of shape (m,) or None
+        How often each counts; None: once.
+    """
+    kept = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+    whole = np.ascontiguousarray(rows[kept]) + 0.0  # -0.0 is 0.0
+    as_bytes = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
+    _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
+    each = np.ones(len(kept)) if weights is None else weights[kept]
+    if len(first) == len(kept) and (each == 1.0).all():
+        return kept.astype(np.int64), None
+    return kept[first].astype(np.int64), np.bincount(which.ravel(), each).astype(np.float64)
+
+
+def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How often rows stand in a table that shows their weights, for scales and quartiles.
+
+    Whole numbers as they are, others and very large ones in proportion.
+    """
+    limit = max(len(weights), _MOST_COPIES)
+    if (weights == np.rint(weights)).all() and weights.sum() <= limit:
+        return weights.astype(np.int64)
+    ends = np.rint(np.cumsum(weights) * (limit / weights.sum())).astype(np.int64)
+    return np.asarray(np.diff(ends, prepend=0))
 
 
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -280,6 +395,7 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of ``classes_``, shape (m, C)."""
 
+    @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of each row of X, shape (m,), in the type of the labels."""
         check_is_fitted(self)
@@ -304,6 +420,7 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
     def _expected(self, Z: Array) -> Array:
         """Mean of that law, shape (m,), where the law itself is not needed."""
 
+    @by_partition
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Posterior mean of the target.
 
@@ -329,6 +446,7 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
             )
         return np.concatenate([self._expected(Z[rows]) for rows in self._blocks(Z)])
 
+    @by_partition
     def predict_interval(self, X: ArrayLike, level: float = 0.9) -> tuple[Array, Array]:
         """Central interval of a new observation, averaged over draws.
 

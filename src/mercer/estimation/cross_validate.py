@@ -187,6 +187,8 @@ def _words_of(estimator: Any) -> str:
     params = estimator.get_params()
     if params.get("inference") == "map":
         return "maximum"
+    if "n_folds" in params:  # of a mixture of models
+        return f"weights by {params['n_folds']} folds"
     if "n_draws" in params:
         return f"{params['n_draws']} draws"
     return f"{params['n_particles']} particles"

@@ -21,7 +21,8 @@ to f(x) - f(b), and every background row is used equally often, so that additivi
 Monte Carlo error of a contribution is the standard error over the pairs of ways. Shapley values are
 linear in f: those of the posterior mean are the posterior mean of those of f_s.
 
-Columns that encode one input go together in all of these. **Cost**: bounded numbers of predictions.
+Columns that encode one input go together in all of these. **Cost**: bounded numbers of predictions;
+importance and effects ask a model that averages over many draws for a few of them.
 Bands and the spread of contributions come from 96 drawn functions, moved to the posterior mean: few
 draws say well how wide the posterior is, and less well where.
 
@@ -220,8 +221,9 @@ def permuted_losses(
     """
     if len(X) < 2:
         raise DataError("a row alone has no other to take an input from")
-    rows, rng = look.share(n_parts, part, len(X)), look.rng(part)
-    n, n_repeats = len(rows), look.n_repeats
+    model, rng = model._at_a_glance(), look.rng(part)
+    rows, n_repeats = look.share(n_parts, part, len(X)), look.n_repeats
+    n = len(rows)
     base = losses_of(model, X[rows], y[rows])
     found = np.empty((2, n_repeats, n, len(look.inputs)))
     targets = np.tile(y[rows], n_repeats)
@@ -272,10 +274,8 @@ def importance_of(look: Look, parts: Sequence[Increases], *, is_classes: bool) -
     n = all_rows.log_score.shape[1]
     groups = np.arange(n) if all_rows.groups is None else all_rows.groups
     by_row = [all_rows.log_score.mean(axis=0), all_rows.error.mean(axis=0)]
-    means, errors = (
-        [each.mean(axis=0) for each in by_row],
-        [np.array([clustered_error(column, groups) for column in each.T]) for each in by_row],
-    )
+    means = [each.mean(axis=0) for each in by_row]
+    errors = [np.array([clustered_error(column, groups) for column in each.T]) for each in by_row]
     return Importance(
         look.inputs.names, means[0], errors[0], means[1], errors[1],
         all_rows.log_score.mean(axis=1), n, look.n_left_out, is_classes,
@@ -474,10 +474,10 @@ def effects_of(
     """
     from mercer.random import stream
 
-    rng, names = stream(entropy, "inspection", 1), model.feature_labels_
+    model, rng = model._at_a_glance(), stream(entropy, "inspection", 1)
     chosen: list[Values] = []
     for j in order:
-        chosen += values_of(inputs.names[j], inputs.columns[j], X, names)
+        chosen += values_of(inputs.names[j], inputs.columns[j], X, model.feature_labels_)
     chosen = [values for values in chosen if len(values.points) > 1][:_MOST_CURVES]
     if not chosen:
         return Effects((), None, (), 0)

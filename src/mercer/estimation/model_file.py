@@ -62,6 +62,12 @@ class ModelParts:
     fields: dict[str, Any]
     arrays: Arrays
 
+    @property
+    def holds_rows(self) -> bool:
+        """Whether it holds training rows, or a model that it is made of does."""
+        of_members = (name for name in self.arrays if name.startswith("members/"))
+        return "X" in self.arrays or any(name.endswith("/X") for name in of_members)
+
 
 class Savable(Protocol):
     """An estimator that can be written to a file."""
@@ -102,7 +108,7 @@ def write_model(
         "format": _FORMAT,
         "mercer": mercer_version(),
         "estimator": type(estimator).__name__,
-        "holds_training_rows": "X" in parts.arrays,
+        "holds_training_rows": parts.holds_rows,
         "params": parts.params,
         "fields": parts.fields,
         "table": None,

@@ -6,18 +6,19 @@ import difflib
 import dis
 import functools
 import hashlib
+import inspect
 import json
 import math
 import numbers
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,13 +69,40 @@ def nearest_hint(word: str, known: Sequence[str]) -> str:
 _IN_HAND: ContextVar[ExitStack | None] = ContextVar("in_hand", default=None)
 
 
-@contextmanager
-def fitting() -> Iterator[None]:
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def fitting() -> Callable[[Fit], Fit]:
     """Decorate ``fit``: signals stop it where that is safe, and its checkpoint is locked.
 
     Both until it returns or fails. What signals did before is done again then; in other threads
-    than the main one they are left alone.
+    than the main one they are left alone. One without ``sample_weight`` says who has it.
     """
+
+    def decorate(fit: Fit) -> Fit:
+        has_weights = "sample_weight" in inspect.signature(fit).parameters
+
+        @functools.wraps(fit)
+        def fit_safely(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not has_weights and kwargs.pop("sample_weight", None) is not None:
+                raise UsageError(NO_WEIGHTS.format(type(self).__name__))
+            with _in_hand():
+                return fit(self, *args, **kwargs)
+
+        return cast(Fit, fit_safely)
+
+    return decorate
+
+
+NO_WEIGHTS = (
+    "{} takes no sample_weight: its likelihood has no place for one; GPRegressor takes weights, "
+    "and whole numbers are rows that are repeated: np.repeat(X, sample_weight, axis=0)"
+)
+
+
+@contextmanager
+def _in_hand() -> Iterator[None]:
+    """Let signals stop a fit where that is safe, and give up its lock in the end."""
     with ExitStack() as held:
         before = _IN_HAND.set(held)
         try:

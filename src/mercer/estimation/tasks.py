@@ -9,7 +9,10 @@ from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import check_is_fitted
 
+from mercer.errors import UsageError
 from mercer.posterior.evaluation import (
     AnyEvaluation,
     Evaluation,
@@ -149,6 +152,38 @@ CLASSIFICATION: Final = Task(
 REGRESSION: Final = Task("regression", REGRESSION_METRICS, "rmse", "value", is_stratified=False)
 #: By name.
 TASKS: Final[dict[str, Task]] = {task.name: task for task in (CLASSIFICATION, REGRESSION)}
+
+
+def known_rows(
+    estimator: Any, X: Any, y: Any
+) -> tuple[Array, NDArray[Any], tuple[Any, ...], NDArray[np.int64]]:
+    """Return rows as a fitted estimator takes them, their targets, its classes, and positions in X.
+
+    Rows with a label that was not in training are left out; targets are as `Task.encode` has them.
+    A `UsageError` where no label is known, or there is not one target for each row.
+    """
+    task = task_of(estimator)
+    rows = estimator._new_rows(X) if hasattr(estimator, "_new_rows") else X
+    classes = tuple(estimator.classes_.tolist()) if task.is_stratified else ()
+    positions, known = task.known(np.asarray(y), classes)
+    if len(rows) != len(np.asarray(y)) or not len(positions):
+        raise UsageError("y_test needs one target for each row of X_test, and a known label")
+    if len(positions) < len(rows):
+        rows = np.asarray(rows)[positions]
+    return rows, known, classes, positions
+
+
+def is_fitted_estimator(given: Any) -> bool:
+    """Whether this is an estimator, of scikit-learn's kind; a `NotFittedError` if not fitted."""
+    if not isinstance(given, BaseEstimator):
+        return False
+    check_is_fitted(given)
+    return True
+
+
+def has_task(estimator: Any, task: Task) -> bool:
+    """Whether any estimator predicts probabilities of classes, or laws of numbers."""
+    return is_classifier(estimator) if task is CLASSIFICATION else hasattr(estimator, "predictive")
 
 
 def task_of(estimator: Any) -> Task:

@@ -81,15 +81,16 @@ Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 1024
 
 
-def fill_features(frequencies: Array, X: Array, out: Array) -> None:
+def fill_features(frequencies: Array, X: Array, out: Array, phase: Array | None = None) -> None:
     """Write cosines and sines of the phases, scaled by 1 / sqrt(M), one row of ``out`` each.
 
     ``frequencies`` (M, d) are in radians per unit of the input, X is (n, d) and ``out`` (2 M, n):
-    its rows 2 j and 2 j + 1 belong to frequency j.
+    its rows 2 j and 2 j + 1 belong to frequency j. ``phase`` (M, n) is overwritten where given:
+    workers of Dask give memory back at once, and asking for it anew takes a quarter of a pass.
     """
-    phase = frequencies @ X.T
+    phase = np.matmul(frequencies, X.T, out=phase)
     scale = 1.0 / math.sqrt(len(frequencies))
-    if phase.size and np.abs(phase).max() <= SAFE_PHASE:
+    if phase.size and phase.max() <= SAFE_PHASE and phase.min() >= -SAFE_PHASE:
         cosines_and_sines(phase, scale, out)
         return
     np.multiply(np.cos(phase), scale, out=out[0::2])
@@ -102,6 +103,12 @@ class Products:
 
     among: Array  # (2 M', 2 M'), of the new features with each other; symmetric
     across: Array  # (2 M', m), of the new features with the given columns
+
+
+def split_products(total: Array, n_new: int) -> Products:
+    """Split a sum (2 M', 2 M' + m), of whose first columns the lower triangle counts."""
+    lower = np.tril(total[:, :n_new])
+    return Products(lower + np.tril(lower, -1).T, np.ascontiguousarray(total[:, n_new:]))
 
 
 class FeatureProducts:
@@ -149,18 +156,18 @@ class FeatureProducts:
 
     def products(self, total: Array) -> Products:
         """Turn a sum of terms into products."""
-        among = np.ascontiguousarray(total[:, : self._n_new])
-        lower = np.tril(among)
-        return Products(lower + np.tril(lower, -1).T, np.ascontiguousarray(total[:, self._n_new :]))
+        return split_products(total, self._n_new)
 
     def _add_rows(self, X: Array, columns: Array, weights: Array | None) -> None:
         n, n_new = len(X), self._n_new
         if self._room is None or self._room.shape[1] != n:
             self._room = np.empty((n_new + self._n_given, n))
-        room = self._room
-        fill_features(self._new, X, room[:n_new])
+            self._phase = np.empty((max(len(self._new), len(self._old)), n))
+        room, phase = self._room, self._phase
+        fill_features(self._new, X, room[:n_new], phase[: len(self._new)])
         if len(self._old):
-            fill_features(self._old, X, room[n_new : n_new + 2 * len(self._old)])
+            own = room[n_new : n_new + 2 * len(self._old)]
+            fill_features(self._old, X, own, phase[: len(self._old)])
         room[n_new + 2 * len(self._old) :] = columns
         if weights is not None:
             room *= np.sqrt(weights)

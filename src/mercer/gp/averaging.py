@@ -47,13 +47,14 @@ from mercer.gp.hyperparameters import (
 from mercer.kernels.names import kernel_named
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics
-from mercer.posterior.draws import Draws, representatives
+from mercer.posterior.draws import Draws, representatives, stacking_weights
 from mercer.posterior.schema import check_arrays, draws_of
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions, is_late, part_of_time
 from mercer.sampling.importance import NearbyDraws
 
 __all__ = [
+    "AT_A_GLANCE",
     "AUTO",
     "MOST_FEW",
     "AveragedGP",
@@ -71,7 +72,6 @@ __all__ = [
     "fit_kernels",
     "fit_known",
     "mixed_moments",
-    "stacking_weights",
     "with_few",
 ]
 
@@ -216,6 +216,10 @@ class KernelFit:
         """The draws that predict."""
         return self.fitted.draws if self.few is None else self.fitted.draws.chosen(*self.few)
 
+    def share_of(self, most: int) -> int:
+        """How many of so many draws of the mixture are this kernel's: a quarter at least."""
+        return max(round(self.weight * most), most // 4)
+
 
 @dataclass(frozen=True)
 class AveragedGP:
@@ -328,36 +332,6 @@ def choose_kernels(
     weights, _ = stacking_weights(scores[chosen], prior_rows=n_times)
     order = np.argsort(-weights, kind="stable")
     return tuple(known[chosen[k]] for k in order), weights[order]
-
-
-def stacking_weights(scores: Array, prior_rows: float = 0.0) -> tuple[Array, float]:
-    """Return the weights of the mixture of highest log score on m rows, and that score.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (K, m)
-        Log predictive probability or density of each row under each of K laws.
-    prior_rows : float, default=0.0
-        Of a Dirichlet prior of the weights, whose parameters are 1 more than this: the log score
-        has so many times the sum of log weights added, before it is maximised.
-
-    By expectation maximisation: what is maximised is concave in the weights.
-    """
-    highest = scores.max(axis=0)
-    ratios = np.exp(scores - highest)
-    n_laws, n_rows = scores.shape
-    weights = np.full(n_laws, 1.0 / n_laws)
-    for _ in range(_MOST_STEPS):
-        counts = weights * (ratios / (weights @ ratios)).sum(axis=1) + prior_rows
-        new = counts / (n_rows + n_laws * prior_rows)
-        is_done = np.abs(new - weights).max() < _STACKED
-        weights = new
-        if is_done:
-            break
-    return weights, float(np.log(weights @ ratios).sum() + highest.sum())
-
-
-_MOST_STEPS, _STACKED = 2000, 1e-6  # of a weight
 
 
 def _candidate(
@@ -703,6 +677,7 @@ def check_draws(
 # The few draws that predict.
 
 MOST_FEW = 80
+AT_A_GLANCE = 8  # for the thousands of predictions that a report is made of
 _SEEN, _JUDGING = 160, 96  # points near rows that the choice looks at, and others that judge it
 _SAFETY = 2.0  # of the difference at the points that judge
 _NOTHING = 1e-5  # no smaller difference is stated: points of one input may all lie close
@@ -781,10 +756,8 @@ def with_few(
     is_induced : bool
         Whether these draws are then conditioned on more rows, and no others can be asked.
     """
-    chosen = [choose(each) for each in averaged.fits]
-    pairs = zip(averaged.fits, chosen, strict=True)
+    pairs = [(each, choose(each)) for each in averaged.fits]
     fits = tuple(each if few is None else replace(each, few=few[0]) for each, few in pairs)
-    pairs = zip(averaged.fits, chosen, strict=True)
     taken = [each.weight * few[1] for each, few in pairs if few is not None]
     if not taken:
         return averaged

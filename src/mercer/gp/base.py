@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from mercer.gp.averaging import (
     fit_known,
 )
 from mercer.gp.fitting import FittedGP, GPSettings
-from mercer.gp.gaussian import NOISE_FLOOR, function_draws
+from mercer.gp.gaussian import NOISE_FLOOR, NoiseOfRows, function_draws
 from mercer.gp.hyperparameters import (
     PriorChoice,
     check_prior,
@@ -200,7 +201,10 @@ def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
 
 def restore(
     parts: ModelParts,
-) -> tuple[Common, Array, Array, tuple[KernelFit, ...], Array | None, TargetScale, float]:
+) -> tuple[
+    Common, Array, Array, NoiseOfRows | None, tuple[KernelFit, ...], Array | None, TargetScale,
+    float,
+]:  # fmt: skip
     """Put a regressor together again.
 
     Returns
@@ -208,6 +212,8 @@ def restore(
     common : Common
     X, y : ndarray
         Standardised rows and targets.
+    noise : NoiseOfRows or None
+        How often rows count, and how large their noise is, where these differ.
     fits : tuple of KernelFit
     relevance : ndarray or None
     target : TargetScale
@@ -222,15 +228,28 @@ def restore(
     common, X, y, fits, relevance = restore_rows(parts)
     TARGET.check(parts.fields, "fields", {})
     centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
-    require(bool((np.abs(y) <= 1.01 * math.sqrt(len(X))).all()), "targets")  # standardised
+    noise = _restore_noise(parts.arrays, len(X))
+    if noise is None:
+        require(bool((np.abs(y) <= 1.01 * math.sqrt(len(X))).all()), "targets")  # standardised
     intercept = float(parts.fields.get("intercept_variance", 0.0))
     require(0.0 <= intercept <= 1.0, "variance of the intercept")
     for fit in fits:
-        _check_function(fit, X, y, intercept)
-    return common, X, y, fits, relevance, TargetScale(centre, scale), intercept
+        _check_function(fit, X, y, intercept, noise)
+    return common, X, y, noise, fits, relevance, TargetScale(centre, scale), intercept
 
 
-def _check_function(fit: KernelFit, X: Array, y: Array, intercept: float) -> None:
+def _restore_noise(arrays: Mapping[str, Array], n: int) -> NoiseOfRows | None:
+    names = ("rows/weights", "rows/variances")
+    if not any(name in arrays for name in names):
+        return None
+    rules = {name: Rule((n,), least=0.0, most=_LARGEST, is_open=True) for name in names}
+    check_arrays(arrays, rules, {})
+    return NoiseOfRows(*(arrays[name] for name in names))
+
+
+def _check_function(
+    fit: KernelFit, X: Array, y: Array, intercept: float, noise: NoiseOfRows | None
+) -> None:
     """Refuse draws of a file that cannot be of these rows."""
     n, d = X.shape
     kernel, draws = kernel_named(fit.kernel), fit.fitted.draws
@@ -238,10 +257,11 @@ def _check_function(fit: KernelFit, X: Array, y: Array, intercept: float) -> Non
     shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
     check_draws(draws, shapes, tuple(log_parameters))
     # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
-    functions = function_draws(draws, X, kernel, intercept)
+    functions = function_draws(draws, X, kernel, intercept, noise)
+    least = NOISE_FLOOR if noise is None else NOISE_FLOOR * float(noise.scales.min())
     signal = np.array([kernel.diagonal(theta, X).mean() for theta in functions.theta])
     largest = (np.abs(functions.dual_coef).max(axis=1) * (1.0 + signal)).max()
-    require(bool(largest <= 1.01 * np.linalg.norm(y) / NOISE_FLOOR), "draws of dual_coef")
+    require(bool(largest <= 1.01 * np.linalg.norm(y) / least), "draws of dual_coef")
 
 
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
@@ -329,6 +349,11 @@ class GPEstimator(KernelEstimator):
             wanted = max(_INDUCING, limit) if is_auto else int(self.n_inducing)
             inducing = choose_inducing(n, rows, wanted, stream(entropy, "rows", 3))
         return rows, inducing, (_note_of_choice(n, limit, inducing, is_classes=is_classes),)
+
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        has_weights, is_exact = hasattr(self, "relevance_"), self.integration == "exact"
+        return ("relevance",) * has_weights + ("laplace_distance",) * is_exact
 
     @property
     def _is_auto(self) -> bool:

@@ -208,10 +208,8 @@ class ClassTask:
         codes, kernel = self.codes.astype(np.int64), self.kernel
         return _Several(softmax.SoftmaxDraws(self.X, codes, kernel, theta, a, mean_coef, weights))
 
-    def few(self, draws: Draws, share: float = 1.0) -> tuple[Few, float] | None:
+    def few(self, draws: Draws, most: int = MOST_FEW) -> tuple[Few, float] | None:
         """Choose the draws that predict: see `choose_few`. None for exact draws, of which all do.
-
-        A kernel whose weight in the mixture is ``share`` has that share of them, 20 at least.
 
         What a draw predicts is taken at the mode: at the training rows it is y less the dual
         coefficients. How sure a draw is of the function is not looked at: the difference that is
@@ -235,7 +233,7 @@ class ClassTask:
             (y - a).reshape(n_total, -1),
             at_mode,
             thetas.reshape(n_total, -1),
-            max(round(share * MOST_FEW), 20),
+            most,
         )
         return None if chosen is None else (chosen[0], chosen[1] + _UNSEEN)
 

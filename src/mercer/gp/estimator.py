@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +15,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
-from mercer.estimation.base import encode_classes
+from mercer.estimation.base import by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
-from mercer.gp.averaging import KernelFit, KernelTask, Rows, with_few
+from mercer.gp.averaging import AT_A_GLANCE, MOST_FEW, KernelFit, KernelTask, Rows, with_few
 from mercer.gp.base import GPEstimator, parts_of, relevance_of, restore_evidence, restore_rows
 from mercer.gp.classification import ClassTask, MixedAnswers
 from mercer.gp.exact import PredictiveDistance
@@ -295,7 +296,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         averaged = self._fit_kernels(self._kernel_task(task, keys, options), options)
         averaged = with_few(
             averaged,
-            lambda each: task.of(each.kernel).few(each.fitted.draws, each.weight),
+            lambda each: task.of(each.kernel).few(each.fitted.draws, each.share_of(MOST_FEW)),
             "{:.2g} in a probability",
         )
         self.diagnostics_ = averaged.diagnostics
@@ -305,6 +306,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self._warn_of_convergence()
         return self
 
+    @by_partition
     def predict_proba(self, X: ArrayLike, n_draws: str | None = None) -> Array:
         """Probabilities of the classes, averaged over draws.
 
@@ -327,6 +329,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         p = np.clip(p, SMALLEST_PROBA, 1.0 - SMALLEST_PROBA)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
+    @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of each row of X, shape (m,), in the type of the labels."""
         check_is_fitted(self)
@@ -465,15 +468,23 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     ) -> None:
         self._task_ = task.of(fits[0].kernel)
         self._set_posterior(task.X, fits, relevance, evidence)
+        self._answers = self._answers_of([each.predicting for each in fits])
+        self._all_answers = self._answers_of([each.fitted.draws for each in fits])
+
+    def _answers_of(self, draws: list[Draws]) -> MixedAnswers:
+        """Return what these draws, some of each kernel, say of new rows."""
         is_corrected = self.predictive_mean == "corrected"
-        weights = tuple(each.weight for each in fits)
+        answers = [
+            self._task_.of(each.kernel).answers(own, is_corrected=is_corrected)
+            for each, own in zip(self._fits, draws, strict=True)
+        ]
+        return MixedAnswers(tuple(each.weight for each in self._fits), tuple(answers))
 
-        def mixed(draws: list[Draws]) -> MixedAnswers:
-            pairs = zip(fits, draws, strict=True)
-            answers = [
-                task.of(each.kernel).answers(own, is_corrected=is_corrected) for each, own in pairs
-            ]
-            return MixedAnswers(weights, tuple(answers))
-
-        self._answers = mixed([each.predicting for each in fits])
-        self._all_answers = mixed([each.fitted.draws for each in fits])
+    def _at_a_glance(self) -> GPClassifier:
+        draws = []
+        for each in self._fits:
+            few = self._task_.of(each.kernel).few(each.predicting, each.share_of(AT_A_GLANCE))
+            draws.append(each.predicting if few is None else each.predicting.chosen(*few[0]))
+        seen = copy.copy(self)
+        seen._answers = self._answers_of(draws)
+        return seen

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, make_exact_sampler
-from mercer.gp.gaussian import RegressionPosterior, RegressionRecorder
+from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior, RegressionRecorder
 from mercer.gp.hyperparameters import (
     NO_EVIDENCE,
     SEARCHING,
@@ -677,10 +677,13 @@ class RegressionSettings:
     common : GPSettings
     log_noise_variance : float or None
         Of standardised targets, where it is known.
+    noise_of_rows : NoiseOfRows or None
+        Where rows count differently, or their noise differs.
     """
 
     common: GPSettings
     log_noise_variance: float | None
+    noise_of_rows: NoiseOfRows | None = None
 
     @property
     def intercept_variance(self) -> float:
@@ -702,8 +705,10 @@ class RegressionSettings:
             mean, std = noise_prior(d, self.common.prior)
             prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))
             starts = [np.append(each, _NOISE_START) for each in starts]
-        noise, intercept = self.log_noise_variance, self.intercept_variance
-        return RegressionPosterior(X, y, kernel, prior, tuple(starts), noise, intercept)
+        return RegressionPosterior(
+            X, y, kernel, prior, tuple(starts), self.log_noise_variance, self.intercept_variance,
+            self.noise_of_rows,
+        )  # fmt: skip
 
 
 def fit_regression(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +56,7 @@ __all__ = [
     "ExactFit",
     "FunctionDraws",
     "InducedDraws",
+    "NoiseOfRows",
     "RegressionPosterior",
     "RegressionRecorder",
     "RegressionValues",
@@ -91,11 +92,12 @@ class ExactFit:
 
 
 def fit_exact(
-    K: Array, y: Array, noise_variance: float, scratch: Array, intercept_variance: float = 0.0
+    K: Array, y: Array, noise_variance: float | Array, scratch: Array, intercept_variance: float = 0
 ) -> ExactFit:
     """Compute the evidence of targets y (n,) for the Gram matrix K (n, n).
 
-    ``scratch``, of the shape of K, is overwritten: it becomes the adjoint.
+    The variance of the noise is that of all rows or of each, (n,). ``scratch``, of the shape of K,
+    is overwritten: it becomes the adjoint.
 
     Raises
     ------
@@ -117,9 +119,11 @@ def _log_evidence(L: Array, y: Array, a: Array) -> float:
 
 
 def noisy_factor(
-    K: Array, noise_variance: float, scratch: Array, intercept_variance: float = 0.0
+    K: Array, noise_variance: float | Array, scratch: Array, intercept_variance: float = 0.0
 ) -> Array:
     """Factor L of K + v 11' + s2 I, Fortran-ordered, in the memory of ``scratch``.
+
+    s2 is one number, or one for each row.
 
     Raises
     ------
@@ -129,6 +133,45 @@ def noisy_factor(
     np.add(K, intercept_variance, out=scratch)
     scratch.ravel()[:: len(K) + 1] += noise_variance
     return factorise(scratch.T)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseOfRows:
+    """Rows that count w_i times, with noise of variance c_i s2.
+
+    A normal density of variance c_i s2 to the power w_i is one of variance c_i s2 / w_i, times
+
+        (2 pi c_i s2)^-((w_i - 1) / 2) w_i^(-1/2) .
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n,)
+        w_i > 0: a row that counts twice is the row twice.
+    variances : ndarray of shape (n,)
+        c_i > 0.
+    """
+
+    weights: Array
+    variances: Array
+
+    @cached_property
+    def scales(self) -> Array:
+        """c_i / w_i, shape (n,)."""
+        return self.variances / self.weights
+
+    @cached_property
+    def n_more(self) -> float:
+        """By how much the rows count more than once each: sum of w_i - 1."""
+        return float((self.weights - 1.0).sum())
+
+    def at(self, rows: NDArray[np.int64]) -> NoiseOfRows:
+        """Those of some of the rows."""
+        return NoiseOfRows(self.weights[rows], self.variances[rows])
+
+    def log_factor(self, noise_variance: float) -> float:
+        """Log of the product of the factors above, s2 the variance of the noise; nats."""
+        each = (self.weights - 1.0) * np.log(2.0 * np.pi * self.variances) + np.log(self.weights)
+        return -0.5 * float(each.sum()) - 0.5 * self.n_more * math.log(noise_variance)
 
 
 # The posterior of a GP regressor's hyperparameters: exact evidence times a normal prior.
@@ -163,6 +206,8 @@ class RegressionPosterior:
         Where it is known; None where it is the last of theta.
     intercept_variance : float
         Prior variance of an intercept, which is integrated out; 0: there is none.
+    noise_of_rows : NoiseOfRows or None
+        Where rows count differently, or their noise differs.
     """
 
     X: Array
@@ -172,6 +217,7 @@ class RegressionPosterior:
     starts: tuple[Array, ...]
     log_noise_variance: float | None = None
     intercept_variance: float = 0.0
+    noise_of_rows: NoiseOfRows | None = None
     workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -194,10 +240,15 @@ class RegressionPosterior:
         K = self.kernel.gram(kernel_theta, self.X, out=self.workspace.take("gram", n))
         try:
             scratch = self.workspace.take("factor", n)
-            fit = fit_exact(K, self.y, noise, scratch, self.intercept_variance)
+            fit = fit_exact(K, self.y, self.noise_at(noise), scratch, self.intercept_variance)
         except NumericalError:
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
-        trace = float(fit.adjoint.trace())
+        log_evidence, each = fit.log_evidence, self.noise_of_rows
+        if each is None:
+            trace = float(fit.adjoint.trace())
+        else:
+            log_evidence += each.log_factor(noise)
+            trace = float(fit.adjoint.diagonal() @ each.scales) - 0.5 * each.n_more / noise
         fit.adjoint.ravel()[:: n + 1] += NOISE_FLOOR * trace / n  # the floor moves with the kernel
         gradient = np.zeros_like(theta)
         gradient[: len(kernel_theta)] = self.kernel.gradient(kernel_theta, self.X, K, fit.adjoint)
@@ -205,9 +256,9 @@ class RegressionPosterior:
             gradient[-1] = np.exp(log_noise) * trace
         return Point(
             position=theta,
-            log_density=fit.log_evidence + self.prior.log_density(theta),
+            log_density=log_evidence + self.prior.log_density(theta),
             gradient=gradient + self.prior.gradient(theta),
-            extra=self._extra(fit.dual_coef, noise, fit.log_evidence),
+            extra=self._extra(fit.dual_coef, noise, log_evidence),
         )
 
     def values(
@@ -225,10 +276,15 @@ class RegressionPosterior:
             return theta[:-1], float(theta[-1])
         return theta, self.log_noise_variance
 
+    def noise_at(self, noise_variance: float) -> float | Array:
+        """The variance of the noise of all rows, or (n,) of each, that of one target given."""
+        rows = self.noise_of_rows
+        return noise_variance if rows is None else noise_variance * rows.scales
+
     def _extra(self, dual_coef: Array, noise: float, log_evidence: float) -> dict[str, Array]:
         return {
             "dual_coef": dual_coef,
-            "f": self.y - noise * dual_coef,  # (K + v 11') a = y - s2 a
+            "f": self.y - self.noise_at(noise) * dual_coef,  # (K + v 11') a = y - s2 a
             "log_evidence": np.asarray(log_evidence),
         }
 
@@ -256,11 +312,12 @@ class RegressionValues:
             noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
             K = model.kernel.gram(kernel_theta, model.X, out=model.workspace.take("gram", n))
             try:
-                L = noisy_factor(
-                    K, noise, model.workspace.take("factor", n), model.intercept_variance
-                )
+                room = model.workspace.take("factor", n)
+                L = noisy_factor(K, model.noise_at(noise), room, model.intercept_variance)
                 a = solve_factored(L, y)
                 log_evidence = _log_evidence(L, y, a)
+                if model.noise_of_rows is not None:
+                    log_evidence += model.noise_of_rows.log_factor(noise)
                 return log_evidence + model.prior.log_density(theta), self._recorded(
                     a, noise, log_evidence
                 )
@@ -269,7 +326,7 @@ class RegressionValues:
         return -np.inf, self._recorded(np.zeros(n), 0.0, 0.0)
 
     def _recorded(self, a: Array, noise: float, log_evidence: float) -> dict[str, Array]:
-        latent = (self.model.y - noise * a)[self.rows]
+        latent = (self.model.y - self.model.noise_at(noise) * a)[self.rows]
         return {"log_evidence": np.asarray(log_evidence), "latent": latent, "dual_coef": a}
 
 
@@ -345,6 +402,8 @@ class FunctionDraws:
         Prior variance of the intercept, which is part of the function; 0: there is none.
     weights : ndarray of shape (S,) or None
         Of the draws, sum 1; None where all count alike.
+    noise_of_rows : NoiseOfRows or None
+        Of the training rows; new targets have the noise of ``noise_variance``.
     memory : FactorMemory
         Where factors are kept from one prediction to the next.
     """
@@ -356,6 +415,7 @@ class FunctionDraws:
     dual_coef: Array
     intercept_variance: float = 0.0
     weights: Array | None = None
+    noise_of_rows: NoiseOfRows | None = None
     memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
 
     @cached_property
@@ -365,6 +425,17 @@ class FunctionDraws:
         if self.weights is not None:
             return np.arange(n_total)
         return np.unique(np.linspace(0, n_total - 1, min(n_total, _SPREAD_DRAWS)).astype(np.int64))
+
+    def chosen(self, positions: NDArray[np.int64], weights: Array) -> FunctionDraws:
+        """Return some of the draws, with weights of their own."""
+        return replace(
+            self,
+            theta=self.theta[positions],
+            noise_variance=self.noise_variance[positions],
+            dual_coef=self.dual_coef[positions],
+            weights=weights,
+            memory=FactorMemory(),
+        )
 
     def expected(self, X: Array) -> Array:
         """Posterior mean of the function at rows X (m, d), shape (m,)."""
@@ -459,20 +530,30 @@ class FunctionDraws:
         return np.asarray(np.einsum("ij,ij->j", V, V))
 
     def _factor(self, i: int, K: Array, scratch: Workspace) -> Array:
-        room = scratch.take("factor", len(K))
-        return noisy_factor(K, self.noise_variance[i], room, self.intercept_variance)
+        room, noise = scratch.take("factor", len(K)), self.noise_variance[i]
+        if self.noise_of_rows is not None:
+            scales = np.ones(len(K))  # new rows come after those of training
+            scales[: len(self.X)] = self.noise_of_rows.scales
+            noise = noise * scales
+        return noisy_factor(K, noise, room, self.intercept_variance)
 
 
 def function_draws(
-    draws: Draws, X: Array, kernel: Kernel, intercept_variance: float = 0.0
+    draws: Draws,
+    X: Array,
+    kernel: Kernel,
+    intercept_variance: float = 0.0,
+    noise_of_rows: NoiseOfRows | None = None,
 ) -> FunctionDraws:
     """Take what predictions need out of the draws of a fit to standardised rows X (n, d)."""
     values = {name: draws.flat(name) for name in draws.variables}
     theta = stacked_parameters(kernel, values)
     signal = np.array([kernel.diagonal(each, X).mean() for each in theta])
     noise = whole_noise_variance(signal, values["log_noise_variance"])
-    coef = draws.flat("dual_coef")
-    return FunctionDraws(X, kernel, theta, noise, coef, intercept_variance, flat_weights(draws))
+    return FunctionDraws(
+        X, kernel, theta, noise, draws.flat("dual_coef"), intercept_variance, flat_weights(draws),
+        noise_of_rows,
+    )  # fmt: skip
 
 
 def _blocks(n: int) -> list[slice]:
@@ -492,6 +573,8 @@ def _blocks(n: int) -> list[slice]:
 #
 # Few rows say little of the noise, so all of them say its scale: kappa is that of the largest
 # evidence given the draw, or 1 where the noise is known; a value tried takes a factor of B alone.
+#
+# A row that counts w times has Lambda_ii / w, as w rows would have together, R of each their own.
 #
 # With all rows for inducing points R is the nugget, and both are those of the exact process. An
 # intercept is integrated out: its variance is part of every covariance.
@@ -561,7 +644,13 @@ class InducedDraws(FunctionDraws):
 
 
 def induced_draws(
-    draws: FunctionDraws, Z: Array, X: Array, y: Array, *, is_scaled: bool = True
+    draws: FunctionDraws,
+    Z: Array,
+    X: Array,
+    y: Array,
+    *,
+    is_scaled: bool = True,
+    noise_of_rows: NoiseOfRows | None = None,
 ) -> InducedDraws:
     """Condition the function of each draw on all rows.
 
@@ -575,6 +664,8 @@ def induced_draws(
         All rows, standardised.
     is_scaled : bool
         Whether the variance of the noise is learned anew, up to its scale.
+    noise_of_rows : NoiseOfRows or None
+        Of all rows.
 
     Raises
     ------
@@ -582,9 +673,13 @@ def induced_draws(
         If a matrix cannot be factorised in double precision.
     """
     found = []
+    if noise_of_rows is None:
+        noise_of_rows = NoiseOfRows(np.ones(len(y)), np.ones(len(y)))
     with one_blas_thread():
         for theta, noise in zip(draws.theta, draws.noise_variance, strict=True):
-            coef, factor, scale = _condition(draws, theta, noise, Z, X, y, is_scaled=is_scaled)
+            coef, factor, scale = _condition(
+                draws, theta, noise, noise_of_rows, Z, X, y, is_scaled=is_scaled
+            )
             found.append((coef, lapack.dtrttp(factor, uplo="L")[0], scale))
     coefs, factors, scales = (np.stack(each) for each in zip(*found, strict=True))
     return _induced(draws, Z, coefs, factors, scales)
@@ -632,6 +727,7 @@ def _condition(
     draws: FunctionDraws,
     theta: Array,
     noise: float,
+    noise_of_rows: NoiseOfRows,
     Z: Array,
     X: Array,
     y: Array,
@@ -640,12 +736,14 @@ def _condition(
 ) -> tuple[Array, Array, float]:
     """Return L^-T B^-1 V Lambda^-1 y, L_B in the lower triangle, and kappa."""
     m, v = len(Z), draws.intercept_variance
+    weights, variances = noise_of_rows.weights, noise * noise_of_rows.variances
     L = _prior_factor(draws.kernel.gram(theta, Z), v)
     G, b, square = np.zeros((m, m), order="F"), np.zeros(m), 0.0
     for begin in range(0, len(X), _CONDITIONED):
         rows = slice(begin, begin + _CONDITIONED)
         V = solve_lower(L, (draws.kernel.cross_gram(theta, X[rows], Z) + v).T)
-        spread = _left(draws.kernel.diagonal(theta, X[rows]) + v, V) + noise
+        spread = _left(draws.kernel.diagonal(theta, X[rows]) + v, V) + variances[rows]
+        spread /= weights[rows]
         b += V @ (y[rows] / spread)
         square += float(y[rows] @ (y[rows] / spread))
         V /= np.sqrt(spread)
@@ -659,7 +757,7 @@ def _condition(
     def cost(log_scale: float) -> float:
         L_B, scale = factor(math.exp(log_scale)), math.exp(log_scale)
         explained = solve_lower(L_B, b) / scale
-        whole = len(y) * log_scale + square / scale - explained @ explained
+        whole = weights.sum() * log_scale + square / scale - explained @ explained
         return 0.5 * float(whole) + float(np.log(L_B.diagonal()).sum())
 
     scale = 1.0

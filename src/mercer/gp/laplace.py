@@ -594,13 +594,15 @@ def sample_functions(
     n_met = min(_HYPERPARAMETERS, n_draws)
     at = (rng.random() + np.arange(n_met)) / n_met
     met = np.minimum(np.searchsorted(np.cumsum(shares), at), len(pairs) - 1)
+    sizes = np.bincount(np.arange(n_draws) * n_met // n_draws)
+    counts = np.bincount(met, sizes).astype(np.int64)
     found: list[list[Array]] = [[] for _ in parts]
     with one_blas_thread():
-        for j, mine in zip(met, np.array_split(np.arange(n_draws), n_met), strict=True):
+        for j in np.flatnonzero(counts):
             own, i = pairs[j]
             for values, X in zip(found, parts, strict=True):
                 mean, covariance = own.joint(i, X)
-                noise = rng.standard_normal((len(mine), len(mean)))
+                noise = rng.standard_normal((counts[j], len(mean)))
                 values.append(mean + noise @ _root(covariance).T)
     return [np.concatenate(values) for values in found]
 

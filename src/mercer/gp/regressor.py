@@ -17,7 +17,13 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, UsageError
-from mercer.estimation.base import NumberPredictions
+from mercer.estimation.base import (
+    NumberPredictions,
+    by_partition,
+    check_weights,
+    copies,
+    distinct_rows,
+)
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
     CommonArguments,
@@ -29,6 +35,7 @@ from mercer.estimation.run import (
 )
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
 from mercer.gp.averaging import (
+    AT_A_GLANCE,
     AveragedGP,
     Few,
     KernelFit,
@@ -50,6 +57,7 @@ from mercer.gp.gaussian import (
     MOST_PREDICTING,
     FunctionDraws,
     InducedDraws,
+    NoiseOfRows,
     function_draws,
     induced_draws,
     restore_induced,
@@ -85,6 +93,7 @@ class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
     target_centre_: float
     target_scale_: float
 
+    @by_partition
     def predict(self, X: ArrayLike, return_std: bool = False, n_draws: str | None = None) -> Any:
         """Posterior mean of the target.
 
@@ -225,7 +234,9 @@ def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, 
     if weights is None:
         weights = np.full(n_total, 1.0 / n_total)
     noise = functions.noise_variance[:, np.newaxis]
-    fitted = y - noise * functions.dual_coef  # (K + v 11') a = y - s2 a
+    each = functions.noise_of_rows
+    scales = 1.0 if each is None else each.scales
+    fitted = y - noise * scales * functions.dual_coef  # (K + v 11') a = y - s2 a
     # Of normal noise of each draw the shares within some distances: the shape of its mixture.
     std = np.sqrt(noise)
     within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)
@@ -234,11 +245,11 @@ def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, 
 
 
 def _functions_of(
-    fits: tuple[KernelFit, ...], X: Array, intercept_variance: float
+    fits: tuple[KernelFit, ...], X: Array, intercept_variance: float, noise: NoiseOfRows | None
 ) -> tuple[FunctionDraws, ...]:
     """Return the functions of the draws of each kernel that predict."""
     return tuple(
-        function_draws(each.predicting, X, kernel_named(each.kernel), intercept_variance)
+        function_draws(each.predicting, X, kernel_named(each.kernel), intercept_variance, noise)
         for each in fits
     )
 
@@ -262,8 +273,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
         "isotropic(rbf)" has one length scale for all inputs. Also a kernel of `mercer.kernels` or
         of scikit-learn, whose form is taken, not its values.
-    noise_std : float or "learn", default="learn"
-        Standard deviation of the noise in units of the target, where it is known.
+    noise_std : float, array of shape (n,) or "learn", default="learn"
+        Standard deviation of the noise in units of the target, where it is known; an array has
+        that of each row of ``fit``. New targets then have the noise of the rows on average (root
+        mean square); `latent` is without it.
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
         "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
         posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
@@ -392,11 +405,13 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     True
     """
 
+    _known_std: float  # of the noise on average, where each row's is known
+
     def __init__(
         self,
         *,
         kernel: Any = "auto",
-        noise_std: float | str = "learn",
+        noise_std: Any = "learn",
         inference: str = "importance",
         prior: PriorChoice = "wide",
         n_leapfrog: int | None = None,
@@ -456,7 +471,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         )
 
     @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike) -> GPRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> GPRegressor:
         """Draw hyperparameters from their posterior.
 
         Parameters
@@ -465,6 +482,11 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             Inputs: finite numbers.
         y : array of shape (n,)
             Targets: finite numbers.
+        sample_weight : array of shape (n,), optional
+            How often each row counts: the power of its likelihood. A row of weight 2 is the row
+            twice, one of weight 0 is left out. Targets that repeat exactly say that there is little
+            noise; for rows that are means of several measurements, ``noise_std`` as an array is
+            right. Where kernels are compared, rows that are the same are scored once.
 
         Returns
         -------
@@ -482,34 +504,47 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         common = self._check_arguments()
         self._forget()
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
-        X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
+        X, y, noise = self._distinct(np.asarray(X), np.asarray(y, dtype=np.float64), sample_weight)
         self.feature_labels_ = self._labels()
-        self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
-        target = scale_target(y)
+        counts = np.ones(len(y), np.int64) if noise is None else copies(noise.weights)
+        self.standardizer_ = fit_standardizer(
+            np.repeat(X, counts, axis=0), self.standardize, self.feature_labels_
+        )
+        target = scale_target(np.repeat(y, counts))
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
         limit = self._limit_of_rows()
-        options = run_options(common, self, digest_arrays(Xs, ys), started)
+        given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
+        options = run_options(common, self, digest_arrays(*given), started)
         compile_loops(lambda line: tell(line, options.progress))
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
-        X_all, y_all, Xs, ys = Xs, ys, Xs[rows], ys[rows]
+        X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
+        noise = None if noise is None else noise.at(rows)
         is_induced = inducing is not None
         keys = tuple(each.tobytes() for each in X[rows])
-        averaged, intercept = self._averaged(Xs, ys, keys, target, options, is_induced=is_induced)
+        averaged, intercept = self._averaged(
+            Xs, ys, noise, keys, target, options, is_induced=is_induced
+        )
         induced = None
         if inducing is not None:
-            of_rows = _functions_of(averaged.fits, Xs, intercept)
-            is_scaled = self.noise_std == "learn"
+            of_rows = _functions_of(averaged.fits, Xs, intercept, noise)
+            is_scaled = isinstance(self.noise_std, str)
             induced = tuple(
-                induced_draws(each, X_all[inducing], X_all, y_all, is_scaled=is_scaled)
+                induced_draws(
+                    each, X_all[inducing], X_all, y_all, is_scaled=is_scaled,
+                    noise_of_rows=all_noise,
+                )
                 for each in of_rows
-            )
+            )  # fmt: skip
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         self.notes_ = (*notes, *averaged.notes)
         relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
         evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
-            evidence = (evidence[0] - len(ys) * math.log(target.scale), evidence[1])
-        self._set_fitted(Xs, ys, target, intercept, averaged.fits, relevance, evidence, induced)
+            n_targets = len(ys) if noise is None else float(noise.weights.sum())
+            evidence = (evidence[0] - n_targets * math.log(target.scale), evidence[1])
+        self._set_fitted(
+            Xs, ys, noise, target, intercept, averaged.fits, relevance, evidence, induced
+        )
         self._warn_of_convergence()
         return self
 
@@ -517,6 +552,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self,
         Xs: Array,
         ys: Array,
+        noise: NoiseOfRows | None,
         keys: tuple[bytes, ...],
         target: TargetScale,
         options: RunOptions,
@@ -526,23 +562,26 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         """Fit standardised rows; return what was fitted, and the variance of the intercept."""
         log_noise = self._log_noise(target)
 
-        def settings(name: str) -> RegressionSettings:
-            return RegressionSettings(self._settings(name), log_noise)
+        def settings(name: str, rows: Rows | None = None) -> RegressionSettings:
+            own = noise if noise is None or rows is None else noise.at(rows)
+            return RegressionSettings(self._settings(name), log_noise, own)
 
         intercept = settings("rbf").intercept_variance
         names, once = self.feature_labels_, replace(options, run=None, progress=False)
 
         def model_of(name: str, rows: Rows) -> HyperparameterTarget:
-            return settings(name).posterior(Xs[rows], ys[rows])
+            return settings(name, rows).posterior(Xs[rows], ys[rows])
 
         def score(name: str, maximum: Maximum, kept: Rows, out: Rows) -> Array:
-            own, X = replace(settings(name), common=self._at_maximum(name)), Xs[kept]
+            own, X = replace(settings(name, kept), common=self._at_maximum(name)), Xs[kept]
             draws = fit_regression(X, ys[kept], own, once, names, maximum).draws
-            functions = function_draws(draws, X, kernel_named(name), intercept)
+            kernel, of_rows = kernel_named(name), own.noise_of_rows
+            functions = function_draws(draws, X, kernel, intercept, of_rows)
             mean, variance = (each[:, 0] for each in functions.moments(Xs[out]))
-            return np.asarray(
-                norm.logpdf(ys[out], mean, np.sqrt(variance + functions.noise_variance))
-            )
+            unknown = functions.noise_variance
+            if noise is not None:
+                unknown = unknown * noise.variances[out]
+            return np.asarray(norm.logpdf(ys[out], mean, np.sqrt(variance + unknown)))
 
         def fit(name: str, options: RunOptions, maximum: Maximum | None, share: float) -> FittedGP:
             own = replace(settings(name), common=replace(self._settings(name), share=share))
@@ -554,7 +593,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         def few(each: KernelFit) -> tuple[Few, float] | None:
             draws, kernel = each.fitted.draws, kernel_named(each.kernel)
             most = (MOST_PREDICTING,) if is_induced else ()
-            found = few_functions(function_draws(draws, Xs, kernel, intercept), ys, *most)
+            functions = function_draws(draws, Xs, kernel, intercept, noise)
+            found = few_functions(functions, ys, *most)
             return None if found is None else (found[0], found[1] * target.scale)
 
         unit = "{:.2g} in units of the target"
@@ -565,6 +605,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         parts.fields["target_centre"] = self.target_centre_
         parts.fields["target_scale"] = self.target_scale_
         parts.fields["intercept_variance"] = self._functions[0].intercept_variance
+        if self._noise is not None:
+            parts.arrays["rows/weights"] = self._noise.weights
+            parts.arrays["rows/variances"] = self._noise.variances
+        if np.ndim(self.noise_std) > 0:
+            parts.arrays["noise_std"] = np.asarray(self.noise_std, dtype=np.float64)
+            parts.params["noise_std"] = None
         for i, functions in enumerate(self._functions):
             if isinstance(functions, InducedDraws):
                 parts.arrays["inducing/rows"] = functions.X
@@ -575,29 +621,60 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> GPRegressor:
-        model = cls(**parts.params)
+        given = {"noise_std": parts.arrays["noise_std"]} if "noise_std" in parts.arrays else {}
+        model = cls(**{**parts.params, **given})
         model._check_arguments()
-        common, X, y, fits, relevance, target, intercept = restore(parts)
+        common, X, y, noise, fits, relevance, target, intercept = restore(parts)
         common.put_into(model)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
-            induced = restore_induced(_functions_of(fits, X, intercept), parts.arrays)
-        model._set_fitted(X, y, target, intercept, fits, relevance, evidence, induced)
+            induced = restore_induced(_functions_of(fits, X, intercept, noise), parts.arrays)
+        model._set_fitted(X, y, noise, target, intercept, fits, relevance, evidence, induced)
         return model
 
     def _check_arguments(self) -> CommonArguments:
-        if self.noise_std != "learn":
+        if np.ndim(self.noise_std) > 0:
+            given = np.asarray(self.noise_std)
+            is_right = given.ndim == 1 and given.dtype.kind in "iuf"
+            if not is_right or not (np.isfinite(given) & (given > 0)).all():
+                raise UsageError("noise_std as an array must hold numbers above 0, one for a row")
+        elif self.noise_std != "learn":
             check_positive("noise_std", self.noise_std)
         return self._check_sampler()
 
+    def _distinct(
+        self, X: Array, y: Array, sample_weight: ArrayLike | None
+    ) -> tuple[Array, Array, NoiseOfRows | None]:
+        """Return the rows that differ, and how often each counts and how large its noise is."""
+        columns, variances = [X, y], np.ones(len(y))
+        is_known = np.ndim(self.noise_std) > 0
+        if is_known:
+            given = np.asarray(self.noise_std, dtype=np.float64)
+            if len(given) != len(y):
+                raise UsageError(f"noise_std has {len(given)} values for {len(y)} rows")
+            variances = np.square(given / given.max())
+            columns.append(variances)
+        rows, weights = distinct_rows(
+            np.column_stack(columns), check_weights(sample_weight, len(y))
+        )
+        X, y, variances = X[rows], y[rows], variances[rows]
+        if weights is None and not is_known:
+            return X, y, None
+        weights = np.ones(len(y)) if weights is None else weights
+        if is_known:  # of the rows on average
+            mean = float(np.average(variances, weights=weights))
+            variances, self._known_std = variances / mean, math.sqrt(mean) * float(given.max())
+        return X, y, NoiseOfRows(weights, variances)
+
     def _log_noise(self, target: TargetScale) -> float | None:
         """Log variance of the noise of standardised targets, where it is given."""
-        if self.noise_std == "learn":
+        if isinstance(self.noise_std, str):
             return None
-        log_noise = 2.0 * (math.log(float(self.noise_std)) - math.log(target.scale))
+        given = float(self.noise_std) if np.ndim(self.noise_std) == 0 else self._known_std
+        log_noise = 2.0 * (math.log(given) - math.log(target.scale))
         if not abs(log_noise) < LARGEST_LOG:
             raise UsageError(
-                f"noise_std={self.noise_std!r} is out of proportion: the standard deviation of the "
+                f"noise_std={given!r} is out of proportion: the standard deviation of the "
                 f"target is {target.scale:.3g}"
             )
         return log_noise
@@ -606,6 +683,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self,
         X: Array,
         y: Array,
+        noise: NoiseOfRows | None,
         target: TargetScale,
         intercept_variance: float,
         fits: tuple[KernelFit, ...],
@@ -613,13 +691,13 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         evidence: tuple[float, float] | None,
         induced: tuple[FunctionDraws, ...] | None,
     ) -> None:
-        self._y = y
+        self._y, self._noise = y, noise
         self.target_centre_, self.target_scale_ = target.centre, target.scale
         self._set_posterior(X, fits, relevance, evidence)
 
-        self._functions = induced or _functions_of(fits, X, intercept_variance)
+        self._functions = induced or _functions_of(fits, X, intercept_variance, noise)
         whole = tuple(replace(each, few=None) for each in fits)
-        self._all_functions = induced or _functions_of(whole, X, intercept_variance)
+        self._all_functions = induced or _functions_of(whole, X, intercept_variance, noise)
         self._weights = tuple(each.weight for each in fits)
         stds = [
             float(np.average(np.sqrt(each.noise_variance), weights=each.weights))
@@ -630,4 +708,16 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         draws = self.posterior_
         best = int(np.argmax(draws.flat("log_density")))
         log_evidence = float(draws.flat("log_evidence")[best])
-        self.log_marginal_likelihood_ = log_evidence - len(y) * math.log(target.scale)
+        n_targets = len(y) if noise is None else float(noise.weights.sum())
+        self.log_marginal_likelihood_ = log_evidence - n_targets * math.log(target.scale)
+
+    def _at_a_glance(self) -> GPRegressor:
+        functions = []
+        for each, fit in zip(self._functions, self._fits, strict=True):
+            few = None
+            if not isinstance(each, InducedDraws):  # there are few as it is
+                few = few_functions(each, self._y, fit.share_of(AT_A_GLANCE))
+            functions.append(each if few is None else each.chosen(*few[0]))
+        seen = copy.copy(self)
+        seen._functions = tuple(functions)
+        return seen

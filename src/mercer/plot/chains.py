@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, rankdata
 
 from mercer.errors import UsageError
+from mercer.plot.of_models import of_model
 from mercer.plot.style import (
     CHAIN_COLOURS,
     FONT_SIZE,
@@ -76,6 +77,7 @@ def _scalar(draws: Draws, entry: str, variable: str) -> Scalar:
 _MOST_POINTS: Final = 300
 
 
+@of_model
 def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | None = None) -> Figure:
     """Draw the chains of each quantity, one row a quantity and one colour a chain.
 
@@ -84,6 +86,7 @@ def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     Parameters
     ----------
     draws : Draws
+        ``posterior_``, or the fitted estimator.
     names : sequence of str, optional
         Variables or single entries; the monitored ones if None. At most 12 scalars are shown.
     fig : Figure, optional
@@ -134,6 +137,7 @@ def _panels(
     return fig, shown, panels
 
 
+@of_model
 def ranks(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | None = None) -> Figure:
     """Draw a histogram of each chain's ranks among all draws, one row a quantity.
 
@@ -145,6 +149,7 @@ def ranks(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     Parameters
     ----------
     draws : Draws
+        ``posterior_``, or the fitted estimator.
     names : sequence of str, optional
         Variables or single entries; the monitored ones if None. At most 12 scalars are shown.
     fig : Figure, optional
@@ -206,6 +211,7 @@ _MOST_VALUES: Final = 12  # that get a bar each, unless they are whole numbers
 _BARS: Final = 24
 
 
+@of_model
 def particles(
     draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | None = None
 ) -> Figure:
@@ -214,7 +220,7 @@ def particles(
     Parameters
     ----------
     draws : Draws
-        ``posterior_``; without weights all count alike.
+        ``posterior_``, or the fitted estimator; without weights all count alike.
     names : sequence of str, optional
         Variables of the draws; those that are monitored by default.
     fig : Figure, optional

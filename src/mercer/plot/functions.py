@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.basis.prediction import SparseSummary
 from mercer.errors import UsageError
 from mercer.plot.kernel import position
+from mercer.plot.of_models import of_model
 from mercer.plot.style import (
     CHAIN_COLOURS,
     FONT_SIZE,
@@ -347,13 +348,15 @@ _LEVEL_NAME: Final = 12
 _MAP_COLOURS: Final = ("#cf5a04", "#d9dfe7", "#0b6fae")
 
 
+@of_model
 def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
     """Draw the mean prediction as single inputs are varied: a panel each.
 
     Parameters
     ----------
     found : Effects
-        From `mercer.estimation.inspection.effects_of`.
+        From `mercer.estimation.inspection.effects_of`; or a fitted estimator, with rows X after it,
+        in which inputs are varied, and as ``columns`` the inputs to draw, by name or position.
     fig : Figure, optional
         Where to draw; a new figure otherwise.
 
@@ -407,12 +410,15 @@ def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
     ax.set_xlabel(plain(values.name), labelpad=4)
 
 
+@of_model
 def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
     """Draw the mean prediction as two inputs are varied, as a map.
 
     Parameters
     ----------
     found : PairEffect
+        Or a fitted estimator, with rows X after it, and as ``columns`` the inputs to choose from:
+        the pair is drawn that acts together most.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 

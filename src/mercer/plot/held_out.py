@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import UsageError
+from mercer.plot.of_models import of_model
 from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes, plain
 from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
 from mercer.posterior.scores import COVERAGES, ErrorCoverage, ReliabilityCurve
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@of_model
 def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     """Draw the error among the most certain rows against their share of all rows.
 
@@ -39,7 +41,8 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     curve : ErrorCoverage
-        From `mercer.posterior.scores.error_coverage_curve`.
+        From `mercer.posterior.scores.error_coverage_curve`; or a fitted classifier, with rows X and
+        their labels y after it.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -89,6 +92,7 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
 _MOST_INPUTS: Final = 15
 
 
+@of_model
 def importance(
     increase: ArrayLike,
     error: ArrayLike,
@@ -104,6 +108,7 @@ def importance(
     increase, error : array_like of shape (d,)
         Mean over rows in nats a row, and its standard error; bars reach two of them to each side.
     names : sequence of d str
+        The three are measured where a fitted estimator is given, with rows X and their targets y.
     repeats : array_like of shape (R, d), optional
         Means of single repeats, drawn as small points.
     ax : Axes, optional
@@ -143,6 +148,7 @@ def importance(
 # Reliability diagram: how often things happened that the model called so and so probable.
 
 
+@of_model
 def reliability(
     curve: ReliabilityCurve, *, probabilities: ArrayLike | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -154,7 +160,8 @@ def reliability(
     Parameters
     ----------
     curve : ReliabilityCurve
-        The bins, from `mercer.posterior.scores.reliability_curve`.
+        The bins, from `mercer.posterior.scores.reliability_curve`; or a fitted classifier (any of
+        scikit-learn's kind), with rows X and their labels y after it.
     probabilities : array_like of shape (n,), optional
         The predicted probabilities themselves: adds their histogram above the diagram.
     ax : Axes, optional
@@ -238,6 +245,7 @@ def _histogram(ax: Axes, probabilities: ArrayLike) -> None:
 # Nominal against observed coverage of intervals.
 
 
+@of_model
 def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axes:
     """Draw the share of rows inside intervals against the probability that they claim.
 
@@ -247,7 +255,8 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
     Parameters
     ----------
     curve : IntervalCoverage
-        From `mercer.posterior.regression_scores.interval_coverage`.
+        From `mercer.posterior.regression_scores.interval_coverage`; or a fitted regressor, with
+        rows X and their targets y after it.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -284,6 +293,7 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
 # Histogram of the probability integral transform: level where predictive laws are right.
 
 
+@of_model
 def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     """Draw how many observations lie how far up in their predictive law.
 
@@ -293,7 +303,8 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     histogram : PitHistogram
-        From `mercer.posterior.regression_scores.pit_histogram`.
+        From `mercer.posterior.regression_scores.pit_histogram`; or a fitted regressor, with rows X
+        and their targets y after it.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -341,6 +352,7 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
 # Predicted against observed numbers, each row with its interval.
 
 
+@of_model
 def predictions(
     y: ArrayLike, mean: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, ax: Axes | None = None
 ) -> Axes:
@@ -356,7 +368,8 @@ def predictions(
     mean : array_like of shape (n,)
         Predicted.
     lower, upper : array_like of shape (n,)
-        Ends of the interval of each row.
+        Ends of the interval of each row. In place of the four: a fitted regressor, rows X and their
+        targets y.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -402,6 +415,7 @@ def predictions(
 _FEWEST, _MOST_GROUPS = 10, 12  # rows in a group; groups
 
 
+@of_model
 def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | None = None) -> Axes:
     """Draw observed minus predicted values against the predicted ones.
 
@@ -411,7 +425,7 @@ def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | N
     Parameters
     ----------
     y, mean : array_like of shape (n,)
-        Observed and predicted.
+        Observed and predicted. In place of both: a fitted regressor, rows X and their targets y.
     n_shown : int, default 500
         Points drawn at most, spread evenly over the rows; the line is of all rows.
     ax : Axes, optional
@@ -463,6 +477,7 @@ def _draw_means(ax: Axes, x: NDArray[np.float64], r: NDArray[np.float64], n_grou
 _SETTLING: Final = 20  # the first one in so many rows may leave the picture
 
 
+@of_model
 def prequential(
     log_density: ArrayLike, window: int | None = None, *, ax: Axes | None = None
 ) -> Axes:
@@ -475,7 +490,7 @@ def prequential(
     ----------
     log_density : array_like of shape (n,)
         Log density of each row, predicted before it was learned, in nats: ``log_predictive_``, or
-        that of ``prequential``. NaN is left out.
+        that of ``prequential``. NaN is left out. Or a fitted estimator that learned row by row.
     window : int, optional
         Rows in "lately"; a twentieth of them by default, and no fewer than 10.
     ax : Axes, optional

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
 from mercer.estimation.run import nearest_hint
+from mercer.plot.of_models import of_model
 from mercer.plot.style import (
     FONT_SIZE,
     PALETTE,
@@ -222,6 +223,7 @@ def _draw_periods(ax: Axes, periods: list[float]) -> None:
 _MOST_RELEVANT_INPUTS: Final = 30
 
 
+@of_model
 def relevance(
     weights: ArrayLike,
     names: Sequence[str],
@@ -239,7 +241,7 @@ def relevance(
     weights : array_like of shape (n_total, d)
         Positive posterior draws.
     names : sequence of d str
-        Names of the inputs.
+        Names of the inputs. A fitted Gaussian process alone, in place of both, has all of them.
     prior_interval : (low, high), optional
         Shaded in grey: the 90 % interval of the prior.
     ax : Axes, optional

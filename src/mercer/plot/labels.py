@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
+from mercer.plot.of_models import of_model
 from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes
 from mercer.posterior.label_errors import longest_list
 from mercer.sphere.evidence import EvidenceCurve
@@ -25,6 +26,7 @@ __all__ = ["evidence_curve", "label_errors", "laplace_distance"]
 _DEPTH: Final = 30.0
 
 
+@of_model
 def evidence_curve(
     curve: EvidenceCurve,
     *,
@@ -36,7 +38,7 @@ def evidence_curve(
     Parameters
     ----------
     curve : EvidenceCurve
-        ``evidence_curve_`` of a `KernelGibbsClassifier`.
+        ``evidence_curve_`` of a `KernelGibbsClassifier`; or the classifier itself, fitted.
     noise_rate : float or dict, optional
         Marked: ``noise_rate_``, the posterior mean of the rate, or of that of each class.
     ax : Axes, optional
@@ -106,13 +108,15 @@ def _mark_rate(ax: Axes, noise_rate: float, whose: str = "", level: int = 0) -> 
 _FEWEST_ROWS: Final = 40
 
 
+@of_model
 def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None) -> Axes:
     """Draw the probability that each row's label is wrong, the largest first.
 
     Parameters
     ----------
     p_wrong : array_like of shape (n,)
-        ``label_error_proba_`` of a `KernelGibbsClassifier`, in any order.
+        ``label_error_proba_`` of a `KernelGibbsClassifier`, in any order; or the classifier itself,
+        fitted.
     fdr : float, default=0.1
         The longest list with at most this expected share of right labels is shaded.
     ax : Axes, optional
@@ -170,6 +174,7 @@ _FEWEST = 5  # rows for a median
 _FLOOR = 1e-5  # smaller differences are drawn here
 
 
+@of_model
 def laplace_distance(
     rows_per_region: ArrayLike, differences: ArrayLike, *, ax: Axes | None = None
 ) -> Axes:
@@ -183,7 +188,8 @@ def laplace_distance(
     rows_per_region : array_like of shape (m,)
         Rows within about a length scale of each row; positive.
     differences : array_like of shape (m,)
-        Exact less Laplace's probability.
+        Exact less Laplace's probability. In place of both: a classifier fitted with
+        ``integration="exact"``, and rows X.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 

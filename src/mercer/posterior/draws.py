@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from mercer.errors import UsageError
 
-__all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives"]
+__all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives", "stacking_weights"]
 
 
 # A small table that prints as aligned text, as HTML in a notebook, and as plain Python types.
@@ -400,6 +400,45 @@ def representatives(
         positions, chosen = positions[found > 0.0], found[found > 0.0]
     order = np.argsort(positions)
     return positions[order], chosen[order] / chosen.sum()
+
+
+# Weights of several laws, by what they said of held-out rows.
+
+_MOST_STEPS, _STACKED = 2000, 1e-6  # of a weight
+
+
+def stacking_weights(
+    scores: NDArray[np.float64], prior_rows: float = 0.0
+) -> tuple[NDArray[np.float64], float]:
+    """Return the weights of the mixture of highest log score on m rows, and that score [1]_.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (K, m)
+        Log predictive probability or density of each row under each of K laws.
+    prior_rows : float, default=0.0
+        Of a Dirichlet prior of the weights, whose parameters are 1 more than this: the log score
+        has so many times the sum of log weights added, before it is maximised.
+
+    By expectation maximisation: what is maximised is concave in the weights.
+
+    References
+    ----------
+    .. [1] Y. Yao, A. Vehtari, D. Simpson and A. Gelman, Using stacking to average Bayesian
+       predictive distributions, Bayesian Analysis 13 (2018), eq. (4).
+    """
+    highest = scores.max(axis=0)
+    ratios = np.exp(scores - highest)
+    n_laws, n_rows = scores.shape
+    weights = np.full(n_laws, 1.0 / n_laws)
+    for _ in range(_MOST_STEPS):
+        counts = weights * (ratios / (weights @ ratios)).sum(axis=1) + prior_rows
+        new = counts / (n_rows + n_laws * prior_rows)
+        is_done = np.abs(new - weights).max() < _STACKED
+        weights = new
+        if is_done:
+            break
+    return weights, float(np.log(weights @ ratios).sum() + highest.sum())
 
 
 # Draws as an ArviZ InferenceData (ArviZ before 1.0) or as a DataTree (from 1.0).

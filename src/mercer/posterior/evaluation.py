@@ -73,12 +73,21 @@ class HeldClasses:
         return score_classification(self.y_index, self.proba)
 
     @property
-    def residuals(self) -> Array:
-        """Whether the class came less its probability, (k, n): of two classes of the second."""
+    def judged(self) -> tuple[Array, Array]:
+        """Whether a class came, 1 or 0, and its probability, (n,): of two classes the second.
+
+        Of several it is the most probable one of each row.
+        """
         if self.proba.shape[1] == 2:
-            return np.asarray(self.y_index - self.proba[:, 1])[np.newaxis]
+            return self.y_index.astype(np.float64), self.proba[:, 1]
         is_right = self.proba.argmax(axis=1) == self.y_index
-        return np.asarray(is_right - self.proba.max(axis=1))[np.newaxis]
+        return is_right.astype(np.float64), self.proba.max(axis=1)
+
+    @property
+    def residuals(self) -> Array:
+        """Whether the class that is `judged` came less its probability, (k, n)."""
+        came, proba = self.judged
+        return np.asarray(came - proba)[np.newaxis]
 
     @property
     def losses(self) -> Mapping[str, Array]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
 from mercer.errors import DataError, UsageError
 from mercer.numerics.mixtures import (
@@ -18,6 +20,7 @@ from mercer.numerics.mixtures import (
 
 __all__ = [
     "Contamination",
+    "LawMixture",
     "NormalMixture",
     "StudentMixture",
     "check_level",
@@ -288,3 +291,44 @@ class NormalMixture(StudentMixture):
     def __init__(self, locations: Array, scales: Array, centre: Array | None = None) -> None:
         n = max(np.shape(locations)[-1:], default=0)
         super().__init__(locations, scales, np.full(n, 1.0 / max(n, 1)), np.inf, centre)
+
+
+class LawMixture(StudentMixture):
+    """A weighted mixture of several laws of the same m rows.
+
+    Its log density is log sum_k w_k exp(l_k), of laws with outliers as they have it; all else is
+    that of the mixture of the components of all.
+
+    Parameters
+    ----------
+    laws : sequence of StudentMixture
+    weights : ndarray of shape (K,)
+        Not negative, with sum 1.
+
+    Examples
+    --------
+    >>> one, other = (NormalMixture(np.array([[x]]), np.array([1.0])) for x in (0.0, 3.0))
+    >>> law = LawMixture([one, other], np.array([0.25, 0.75]))
+    >>> float(law.mean[0]), law.weights.tolist()
+    (2.25, [0.25, 0.75])
+    """
+
+    def __init__(self, laws: Sequence[StudentMixture], weights: Array) -> None:
+        shares = np.concatenate([w * each.weights for w, each in zip(weights, laws, strict=True)])
+        df = np.concatenate([np.broadcast_to(each.df, each.weights.shape) for each in laws])
+        super().__init__(
+            np.hstack([each.locations for each in laws]),
+            np.hstack([np.broadcast_to(each.scales, each.locations.shape) for each in laws]),
+            shares / shares.sum(),
+            df,
+            np.asarray(sum(w * each.mean for w, each in zip(weights, laws, strict=True))),
+        )
+        object.__setattr__(self, "_mixed", (tuple(laws), weights))
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Return the log density of one finite value per row, in nats; finite."""
+        laws, weights = self._mixed
+        logs = np.stack([each.log_density(y) for each in laws])
+        return np.asarray(logsumexp(logs, axis=0, b=weights[:, np.newaxis]))
+
+    _mixed: tuple[tuple[StudentMixture, ...], Array]

@@ -23,7 +23,7 @@ from mercer.estimation.inspection import (
     permuted_losses,
     plan_look,
 )
-from mercer.estimation.tasks import task_of
+from mercer.estimation.tasks import known_rows, task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.label_errors import LabelAudit
 from mercer.report import (
@@ -32,6 +32,7 @@ from mercer.report import (
     gp,
     spectral,
     sphere,
+    stacking,
 )
 from mercer.report.chains import (
     chains_section,
@@ -90,6 +91,15 @@ _METHODS: Final = {
         spectral.describe_classes,
         lambda model, _: spectral.class_sections(model),
     ),
+    **{
+        name: _Method(
+            stacking.TITLE,
+            stacking.GLOSSARY,
+            stacking.describe,
+            lambda model, _: stacking.sections(model),
+        )
+        for name in ("MercerClassifier", "MercerRegressor")
+    },
 }
 
 
@@ -181,12 +191,8 @@ def save_report(estimator: Any, path: str | os.PathLike[str], X: Any = None, y: 
         raise UsageError("give both X_test and y_test, or neither")
     evaluation, inspection = None, None
     if X is not None:
-        task, rows = task_of(estimator), estimator._new_rows(X)
-        classes = tuple(estimator.classes_.tolist()) if task.is_stratified else ()
-        positions, known = task.known(np.asarray(y), classes)
-        if len(rows) != len(np.asarray(y)) or not len(positions):
-            raise UsageError("y_test needs one target for each row of X_test, and a known label")
-        rows = rows[positions]
+        task = task_of(estimator)
+        rows, known, classes, positions = known_rows(estimator, X, y)
         held = task.answer(estimator, rows, known, float("nan"))
         result = Result(type(estimator).__name__, False, (held,), 0.0, task)
         evaluation = task.evaluate(f"{len(rows)} rows that were given", classes, [result])

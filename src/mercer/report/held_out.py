@@ -10,6 +10,7 @@ import numpy as np
 from mercer.posterior.evaluation import (
     COMPARED,
     Evaluation,
+    HeldClasses,
     ModelScore,
     error_rate_se,
     log_score_words,
@@ -161,13 +162,12 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
     title = "Can the probabilities be trusted?"
     if evaluation is None:
         return Section("reliability", title, ("There are no held-out rows to check them on.",))
+    y, p = HeldClasses(evaluation.y_index, evaluation.proba).judged
     if evaluation.proba.shape[1] == 2:
-        y, p = evaluation.y_index, evaluation.proba[:, 1]
         what = f"“{evaluation.classes[1]}”"
         when, came = f", the answer should be {what}", f"{what} came out"
     else:
-        y = evaluation.proba.argmax(axis=1) == evaluation.y_index
-        p, what = evaluation.proba.max(axis=1), "the most probable class"
+        what = "the most probable class"
         when, came = f" of {what}, it should be right", f"{what} was right"
     entry = evaluation.entries[0]
     curve = reliability_curve(y, p, share_worth=1.0 / _widening(entry) ** 2)

@@ -248,7 +248,7 @@ def _training_rows(estimator: Any) -> NDArray[np.float64] | None:
 
 def _file_words(estimator: Any) -> str:
     try:
-        holds_rows = "X" in estimator._to_parts().arrays
+        holds_rows = estimator._to_parts().holds_rows
     except UsageError:
         return "A model with a kernel of your own cannot be saved to a file."
     if not holds_rows:

@@ -393,7 +393,7 @@ def complete_classes(
     check = check_rows(rows.n_rows, subset, entropy)
     X, codes = rows.take(check)
     others = RowsWithout(rows, check)
-    added = MemoryRows(X, codes, rows.has_linear_part)
+    added = MemoryRows(X, codes, rows.has_linear_part, rows.device)
     run = functools.partial(_complete, others, added, entropy, deadline=deadline)
     ends = Parallel(n_jobs=n_jobs)(delayed(run)(task) for task in tasks)
     tasks = [task for task, end in zip(tasks, ends, strict=True) if end is not None]

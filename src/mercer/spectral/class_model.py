@@ -25,13 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from mercer.features.device import Device
 from mercer.features.products import fill_features
 from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics.cholesky import factorise
 from mercer.numerics.sums import PairwiseSum
 from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior
-from mercer.spectral.rows import TrainingRows
+from mercer.spectral.rows import RowSum, TrainingRows
 
 Array = NDArray[np.float64]
 
@@ -253,8 +254,24 @@ def weighted_products(
     may be none; ``coef`` (K, 2 M + p) are those of the functions that the weights depend on.
     What ``weigh_of`` returns is called for each stick in turn on some rows at a time, in order.
     """
-    make = functools.partial(_StickSums, proposed, frequencies, coef, weigh_of)
+    given = proposed, frequencies, coef, weigh_of
+    make: Callable[[], RowSum] = functools.partial(_StickSums, *given)
+    if rows.device is not None:
+        make = functools.partial(_DeviceStickSums, *given, rows.device)
     return tuple(_split(total, 2 * len(proposed)) for total in rows.sums([make])[0])
+
+
+class _Room:
+    """Memory for the design of some rows and for phases, kept from one part of rows to the next."""
+
+    def __init__(self) -> None:
+        self._kept = np.empty((0, 0)), np.empty((0, 0))
+
+    def of(self, n_columns: int, n_rows: int) -> tuple[Array, Array]:
+        """Two arrays, of shapes (n_columns, n_rows) and (n_columns / 2, n_rows)."""
+        if self._kept[0].shape != (n_columns, n_rows):
+            self._kept = np.empty((n_columns, n_rows)), np.empty((n_columns // 2, n_rows))
+        return self._kept
 
 
 class _StickSums:
@@ -262,7 +279,7 @@ class _StickSums:
 
     def __init__(self, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf) -> None:
         self._proposed, self._frequencies, self._coef = proposed, frequencies, coef
-        self._weigh_of = weigh_of
+        self._weigh_of, self._room = weigh_of, _Room()
         self._sums = [PairwiseSum() for _ in coef]
 
     def begin_term(self, index: int) -> None:
@@ -275,10 +292,11 @@ class _StickSums:
         order = n_new + self._coef.shape[1] + 1
         terms = [np.zeros((order, order), order="F") for _ in range(n_sticks)]
         for part, codes in parts(X, columns[-1]):
-            room = np.empty((order, len(part)))
+            room, phase = self._room.of(order, len(part))
             if n_new:
-                fill_features(self._proposed, part, room[:n_new])
-            fill_design(len(columns) > 1, self._frequencies, part, room[n_new:-1])
+                fill_features(self._proposed, part, room[:n_new], phase[: len(self._proposed)])
+            own = phase[: len(self._frequencies)]
+            fill_design(len(columns) > 1, self._frequencies, part, room[n_new:-1], own)
             for k, term in enumerate(terms):
                 own = room if n_sticks == 1 else room[:, codes >= k]
                 _add(term, own, codes[codes >= k] == k, self._coef[k], self._weigh)
@@ -290,11 +308,48 @@ class _StickSums:
         return tuple(total.total() for total in self._sums)
 
 
+class _DeviceStickSums:
+    """The sums of `_StickSums`, whose features and products a device computes."""
+
+    def __init__(
+        self, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf, device: Device
+    ) -> None:
+        self._n_new, self._frequencies = 2 * len(proposed), (proposed, frequencies)
+        self._coef, self._weigh_of, self._device = coef, weigh_of, device
+        self._sums = [PairwiseSum() for _ in coef]
+
+    def begin_term(self, index: int) -> None:
+        """Weigh the next rows as those of this block."""
+        self._weigh = self._weigh_of(index)
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add a block: the last of the columns holds the places of classes."""
+        codes, n_sticks, device = columns[-1], len(self._coef), self._device
+        F = device.design(self._frequencies, X, columns[:-1])
+        f = device.get(F[:, self._n_new :] @ device.put(self._coef.T))
+        roots, targets = np.zeros((2, n_sticks, len(X)))
+        # Variables are drawn in the order of `_StickSums`, rows of other sticks weigh nothing.
+        for rows in _slices(len(X)):
+            for k in range(n_sticks):
+                own = rows.start + np.flatnonzero(codes[rows] >= k)
+                if len(own):
+                    weights, weighted = self._weigh(f[own, k], (codes[own] == k) - 0.5)
+                    roots[k, own] = np.sqrt(weights)
+                    targets[k, own] = weighted / roots[k, own]
+        for k, total in enumerate(self._sums):
+            total.add(device.weighted_gram(F, roots[k], targets[k]))
+
+    def sum(self) -> tuple[Array, ...]:
+        """The sum of each stick."""
+        return tuple(self._device.get(total.total()) for total in self._sums)
+
+
 class _LogLikelihood:
     """Log probability of all labels, summed over blocks."""
 
-    def __init__(self, frequencies: Array, coef: Array) -> None:
-        self._frequencies, self._coef = frequencies, coef
+    def __init__(self, frequencies: Array, coef: Array, device: Device | None) -> None:
+        self._frequencies, self._coef, self._device = frequencies, coef, device
+        self._room = _Room()
         self._sum = PairwiseSum()
 
     def begin_term(self, index: int) -> None:
@@ -302,10 +357,15 @@ class _LogLikelihood:
 
     def add(self, X: Array, columns: Array) -> None:
         """Add a block: the last of the columns holds the places of classes."""
-        total = 0.0
-        for part in parts(X, columns[-1]):
-            given = len(columns) > 1, self._frequencies, self._coef
-            total += float(_log_probabilities(*given, *part).sum())
+        total, codes = 0.0, columns[-1]
+        if self._device is not None:
+            F = self._device.design((self._frequencies,), X, columns[:-1])
+            f = self._device.get(F @ self._device.put(self._coef.T)).T
+            total = float(_log_probabilities_of(f, codes).sum())
+        else:
+            for part in parts(X, codes):
+                given = len(columns) > 1, self._frequencies, self._coef
+                total += float(_log_probabilities(*given, *part, self._room).sum())
         self._sum.add(total)
 
     def sum(self) -> float:
@@ -315,7 +375,8 @@ class _LogLikelihood:
 
 def log_likelihood(rows: TrainingRows, frequencies: Array, coef: Array) -> float:
     """Log probability of all labels, in nats: one pass, O(n M)."""
-    return float(rows.sums([functools.partial(_LogLikelihood, frequencies, coef)])[0])
+    make = functools.partial(_LogLikelihood, frequencies, coef, rows.device)
+    return float(rows.sums([make])[0])
 
 
 def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Array:
@@ -331,24 +392,39 @@ def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Ar
 
 def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
     """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
-    for begin in range(0, len(X), size):
-        rows = slice(begin, begin + size)
+    for rows in _slices(len(X), size):
         yield X[rows], y[rows]
 
 
+def _slices(n: int, size: int = _ROWS_AT_ONCE) -> Iterator[slice]:
+    return (slice(begin, begin + size) for begin in range(0, n, size))
+
+
 def _log_probabilities(
-    has_linear_part: bool, frequencies: Array, coef: Array, X: Array, codes: Array
+    has_linear_part: bool,
+    frequencies: Array,
+    coef: Array,
+    X: Array,
+    codes: Array,
+    room: _Room | None = None,
 ) -> Array:
-    F = np.empty((coef.shape[1], len(X)))
-    fill_design(has_linear_part, frequencies, X, F)
-    sign = signs_of(codes, len(coef))
-    return np.asarray(-np.logaddexp(0.0, -sign * (coef @ F)).sum(axis=0, where=sign != 0.0))
+    F, phase = (room or _Room()).of(coef.shape[1], len(X))
+    fill_design(has_linear_part, frequencies, X, F, phase[: len(frequencies)])
+    return _log_probabilities_of(coef @ F, codes)
 
 
-def fill_design(has_linear_part: bool, frequencies: Array, X: Array, out: Array) -> None:
+def _log_probabilities_of(f: Array, codes: Array) -> Array:
+    """Log probability of each label, given the functions (K, n)."""
+    sign = signs_of(codes, len(f))
+    return np.asarray(-np.logaddexp(0.0, -sign * f).sum(axis=0, where=sign != 0.0))
+
+
+def fill_design(
+    has_linear_part: bool, frequencies: Array, X: Array, out: Array, phase: Array | None = None
+) -> None:
     """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
     m2 = 2 * len(frequencies)
-    fill_features(frequencies, X, out[:m2])
+    fill_features(frequencies, X, out[:m2], phase)
     if has_linear_part:
         out[m2] = 1.0
         out[m2 + 1 :] = X.T

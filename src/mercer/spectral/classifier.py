@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimation.base import LabelPredictions, encode_classes
+from mercer.errors import UsageError
+from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.spectral.class_fitting import (
@@ -41,6 +42,7 @@ class FunctionClassifier(LearnedKernel, LabelPredictions):
     _score_of_draws = "log_likelihood"  # what the best draw has most of
     _order: NDArray[np.int64]
 
+    @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the classes, averaged over draws.
 
@@ -164,6 +166,11 @@ class BaNKClassifier(FunctionClassifier):
         predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
         learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
         scikit-learn, which refuses all but numbers.
+    device : str or None, default=None
+        Where features and their products are computed in ``fit``: None, by NumPy on the processor;
+        "cuda", "cuda:1", ..., by PyTorch, in double precision (`pip install mercer[torch]`). The
+        same seed gives draws that differ in their last bits, and soon in more. Predictions are by
+        NumPy: a fitted model needs no device.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=50
@@ -267,6 +274,7 @@ class BaNKClassifier(FunctionClassifier):
         full_draws: int = 4,
         standardize: str | bool = "auto",
         encode: Any = "auto",
+        device: str | None = None,
         n_draws: int = 100,
         n_warmup: int = 50,
         n_chains: int = 4,
@@ -290,6 +298,7 @@ class BaNKClassifier(FunctionClassifier):
         self.full_draws = full_draws
         self.standardize = standardize
         self.encode = encode
+        self.device = device
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_chains = n_chains
@@ -375,6 +384,8 @@ class BaNKClassifier(FunctionClassifier):
         check_choice("sampler", self.sampler, tuple(SAMPLERS))
         if self.n_leapfrog != "auto":
             check_count("n_leapfrog", self.n_leapfrog, 0)
+        if self.device is not None and self.sampler == "joint":
+            raise UsageError("sampler='joint' computes by NumPy; leave device out")
         return self._common(self.checkpoint)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:

@@ -114,6 +114,11 @@ class BaNKRegressor(FunctionRegressor):
         predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
         learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
         scikit-learn, which refuses all but numbers.
+    device : str or None, default=None
+        Where features and their products are computed in ``fit``: None, by NumPy on the processor;
+        "cuda", "cuda:1", ..., by PyTorch, in double precision (`pip install mercer[torch]`). The
+        same seed gives draws that differ in their last bits, and soon in more. Predictions are by
+        NumPy: a fitted model needs no device.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each; up to 8 sweeps where
         ``n_frequencies="auto"`` finds that fewer frequencies are enough.
@@ -205,6 +210,7 @@ class BaNKRegressor(FunctionRegressor):
         full_draws: int = 4,
         standardize: str | bool = "auto",
         encode: Any = "auto",
+        device: str | None = None,
         n_draws: int = 100,
         n_warmup: int = 100,
         n_chains: int = 4,
@@ -226,6 +232,7 @@ class BaNKRegressor(FunctionRegressor):
         self.full_draws = full_draws
         self.standardize = standardize
         self.encode = encode
+        self.device = device
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_chains = n_chains

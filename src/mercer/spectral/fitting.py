@@ -101,7 +101,7 @@ def few_rows(
     for k, n in enumerate(sizes):
         rng = stream(options.entropy, "rows", 10 + k)
         chosen = some_positions(rng, rows.n_rows, n)
-        few.append(MemoryRows(*rows.take(chosen), rows.has_linear_part))
+        few.append(MemoryRows(*rows.take(chosen), rows.has_linear_part, rows.device))
     each = int(_SHARE_OF_FEW * options.n_warmup / max(len(few), 1))
     return tuple(few), tuple(each * (k + 1) for k in range(len(few)))
 
@@ -265,7 +265,7 @@ def _one_pass(rows: TrainingRows, deadline: float | None, tasks: list[_Task]) ->
 
 
 def _gram_of(rows: TrainingRows, task: _Task, X: Array, y: Array) -> Array:
-    return MemoryRows(X, y, rows.has_linear_part).gram(task.frequencies)
+    return MemoryRows(X, y, rows.has_linear_part, rows.device).gram(task.frequencies)
 
 
 def _functions(
@@ -422,7 +422,8 @@ def learn_spectrum(
     is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
     rows: TrainingRows
     if is_partial or table.n_rows == len(subset):
-        rows = MemoryRows(standardizer.transform(X_some), y_some, has_linear_part)
+        X_some = standardizer.transform(X_some)
+        rows = MemoryRows(X_some, y_some, has_linear_part, table.device)
     else:
         rows = table.rows(standardizer, target, has_linear_part)
     fitted = sample_rows(rows, settings, options)

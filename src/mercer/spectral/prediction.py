@@ -241,6 +241,11 @@ class LearnedKernel:
 
     n_features_in_: int
     _spectrum: Spectrum
+
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        return ("learned_kernel", "spectral_density")
+
     _score_of_draws: ClassVar[str] = "log_evidence"
 
     def _put(self: Any, result: Any) -> None:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from mercer.data.source import RowSource
 from mercer.errors import DataError, UsageError
 from mercer.estimation.standardize import Standardizer
-from mercer.features.products import FeatureProducts, Products
+from mercer.features.device import Device, check_device, feature_products
+from mercer.features.products import Products
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.signals import check_stop, is_late
@@ -56,8 +57,8 @@ class RowSum(Protocol):
 class GramSum:
     """[Phi, H, y]'[Phi, H, y], summed over blocks of rows."""
 
-    def __init__(self, frequencies: Array, n_columns: int) -> None:
-        self._features = FeatureProducts(frequencies, None, n_columns)
+    def __init__(self, frequencies: Array, n_columns: int, device: Device | None = None) -> None:
+        self._features = feature_products(frequencies, None, n_columns, device)
         self._given = PairwiseSum()
 
     def add(self, X: Array, columns: Array) -> None:
@@ -90,10 +91,11 @@ class TrainingRows(ABC):
     """Standardised inputs and targets; frozen, and sent to other processes with the sampler.
 
     With a linear part the columns H that are always in the model are an intercept and the
-    inputs; else there are none.
+    inputs; else there are none. Features are computed on the device, by NumPy where it is None.
     """
 
     has_linear_part: bool
+    device: Device | None
 
     @property
     @abstractmethod
@@ -120,7 +122,7 @@ class TrainingRows(ABC):
 
     def products(self, new: Array, old: Array | None = None) -> Products:
         """Products of new features with each other and with [old features, H, y]: one pass."""
-        make = functools.partial(FeatureProducts, new, old, self.n_linear + 1)
+        make = functools.partial(feature_products, new, old, self.n_linear + 1, self.device)
         return make().products(self.sums([make])[0])
 
     def gram(self, frequencies: Array) -> Array:
@@ -129,7 +131,8 @@ class TrainingRows(ABC):
 
     def grams(self, frequencies: Sequence[Array], deadline: float | None = None) -> list[Array]:
         """Gram matrices of sets of frequencies in one pass; `LateError` after a deadline."""
-        makers = [functools.partial(GramSum, each, self.n_linear + 1) for each in frequencies]
+        given = self.n_linear + 1, self.device
+        makers = [functools.partial(GramSum, each, *given) for each in frequencies]
         totals = self.sums(makers, deadline)
         return [make().gram(total) for make, total in zip(makers, totals, strict=True)]
 
@@ -210,6 +213,7 @@ class MemoryRows(TrainingRows):
     X: Array
     y: Array
     has_linear_part: bool
+    device: Device | None = None
 
     @property
     def n_rows(self) -> int:
@@ -241,6 +245,7 @@ class StoredRows(TrainingRows):
     standardizer: Standardizer
     target: TargetTransform
     has_linear_part: bool
+    device: Device | None = None
 
     @property
     def n_rows(self) -> int:
@@ -291,6 +296,11 @@ class RowsWithout(TrainingRows):
         return self.rows.has_linear_part
 
     @property
+    def device(self) -> Device | None:  # type: ignore[override]
+        """That of the rows."""
+        return self.rows.device
+
+    @property
     def n_rows(self) -> int:
         """Number of rows that are not left out."""
         return self.rows.n_rows - len(self.left_out)
@@ -329,7 +339,9 @@ class RowsWithout(TrainingRows):
 
 
 class Table(ABC):
-    """Inputs and targets, not yet standardised."""
+    """Inputs and targets, not yet standardised, and the device of the fit."""
+
+    device: Device | None
 
     @property
     @abstractmethod
@@ -361,6 +373,7 @@ class _Arrays(Table):
 
     X: Array
     y: Array
+    device: Device | None
 
     @property
     def n_rows(self) -> int:
@@ -372,7 +385,8 @@ class _Arrays(Table):
     def rows(
         self, standardizer: Standardizer, target: TargetTransform, linear: bool
     ) -> TrainingRows:
-        return MemoryRows(standardizer.transform(self.X), target.transform(self.y), linear)
+        X, y = standardizer.transform(self.X), target.transform(self.y)
+        return MemoryRows(X, y, linear, self.device)
 
     def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
         values, counts = np.unique(self.y, return_counts=True)
@@ -388,6 +402,7 @@ class _Stored(Table):
     """Inputs, then the target, on a disk."""
 
     source: RowSource
+    device: Device | None
 
     @property
     def n_rows(self) -> int:
@@ -400,7 +415,7 @@ class _Stored(Table):
     def rows(
         self, standardizer: Standardizer, target: TargetTransform, linear: bool
     ) -> TrainingRows:
-        return StoredRows(self.source, standardizer, target, linear)
+        return StoredRows(self.source, standardizer, target, linear, self.device)
 
     def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
         found = self.source.count(self.source.names[-1], most)
@@ -417,21 +432,23 @@ def _check_few(n_classes: int, most: int) -> None:
 
 
 def check_table(model: Any, X: Any, y: Any) -> Table:
-    """Check the data; set the number and names of columns as scikit-learn does."""
+    """Check device and data; set the number and names of columns as scikit-learn does."""
+    device = check_device(model.device)
     if model._is_dask(X):
         from mercer.data.dask import open_collection
 
         source = open_collection(X, y)
-        table = _stored(model, source, source.names[-1])
+        table = _stored(model, source, source.names[-1], device)
         if not hasattr(X, "columns"):
             del model.feature_names_in_
         return table
     if isinstance(X, RowSource):
-        return _stored(model, X, y)
-    return _Arrays(*model._checked(X, y))
+        return _stored(model, X, y, device)
+    X, y = model._checked(X, y)
+    return _Arrays(X, y, device)
 
 
-def _stored(model: Any, source: RowSource, target: Any) -> Table:
+def _stored(model: Any, source: RowSource, target: Any, device: Device | None) -> Table:
     if not isinstance(target, str):
         raise UsageError(f"with rows on a disk, y is the name of the target column; got {target!r}")
     inputs = [name for name in source.names if name != target]
@@ -440,4 +457,4 @@ def _stored(model: Any, source: RowSource, target: Any) -> Table:
         raise DataError(f"{source.name}: an input and two rows are needed")
     model.n_features_in_ = len(inputs)
     model.feature_names_in_ = np.array(inputs, dtype=object)
-    return _Stored(rows.verified())
+    return _Stored(rows.verified(), device)

@@ -180,6 +180,8 @@ def check_arguments(model: Any) -> None:
     if model.kernel_rows is not None:
         check_count("kernel_rows", model.kernel_rows, 2)
     check_count("full_draws", model.full_draws, 1)
+    if not isinstance(model.device, str | None):
+        raise UsageError(f"device must be a name such as 'cuda', or None; got {model.device!r}")
 
 
 def _frequencies_of(n_rows: int) -> int:

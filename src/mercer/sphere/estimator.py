@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import UsageError
-from mercer.estimation.base import KernelEstimator, encode_classes
+from mercer.estimation.base import KernelEstimator, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
@@ -203,6 +203,13 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     _sample: PosteriorSample
 
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        has_curve = self.evidence_curve_ is not None
+        is_plane = self.n_features_in_ == 2 and len(self.classes_) == 2
+        return ("label_errors",) + ("evidence_curve",) * has_curve + ("boundaries",) * is_plane
+
+    @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class of each row of X, shape (m,), in the type of the labels.
 
@@ -219,6 +226,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[chosen]
         return labels
 
+    @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the label as it would be recorded, noise included.
 
@@ -230,11 +238,13 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._recorded(self._checked(X))
 
+    @by_partition
     def clean_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the true class, shape (m, C): those of the draws, averaged."""
         check_is_fitted(self)
         return self._clean(self._checked(X))
 
+    @by_partition
     def decision_function(self, X: ArrayLike) -> Array:
         """What `predict` is ordered by.
 

@@ -15,7 +15,6 @@ from mercer.estimation.model_file import (
     Common,
     ModelParts,
     common_parts,
-    is_finite,
     json_params,
     require,
     restore_common,
@@ -55,6 +54,7 @@ from mercer.sphere.space import (
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
+_LARGEST_LOG = 300.0  # of a parameter of a kernel: squares of its exponential are finite
 _CURVE = ("noise_rates", "log_evidence", "standard_error")
 
 
@@ -237,7 +237,8 @@ def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candid
         known = None if kernel == "precomputed" else kernel_named(kernel)
         if known is not None:
             require(theta.shape == (known.n_parameters(n_inputs),), "parameters of a kernel")
-            require(theta.dtype == np.float64 and is_finite(theta), "parameters of a kernel")
+            is_right = theta.dtype == np.float64 and bool((np.abs(theta) <= _LARGEST_LOG).all())
+            require(is_right, "parameters of a kernel")
         else:
             precomputed(X)  # checks that it is a Gram matrix
             spectrum_of(X)

@@ -169,7 +169,7 @@ def test_words_are_completed(tmp_path: Path) -> None:
     table.write_text("bmi,blood,sick\n1,2,3\n")
     assert completed(["mercer", "co"]) == ["compare", "completion"]
     assert completed(["mercer", "fit", "breast"]) == ["breast_cancer"]
-    assert completed(["mercer", "fit", "iris", "--model", "s"]) == ["spectral", "sphere"]
+    assert completed(["mercer", "fit", "iris", "--model", "s"]) == ["spectral", "sphere", "stack"]
     assert completed(["mercer", "fit", str(table), "--target", "b"]) == ["bmi", "blood"]
     assert completed(["mercer", "fit", "iris", "--target", "t"]) == ["target"]
     assert completed(["mercer", "fit", "no.csv", "--target", "t"]) == []

@@ -103,7 +103,7 @@ def test_classes_are_what_fit_takes_for_classes(
 
 def test_whole_numbers_are_numbers_where_that_is_asked(stream, tmp_path: Path) -> None:
     rows = write_classes(tmp_path / "rows.csv", ["0", "1"])
-    for more in (["--task", "regression"], ["--interval", "0.9"]):
+    for more in (["--task", "regression"], ["--lags", "1"]):
         code, answers, err = stream(rows, *NUMBERS, *more)
         assert code == 0, err
         assert "std" in answers[-1]
@@ -224,7 +224,6 @@ def test_a_model_that_was_fitted_goes_on_with_a_stream(run, stream, rows: Path, 
 REFUSED = {
     "one class": ("a,kind\n" + "1,x\n" * 40, [], 3, "has one class only, 'x', in the first 30"),
     "lags": ("a,kind\n1,x\n", ["--task", "classification", "--lags", "2"], 2, "--lags needs"),
-    "interval": ("a,kind\n1,x\n", ["--task", "classification", "--interval", ".9"], 2, "--interv"),
     "warm-up": ("a,kind\n1,x\n", ["--task", "classification", "--warmup", "0"], 2, "--warmup 0"),
     "dates": ("a,kind\n" + "1,2024-01-01\n2,2024-01-02\n" * 20, [], 3, "neither numbers nor"),
     "fraction": ("a,kind\n1,1.5\n2,2\n", ["--task", "classification"], 3, "not a whole number"),
@@ -243,11 +242,34 @@ def test_refuses(stream, name: str) -> None:
     assert said in err
 
 
+def test_probabilities_have_intervals(stream, rows: Path, tmp_path: Path) -> None:
+    """Those of the estimator, of rows with and without a class; none in the warm-up."""
+    out, table = tmp_path / "m.mercer", as_json_lines(rows)
+    code, answers, err = stream(rows, *COMMON, "--interval", "0.8", "--save", out)
+    assert code == 0, err
+    X, y = np.array([[row["a"], row["b"]] for row in table]), [row["kind"] for row in table]
+    model = SequentialKernelClassifier(
+        n_particles=12, max_candidates=6, n_buffered=40, random_state=0
+    )
+    model.partial_fit(X[:W], y[:W], LABELS).predict(X)
+    expected = model.prequential(X[W:], y[W:], level=0.8)
+    for name, ends in (("lower", expected.lower), ("upper", expected.upper)):
+        assert [list(answer[name].values()) for answer in answers[W:]] == ends.tolist()
+        assert list(answers[-1][name]) == LABELS
+    assert "lower" not in answers[0]
+    line = json_lines([{"name": "new", "a": 0.3, "b": -0.2}])
+    code, (answer,), err = stream(line, "--load", out, "--interval", "0.8", "--id", "name")
+    assert code == 0, err
+    for label in LABELS:
+        assert 0.0 <= answer["lower"][label] <= answer["upper"][label] <= 1.0
+    code, _, err = stream(rows, *COMMON, "--interval", "1.5")
+    assert (code, "level" in err) == (2, True), err
+
+
 def test_a_loaded_model_refuses_what_is_for_numbers(stream, rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.mercer"
     assert stream(rows, *COMMON, "--save", out)[0] == 0
     for words, said in (
-        (["--interval", "0.9"], "--interval needs"),
         (["--task", "regression"], "was learned for classification"),
         (["--lags", "2"], "--lags 2"),
     ):

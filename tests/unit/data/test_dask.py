@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 
 import mercer
 import mercer.data
 import mercer.spectral.fitting as spectral_fitting
+from mercer.baselines import RKSClassifier
 from mercer.cli.main import main
 from mercer.data import dask as cluster
 from mercer.data.source import RowSource
@@ -349,13 +351,83 @@ def test_others_do_not_read_a_collection_into_memory(name: str) -> None:
         getattr(mercer, name)().fit(X[:, :2], X[:, 2])
 
 
-def test_predictions_of_a_collection_are_made_in_parts(two_workers: Any) -> None:
+def test_predictions_of_a_collection_are_lazy(two_workers: Any, folder: Path) -> None:
+    """Arrays and frames, a partition without rows among them, by workers; to the last digits."""
     model = fitted(ROWS[:500, :2], ROWS[:500, 2])
-    X = as_array()[:, :2]
-    with pytest.raises(UsageError, match="map_blocks"):
-        model.predict(X)
-    found = X.map_blocks(model.predict, drop_axis=1, dtype=float).compute()
-    np.testing.assert_allclose(found, model.predict(ROWS[:, :2]), rtol=1e-12, atol=1e-12)
+    X, near = as_array()[:, :2], {"rtol": 1e-12, "atol": 1e-12}
+    expected = model.predict(ROWS[:, :2])
+    found = model.predict(X)
+    assert (type(found), found.shape, found.dtype) == (da.Array, (N,), np.float64)
+    np.testing.assert_allclose(two_workers.compute(found, sync=True), expected, **near)
+    frame = dd.read_parquet(folder)[["x0", "x1"]]
+    some = frame[frame["x0"] < -3.0]
+    some = dd.concat([some, frame.partitions[[0]].query("x0 > 99")])
+    mean, std = model.predict(some, return_std=True)
+    assert np.isnan(mean.shape[0])
+    expected = model.predict(ROWS[ROWS[:, 0] < -3.0, :2], return_std=True)
+    np.testing.assert_allclose(mean.compute(), expected[0], **near)
+    np.testing.assert_allclose(std.compute(), expected[1], **near)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.GPClassifier(inference="map", kernel="rbf"),
+        mercer.KernelGibbsClassifier(n_draws=20, n_chains=1),
+        mercer.SequentialKernelClassifier(n_particles=20),
+        RKSClassifier(n_features=20),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_model_predicts_a_collection(model: Any) -> None:
+    labels = np.where(ROWS[:60, 0] > 0.0, "up", "down")
+    X = da.from_array(ROWS[:90, :2], chunks=(25, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.ConvergenceWarning)
+        model.set_params(random_state=0).fit(ROWS[:60, :2], labels)
+    for method in (model.predict, model.predict_proba):
+        found = method(X)
+        assert isinstance(found, da.Array)
+        expected = method(ROWS[:90, :2])
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        if found.dtype == np.float64:
+            np.testing.assert_allclose(found.compute(scheduler="sync"), expected, atol=1e-12)
+        else:
+            assert found.compute(scheduler="sync").tolist() == expected.tolist()
+    if hasattr(model, "explain"):
+        with pytest.raises(UsageError, match="predict, predict_proba"):
+            model.explain(X)
+
+
+def test_a_model_of_words_predicts_frames_in_parts() -> None:
+    """Text of each partition is encoded as that of the training rows."""
+    rows = pd.DataFrame({"a": ROWS[:80, 0], "city": np.where(ROWS[:80, 1] > 0, "Rome", "Oslo")})
+    model = mercer.GPRegressor(inference="map", kernel="rbf", random_state=0)
+    model.fit(rows, ROWS[:80, 0] + (rows["city"] == "Rome"))
+    found = model.predict(dd.from_pandas(rows, npartitions=3)).compute(scheduler="sync")
+    np.testing.assert_allclose(found, model.predict(rows), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda part: part.assign(x1="word"), r"X, partition 1, column 'x1': holds .* 'word'"),
+        (lambda part: part.drop(columns="x1"), r"X, partition 1: cannot be read as the others.*x1"),
+        (lambda part: part.assign(x1=np.datetime64("2020-01-01")), r"partition 1, column 'x1'"),
+    ],
+    ids=["text", "missing", "dates"],
+)
+def test_a_file_of_other_columns_is_named(
+    two_workers: Any, tmp_path: Path, change: Any, words: str
+) -> None:
+    """Types and columns are those of all files, whatever the first ones promise."""
+    rows = pd.DataFrame(ROWS[:900], columns=list(NAMES))
+    for k, part in enumerate((rows[:500], change(rows[500:]))):
+        part.to_parquet(tmp_path / f"{k}.parquet", index=False)
+    with pytest.raises(DataError, match=words):
+        fitted(dd.read_parquet(tmp_path), "x2", kernel_rows=200)
+    with pytest.raises(DataError, match=r"1\.parquet: column 'x1'"):
+        fitted(mercer.data.open(tmp_path, engine="dask"), "x2", kernel_rows=200)
 
 
 def test_the_command_line_leaves_rows_in_their_files(

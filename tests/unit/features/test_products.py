@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import math
+import pickle
+import sys
 
 import numpy as np
 import pytest
 
+from mercer.errors import UsageError
 from mercer.features import products
+from mercer.features.device import Device, _namespace, check_device, feature_products
 from mercer.features.products import FeatureProducts, fill_features
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 from support.spectral_cases import plain_design
@@ -181,3 +185,77 @@ def test_tasks_are_summed_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = summed(X, columns)
     np.testing.assert_allclose(found.among, expected.among, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(found.across, expected.across, rtol=1e-12, atol=1e-10)
+
+
+# The same sums by another array library.
+
+STRICT = Device(None, "array_api_strict")
+
+
+@pytest.fixture(params=["strict", "torch"])
+def device(request: pytest.FixtureRequest) -> Device:
+    """An array library that holds to the standard alone, and PyTorch on the processor."""
+    if request.param == "torch":
+        pytest.importorskip("torch")
+        pytest.importorskip("array_api_compat")
+        return Device("cpu")
+    pytest.importorskip("array_api_strict")
+    return STRICT
+
+
+def summed_there(device: Device, X, columns, cuts=(), old=OLD) -> np.ndarray:
+    sums = feature_products(NEW, old, len(columns), pickle.loads(pickle.dumps(device)))
+    for rows in np.split(np.arange(len(X)), cuts):
+        sums.add(X[rows], columns[:, rows])
+    return sums.sum()
+
+
+@pytest.mark.parametrize("old", [OLD, None], ids=["with old", "without"])
+@pytest.mark.parametrize("n", [0, 1, 4097, ROWS_PER_TERM, 2 * ROWS_PER_TERM + 700])
+def test_a_device_gives_the_sums_of_numpy(device: Device, n: int, old) -> None:
+    X, columns = data(n)
+    X.flags.writeable = False
+    found = feature_products(NEW, old, 2, device).products(
+        summed_there(device, X, columns, (), old)
+    )
+    expected = summed(X, columns, old=old)
+    for name in ("among", "across"):
+        seen, right = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(seen, right, rtol=1e-12, atol=1e-12 * max(n, 1))
+    np.testing.assert_array_equal(found.among, found.among.T)
+
+
+def test_dist_1_runs_of_terms_on_a_device_are_parts_of_the_tree(device: Device) -> None:
+    """Whoever sums which aligned run of blocks, the sum has the same bits."""
+    n_terms = 5
+    X, columns = data(n_terms * ROWS_PER_TERM - 100)
+    whole = summed_there(device, X, columns)
+    for level in range(3):
+        total = PairwiseSum()
+        for first, own in aligned_runs(n_terms, level):
+            rows = slice(first * ROWS_PER_TERM, (first + (1 << own)) * ROWS_PER_TERM)
+            total.add(summed_there(device, X[rows], columns[:, rows]), own)
+        np.testing.assert_array_equal(total.total(), whole)
+
+
+def test_a_device_that_is_not_there() -> None:
+    assert check_device(None) is None
+    with pytest.raises(UsageError, match=r"device=None cannot be used.*leave device out"):
+        Device(None, "math").check()  # a library without arrays
+
+
+def test_a_device_of_torch_that_is_not_there() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    assert check_device("cpu") == Device("cpu")
+    for name in ("abacus", f"cuda:{torch.cuda.device_count()}", "meta"):
+        with pytest.raises(UsageError, match=f"device='{name}' cannot be used"):
+            check_device(name)
+
+
+def test_a_device_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "array_api_compat.torch", None)
+    _namespace.cache_clear()
+    with pytest.raises(ImportError, match=r"pip install mercer\[torch\]"):
+        check_device("cpu")
+    _namespace.cache_clear()

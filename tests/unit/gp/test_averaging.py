@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import logsumexp
 
 import mercer
 from mercer import GPClassifier, GPRegressor
@@ -21,7 +20,6 @@ from mercer.gp.averaging import (
     choose_kernels,
     fit_kernels,
     is_simpler,
-    stacking_weights,
 )
 from mercer.gp.fitting import GPSettings
 from mercer.gp.hyperparameters import Maximum, find_maximum
@@ -83,24 +81,6 @@ def test_which_kernel_is_a_case_of_which() -> None:
     assert is_simpler(("isotropic(rbf)",), ("rbf",))
     assert not is_simpler(("matern52",), rich)
     assert not is_simpler(rich, rich)
-
-
-@pytest.mark.parametrize("prior_rows", [0.0, 2.0])
-def test_stacking_weights_are_those_of_a_generic_optimiser(prior_rows: float) -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.standard_normal((4, 60)) * np.array([[1.0], [2.0], [0.5], [1.5]])
-
-    def loss(theta: np.ndarray) -> float:
-        log_weights = log_softmax(np.append(theta, 0.0))
-        mixture = logsumexp(scores + log_weights[:, np.newaxis], axis=0).sum()
-        return -float(mixture + prior_rows * log_weights.sum())
-
-    found = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-7}).x
-    weights, score = stacking_weights(scores, prior_rows)
-    np.testing.assert_allclose(weights, softmax(np.append(found, 0.0)), atol=3e-4)
-    assert score == pytest.approx(-loss(found) - prior_rows * np.log(weights).sum(), abs=1e-3)
-    # What has no prior has another maximum: a mutant that forgets one of the two fails.
-    assert np.abs(weights - stacking_weights(scores, 2.0 - prior_rows)[0]).max() > 0.01
 
 
 def test_a_kernel_that_is_never_the_best_alone_is_taken_for_where_it_is_right() -> None:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from mercer.errors import DataError
+import mercer
+from mercer.errors import DataError, UsageError
 from mercer.gp import fitting
 from mercer.gp import regressor as answers
 from mercer.gp.regressor import GPRegressor
@@ -109,3 +114,93 @@ def test_the_mean_of_the_targets_is_not_taken_for_known(monkeypatch: pytest.Monk
     assert abs(seen - 1.0) < 0.06
     monkeypatch.setattr(fitting, "_INTERCEPT_VARIANCE", 0.0)
     assert width_beside_students() < seen - 0.04  # of the same random numbers
+
+
+# Weights of rows, and known noise of each.
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "auto"])
+def test_weights_are_repeated_rows(kernel: str) -> None:
+    """Rows that are the same are one row: so the bits are the same, in whatever order."""
+    X, y = waves(30)
+    weights = np.random.default_rng(2).integers(0, 4, 30)
+    weighted = tiny(kernel=kernel).fit(X, y, sample_weight=weights)
+    order = np.random.default_rng(3).permutation(weights.sum())
+    repeated = tiny(kernel=kernel).fit(
+        np.repeat(X, weights, axis=0)[order], np.repeat(y, weights)[order]
+    )
+    for one, other in zip(
+        weighted.predict(X, return_std=True), repeated.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert weighted.log_evidence_ == repeated.log_evidence_
+    assert np.abs(weighted.predict(X) - tiny(kernel=kernel).fit(X, y).predict(X)).max() > 1e-3
+
+
+def test_weights_of_one_change_nothing_and_fractions_change_a_little() -> None:
+    X, y = waves(30)
+    plain = tiny().fit(X, y)
+    ones = tiny().fit(X, y, sample_weight=np.ones(30))
+    np.testing.assert_array_equal(plain.predict(X), ones.predict(X))
+    nearly = tiny(inference="map").fit(X, y, np.full(30, 1.0 + 1e-9))
+    np.testing.assert_allclose(
+        nearly.predict(X), tiny(inference="map").fit(X, y).predict(X), rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.ones(29), "there are 30 rows"),
+        (np.ones((30, 2)), "has shape"),
+        (-np.ones(30), "not negative"),
+        (np.full(30, np.nan), "finite"),
+        (np.array(["a"] * 30), "must hold numbers"),
+        (np.eye(30)[0], "two are needed"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights: np.ndarray, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tiny().fit(*waves(30), sample_weight=weights)
+
+
+def test_known_noise_of_each_row_is_that_of_scikit_learn(tmp_path: Path) -> None:
+    """Given the same hyperparameters: mean and spread of the function with that noise."""
+    X, y = waves(40)
+    y = 5.0 * y + 3.0
+    std = np.random.default_rng(1).uniform(0.1, 2.0, 40)
+    model = tiny(inference="map", noise_std=std).fit(X, y)
+    assert model.noise_std_ == pytest.approx(np.sqrt(np.mean(std**2)), rel=1e-6)
+    functions = model._functions[0]
+    scale, centre = model.target_scale_, model.target_centre_
+    kernel = ConstantKernel(np.exp(functions.theta[0, 0])) * RBF(
+        np.exp(-0.5 * functions.theta[0, 1:])
+    ) + ConstantKernel(functions.intercept_variance)
+    Xs = model.standardizer_.transform(X)
+    process = GaussianProcessRegressor(kernel, alpha=(std / scale) ** 2, optimizer=None)
+    process.fit(Xs, (y - centre) / scale)
+    mean, spread = process.predict(Xs[:9], return_std=True)
+    seen, variance = model.latent(X[:9])
+    np.testing.assert_allclose(seen, mean * scale + centre, rtol=1e-5)
+    np.testing.assert_allclose(np.sqrt(variance), spread * scale, rtol=1e-3)
+    drawn = model.sample_y(X[:3], 4000, random_state=0)
+    expected = np.sqrt(variance[:3] + np.mean(std**2))
+    np.testing.assert_allclose(drawn.std(axis=0), expected, rtol=0.08)  # 7 standard errors
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
+    np.testing.assert_array_equal(again.noise_std, std)
+
+
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [
+        (np.ones(29), "29 values for 30 rows"),
+        (np.zeros(30), "numbers above 0"),
+        (np.full(30, np.inf), "numbers above 0"),
+        (np.ones((30, 1)), "numbers above 0"),
+    ],
+)
+def test_noise_of_rows_that_cannot_be_is_refused(noise: np.ndarray, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tiny(noise_std=noise).fit(*waves(30))

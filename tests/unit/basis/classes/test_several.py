@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.basis.class_filter import stick_proba
+from mercer.basis.class_filter import ClassOutlook, ClassSeen, stick_proba
 from mercer.basis.class_learner import ClassSettings
 
 SETTINGS = ClassSettings(
@@ -46,3 +46,19 @@ def test_evidence_is_that_of_two_classes_where_there_are_two() -> None:
         state, outlook = sticks.learn(rng, state, np.array([0.1 * t]), t % 2)
         total += outlook.log_density
     assert state.states[0].log_evidence == pytest.approx(total, abs=3.0)
+
+
+def test_intervals_of_probabilities_are_those_of_the_particles() -> None:
+    """Two classes: weighted quantiles; three: products of independent draws, by a million."""
+    rng = np.random.default_rng(3)
+    for n_filters in (1, 2):
+        seen = [
+            ClassSeen(0.0, 1.0, rng.beta(2.0, 3.0, 300), rng.dirichlet(np.full(300, 2.0)))
+            for _ in range(n_filters)
+        ]
+        outlook = ClassOutlook(np.empty(0), 0.0, 1.0, tuple(seen))
+        lower, upper = outlook.interval(0.8)
+        drawn = np.stack([rng.choice(s.each, size=10**6, p=s.weights) for s in seen])
+        ends = np.quantile(stick_proba(drawn), (0.1, 0.9), axis=0)
+        np.testing.assert_allclose([lower, upper], ends, atol=0.03)
+        assert (upper - lower > 0.1).all()

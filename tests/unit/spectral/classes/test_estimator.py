@@ -8,6 +8,7 @@ import pytest
 
 import mercer
 from mercer.errors import DataError, UsageError
+from mercer.features.device import Device
 from mercer.spectral.classifier import BaNKClassifier
 from support.spectral_class_fits import NAMES, tiny, waves
 from support.spectral_fits import PAPER
@@ -159,3 +160,26 @@ def test_one_class_on_a_disk_is_refused(tmp_path: Path) -> None:
     path.write_text("a,kind\n1,5\n2,5\n3,5\n")
     with pytest.raises(DataError, match="one class only: 5"):
         tiny().fit(mercer.data.open(path), "kind")
+
+
+@pytest.mark.parametrize(("n_classes", "own"), [(2, {}), (3, {}), (3, {"kernel_rows": 200})])
+def test_a_device_gives_the_probabilities_of_numpy(
+    n_classes: int, own: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights are drawn in the same order, so that short chains differ in rounding alone."""
+    pytest.importorskip("array_api_strict")
+    strict = Device(None, "array_api_strict")
+    monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and strict)
+    rows, labels = waves(2500, n_classes=n_classes)
+    settings = {"n_draws": 2, "n_warmup": 2, "n_chains": 1, "n_jobs": 1, **own}
+    here, there = (tiny(**settings, device=name).fit(rows, labels) for name in (None, "strict"))
+    np.testing.assert_allclose(there.predict_proba(Z), here.predict_proba(Z), atol=1e-9)
+    means = [model.posterior_.variables["coef_mean"] for model in (here, there)]
+    assert means[0].tobytes() != means[1].tobytes()  # it was the device
+
+
+def test_a_device_for_what_does_not_use_it_is_refused() -> None:
+    with pytest.raises(UsageError, match="leave device out"):
+        tiny(sampler="joint", device="cpu").fit(X, Y)
+    with pytest.raises(UsageError, match="device must be a name"):
+        tiny(device=0).fit(X, Y)

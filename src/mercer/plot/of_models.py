@@ -1,0 +1,238 @@
+"""Plots of a fitted model: what each takes from it, and from rows that are given.
+
+A plot draws what it is handed: a curve, draws, weights. `of_model` lets it take a fitted model in
+the place of these, with rows where it needs some, so that ``mercer.plot.reliability(model, X, y)``
+and ``model.plot.reliability(X, y)`` are one. Plots that begin with a model anyway need nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from mercer.errors import UsageError
+from mercer.estimation.base import KernelEstimator
+from mercer.estimation.inspection import (
+    Effects,
+    Importance,
+    effects_of,
+    importance_of,
+    permuted_losses,
+    plan_look,
+)
+from mercer.estimation.run import nearest_hint
+from mercer.estimation.tasks import (
+    CLASSIFICATION,
+    REGRESSION,
+    has_task,
+    is_fitted_estimator,
+    known_rows,
+    task_of,
+)
+from mercer.posterior.evaluation import HeldClasses, HeldTargets
+from mercer.posterior.regression_scores import interval_coverage, pit_histogram
+from mercer.posterior.scores import error_coverage_curve, reliability_curve
+
+__all__ = ["ModelPlots", "of_model"]
+
+Result = TypeVar("Result")
+Given = tuple[tuple[Any, ...], dict[str, Any]]  # what a plot is called with
+
+
+def of_model(draw: Callable[..., Result]) -> Callable[..., Result]:
+    """Let a plot take a fitted model, and rows where it needs some, for what it draws.
+
+    The rest of its arguments stays as it is.
+    """
+    given = _GIVEN[draw.__name__]
+    names = set(inspect.signature(given).parameters)
+
+    @functools.wraps(draw)
+    def plot(*args: Any, **kwargs: Any) -> Result:
+        if not (args and is_fitted_estimator(args[0])):
+            return draw(*args, **kwargs)
+        own = {name: kwargs.pop(name) for name in names & kwargs.keys()}
+        drawn, how = given(*args, **own)
+        return draw(*drawn, **{**how, **kwargs})
+
+    return plot
+
+
+def _held(model: Any, X: Any, y: Any, kind: type) -> Any:
+    """What a model says of rows with a known target: classes or numbers."""
+    is_number = kind is HeldTargets
+    task, wanted = (REGRESSION, "laws of numbers") if is_number else (CLASSIFICATION, "classes")
+    if not has_task(model, task):
+        raise UsageError(f"this plot is of {wanted}, which {type(model).__name__} does not predict")
+    rows, known, _, _ = known_rows(model, X, y)
+    return task.answer(model, rows, known, float("nan"))
+
+
+def _reliability(model: Any, X: Any, y: Any) -> Given:
+    came, proba = _held(model, X, y, HeldClasses).judged
+    return (reliability_curve(came, proba),), {"probabilities": proba}
+
+
+def _error_coverage(model: Any, X: Any, y: Any) -> Given:
+    held = _held(model, X, y, HeldClasses)
+    return (error_coverage_curve(held.y_index, held.proba),), {}
+
+
+def _predictions(model: Any, X: Any, y: Any) -> Given:
+    held = _held(model, X, y, HeldTargets)
+    return (held.y, held.mean, held.lower, held.upper), {}
+
+
+def _residuals(model: Any, X: Any, y: Any) -> Given:
+    held = _held(model, X, y, HeldTargets)
+    return (held.y, held.mean), {}
+
+
+def _interval_coverage(model: Any, X: Any, y: Any) -> Given:
+    return (interval_coverage(_held(model, X, y, HeldTargets).pit),), {}
+
+
+def _pit(model: Any, X: Any, y: Any) -> Given:
+    return (pit_histogram(_held(model, X, y, HeldTargets).pit),), {}
+
+
+def _importance(model: Any, X: Any, y: Any) -> Given:
+    found = _measured(model, X, y)
+    how = {"repeats": found.repeats}
+    return (found.log_score, found.log_score_error, found.names), how
+
+
+def _measured(model: Any, X: Any, y: Any) -> Importance:
+    """The importance of the inputs on held-out rows."""
+    rows, known, classes, _ = known_rows(_mercers(model), X, y)
+    n, inputs = len(known), model._inputs()
+    look = plan_look(inputs, rows, known, n_rows=n, n_classes=len(classes), entropy=0)
+    parts = [permuted_losses(model, rows, known, look)]
+    return importance_of(look, parts, is_classes=len(classes) > 0)
+
+
+def _curves(model: Any, X: Any, columns: Sequence[int | str] | None) -> Effects:
+    """How inputs act: those that are named, or all in their order; ten at most are drawn."""
+    rows, inputs = _mercers(model)._new_rows(X), model._inputs()
+    order = list(range(len(inputs)))
+    if columns is not None:
+        unknown = [c for c in columns if c not in inputs.names and c not in order]
+        if unknown:
+            hint = nearest_hint(str(unknown[0]), inputs.names)
+            raise UsageError(f"there is no input {unknown[0]!r}{hint}")
+        order = [inputs.names.index(c) if isinstance(c, str) else int(c) for c in columns]
+    classes = () if task_of(model) is REGRESSION else tuple(model.classes_.tolist())
+    return effects_of(model, rows, inputs, order=order, classes=classes)
+
+
+def _effects(model: Any, X: Any, columns: Sequence[int | str] | None = None) -> Given:
+    return (_curves(model, X, columns),), {}
+
+
+def _pair_effect(model: Any, X: Any, columns: Sequence[int | str] | None = None) -> Given:
+    pair = _curves(model, X, columns).pair
+    if pair is None:
+        raise UsageError("there is no pair of inputs that vary")
+    return (pair,), {}
+
+
+def _relevance(model: Any) -> Given:
+    if not hasattr(model, "relevance_"):
+        raise UsageError("this kernel has no weight for each input; take importance(X, y)")
+    return (model.relevance_, model.feature_labels_), {
+        "prior_interval": model.prior_weight_interval_
+    }
+
+
+def _label_errors(model: Any) -> Given:
+    return (model.label_error_proba_,), {}
+
+
+def _evidence_curve(model: Any) -> Given:
+    return (model.evidence_curve_,), {"noise_rate": model.noise_rate_}
+
+
+def _laplace_distance(model: Any, X: Any) -> Given:
+    return (model.rows_per_region(X), model.laplace_distance(X).differences), {}
+
+
+def _prequential(model: Any, window: int | None = None) -> Given:
+    return (model.log_predictive_, window), {}
+
+
+def _of_draws(model: Any, names: Sequence[str] | None = None) -> Given:
+    return (_mercers(model).posterior_, names), {}
+
+
+def _mercers(model: Any) -> Any:
+    if not isinstance(model, KernelEstimator):
+        raise UsageError(f"this plot is of estimators of mercer, not of a {type(model).__name__}")
+    return model
+
+
+_GIVEN: Final[dict[str, Callable[..., Given]]] = {
+    "effects": _effects,
+    "error_coverage": _error_coverage,
+    "evidence_curve": _evidence_curve,
+    "importance": _importance,
+    "interval_coverage": _interval_coverage,
+    "label_errors": _label_errors,
+    "laplace_distance": _laplace_distance,
+    "pair_effect": _pair_effect,
+    "particles": _of_draws,
+    "pit": _pit,
+    "predictions": _predictions,
+    "prequential": _prequential,
+    "ranks": _of_draws,
+    "relevance": _relevance,
+    "reliability": _reliability,
+    "residuals": _residuals,
+    "trace": _of_draws,
+}
+
+_OF_ALL = ("effects", "importance", "pair_effect")
+_OF_CLASSES = ("error_coverage", "reliability")
+_OF_NUMBERS = ("interval_coverage", "pit", "predictions", "residuals")
+
+
+class ModelPlots:
+    """The plots of one fitted model, each a method: ``model.plot.reliability(X, y)``.
+
+    What a method draws, and what else it takes, is said of the function of that name in
+    `mercer.plot`, which is the same with the model before the rest.
+    """
+
+    def __init__(self, model: KernelEstimator) -> None:
+        self._model = model
+
+    def __dir__(self) -> list[str]:
+        model = self._model
+        is_fitted_estimator(model)
+        if task_of(model) is REGRESSION:
+            own = _OF_NUMBERS + ("predicted_band",) * (model.n_features_in_ == 1)
+        else:
+            own = _OF_CLASSES
+        draws: tuple[str, ...] = ()
+        if model.posterior_.monitored:  # a maximum alone is no draw
+            draws = ("particles",) if model.posterior_.is_weighted else ("ranks", "trace")
+        return sorted({*_OF_ALL, *own, *draws, *model._plots})
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        known = dir(self)
+        if name not in known:
+            kind = type(self._model).__name__
+            raise AttributeError(
+                f"{kind} has no plot {name!r}{nearest_hint(name, known)}; it has {', '.join(known)}"
+            )
+        function: Callable[..., Any] = getattr(importlib.import_module("mercer.plot"), name)
+        bound = functools.partial(function, self._model)
+        functools.update_wrapper(bound, function)
+        return bound
+
+    def __repr__(self) -> str:
+        return f"plots of {type(self._model).__name__}: {', '.join(dir(self))}"

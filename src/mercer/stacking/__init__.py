@@ -1,0 +1,1 @@
+"""One model of several: Bayesian stacking."""
