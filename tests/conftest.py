@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import sys
+import warnings
 
 import pytest
 
@@ -32,7 +34,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile every loop before the workers start, which otherwise do so at the same time."""
+    """Do once what the workers would do at the same time: compile the loops, write ArviZ's stamp.
+
+    ArviZ warns once a day and keeps the day in a file, which two first imports at once fight for.
+    """
     is_worker = hasattr(session.config, "workerinput")
     if not is_worker and session.config.getoption("numprocesses", None):
         compile_all()
+        with warnings.catch_warnings(), contextlib.suppress(ImportError):
+            warnings.simplefilter("ignore")
+            __import__("arviz")
