@@ -36,9 +36,10 @@ from mercer.cli.outputs import (
     check_outputs,
     for_spreadsheet,
     records,
+    typed_words,
     write_rows,
 )
-from mercer.cli.saving import plan_provenance, say_fitted
+from mercer.cli.saving import audit_steps, plan_provenance, say_fitted
 from mercer.cli.tables import say_conflicts
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
@@ -96,6 +97,8 @@ def write_audit(
         session.say("report", str(report))
     if out is None and report is None:
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
+    for step in audit_steps(typed_words()):
+        session.propose(step)
 
 
 def audit_json(

@@ -173,7 +173,7 @@ def _fit(
     )
     from mercer.cli.terminal import evaluation_table
     from mercer.estimation.model_file import TableModel
-    from mercer.posterior.evaluation import verdict
+    from mercer.posterior.evaluation import log_score_words, verdict
 
     fitted = None
     if plan.is_scored_itself or plan.estimator._leaves_draws:
@@ -187,6 +187,7 @@ def _fit(
     for problem in problems:
         session.note("warning", f"not scored: {problem}")
     session.say("verdict", verdict(evaluation))
+    session.say("", log_score_words(evaluation))
     step = compare_step(typed_words())
     session.propose(step)
     if fitted is None:

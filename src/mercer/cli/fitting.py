@@ -647,13 +647,15 @@ def _describe_split(split: Split, estimator: Any, session: Session) -> None:
         n_chains, n_draws = estimator.n_chains, estimator.n_draws
         short = for_folds(estimator)
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"
-        words += (
-            f"; {fits} has {short.n_chains} chain of {short.n_draws} draws, the saved model "
-            f"{n_chains} of {n_draws}, on all rows"
-        )
         if estimator._leaves_draws:
             words += (
-                ", from which folds start" if len(split.folds) > 1 else ", from which it starts"
+                f"; {fits} weighs {short.n_draws} draws of the saved model, which is fitted to all "
+                "rows, by its own training rows"
+            )
+        else:
+            words += (
+                f"; {fits} has {short.n_chains} chain of {short.n_draws} draws, the saved model "
+                f"{n_chains} of {n_draws}, on all rows"
             )
     session.say("scoring", words)
     for note in split.notes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mercer.cli.out_of_core import TableStream
     from mercer.cli.prediction import Predictions
     from mercer.cli.terminal import Session
+    from mercer.models import SavedModel
 
 
 @click.command()
@@ -66,7 +68,7 @@ def command(
     is_whole = is_json or encoding is not None
     stream = None if is_whole else open_stream(saved, data, out, id_column)
     if stream is not None:
-        _predict_blocks(session, stream, out, is_for_spreadsheet=is_for_spreadsheet)
+        _predict_blocks(session, stream, out, saved, data, is_for_spreadsheet=is_for_spreadsheet)
         return
     frame = read_for(saved, data, id_column, encoding)
     predictions = predict_frame(saved, frame, id_column)
@@ -74,7 +76,7 @@ def command(
         session.note("note", note)
     evaluation = predictions.evaluation
     if evaluation is not None:
-        session.note("scores", score_words(evaluation))
+        _say_scores(session, score_words(evaluation), saved, data)
     columns = predictions.columns
     if is_for_spreadsheet:
         columns = for_spreadsheet(columns)
@@ -89,7 +91,13 @@ def command(
 
 
 def _predict_blocks(
-    session: Session, stream: TableStream, out: Path | None, *, is_for_spreadsheet: bool
+    session: Session,
+    stream: TableStream,
+    out: Path | None,
+    model: SavedModel,
+    data: str,
+    *,
+    is_for_spreadsheet: bool,
 ) -> None:
     """Predict a table that is not read whole, and say the same as of another."""
     from mercer.cli.outputs import appending_rows, for_spreadsheet
@@ -109,9 +117,18 @@ def _predict_blocks(
     for note in result.notes:
         session.note("note", note)
     if result.scores is not None:
-        session.note("scores", listed_scores(result.scores, stream.predictor.task.metrics))
+        words = listed_scores(result.scores, stream.predictor.task.metrics)
+        _say_scores(session, words, model, data)
     if out is not None:
         session.note("written", f"{out}, {result.n_rows} rows")
+
+
+def _say_scores(session: Session, words: str, model: SavedModel, data: str) -> None:
+    """Say the scores, and that they flatter a model of rows that it has learned from."""
+    source = "" if model.table is None else model.table.provenance.source
+    if data != "-" and os.path.basename(data) == os.path.basename(source):
+        words += "; it has learned from this table, and predicts rows that it has not seen worse"
+    session.note("scores", words)
 
 
 def _n_rows(predictions: Predictions) -> int:

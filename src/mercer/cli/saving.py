@@ -7,7 +7,7 @@ import importlib.metadata
 import itertools
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,8 @@ def next_steps(
                 f"The model gives {n_wrong} {rows} less than {100 * _SURPRISING:.0f} %: to find "
                 "labels that are probably wrong"
             )
-            audit = ["--target", known["target"], *_table_options(known, of_audit=True)]
+            others = _table_options(known, without=("--group", "--cv", "--set"))
+            audit = ["--target", known["target"], *others]
             steps.append(NextStep(why, shlex.join(["mercer", "audit", table, *audit])))
     saved = known.get("out") if model is None else model
     if saved is not None and evaluation is not None and len(inspection.names):
@@ -160,6 +161,22 @@ def next_steps(
         parts = ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]
         steps.append(NextStep(why, shlex.join(parts)))
     return tuple(as_pair(step) for step in steps)
+
+
+def audit_steps(words: Sequence[str]) -> tuple[NextStep, ...]:
+    """Propose what to do with suspicious labels: look at them, and learn in spite of them."""
+    known = _parsed(words)
+    if known is None or known["data"] == "-":
+        return ()
+    table = [known["data"], "--target", known["target"]]
+    options = _table_options(known, without=("--task", "--encoding", "--set"))
+    review = shlex.join(["mercer", "review", *table, *options])
+    out = ["--model", "sphere", *_table_options(known), "--out", _free_name("model.mercer")]
+    fit = shlex.join(["mercer", "fit", *table, *out])
+    return (
+        NextStep("To decide of each on a page, and get the table with labels mended", review),
+        NextStep("For predictions that allow for the labels that are wrong", fit),
+    )
 
 
 def _explain_command(
@@ -203,7 +220,7 @@ def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
 
 def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
     """Return the parameters of a command line that learns from a table."""
-    if not words or words[0] not in ("fit", "compare"):
+    if not words or words[0] not in ("fit", "compare", "audit"):
         return None
     command: click.Command = importlib.import_module(f"mercer.cli.{words[0]}").command
     try:
@@ -214,12 +231,12 @@ def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
     return known if known.get("data") and known.get("target") else None
 
 
-def _table_options(known: Mapping[str, Any], *, of_audit: bool = False) -> list[str]:
-    """Write the options of the table that were given, as they are typed; those that audit takes."""
+def _table_options(known: Mapping[str, Any], *, without: Collection[str] = ()) -> list[str]:
+    """Write the options of the table that were given, as they are typed."""
     defaults = {"task": "auto", "missing": "error", "dates": "auto", "seed": 0}
     words: list[str] = []
     for option, name in _OF_TABLE.items():
-        if of_audit and option in ("--group", "--cv", "--set"):
+        if option in without:
             continue
         value = known.get(name)
         for one in value if isinstance(value, (tuple, list)) else (value,):

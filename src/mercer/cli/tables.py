@@ -70,6 +70,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
     """Read a table to learn from."""
     as_text = (*options.as_text, *INDEX_COLUMNS)
     frame = read_frame(data, as_text=as_text, encoding=options.encoding)
+    frame, target_notes = _with_target(frame, options)
     target = read_target(frame, options.target, cast("AnyTask", options.task))
     task = TASKS[target.task]
     named = _special_columns(frame, options)
@@ -102,8 +103,23 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         names=RowNames.of_frame(frame, encoded.rows, id_column),
         task=task,
         reason=target.reason,
-        notes=(*id_notes, *_name_hints(inputs, encoder, id_column), *encoder.notes, *encoded.notes),
+        notes=(
+            *target_notes,
+            *id_notes,
+            *_name_hints(inputs, encoder, id_column),
+            *encoder.notes,
+            *encoded.notes,
+        ),
     )
+
+
+def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:
+    """Leave out rows without a target, where rows with gaps are to be left out; say how many."""
+    is_missing = frame.column(options.target).is_missing
+    if options.missing != "drop" or not is_missing.any() or is_missing.all():
+        return frame, ()
+    words = f"{is_missing.sum()} of {frame.n_rows} rows have no target and were dropped"
+    return frame.take(np.flatnonzero(~is_missing)), (words,)
 
 
 def _special_columns(frame: Frame, options: TableOptions) -> list[str]:

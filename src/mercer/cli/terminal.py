@@ -334,18 +334,16 @@ def noise_json(estimator: Any) -> dict[str, Any]:
 
 
 def noise_words(estimator: Any) -> str:
-    """Say the noise rate, learned or given, and why it is one or one for each class."""
+    """Say the noise rate, learned or given."""
     found = noise_json(estimator)
     is_learned = found["is_learned"]
-    why = "".join(f"; {note}" for note in estimator.notes_ if note.startswith("noise by evidence"))
     if "by_class" not in found:
-        how = _how(found, is_learned=is_learned)
-        return f"{_share(found)} of the labels are wrong ({how}){why}"
+        return f"{_share(found)} of the labels are wrong ({_how(found, is_learned=is_learned)})"
     parts = (
         f"{_share(rate)} of those that are {quoted(name)} ({_how(rate, is_learned=is_learned)})"
         for name, rate in found["by_class"].items()
     )
-    return f"recorded wrong are {', '.join(parts)}{why}"
+    return f"recorded wrong are {', '.join(parts)}"
 
 
 def _share(rate: Mapping[str, float]) -> str:
@@ -363,9 +361,11 @@ def list_words(audit: LabelAudit) -> str:
     """Say how long the list is and what is expected of it."""
     n, k = len(audit.names), audit.n_listed
     if k == 0:
+        wider = audit.wider()
+        words = "" if wider is None else f"; --fdr {wider[0]:g} would list {wider[1]}"
         return (
             f"no row of {n}: of any list more than {100 * audit.fdr:g} % would be expected to be "
-            f"right (--fdr {audit.fdr:g})"
+            f"right (--fdr {audit.fdr:g}){words}"
         )
     return (
         f"{k} row{'s' * (k > 1)} of {n}, of which {100 * audit.expected_fdr:.1f} % are expected to "

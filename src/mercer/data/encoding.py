@@ -520,8 +520,10 @@ def _handle_missing(
             f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or {FILL_IN}"
         )
     if missing in _FILLING:
+        where = "" if missing == "impute" else ", and a column for each input says where"
         return kept, [
             f"{n_rows} have a missing value; the median or the commonest value took its place"
+            f"{where}"
         ]
     if n_gaps == frame.n_rows:
         names = (quoted(name) for name, gap in zip(columns, gaps.T, strict=True) if gap.any())

@@ -99,7 +99,9 @@ def check_path(path: Path) -> bool:
     except FileNotFoundError:
         if os.path.islink(path):
             raise StorageError(f"{name}: the link leads to nothing; correct the link") from None
-        raise StorageError(f"{name}: there is no such file or folder") from None
+        others = os.listdir(path.parent) if path.parent.is_dir() else []
+        hint = nearest(path.name, [each for each in others if not each.startswith(".")])
+        raise StorageError(f"{name}: there is no such file or folder{hint}") from None
     except (OSError, ValueError) as error:
         raise StorageError(f"{name}: cannot be read ({_reason(error)})") from None
     if stat.S_ISDIR(mode):

@@ -139,7 +139,8 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
     if missing.any():
         raise DataError(
             f"{frame.place(int(np.argmax(missing)), column.name)}: the target is missing "
-            f"({int(missing.sum())} of {frame.n_rows} rows); remove the row, or fill it in"
+            f"({int(missing.sum())} of {frame.n_rows} rows); fill it in, or remove the row "
+            "(--missing drop does)"
         )
     if column.kind == "number" and np.isinf(column.values).any():
         row = int(np.argmax(np.isinf(column.values)))

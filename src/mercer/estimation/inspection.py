@@ -437,7 +437,27 @@ class Effects:
 def values_of(
     name: str, columns: Rows, X: Array, feature_names: Sequence[str]
 ) -> tuple[Values, ...]:
-    """Choose the values on the axis of an input; of dates, those of each part."""
+    """Choose the values on the axis of an input; of dates, those of each part.
+
+    A column that says where the input is missing follows: it is 0 on a curve, and of levels
+    "missing" is one more.
+    """
+    if len(columns) > 1 and feature_names[columns[-1]] == f"{name} (missing)":
+        gap = columns[-1]
+        is_known = X[:, gap] == 0.0
+        if not is_known.any():
+            return ()
+        found = values_of(name, columns[:-1], X[is_known], feature_names)
+        with_gap = []
+        for each in found:
+            points = np.hstack([each.points, np.zeros((len(each.points), 1))])
+            labels = each.labels
+            if len(found) == 1 and labels and not is_known.all():
+                filled = X[np.argmin(is_known), each.columns]
+                points = np.vstack([points, np.append(filled, 1.0)])
+                labels = (*labels, "missing")
+            with_gap.append(Values(each.name, np.append(each.columns, gap), points, labels))
+        return tuple(with_gap)
     if len(columns) == 1:
         x = X[:, columns[0]]
         known = np.unique(x)

@@ -105,7 +105,10 @@ def _python_words() -> Iterator[None]:
     except DataError as error:
         words = str(error).replace(LEAVE_OUT, "leave the column out")
         words = words.replace("missing value (", "missing value, NaN or None (")
-        fill_in = 'use TableEncoder(missing="impute"), or "indicator", or drop the rows'
+        fill_in = (
+            'give the estimator encode=mercer.TableEncoder(missing="impute"), or "indicator", or '
+            "drop the rows"
+        )
         raise DataError(words.replace(FILL_IN, fill_in)) from None
 
 

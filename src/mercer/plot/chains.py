@@ -209,6 +209,7 @@ def _rank_counts(values: NDArray[np.float64], edges: NDArray[np.float64]) -> lis
 
 _MOST_VALUES: Final = 12  # that get a bar each, unless they are whole numbers
 _BARS: Final = 24
+_LONGEST_TITLE: Final = 19  # characters of a line above a panel
 
 
 @of_model
@@ -252,7 +253,11 @@ def particles(
 
 def _draw(ax: Axes, name: str, values: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
     dress(ax, grid="y")
-    ax.set_title(plain(name), loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=4)
+    head, mark_of_entry, entry = name.partition("[")
+    title = plain(head, _LONGEST_TITLE)
+    if mark_of_entry:  # of an input, whose name may be long
+        title += "\n" + plain(f"[{entry}", _LONGEST_TITLE)
+    ax.set_title(title, loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=4)
     distinct, which = np.unique(values, return_inverse=True)
     is_whole = bool(np.all(distinct == np.round(distinct)))
     if is_whole or len(distinct) > _MOST_VALUES:

@@ -377,6 +377,8 @@ class Diagnostics:
         table = str(self.table) if self.table.rows else "no monitored quantities"
         return "\n".join([table, "", *self._lines()])
 
+    __repr__ = __str__  # what an interpreter shows
+
     def _repr_html_(self) -> str:
         """Show table and warnings in a notebook."""
         return f"{self.table._repr_html_()}<pre>{html.escape(chr(10).join(self._lines()))}</pre>"

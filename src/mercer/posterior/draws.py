@@ -82,6 +82,8 @@ class Table:
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
 
+    __repr__ = __str__  # what an interpreter shows
+
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(_escape(name))}</th>" for name in self.columns)
         body = "".join(

@@ -14,6 +14,7 @@ from mercer.errors import UsageError
 Array = NDArray[np.float64]
 
 _SUSPICIOUS, _FEWEST_SHOWN = 0.01, 5
+_WIDER = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,17 @@ class LabelAudit:
     def expected_fdr(self) -> float:
         """Expected share of the list whose labels are right after all; 0 of an empty list."""
         return float(np.mean(1.0 - self.p_wrong[: self.n_listed])) if self.n_listed else 0.0
+
+    def wider(self) -> tuple[float, int] | None:
+        """Return the next of 10, 20, ... 50 % expected false ones that lists more rows, how many.
+
+        None where none does.
+        """
+        for fdr in _WIDER:
+            n = longest_list(self.p_wrong, fdr)
+            if fdr > self.fdr and n > self.n_listed:
+                return fdr, n
+        return None
 
     def n_shown(self, most: int) -> int:
         """How many rows a table shows: the suspicious ones, within bounds."""

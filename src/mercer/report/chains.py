@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import Provenance
@@ -178,6 +180,11 @@ def chains_section(estimator: Any) -> Section:
         "these look well, the others do. Healthy chains wander quickly around one level, on top "
         "of each other."
     )
+    if len(np.unique(draws.variables.get("model", np.zeros(1)))) > 1:
+        shown += (
+            " The draws of a chain come from several models, one after the other: where one ends, "
+            "the level may step."
+        )
     trace = Figure(
         trace_svg(draws, names),
         "Trace: the value of each quantity, draw after draw; one colour a chain.",

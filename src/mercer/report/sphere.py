@@ -87,6 +87,8 @@ def _labels_section(audit: LabelAudit) -> Section:
             f"No row is listed: even of the most suspicious ones more than {percent(audit.fdr, 0)} "
             "would be expected to be right."
         )
+        if (wider := audit.wider()) is not None:
+            listed += f" With `--fdr {wider[0]:g}` the list has {count(wider[1])}."
     text = (
         f"{listed} Over all rows {expected:.1f} labels are expected to be wrong; which ones is "
         "known only of those with a high probability.",

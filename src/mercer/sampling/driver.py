@@ -285,6 +285,7 @@ class RunOptions:
     deadline: float | None = None  # of time.monotonic
     run: RunFolder | None = None
     first_chain: int = 0  # number of the first chain, where several runs share entropy and folder
+    part: str = ""  # which of several runs it is, in words for the bar
 
     def chain_file(self, index: int) -> ChainFile | None:
         """Checkpoint of one chain of this run, if there are checkpoints."""
@@ -375,7 +376,8 @@ def _run(
         plans = [replace(p, is_last_kept=is_last_kept) for p in _plans(options, n_at_once)]
         n_steps = options.n_warmup + options.n_draws * options.thin
         board.begin(options.n_warmup)
-        bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_wanted(options.progress))
+        is_shown = is_wanted(options.progress)
+        bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_shown, part=options.part)
         with StopSignals(board) as signals, bar:
             run_one = functools.partial(_run_one, sampler, adaptation, options)
             run_all = _run_here if n_jobs == 1 else functools.partial(_run_elsewhere, n_jobs)

@@ -5,10 +5,15 @@ A progress bar on the terminal or in a notebook, drawn from the board by a threa
 
 from __future__ import annotations
 
+import contextvars
+import html
 import math
 import sys
 import tempfile
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +118,11 @@ def is_wanted(progress: bool | str) -> bool:
         return progress
     if progress != "auto":
         raise ValueError(f"progress must be 'auto', True or False; got {progress!r}")
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr.isatty() or _in_notebook()
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
 
 
 def tell(message: str, progress: bool | str) -> None:
@@ -122,18 +131,64 @@ def tell(message: str, progress: bool | str) -> None:
         print(message, file=sys.stderr, flush=True)  # noqa: T201
 
 
-class ProgressBar:
-    """Context manager that shows how far the chains are, ten times a second."""
+class _NotebookLine:
+    """A line below a cell of a notebook, with a bar where a share is known; each replaces it.
 
-    def __init__(self, board: Board, n_steps: int, n_warmup: int, *, is_shown: bool) -> None:
+    Needs no widgets, and what stands there in the end stays in the file of the notebook.
+    """
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._shown = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(self, words: str, share: float | None = None) -> None:
+        bar = "" if share is None else f'<progress value="{share:.3f}" max="1"></progress> '
+        found = {"text/plain": words, "text/html": f"{bar}<small>{html.escape(words)}</small>"}
+        self._shown.update(found, raw=True)
+
+
+@contextmanager
+def waiting(words: str, progress: bool | str) -> Iterator[None]:
+    """Show what is being done and for how long, where a bar would be, until it is done."""
+    if not is_wanted(progress):
+        yield
+        return
+    if _in_notebook():
+        line, began = _NotebookLine(), time.monotonic()
+        line.show(f"{words} ...")
+        yield
+        line.show(f"{words}: {time.monotonic() - began:.0f} s")
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as spinner:
+        spinner.add_task(words, total=None)
+        yield
+
+
+class ProgressBar:
+    """Context manager that shows how far the chains are, ten times a second.
+
+    ``part`` says which of several runs this is, such as "2/4"; empty for the only one.
+    """
+
+    def __init__(
+        self, board: Board, n_steps: int, n_warmup: int, *, is_shown: bool, part: str = ""
+    ) -> None:
         self._board, self._n_steps, self._n_warmup = board, n_steps, n_warmup
-        self._is_shown = is_shown
+        self._is_shown, self._part = is_shown, f" {part}" if part else ""
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> ProgressBar:
         if self._is_shown:
-            self._thread = threading.Thread(target=self._draw, daemon=True)
+            draw = self._draw_in_notebook if _in_notebook() else self._draw
+            # A notebook knows by the context below which cell something belongs.
+            run = contextvars.copy_context().run
+            self._thread = threading.Thread(target=run, args=(draw,), daemon=True)
             self._thread.start()
         return self
 
@@ -163,6 +218,17 @@ class ProgressBar:
                 if is_over:
                     return
 
+    def _draw_in_notebook(self) -> None:
+        line, began = _NotebookLine(), time.monotonic()
+        total, is_over = len(self._board.n_done) * self._n_steps, False
+        while not is_over:
+            is_over = self._is_over.wait(0.5)
+            seen = self._look()
+            what = " ".join(seen["description"].split())
+            parts = [f"{what} {seen['completed']}/{total}", seen["detail"]]
+            parts.append(f"{time.monotonic() - began:.0f} s")
+            line.show(", ".join(filter(None, parts)), seen["completed"] / max(total, 1))
+
     def _look(self) -> dict[str, Any]:
         n_done = self._board.n_done
         begun = n_done[(n_done > 0) & (n_done < self._n_steps)]
@@ -175,6 +241,6 @@ class ProgressBar:
             detail += f", {self._board.n_divergent_in_warmup} divergent in warm-up"
         return {
             "completed": int(n_done.sum()),
-            "description": "warming up" if is_warming else "sampling  ",
+            "description": ("warming up" if is_warming else "sampling  ") + self._part,
             "detail": detail,
         }

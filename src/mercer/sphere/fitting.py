@@ -18,7 +18,7 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, Sampled, part_of_time, sample
-from mercer.sampling.progress import tell
+from mercer.sampling.progress import tell, waiting
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.compilation import compile_loops
 from mercer.sphere.evidence import EvidenceCurve
@@ -345,7 +345,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     compile_loops(
         lambda line: tell(line, options.progress), problem.noise.n_classes, problem.sampler
     )
-    with threadpool_limits(limits=1, user_api="blas"):
+    said = f"comparing {len(problem.candidates)} models by their evidence"
+    with threadpool_limits(limits=1, user_api="blas"), waiting(said, options.progress):
         choice = _choose(problem, options)
     n = len(problem.labels)
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
@@ -357,15 +358,16 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
             n_draws=count,
             n_warmup=_part_of_warmup(options.n_warmup, count / options.n_draws),
             first_chain=len(runs) * options.n_chains,
+            part=f"{len(runs) + 1}/{len(counts)}" if len(counts) > 1 else "",
             deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
         runs.append(_sample(replace(problem, noise=noise), candidate, np.sort(rows), own))
     draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
     lengths = tuple(run.draws.n_draws for run in runs)
-    said = dict.fromkeys(note for run in runs for note in run.notes)
+    notes = dict.fromkeys(note for run in runs for note in run.notes)
     p = label_proba(draws, models[0].space, problem.labels, problem.noise.n_classes)
     return FittedSphere(
-        draws, p, diagnose(draws, lengths), (*said, *choice.notes), choice.compared, models
+        draws, p, diagnose(draws, lengths), (*notes, *choice.notes), choice.compared, models
     )  # fmt: skip
 
 

@@ -42,6 +42,8 @@ def test_an_audit_says_what_it_finds_and_writes_all_rows(
     html = report.read_text()
     assert "Labels that are probably wrong" in html
     assert "mercer audit" in html
+    for step in ("review", "fit"):
+        assert f"\nnext      mercer {step} {suspects} --target" in said
     assert "p007" not in html  # names of rows stay out of a report
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from mercer import models
 from mercer.cli.main import main
+from mercer.cli.options import TableOptions
+from mercer.cli.tables import read_training
 from mercer.report import build
 from support.ridge_model.estimator import ENTRY
 
@@ -260,6 +262,14 @@ def test_targets_that_cannot_be_learned(run, tmp_path: Path, cells: list[str], t
     code, _, err = run("fit", path, "--target", "price", "--task", "regression", *TINY)
     assert code == 3
     assert told in err
+
+
+def test_rows_without_a_target_are_dropped_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,price\n" + "".join(f"{i},{'' if i == 1 else i + 0.5}\n" for i in range(6)))
+    found = read_training(str(path), TableOptions("price", "auto", (), None, None, "drop"))
+    assert found.names.number.tolist() == [1, 3, 4, 5, 6]
+    assert found.notes[0] == "1 of 6 rows have no target and were dropped"
 
 
 def test_whole_numbers_are_classes_unless_asked(run, tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from mercer.errors import DataError, StorageError
 
 
 def test_d17_missing(tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").touch()
+    with pytest.raises(StorageError, match=r"no such file or folder; did you mean 'patients.csv'"):
+        files.check_path(tmp_path / "patient.csv")
     with pytest.raises(StorageError, match=r"no such file or folder$"):
         read_frame(tmp_path / "none.csv")
 

@@ -15,6 +15,7 @@ from mercer.estimation.inspection import (
     permuted_losses,
     plan_look,
     strength_alone,
+    values_of,
 )
 from mercer.estimation.tasks import REGRESSION
 from mercer.posterior.predictive import NormalMixture
@@ -167,3 +168,16 @@ def test_of_few_rows_no_leak_is_suspected():
     certain = InputFacts("a", "number", 0, 2, "", (1, 1), 1.0)
     assert TableFacts(29, (certain,), "", (), 0).leaks == ()
     assert TableFacts(30, (certain,), "", (), 0).leaks == (certain,)
+
+
+def test_where_an_input_is_missing_is_no_curve_of_its_own():
+    rows = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]])
+    names = ("age", "age (missing)", "smoker=yes", "smoker (missing)")
+    (age,) = values_of("age", np.array([0, 1]), rows, names)
+    assert age.points.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    (smoker,) = values_of("smoker", np.array([2, 3]), rows, names)
+    assert smoker.labels == ("not yes", "yes", "missing")
+    assert smoker.points.tolist() == [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]  # filled in, and known so
+    assert smoker.columns.tolist() == [2, 3]
+    unknown = np.ones((3, 2))
+    assert values_of("age", np.array([0, 1]), unknown, names) == ()

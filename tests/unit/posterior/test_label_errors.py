@@ -55,6 +55,8 @@ def test_the_expected_rate_is_that_of_the_list() -> None:
     assert audit_labels(P, RECORDED, CLASSES, fdr=0.5).expected_fdr == pytest.approx(0.45)
     empty = audit_labels(P, RECORDED, CLASSES, fdr=0.1)
     assert (empty.n_listed, empty.expected_fdr) == (0, 0.0)
+    assert empty.wider() == (0.2, 1)
+    assert audit_labels(P, RECORDED, CLASSES, fdr=1.0).wider() is None
 
 
 @pytest.mark.parametrize(

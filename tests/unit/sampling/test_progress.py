@@ -3,10 +3,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-from mercer.sampling.progress import Board, ProgressBar, is_wanted, tell
+from mercer.sampling.progress import Board, ProgressBar, is_wanted, tell, waiting
 from support.toy_sampler import ToyInfo
 
 
@@ -75,3 +76,20 @@ def test_where_nothing_is_accepted_or_not_nothing_is_said_of_it(
     seen = capsys.readouterr().err
     assert "30/30" in seen
     assert "acceptance" not in seen
+
+
+def test_a_notebook_gets_one_line_that_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, str]] = []
+    handle = SimpleNamespace(update=lambda data, raw: seen.append(data))
+    shown = SimpleNamespace(display=lambda data, raw, display_id: handle)
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=shown))
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    board = Board.in_memory(2)
+    with ProgressBar(board, n_steps=5, n_warmup=0, is_shown=is_wanted("auto"), part="1/2"):
+        board.report(0, 1, SimpleNamespace(acceptance_rate=0.5, is_divergent=False))
+    assert seen[-1]["text/plain"].startswith("sampling 1/2 1/10, acceptance 0.50, ")
+    assert seen[-1]["text/html"].startswith('<progress value="0.100" max="1">')
+    with waiting("comparing <models>", "auto"):
+        assert seen[-1]["text/plain"] == "comparing <models> ..."
+    assert "<models>" not in seen[-1]["text/html"]

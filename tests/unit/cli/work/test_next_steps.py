@@ -68,7 +68,7 @@ def test_the_table_and_its_options_are_kept(table: str) -> None:
 
 def test_a_table_that_is_not_there_is_not_proposed(table: str) -> None:
     assert compare_step(["fit", "gone.csv", "--target", "y"]) is None
-    assert compare_step(["audit", table, "--target", TARGET]) is None
+    assert compare_step(["query", table, "--target", TARGET]) is None
     assert compare_step([]) is None
     named = compare_step(["fit", "gone.csv", "--target", TARGET], data=table)
     assert named is not None
