@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.kernels.stationary import (
+    distances_from_products,
     exponent_from_products,
+    matern_from_distances,
     multiply_by_cosines,
     slopes_of_cosines,
 )
@@ -32,6 +34,28 @@ def test_a_squared_distance_is_never_negative() -> None:
     S = np.array([[1.0 + 1e-15]])
     exponent_from_products(S, np.array([0.5]), np.array([0.5]), -2.0)
     assert S[0, 0] == -2.0
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 3), (4, 9)])
+def test_distances_from_products(n: int, m: int) -> None:
+    rng = np.random.default_rng(1)
+    X, Z = rng.standard_normal((n, 2)), rng.standard_normal((m, 2))
+    Z[0] = X[0]
+    S, s, z = X @ Z.T, 0.5 * (X**2).sum(axis=1), 0.5 * (Z**2).sum(axis=1)
+    expected = np.minimum(np.sqrt(-twin(S, s, z, 0.0)) * 1.3, 2.0)
+    distances_from_products(S, s, z, 1.3, 2.0)
+    np.testing.assert_array_equal(S, expected)
+    distances = np.linalg.norm(X[:, None] - Z[None], axis=2)
+    np.testing.assert_allclose(S, np.minimum(1.3 * distances / np.sqrt(2.0), 2.0), atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [3.0, np.inf])
+def test_matern_from_distances(share: float) -> None:
+    a = np.random.default_rng(1).uniform(0.0, 9.0, (4, 7))
+    a[0, 0], decay = 800.0, np.exp(-a)
+    expected = decay * (1.0 + a * (1.0 + a / share)) * 1.7
+    matern_from_distances(a, decay, share, 1.7)
+    np.testing.assert_array_equal(a, expected)
 
 
 def angles(n: int, m: int, d: int) -> tuple[np.ndarray, np.ndarray]:

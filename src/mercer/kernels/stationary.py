@@ -60,6 +60,35 @@ def exponent_from_products(S: Array, s: Array, z: Array, log_scale: float) -> No
 
 
 @compiled(nogil=True)
+def _distance_row(row: Array, z: Array, s: float, rate: float, farthest: float) -> None:
+    for j in range(row.shape[0]):
+        row[j] = min(np.sqrt(max((s - row[j]) + z[j], 0.0)) * rate, farthest)
+
+
+@compiled(nogil=True)
+def distances_from_products(S: Array, s: Array, z: Array, rate: float, farthest: float) -> None:
+    """Overwrite the inner products S_ij = x_i'z_j by rate |x_i - z_j| / sqrt(2), or ``farthest``.
+
+    ``s`` and ``z`` are as in `exponent_from_products`.
+    """
+    for i in range(S.shape[0]):
+        _distance_row(S[i], z, s[i], rate, farthest)
+
+
+@compiled(nogil=True)
+def _matern_row(a: Array, decay: Array, share: float, variance: float) -> None:
+    for j in range(a.shape[0]):
+        a[j] = decay[j] * (1.0 + a[j] * (1.0 + a[j] / share)) * variance
+
+
+@compiled(nogil=True)
+def matern_from_distances(a: Array, decay: Array, share: float, variance: float) -> None:
+    """Overwrite scaled distances a (n, m) by variance (1 + a + a^2 / share) decay."""
+    for i in range(a.shape[0]):
+        _matern_row(a[i], decay[i], share, variance)
+
+
+@compiled(nogil=True)
 def _times_cosines(out: Array, row: Array, c: float, s: float, cosine: Array, sine: Array) -> None:
     for j in range(row.shape[0]):
         out[j] = row[j] * (c * cosine[j] + s * sine[j])
@@ -165,6 +194,7 @@ class SquaredExponentialARD(Kernel):
 # Matern covariances of half-integer smoothness with one weight per input.
 
 _SMOOTHNESS = (0.5, 1.5, 2.5)
+_SHARE = {1.5: np.inf, 2.5: 3.0}  # the polynomial is 1 + a + a^2 / share
 _FAR_ROW = 1e3  # in length scales, along one input: beyond, products lose the digits of differences
 _FAR = 800.0  # exp(-_FAR) is 0 in double precision; keeps a polynomial times 0 finite
 
@@ -252,8 +282,13 @@ class MaternARD(Kernel):
         K = self._scaled_distances(Xs, Zs, out, is_product=is_product)
         variance = np.exp(theta[0])
         for rows in row_blocks(*K.shape):
-            K[rows] = self._correlation(K[rows])
-            K[rows] *= variance
+            a = K[rows]
+            decay = np.negative(a)
+            np.exp(decay, out=decay)
+            if self.smoothness == 0.5:
+                np.multiply(decay, variance, out=a)
+            else:
+                matern_from_distances(a, decay, _SHARE[self.smoothness], variance)
         return K
 
     def _is_product(self, Xs: Array) -> bool:
@@ -270,26 +305,13 @@ class MaternARD(Kernel):
             np.matmul(Xs, Zs.T, out=A)
             x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
             z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
-            exponent_from_products(A, x, z, 0.0)  # -r^2 / 2
-            rate *= np.sqrt(2.0)
+            distances_from_products(A, x, z, rate * np.sqrt(2.0), _FAR)
+            return A
         for rows in row_blocks(*A.shape):
-            block = A[rows]
-            if is_product:
-                np.sqrt(np.negative(block, out=block), out=block)
-            else:
-                cdist(Xs[rows], Zs, out=block)
+            block = cdist(Xs[rows], Zs, out=A[rows])
             block *= rate
             np.minimum(block, _FAR, out=block)
         return A
-
-    def _correlation(self, a: Array) -> Array:
-        """C / v0 at the scaled distances a."""
-        decay = np.exp(-a)
-        if self.smoothness == 1.5:
-            decay *= 1.0 + a
-        elif self.smoothness == 2.5:
-            decay *= 1.0 + a * (1.0 + a / 3.0)
-        return np.asarray(decay)
 
     def _minus_slope(self, a: Array) -> Array:
         """-C'(r) / (r v0) at the scaled distances a = sqrt(2 nu) r; 0 where 1/r is infinite."""
