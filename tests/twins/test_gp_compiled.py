@@ -137,6 +137,14 @@ def test_chord_steps_never_lower_psi() -> None:
         psi = new_psi
 
 
+def test_inverse_diagonal() -> None:
+    L = np.tril(np.random.default_rng(2).standard_normal((9, 9))) + 4.0 * np.eye(9)
+    inverse = np.linalg.inv(L)
+    with_junk = np.asfortranarray(inverse + np.triu(np.ones((9, 9)), 1))
+    expected = np.diag(np.linalg.inv(L @ L.T))
+    np.testing.assert_allclose(compiled.inverse_diagonal(with_junk.T), expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_evidence_adjoint(n: int) -> None:
     K, _, root_weights = case(n)

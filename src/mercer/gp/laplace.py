@@ -35,18 +35,25 @@ from mercer.gp.hyperparameters import (
     no_density,
     paper_start,
 )
-from mercer.gp.loops import chord_steps, evidence_adjoint, weighted_identity_plus
+from mercer.gp.loops import (
+    chord_steps,
+    evidence_adjoint,
+    inverse_diagonal,
+    weighted_identity_plus,
+)
 from mercer.kernels.base import Kernel
-from mercer.kernels.stationary import SpectralMixture, SquaredExponentialARD
+from mercer.kernels.stationary import MaternARD, SpectralMixture, SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability
 from mercer.numerics.cholesky import (
     FactorMemory,
     Workspace,
     factorise,
     invert_factored,
+    invert_triangle,
+    multiply_lower,
     one_blas_thread,
+    solve_by_inverse,
     solve_factored,
-    solve_lower,
     symmetric_product,
 )
 from mercer.numerics.compilation import compile_first
@@ -63,9 +70,9 @@ __all__ = [
     "compile_loops",
     "compile_now",
     "correction_at_mode",
-    "curvature_factor",
     "damped_correction",
     "fit_laplace",
+    "inverse_factor",
     "laplace_evidence",
     "latent_moments",
     "mean_success_probability",
@@ -181,38 +188,33 @@ def laplace_evidence(
     return float(-0.5 * (a @ f) + log_likelihood(y, f) - log_det), a, f
 
 
-def correction_at_mode(
-    K: Array, a: Array, y: Array, factor: tuple[Array, Array], scratch: Array
-) -> Array:
+def correction_at_mode(K: Array, a: Array, y: Array, inverse: Array, root_weights: Array) -> Array:
     """Return the coefficients that take the mode towards the mean: see `damped_correction`.
 
     Parameters
     ----------
     a : ndarray of shape (n,)
         Dual coefficients of the mode.
-    factor : pair of ndarray
-        L and W^.5 of `curvature_factor`; they are not changed.
-    scratch : ndarray of shape (n, n)
-        Fortran-ordered, overwritten.
+    inverse, root_weights : ndarray
+        L^-1 and W^.5 of `inverse_factor`.
     """
-    L, root_weights = factor
-    scratch[:] = L
-    inverse = invert_factored(scratch)
-    gain = 1.0 - inverse.diagonal()
+    gain = 1.0 - inverse_diagonal(inverse.T)
     s2 = -0.5 * gain * (1.0 - 2.0 * (y - a))
-    q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
+    q = s2 - root_weights * solve_by_inverse(inverse, root_weights * (K @ s2))
     variance = posterior_variance(y, a, gain, K.diagonal())
     return damped_correction(y, K @ a, variance, a, q, K @ q)
 
 
-def curvature_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:
-    """Factor L of B at the mode whose dual coefficients are ``a``, and W^.5: for predictions.
+def inverse_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:
+    """L^-1, B = L L' at the mode whose dual coefficients are ``a``, and W^.5: for predictions.
 
-    ``scratch``, of the shape of K, is overwritten and holds L.
+    ``scratch``, of the shape of K, is overwritten and holds L^-1 in its upper triangle.
     """
     proba = y - a
     root_weights = np.sqrt(np.maximum(proba * (1.0 - proba), 0.0))
-    return _factor(K, root_weights, scratch.T), root_weights
+    L = _factor(K, root_weights, scratch.T)
+    invert_triangle(L)
+    return L, root_weights
 
 
 def _mode_near(
@@ -485,7 +487,7 @@ class LatentDraws:
         y - pi at the mode.
     mean_coef : ndarray of shape (n_total, n) or None
         Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
-        correction is computed when it is needed, from the factor and at three times its cost.
+        correction is computed when it is needed.
     weights : ndarray of shape (n_total,) or None
         Of the draws, any sum.
     memory : FactorMemory
@@ -516,7 +518,7 @@ class LatentDraws:
     def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         scratch = Workspace()
         for i, theta in enumerate(self.theta):
-            L, root_weights, mean_coef = self.memory.get(
+            inverse, root_weights, mean_coef = self.memory.get(
                 i,
                 len(self.theta),
                 lambda i=i: self._solve(i, scratch),  # type: ignore[misc]
@@ -524,7 +526,7 @@ class LatentDraws:
             for begin in range(0, len(X), _BLOCK):
                 rows = slice(begin, begin + _BLOCK)
                 cross = self.kernel.cross_gram(theta, X[rows], self.X)
-                V = solve_lower(L, (cross * root_weights).T)
+                V = multiply_lower(inverse, (cross * root_weights).T)
                 explained = np.einsum("ij,ij->j", V, V)
                 variance = self.kernel.diagonal(theta, X[rows]) - explained
                 yield rows, cross @ mean_coef, np.maximum(variance, 0.0)
@@ -532,20 +534,19 @@ class LatentDraws:
     def joint(self, i: int, X: Array) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of f at rows X (m, d), by draw ``i``."""
         n, scratch = len(self.theta), Workspace()
-        L, root_weights, mean_coef = self.memory.get(i, n, lambda: self._solve(i, scratch))
+        inverse, root_weights, mean_coef = self.memory.get(i, n, lambda: self._solve(i, scratch))
         cross = self.kernel.cross_gram(self.theta[i], X, self.X)
-        V = solve_lower(L, (cross * root_weights).T)
+        V = multiply_lower(inverse, (cross * root_weights).T)
         return cross @ mean_coef, self.kernel.gram(self.theta[i], X) - V.T @ V
 
     def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array]:
-        """Factor of B, W^.5 and the coefficients of the mean, of one draw."""
+        """Inverse factor of B, W^.5 and the coefficients of the mean, of one draw."""
         n, a = len(self.y), self.dual_coef[i]
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", n))
-        factor = curvature_factor(K, a, self.y, scratch.take("factor", n))
+        factor = inverse_factor(K, a, self.y, scratch.take("factor", n))
         if self.mean_coef is not None:
             return (*factor, self.mean_coef[i])
-        room = scratch.take("inverse", n).T
-        return (*factor, a + correction_at_mode(K, a, self.y, factor, room))
+        return (*factor, a + correction_at_mode(K, a, self.y, *factor))
 
 
 # Whole functions, not moments of single rows: values at several rows together.
@@ -661,7 +662,7 @@ def compile_loops(tell: Callable[[str], None]) -> None:
 def compile_now() -> None:
     """Solve a tiny problem with every loop of the method."""
     X, y = np.arange(12.0).reshape(6, 2), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
-    for kernel in (SquaredExponentialARD(), SpectralMixture(1)):
+    for kernel in (SquaredExponentialARD(), MaternARD(2.5), SpectralMixture(1)):
         prior = kernel_prior(2, kernel=kernel)
         model = HyperparameterPosterior(X, y, kernel, prior)
         model.evaluate(prior.mean)

@@ -21,6 +21,7 @@ __all__ = [
     "chord_steps",
     "column_sums",
     "evidence_adjoint",
+    "inverse_diagonal",
     "mirror",
     "softmax_chord_steps",
     "solve_factored",
@@ -259,6 +260,23 @@ def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
             break
     f[:] = np.dot(K, a)
     return error, n_steps
+
+
+@compiled(nogil=True, fastmath=_FAST)
+def _square_of(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * x[i]
+    return total
+
+
+@compiled(nogil=True)
+def inverse_diagonal(R):
+    """Return the diagonal of (L L')^-1; ``R`` is the transpose of L^-1, its upper triangle."""
+    diagonal = np.empty(R.shape[0])
+    for j in range(R.shape[0]):
+        diagonal[j] = _square_of(R[j, j:])
+    return diagonal
 
 
 @compiled(nogil=True)

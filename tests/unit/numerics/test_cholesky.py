@@ -8,6 +8,9 @@ from mercer.numerics.cholesky import (
     factorise,
     invert_factored,
     invert_lower,
+    invert_triangle,
+    multiply_lower,
+    solve_by_inverse,
     solve_factored,
     solve_lower,
     solve_positive,
@@ -99,3 +102,15 @@ def test_invert_lower(n: int) -> None:
     np.testing.assert_array_equal(L, before)
     np.testing.assert_array_equal(np.triu(inverse, 1), 0.0)
     np.testing.assert_allclose(inverse @ np.tril(L), np.eye(n), atol=1e-8)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_an_inverse_triangle_multiplies_and_solves(n: int) -> None:
+    B, b = positive(n), np.random.default_rng(0).standard_normal((n, 3))
+    L = with_junk_above(np.linalg.cholesky(B))
+    expected, before = solve_lower(L, b), b.copy()
+    invert_triangle(L)
+    np.testing.assert_allclose(multiply_lower(L, b), expected, rtol=1e-8, atol=1e-9)
+    x = solve_by_inverse(L, b[:, 0])
+    np.testing.assert_allclose(B @ x, b[:, 0], rtol=1e-8, atol=1e-9)
+    np.testing.assert_array_equal(b, before)
