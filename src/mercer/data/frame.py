@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,15 @@ from mercer.errors import DataError
 
 __all__ = [
     "INDEX_COLUMNS",
+    "LEAK",
     "MISSING",
     "Column",
     "ColumnBuilder",
     "Frame",
+    "InputFacts",
     "Kind",
     "Origin",
+    "TableFacts",
     "column_of_texts",
     "index_column",
     "parse_number",
@@ -353,3 +356,39 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# What a table is, for those who look at it.
+
+#: Share of the target that one input alone gives where a leak is suspected.
+LEAK: Final = 0.98
+_LEAST_LEAKING: Final = 30  # rows
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """What one input of a table is."""
+
+    name: str
+    kind: str  # in words
+    n_missing: int
+    n_distinct: int
+    summary: str  # quantiles, or the commonest levels
+    counts: tuple[int, ...]  # of a small histogram
+    strength: float  # share of the target that it tells alone: see `strength_alone`
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What the inputs of a table are, and what of them deserves a warning."""
+
+    n_rows: int
+    inputs: tuple[InputFacts, ...]
+    target: str  # in words
+    pairs: tuple[tuple[str, str, float], ...]  # inputs that go together: rank correlations
+    n_twins: int  # rows whose inputs another row has as well
+
+    @property
+    def leaks(self) -> tuple[InputFacts, ...]:
+        """Inputs that alone give the target: of few rows chance does that too."""
+        return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= _LEAST_LEAKING)

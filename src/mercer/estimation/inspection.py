@@ -47,6 +47,7 @@ from scipy.special import comb
 from scipy.stats import rankdata
 
 from mercer.data.encoding import Encoder
+from mercer.data.frame import TableFacts
 from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
@@ -60,12 +61,10 @@ __all__ = [
     "Explanation",
     "Importance",
     "Increases",
-    "InputFacts",
     "Inputs",
     "Inspection",
     "Look",
     "PairEffect",
-    "TableFacts",
     "Values",
     "drawn",
     "effects_of",
@@ -773,40 +772,6 @@ def _explained_class(model: Any, said: Array, label: Any) -> Rows:
 
 
 # What a report shows of all this.
-
-
-#: Share of the target that one input alone gives where a leak is suspected.
-LEAK: Final = 0.98
-_LEAST_LEAKING: Final = 30  # rows
-
-
-@dataclass(frozen=True)
-class InputFacts:
-    """What one input of a table is."""
-
-    name: str
-    kind: str  # in words
-    n_missing: int
-    n_distinct: int
-    summary: str  # quantiles, or the commonest levels
-    counts: tuple[int, ...]  # of a small histogram
-    strength: float  # share of the target that it tells alone: see `strength_alone`
-
-
-@dataclass(frozen=True)
-class TableFacts:
-    """What the inputs of a table are, and what of them deserves a warning."""
-
-    n_rows: int
-    inputs: tuple[InputFacts, ...]
-    target: str  # in words
-    pairs: tuple[tuple[str, str, float], ...]  # inputs that go together: rank correlations
-    n_twins: int  # rows whose inputs another row has as well
-
-    @property
-    def leaks(self) -> tuple[InputFacts, ...]:
-        """Inputs that alone give the target: of few rows chance does that too."""
-        return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= _LEAST_LEAKING)
 
 
 @dataclass(frozen=True, eq=False)

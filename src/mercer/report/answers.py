@@ -9,13 +9,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.frame import InputFacts, TableFacts
 from mercer.data.row_names import RowNames
 from mercer.estimation.inspection import (
     Effects,
     Importance,
-    InputFacts,
     Inspection,
-    TableFacts,
 )
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, RegressionEvaluation
 from mercer.report.figures import effects_svg, importance_svg, pair_effect_svg

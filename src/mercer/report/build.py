@@ -11,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.frame import TableFacts
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import (
     Inputs,
     Inspection,
-    TableFacts,
     effects_of,
     importance_of,
     permuted_losses,

@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.data.frame import InputFacts, TableFacts
 from mercer.errors import DataError
 from mercer.estimation.cross_validate import Contender, Fold, cross_validate
 from mercer.estimation.inspection import (
     Increases,
-    InputFacts,
     Inputs,
     Look,
-    TableFacts,
     importance_of,
     permuted_losses,
     plan_look,

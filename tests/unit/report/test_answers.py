@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.data.frame import InputFacts, TableFacts
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Result
@@ -10,10 +11,8 @@ from mercer.estimation.inspection import (
     Effect,
     Effects,
     Importance,
-    InputFacts,
     Inspection,
     PairEffect,
-    TableFacts,
     Values,
 )
 from mercer.estimation.tasks import CLASSIFICATION
