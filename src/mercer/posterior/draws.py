@@ -406,7 +406,8 @@ def representatives(
 
 # Weights of several laws, by what they said of held-out rows.
 
-_MOST_STEPS, _STACKED = 2000, 1e-6  # of a weight
+_MOST_STEPS, _STACKED = 1000, 1e-6  # of a weight
+_LEAST_LEFT = 0.01  # of a weight, after a step
 
 
 def stacking_weights(
@@ -422,20 +423,39 @@ def stacking_weights(
         Of a Dirichlet prior of the weights, whose parameters are 1 more than this: the log score
         has so many times the sum of log weights added, before it is maximised.
 
-    By expectation maximisation: what is maximised is concave in the weights.
+    By expectation maximisation, two steps at a time extrapolated where that gains [2]_: alone it
+    takes a thousand steps where a weight tends to 0. What is maximised is concave in the weights.
 
     References
     ----------
     .. [1] Y. Yao, A. Vehtari, D. Simpson and A. Gelman, Using stacking to average Bayesian
        predictive distributions, Bayesian Analysis 13 (2018), eq. (4).
+    .. [2] R. Varadhan and C. Roland, Simple and globally convergent methods for accelerating the
+       convergence of any EM algorithm, Scandinavian Journal of Statistics 35 (2008).
     """
     highest = scores.max(axis=0)
     ratios = np.exp(scores - highest)
     n_laws, n_rows = scores.shape
+
+    def step(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        counts = weights * (ratios @ (1.0 / (weights @ ratios))) + prior_rows
+        return np.asarray(counts / (n_rows + n_laws * prior_rows))
+
+    def gain(weights: NDArray[np.float64]) -> float:
+        prior = prior_rows * np.log(weights).sum() if prior_rows else 0.0
+        return float(np.log(weights @ ratios).sum() + prior)
+
     weights = np.full(n_laws, 1.0 / n_laws)
     for _ in range(_MOST_STEPS):
-        counts = weights * (ratios / (weights @ ratios)).sum(axis=1) + prior_rows
-        new = counts / (n_rows + n_laws * prior_rows)
+        first = step(weights)
+        new = step(first)
+        change, bend = first - weights, new - 2.0 * first + weights
+        length = np.sqrt(change @ change / max(bend @ bend, 1e-300))
+        if 1.0 < length < 1e6:
+            far = weights + 2.0 * length * change + length**2 * bend
+            far = np.maximum(far, _LEAST_LEFT * new)
+            far /= far.sum()
+            new = far if gain(far) > gain(new) else new
         is_done = np.abs(new - weights).max() < _STACKED
         weights = new
         if is_done:
