@@ -168,9 +168,8 @@ def _fitted(problem: _Problem, seed: int, settings: Settings) -> Any:
     from mercer.spectral.estimator import BaNKRegressor
 
     model = BaNKRegressor(
-        n_frequencies=_N_FREQUENCIES, standardize=False, random_state=seed,
-        n_jobs=settings.n_jobs, progress=False,
-    )  # fmt: skip
+        standardize=False, random_state=seed, n_jobs=settings.n_jobs, progress=False
+    )
     if settings.is_quick:
         model.set_params(n_draws=40, n_warmup=40, n_chains=1)
     return model.fit(problem.X, problem.y)

@@ -84,9 +84,9 @@ class BaNKRegressor(FunctionRegressor):
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     proposals : {"pcn", "prior"}, default="pcn"
-        How frequencies are proposed. "pcn": half of them by a step from where they are, tuned in
-        warm-up, half anew from the whole mixture; "prior": anew from their component, as in the
-        paper.
+        How frequencies are proposed. "pcn": some by a step from where they are, tuned in warm-up,
+        the others anew from the whole mixture: half of them, up to nine in ten where steps are
+        long; "prior": anew from their component, as in the paper.
     base_measure : {"diagonal", "full"}, default="diagonal"
         Covariances of the components; full ones are for up to about 30 inputs.
     frequency_scale : float or "learn", default="learn"

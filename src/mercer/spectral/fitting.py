@@ -36,14 +36,14 @@ from mercer.spectral.rows import (
     check_table,
     some_positions,
 )
-from mercer.spectral.sampler import SpectralSampler, StepAdaptation
+from mercer.spectral.sampler import SpectralSampler, StepAdaptation, global_share
 from mercer.spectral.settings import ROWS_OF_WARP, SpectralSettings, choose_standardizer
 
 Array = NDArray[np.float64]
 
 ROWS_OF_START = 2000
 FIRST_STEP = 0.5
-GLOBAL_SHARE = 0.5  # of the frequencies: from the whole mixture, where proposals are tuned
+GLOBAL_SHARE = 0.5  # of the frequencies of classes: from the whole mixture, if steps are tuned
 _PROBE_ROWS, _PROBE_LAGS = 20, 10
 _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
 # Warm-up first looks at an eighth of the rows, then a quarter, then a half, for this share of its
@@ -124,7 +124,8 @@ def make_sampler(
         n_frequencies=settings.n_frequencies,
         n_deviations=settings.n_deviations,
         tuning=ProposalTuning(
-            FIRST_STEP if is_tuned else 1.0, global_share=GLOBAL_SHARE if is_tuned else 0.0
+            FIRST_STEP if is_tuned else 1.0,
+            global_share=global_share(FIRST_STEP) if is_tuned else 0.0,
         ),
         probe=make_probe(some_rows, settings.linear_part),
         n_sweeps=settings.n_sweeps,

@@ -65,7 +65,8 @@ from mercer.spectral.rows import TrainingRows
 # drawn from G, whatever the state, is a proposal that the evidence alone decides as well, and may
 # take a frequency into any other component or a new one. In a sweep some frequencies, chosen at
 # random, have such a global proposal and the others a local one, G and all else given; then G is
-# forgotten.
+# forgotten. The longer the local step, the less a local proposal finds that a global one does not:
+# the more are global, up to nine in ten.
 #
 # With many rows the first part of the regression's warm-up looks at few of them: sweeps are cheap
 # there, the posterior is wide, and most of the way to where it concentrates is covered.
@@ -75,6 +76,8 @@ Array = NDArray[np.float64]
 #: Of proposals of frequencies.
 TARGET_ACCEPTANCE = 0.3
 _SMALLEST_STEP = 1e-6
+# Share of the frequencies that have a global proposal, for local steps of 0 and of 1.
+_GLOBAL_SHARES = (0.5, 0.9)
 _FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
 
 
@@ -89,6 +92,12 @@ def propose(
     centre = mixture.centre(state)
     rho = math.sqrt(max(1.0 - tuning.step**2, 0.0))
     return centre + rho * (frequencies - centre) + tuning.step * mixture.draw_noise(rng, state)
+
+
+def global_share(step: float) -> float:
+    """Share of the frequencies that have a global proposal where local ones have this step."""
+    fewest, most = _GLOBAL_SHARES
+    return fewest + (most - fewest) * step
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,14 +197,14 @@ class StepAdaptation(Adaptation):
         """Move the step by what the last sweep accepted."""
         learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE)
         level = sum(learned.n_seen >= end for end in self.more_rows_after)
-        tuning = replace(sampler.tuning, step=learned.step, level=level)
-        return learned, self.with_tuning(sampler, tuning)
+        return learned, self._tuned(sampler, learned.step, level)
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
-        level = len(self.more_rows_after)
-        tuning = replace(sampler.tuning, step=learned.average, level=level)
-        return self.with_tuning(sampler, tuning)
+        return self._tuned(sampler, learned.average, len(self.more_rows_after))
+
+    def _tuned(self, sampler: Any, step: float, level: int) -> Any:
+        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step)))
 
 
 # The accept loop of one sweep: every frequency in its turn, from products computed once.

@@ -99,6 +99,13 @@ def test_a_short_warm_up(n: int) -> None:
     assert sampler.tuning.step == pytest.approx(0.5)
 
 
+def test_the_longer_the_local_step_the_more_proposals_are_global() -> None:
+    """Nine in ten where a local proposal is a new draw from the component."""
+    for accepted, share in ((1.0, 0.9), (0.0, 0.5)):
+        _, sampler = adapted(lambda step, rate=accepted: rate, 40)
+        assert sampler.tuning.global_share == pytest.approx(share, abs=0.02)
+
+
 def test_nothing_else_of_the_sampler_changes() -> None:
     X, y = problem(5, 1)
     sampler = make_spectral(X, y)
