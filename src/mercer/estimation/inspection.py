@@ -37,7 +37,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -338,9 +340,17 @@ _N_DRAWS: Final = 96
 _LEVEL: Final = 0.9
 
 
+@contextmanager
+def _unnamed() -> Iterator[None]:
+    """Keep scikit-learn quiet about a model of a frame that is given rows without names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
 def predicted(model: Any, X: Array) -> Array:
     """Predict rows X (m, d): (K, m), K = 1 posterior mean or the probabilities of K classes."""
-    with one_blas_thread():  # many small products
+    with one_blas_thread(), _unnamed():  # many small products
         if task_of(model) is REGRESSION:
             return np.asarray(model.predict(X), dtype=np.float64)[np.newaxis]
         return np.asarray(model.predict_proba(X), dtype=np.float64).T
@@ -348,8 +358,8 @@ def predicted(model: Any, X: Array) -> Array:
 
 def drawn(model: Any, parts: Sequence[Array], rng: np.random.Generator) -> list[Array]:
     """Draw functions from the posterior, and return their values: (96, K, m) for each part."""
-    standardized = [model._standardized(X) for X in parts]
-    with one_blas_thread():
+    with one_blas_thread(), _unnamed():
+        standardized = [model._standardized(X) for X in parts]
         found: list[Array] = model._function_draws(standardized, _N_DRAWS, rng)
     return found
 

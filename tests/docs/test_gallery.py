@@ -1,0 +1,39 @@
+"""The examples of the gallery run without a warning, within seconds, and draw something."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+_spec = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
+assert _spec is not None
+assert _spec.loader is not None
+hooks = importlib.util.module_from_spec(_spec)
+sys.modules["site_hooks"] = hooks  # dataclasses look their module up
+_spec.loader.exec_module(hooks)
+
+
+@pytest.mark.parametrize("path", hooks.EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs(path: Path) -> None:
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        example = hooks.run_example(path)
+    assert time.process_time() - began < 30.0
+    assert example.title
+    assert example.lead
+    pictures = example.pictures()
+    assert pictures
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+    assert f"({example.name}-1.png)" in example.page()
+
+
+def test_the_nav_names_every_example() -> None:
+    config = (DOCS.parent / "mkdocs.yml").read_text()
+    assert [path.stem for path in hooks.EXAMPLES if f"gallery/{path.stem}.md" not in config] == []
