@@ -151,22 +151,31 @@ def _inducing(metrics: Metrics) -> list[str]:
 
 
 def _seconds(metrics: Metrics) -> list[str]:
-    header = ["fit", "CPU s", "times its maximum", "log score"]
-    maxima = {row["fit"]: row for row in metrics["rows"] if row["method"] == "maximum"}
+    header = ["what", "found", "target", "met"]
 
     def line(row: Metrics) -> list[Any]:
-        ratio = row["seconds"] / maxima[row["fit"]]["seconds"]
-        named = f"{row['fit']}, {row['method']}"
-        return [named, f"{row['seconds']:.3g}", f"{ratio:.1f}", f"{row['log_score']:.3f}"]
+        error = f" ± {row['error']:.3f}" if "error" in row else ""
+        found = f"{row['found']:.3f}{error}" if error else f"{row['found']:g}"
+        met = {True: "yes", False: "no", None: ""}[row["is_met"]]
+        return [row["what"], found, row["target"], met]
 
-    command, predict = metrics["command"], metrics["predict"]
-    said = f"The first command of the README: {command['cpu_seconds']} CPU seconds, permutation "
-    said += "importance among them. Predictions at 427 rows and 30 inputs: "
-    said += (
-        f"{predict['first_row']} s for the first row, {predict['later_row']} s for a later one, "
+    return table(header, [line(row) for row in metrics["targets"]])
+
+
+def _fits(metrics: Metrics) -> list[str]:
+    header = ["fit", "seeds", "CPU s", "log score"]
+    return table(
+        header,
+        [
+            [
+                f"{row['fit']}, {row['method']}",
+                row["n_seeds"],
+                f"{row['seconds']:.3g}",
+                f"{row['log_score']:.3f}",
+            ]
+            for row in metrics["rows"]
+        ],
     )
-    said += f"{predict['1000_rows']} s for 1000."
-    return [*table(header, [line(row) for row in metrics["rows"]]), "", said]
 
 
 #: Name of the table -> scenario, and what makes its lines from the metrics.
@@ -176,7 +185,8 @@ GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-kernels": ("gp-kernels-v2", _kernels),
     "gp-calibration": ("gp-calibration-v1", _calibration),
     "gp-inducing": ("gp-inducing-v1", _inducing),
-    "gp-seconds": ("gp-seconds-v1", _seconds),
+    "seconds": ("seconds-v1", _seconds),
+    "seconds-of-fits": ("seconds-v1", _fits),
     "gp-r-rows": ("gp-r-rows-v1", _in_r),
     "gp-size": ("gp-size-v1", _time),
 }

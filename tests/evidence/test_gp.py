@@ -193,20 +193,42 @@ def test_size() -> None:
     assert len(lines_of("gp-size", metrics)) == 2 + 1
 
 
-def test_seconds_beside_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reproduce.scenarios import gp_seconds_v1 as scenario
+def test_seconds_beside_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import seconds_v1 as scenario
 
     monkeypatch.setattr(scenario, "_N_TEST", 100)
-    rows = scenario.rows_of([("classifier", 60, 3), ("regressor", 60, 5)], n_seeds=1)
-    command = [{"cpu_seconds": float(k), "clock_seconds": 2.0} for k in range(3)]
-    predict = [{"first_row": 1.0, "later_row": 0.1, "1000_rows": 2.0}]
-    metrics = scenario.summary(command, rows, predict)
-    assert metrics["command"] == {"cpu_seconds": 1.0, "clock_seconds": 2.0}
+    monkeypatch.setattr(scenario, "CLASSIFIERS", {(60, 3): (1, 4.0)})
+    monkeypatch.setattr(scenario, "REGRESSORS", {60: (1, 1e4)})
+    monkeypatch.setattr(scenario, "OTHERS", {})
+    fits = [*scenario.fitted("classifier", 60, 3, 0), *scenario.fitted("regressor", 60, 10, 0)]
+    command = [
+        {"cpu_seconds": float(k), "clock_seconds": 2.0, "n_warnings": k == 10}
+        for k in range(10, 13)
+    ]
+    predict = [{"first_row": 1.0, "later_row": 0.1, "1000_rows": 0.5}]
+    streams = [
+        {"stream": "numbers", "rows_per_second": 1999.0},
+        {"stream": "Bananas", "rows_per_second": 500.0, "percentile_99_ms": 5.0},
+    ]
+    metrics = scenario.summary(command, fits, predict, [{"per_second": 6e3}], streams)
+    met = {row["what"]: row["is_met"] for row in metrics["targets"]}
+    assert met["regressor, 60 x 10, s"]
+    assert met["effective draws a second on a cone"]
+    assert not met["first command of the README, CPU s"]
+    assert not met["first command of the README, warnings"]
+    assert met["1000 rows predicted, s"]
+    assert not met["a row predicted, s"]
+    assert not met["stream, numbers: rows a CPU second"]
+    assert met["stream, Bananas: rows a CPU second"]
+    assert met["stream, Bananas: 99 % of rows under, ms"]
     seconds = {(row["fit"], row["method"]): row["seconds"] for row in metrics["rows"]}
-    assert len(seconds) == 3 + 2
-    assert seconds["classifier, 60 x 3", "default"] > seconds["classifier, 60 x 3", "maximum"]
+    assert len(seconds) == 4 + 2
+    ratio = seconds["classifier, 60 x 3", "default"] / seconds["classifier, 60 x 3", "maximum"]
+    (said,) = [row for row in metrics["targets"] if row["what"].endswith("times maximum")]
+    assert said["found"] == pytest.approx(ratio, rel=0.01)
     assert all(np.isfinite(row["log_score"]) for row in metrics["rows"])
-    assert len(lines_of("gp-seconds", metrics)) == 2 + 5 + 2
+    assert len(lines_of("seconds", metrics)) == 2 + len(metrics["targets"])
+    assert len(lines_of("seconds-of-fits", metrics)) == 2 + 6
 
 
 def test_inducing_points_beside_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:

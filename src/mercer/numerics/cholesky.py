@@ -151,10 +151,12 @@ def invert_factored(L: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def multiply_lower(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return L b for several columns, (n, m) and Fortran-ordered; L is lower triangular.
+    """Return L b for columns (n, m), Fortran-ordered; L is lower triangular.
 
     With L the inverse of a factor this takes half the time of `solve_lower`.
     """
+    if b.shape[1] == 1:  # so that half of L is read
+        return np.asarray(blas.dtrmv(L, b[:, 0], lower=1))[:, np.newaxis]
     return np.asarray(blas.dtrmm(1.0, L, b, lower=1))
 
 

@@ -111,6 +111,7 @@ def test_an_inverse_triangle_multiplies_and_solves(n: int) -> None:
     expected, before = solve_lower(L, b), b.copy()
     invert_triangle(L)
     np.testing.assert_allclose(multiply_lower(L, b), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(multiply_lower(L, b[:, :1]), expected[:, :1], rtol=1e-8, atol=1e-9)
     x = solve_by_inverse(L, b[:, 0])
     np.testing.assert_allclose(B @ x, b[:, 0], rtol=1e-8, atol=1e-9)
     np.testing.assert_array_equal(b, before)
