@@ -62,7 +62,7 @@ def _peers(metrics: dict[str, Any]) -> list[str]:
         "make_classification_300_v1": "simulated, 300 x 8",
         "breast_cancer_300_v1": "breast cancer, 300 x 30",
     }
-    header = ["data", "method", "log score", "error", "fit, s", "predict, s"]
+    header = ["data", "method", "log score", "error", "fit, CPU s", "predict, CPU s"]
     return table(
         header,
         [

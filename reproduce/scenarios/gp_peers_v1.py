@@ -1,8 +1,9 @@
 """GPClassifier beside its peers on the same five folds: log score, errors, seconds.
 
-The nearest peer is scikit-learn's GaussianProcessClassifier with the same kernel (Laplace's
-approximation, hyperparameters optimised); beside it logistic regression and gradient boosting.
-One thread each. Simulated data, and breast cancer (first 300 rows), which scikit-learn ships.
+The default averages over hyperparameters and kernels. The nearest peer of one kernel is
+scikit-learn's GaussianProcessClassifier (Laplace's approximation, hyperparameters optimised);
+beside it logistic regression and gradient boosting. CPU seconds, one thread each. Simulated data,
+and breast cancer (first 300 rows), which scikit-learn ships.
 """
 
 from __future__ import annotations
@@ -47,10 +48,11 @@ def run() -> dict[str, object]:
 def _models(d: int) -> dict[str, Any]:
     ard = ConstantKernel(1.0, (1e-3, 1e4)) * RBF(np.ones(d), (1e-2, 1e3))
     return {
-        "mercer GPClassifier, default": GPClassifier(
-            kernel="rbf", random_state=0, progress=False, n_jobs=1
+        "mercer GPClassifier, default": GPClassifier(random_state=0, progress=False),
+        'mercer GPClassifier, kernel="rbf"': GPClassifier(
+            kernel="rbf", random_state=0, progress=False
         ),
-        "mercer GPClassifier, map": GPClassifier(kernel="rbf", inference="map"),
+        'mercer GPClassifier, kernel="rbf", map': GPClassifier(kernel="rbf", inference="map"),
         "scikit-learn GaussianProcessClassifier, ARD": make_pipeline(
             StandardScaler(), GaussianProcessClassifier(ard, random_state=0)
         ),
@@ -63,11 +65,11 @@ def _score(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     errors, scores, fit_seconds, predict_seconds = [], [], [], []
     for train, test in StratifiedKFold(5, shuffle=True, random_state=SEED).split(X, y):
         fold = clone(model)
-        begin = time.perf_counter()
+        begin = time.process_time()
         fold.fit(X[train], y[train])
-        middle = time.perf_counter()
+        middle = time.process_time()
         proba = fold.predict_proba(X[test])
-        predict_seconds.append(time.perf_counter() - middle)
+        predict_seconds.append(time.process_time() - middle)
         fit_seconds.append(middle - begin)
         errors.append(error_rate(y[test], proba))
         scores.append(log_score(y[test], proba))
