@@ -25,6 +25,7 @@ from mercer.cli.exits import StoppedError
 from mercer.cli.options import (
     debug_option,
     drop_option,
+    encoding_option,
     id_option,
     out_path,
     seed_option,
@@ -235,6 +236,7 @@ class Output:
 # the panel wait for it.
 _SHORT, _LONG = 0.02, 0.1
 _MOST_ROWS = 1024
+_MANY_BAD = 50  # rows, after which it is said that none could be used
 
 
 def run_stream(
@@ -251,7 +253,7 @@ def run_stream(
     """
     with Stopping() as stopping, opened(path) as descriptor, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
-        lines = LineSource(descriptor, name, stopping.wake)
+        lines = LineSource(descriptor, name, stopping.wake, options.encoding)
         try:
             loop, first = _begin(options, plan, lines, tell, panel, stopping)
         except StreamStoppedError:
@@ -351,8 +353,20 @@ class _Loop:
                 if self.keeper.n_rows_left == 0:  # rows are in the file before they are answered
                     self.keeper.save()
                 self.output.write(answers)
+            self._say_if_useless()
             self._tick()
             begin = end
+
+    def _say_if_useless(self) -> None:
+        """Say so where no row could be used so far: an option will be wrong."""
+        learner = self.keeper.learner
+        n = learner.tally.n_rows
+        if n >= _MANY_BAD and learner.tally.n_bad == n:
+            learner.reporter.once(
+                f"none of the first {n} rows could be used: see --target, --lags (for numbers), "
+                "--format and --encoding",
+                "useless",
+            )
 
     def rescue(self) -> bool:
         """Learn what was held back and write the file, since the stream ends by an error.
@@ -470,6 +484,7 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
     show_default=True,
     help="Of the rows; auto: what begins with a brace is JSON.",
 )
+@encoding_option
 @click.option("--quiet", is_flag=True, help="Say nothing on standard error but what ends it.")
 @debug_option
 def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **given: Any) -> None:

@@ -403,6 +403,19 @@ class StreamOptions:
     level: float | None
     is_strict: bool
     form: str
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding is None:
+            return
+        try:
+            is_of_bytes = "\n".encode(self.encoding) == b"\n"
+        except LookupError:
+            raise UsageError(
+                f"there is no encoding {quoted(self.encoding)}; latin-1 and cp1252 are some"
+            ) from None
+        if not is_of_bytes:
+            raise UsageError(f"--encoding {self.encoding}: a stream is cut at bytes of line ends")
 
     @property
     def asked_task(self) -> str:

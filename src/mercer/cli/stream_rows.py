@@ -9,6 +9,7 @@ import codecs
 import csv
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
@@ -181,8 +182,11 @@ class LineSource:
     `wait` ends too when the descriptor ``wake`` can be read.
     """
 
-    def __init__(self, descriptor: int, name: str, wake: int | None = None) -> None:
+    def __init__(
+        self, descriptor: int, name: str, wake: int | None = None, encoding: str | None = None
+    ) -> None:
         self.name = name
+        self._encoding = encoding or "utf-8"
         self.start = b""  # of the first read: says what the file is
         self.is_over = False
         self._descriptor = descriptor
@@ -225,9 +229,10 @@ class LineSource:
         if b"\0" in part:
             return self._line("", "the line holds a NUL byte, so it is no text")
         try:
-            return self._line(part.decode().removesuffix("\r"))
+            return self._line(part.decode(self._encoding).removesuffix("\r"))
         except UnicodeDecodeError:
-            return self._line("", "the line is not UTF-8 text")
+            name = "UTF-8" if self._encoding == "utf-8" else self._encoding
+            return self._line("", f"the line is not {name} text")
 
     def _line(self, text: str, problem: str = "") -> Line:
         self._n_lines += 1
@@ -353,6 +358,8 @@ def _name(value: Any) -> Any:
 
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
 
+#: First bytes of what gzip and zstd pack.
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -369,9 +376,43 @@ def opened(path: Path | None) -> Iterator[int]:
     with reading(path):
         descriptor = os.open(path, os.O_RDONLY)
     try:
-        yield descriptor
+        if os.pread(descriptor, 4, 0).startswith(_PACKED):
+            with _unpacking(path) as reader:
+                yield reader
+        else:
+            yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _unpacking(path: Path) -> Iterator[int]:
+    """Unpack a file in a thread, into a pipe that is read like any other."""
+    from mercer.data.csv_reader import refuse_damaged, unpacked
+
+    reader, writer = os.pipe()
+    failures: list[Exception] = []
+
+    def unpack() -> None:
+        try:
+            with open(path, "rb") as raw, open(writer, "wb") as sink:
+                shutil.copyfileobj(unpacked(path, raw), sink)
+        except BrokenPipeError:  # the stream has ended before the file
+            pass
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=unpack, daemon=True)
+    thread.start()
+    try:
+        yield reader
+    finally:
+        os.close(reader)
+        thread.join()
+        for error in failures:  # the cause of what the stream has to say, if anything
+            if isinstance(error, EOFError):
+                raise DataError(f"{printable(str(path))}: ends early; fetch it again") from None
+            refuse_damaged(path, error)
 
 
 def find_parser(

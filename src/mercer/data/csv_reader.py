@@ -178,16 +178,11 @@ class _Text:
 
 def _open(file: Path, raw: io.BufferedReader, encoding: str | None) -> io.TextIOWrapper:
     """Open as text; bytes that do not belong there become surrogates, which `_lines` finds."""
-    stream: Any = raw
-    mark = raw.peek(4)[:4]
-    if mark.startswith(b"\x1f\x8b"):
-        stream = gzip.GzipFile(fileobj=raw)
-    elif mark == _ZSTD:
-        stream = io.BufferedReader(_zstd(file).ZstdFile(raw))
+    stream = unpacked(file, raw)
     try:
         start = stream.peek(4)[:4]
     except Exception as error:
-        _damaged(file, error)
+        refuse_damaged(file, error)
     if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return io.TextIOWrapper(stream, encoding="utf-16", newline="")
     if encoding is None or start[:3] == codecs.BOM_UTF8:
@@ -198,6 +193,16 @@ def _open(file: Path, raw: io.BufferedReader, encoding: str | None) -> io.TextIO
         raise UsageError(
             f"there is no encoding {quoted(encoding)}; latin-1, cp1252 and utf-16 are some"
         ) from None
+
+
+def unpacked(file: Path, raw: io.BufferedReader) -> Any:
+    """Return a stream of what is packed by gzip or zstd, or the same one."""
+    mark = raw.peek(4)[:4]
+    if mark.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=raw)
+    if mark == _ZSTD:
+        return io.BufferedReader(_zstd(file).ZstdFile(raw))
+    return raw
 
 
 def _zstd(file: Path) -> Any:
@@ -215,7 +220,7 @@ def _zstd(file: Path) -> Any:
     return zstd
 
 
-def _damaged(file: Path, error: Exception) -> NoReturn:
+def refuse_damaged(file: Path, error: Exception) -> NoReturn:
     """Raise a `DataError` for what unpacking raises, and anything else as it is."""
     if not (isinstance(error, (gzip.BadGzipFile, zlib.error)) or _is_of_zstd(error)):
         raise error
@@ -242,7 +247,7 @@ def _lines(file: Path, stream: io.TextIOWrapper, max_text: float) -> Iterator[st
                 f"{name}, line {number}: damaged {stream.encoding.upper()} text"
             ) from None
         except Exception as error:
-            _damaged(file, error)
+            refuse_damaged(file, error)
         if not line:
             return
         n_characters += len(line)

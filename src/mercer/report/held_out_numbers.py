@@ -42,6 +42,7 @@ Score: TypeAlias = ModelScore[RegressionScores]
 
 _MOST_DRAWN: Final = 500  # rows: more points would be one blot, and a large file
 _SURPRISING: Final = 1e-3  # chance of a coverage this far off that asks for attention
+_TOLERATED: Final = 0.01  # of many rows less is surprising, too, and matters to nobody
 _TITLES: Final = {
     "scores": "Scores on rows it had not seen",
     "predictions": "How good are the predictions?",
@@ -84,7 +85,8 @@ def number_tiles(evaluation: RegressionEvaluation) -> tuple[Tile, ...]:
             "Inside 90 % intervals",
             percent(scores.coverage_90),
             f"of {count(scores.n_rows)} rows{of_groups(evaluation.entries[0])}".rstrip(","),
-            needs_attention=_is_surprising(scores.coverage_90, _worth(evaluation.entries[0])),
+            needs_attention=abs(scores.coverage_90 - LEVEL) > _TOLERATED
+            and _is_surprising(scores.coverage_90, _worth(evaluation.entries[0])),
         ),
     )
 

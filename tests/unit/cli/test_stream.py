@@ -473,7 +473,7 @@ def test_refuses(stream, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (gzip.compress(b"a,y\n1,2\n", mtime=0), "gunzip"),
+        (gzip.compress(b"a,y\n1,2\n", mtime=0)[:-9], "ends early"),
         (b"PAR1" + bytes(20), "Parquet"),
         ("a,y\n1,2\n".encode("utf-16"), "UTF-16"),
         (b"PK\x03\x04" + bytes(20), "spreadsheet or zip"),
@@ -485,6 +485,25 @@ def test_d15_what_is_no_text_is_refused(stream, tmp_path: Path, content: bytes, 
     code, answers, err = stream(tmp_path / "f", "--quiet", *COMMON)
     assert (code, answers, err.count("\n")) == (3, [], 1)
     assert said in err
+
+
+def test_packed_files_and_encodings(stream, rows: Path, tmp_path: Path) -> None:
+    expected = stream(rows, *COMMON)[1]
+    packed = tmp_path / "rows.csv.gz"
+    packed.write_bytes(gzip.compress(rows.read_bytes()))
+    assert stream(packed, *COMMON)[1] == expected
+    (tmp_path / "old").write_bytes(rows.read_bytes().replace(b"x", b"stra\xdfe"))
+    assert stream(tmp_path / "old", *COMMON, "--encoding", "latin1")[1] == expected
+    words = (*COMMON, "--quiet")
+    code, _, err = stream(tmp_path / "old", *words, "--encoding", "utf-16")
+    assert code == 2
+    assert "line ends" in err
+
+
+def test_it_is_said_that_no_row_can_be_used(stream) -> None:
+    text = "a,y\n" + "".join(f"{i},x\n" for i in range(80))
+    _, _, err = stream(text, "--target", "y", "--lags", "2")
+    assert re.search(r"none of the first \d+ rows could be used", err)
 
 
 def test_d17_what_is_no_file_is_refused(run, tmp_path: Path) -> None:
