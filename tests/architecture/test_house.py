@@ -86,15 +86,15 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 210,
-    "lines": 66_500,
-    "files of gp": 14,
+    "files": 213,
+    "lines": 68_800,
+    "files of gp": 16,
     "files of sphere": 16,
     "files of basis": 20,
     "files of spectral": 18,
     "files of cli": 28,
     "levels of folders": 1,
-    "modules with one importer": 42,
+    "modules with one importer": 43,
     "imports in 100 lines": 5.0,
     "longest chain of imports": 10,
     "modules that a GPClassifier needs": 50,

@@ -1,5 +1,31 @@
-"""One BLAS thread for all tests of this folder."""
+"""One BLAS thread for all tests of this folder; which of the mutants the first tier runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
 
 from support.one_thread import one_blas_thread
 
 __all__ = ["one_blas_thread"]
+
+_MUTANT = re.compile(r"_sees?(_|$)|_seen$")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the mutants of a file run the first in the first tier, and the others in the second.
+
+    That a test can fail is shown by one; all of them are a fifth of the time of all tests.
+    """
+    shown: set[Path] = set()
+    for item in items:
+        name = getattr(item, "originalname", item.name)
+        is_here = item.path.parent == Path(__file__).parent
+        if not is_here or not _MUTANT.search(name) or item.get_closest_marker("slow"):
+            continue
+        if item.path in shown:
+            item.add_marker(pytest.mark.slow)
+        shown.add(item.path)

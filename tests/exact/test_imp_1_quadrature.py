@@ -80,7 +80,7 @@ def test_imp_1_the_grid_is_fine_enough(n_parameters: int, n_fewer: int) -> None:
     np.testing.assert_allclose(variance, case.variance, rtol=5e-3)
 
 
-@pytest.mark.parametrize("n_parameters", few_first([1, 2, 3], 3))
+@pytest.mark.parametrize("n_parameters", few_first([1, 2, 3], 2))
 def test_imp_1_averages_beside_a_grid(n_parameters: int) -> None:
     found = bias(n_parameters)
     assert np.abs(found.z).max() < Z_LIMIT

@@ -1,4 +1,4 @@
-"""`mercer audit`: the rows of a table whose label is probably wrong."""
+"""`mercer audit`: the rows of a table whose label or value is probably wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.exits import stoppable
@@ -43,13 +42,18 @@ from mercer.cli.saving import audit_steps, plan_provenance, say_fitted
 from mercer.cli.tables import say_conflicts
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
-from mercer.posterior.label_errors import LabelAudit, audit_labels
+from mercer.posterior.label_errors import Audit, TargetAudit, audit_labels, audit_targets
 
-# The work of `mercer audit`: from a fitted model to the rows whose label is probably wrong.
+# The work of `mercer audit`: from a fitted model to the rows whose target is probably wrong.
 
-_COLUMNS = ("file", "row", "label", "p_wrong", "suggested", "p_suggested", "is_listed")
+# Names that a column of row names cannot have, whichever the audit is.
+_COLUMNS = (
+    "file", "row", "label", "p_wrong", "suggested", "p_suggested", "is_listed", "value", "expected",
+    "expected_std",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,25 @@ class Writes:
     is_for_spreadsheet: bool
 
 
-def audit_columns(audit: LabelAudit) -> dict[str, NDArray[Any]]:
+def audit_of(estimator: Any, fdr: float, names: RowNames) -> Audit:
+    """Order the rows of a fitted model's table by the probability that their target is wrong."""
+    if hasattr(estimator, "target_error_proba_"):
+        return audit_targets(
+            estimator.target_error_proba_,
+            estimator.recorded_,
+            estimator.expected_target_,
+            estimator.expected_target_std_,
+            fdr=fdr,
+            names=names,
+        )
+    return audit_labels(
+        estimator.label_proba_, estimator.recorded_, estimator.classes_, fdr=fdr, names=names
+    )
+
+
+def audit_columns(audit: Audit) -> dict[str, NDArray[Any]]:
     """Name what is written of every row, the most suspicious first."""
-    is_listed = np.arange(len(audit.names)) < audit.n_listed
-    values = (audit.recorded, audit.p_wrong, audit.suggested, audit.p_suggested, is_listed)
-    return {**audit.names.columns(), **dict(zip(_COLUMNS[2:], values, strict=True))}
+    return {**audit.names.columns(), **audit.columns()}
 
 
 def check_id(options: TableOptions) -> None:
@@ -77,7 +95,7 @@ def check_id(options: TableOptions) -> None:
 
 
 def write_audit(
-    audit: LabelAudit,
+    audit: Audit,
     fitted: Fitted,
     provenance: Provenance,
     session: Session,
@@ -97,14 +115,14 @@ def write_audit(
         session.say("report", str(report))
     if out is None and report is None:
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
-    for step in audit_steps(typed_words()):
+    for step in audit_steps(typed_words(), is_number=isinstance(audit, TargetAudit)):
         session.propose(step)
 
 
 def audit_json(
     plan: Plan,
     fitted: Fitted,
-    audit: LabelAudit,
+    audit: Audit,
     provenance: Provenance,
     writes: Writes,
 ) -> dict[str, Any]:
@@ -118,7 +136,7 @@ def audit_json(
         "n_listed": audit.n_listed,
         "expected_fdr": audit.expected_fdr,
         "noise_rate": noise_json(estimator),
-        "compared": estimator.compared_.to_dict(),
+        "compared": estimator.compared_.to_dict() if plan.table.classes else None,
         "rows": records(audit_columns(audit)),
         "notes": list(provenance.notes),
         "diagnostics": estimator.diagnostics_.to_dict(),
@@ -167,15 +185,17 @@ def command(
     jobs: int | None,
     is_json: bool,
 ) -> None:
-    """List the rows of DATA by the probability that their label is wrong.
+    """List the rows of DATA by the probability that their label or value is wrong.
 
-    A kernel Gibbs classifier (sphere) learns from all rows that some labels are wrong, how many,
-    and which; each suspicious row gets the label that suits it best. If more than half of the
-    labels are wrong, nothing can tell.
+    Classes: a kernel Gibbs classifier (sphere) learns from all rows that some labels are wrong, how
+    many, and which; each suspicious row gets the label that suits it best. If more than half of the
+    labels are wrong, nothing can tell. Numbers: a Gaussian process (gp) learns the same of values,
+    and says what the other rows would expect.
 
     \b
     mercer audit patients.csv --target diabetic --id patient --out audit.csv
     mercer audit breast_cancer --target target --fdr 0.05 --report audit.html
+    mercer audit meters.csv --target kwh --id meter --out audit.csv
     """
     check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
@@ -184,7 +204,7 @@ def command(
         data=data,
         table=TableOptions(target, task, drop, id_column, None, missing, dates, encoding),
         scoring=None,
-        model="sphere",
+        model="sphere",  # of numbers the plan takes gp
         settings=settings,
         seed=seed,
         jobs=jobs,
@@ -206,23 +226,17 @@ def _audit(
     *,
     is_strict: bool,
 ) -> None:
-    conflicts = say_conflicts(plan.table)
+    conflicts = say_conflicts(plan.table) if plan.table.classes else ""
     if conflicts:
         session.say("conflicts", conflicts)
     if len(plan.table.labels) < FEW_ROWS:
-        session.say("few", f"{len(plan.table.labels)} rows: too few to tell wrong labels from rare")
+        session.say("few", f"{len(plan.table.labels)} rows: too few to tell wrong ones from rare")
     fitted = fit_final(plan, session)
     if is_strict:
         refuse_unconverged(fitted)
     say_fitted(fitted, session)
     estimator = fitted.estimator
-    audit = audit_labels(
-        estimator.label_proba_,
-        estimator.recorded_,
-        estimator.classes_,
-        fdr=fdr,
-        names=plan.table.names,
-    )
+    audit = audit_of(estimator, fdr, plan.table.names)
     session.say("noise", noise_words(estimator))
     session.say("list", list_words(audit))
     session.blank()

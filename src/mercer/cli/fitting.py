@@ -548,10 +548,12 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         check_name(options.model)  # before any reading
     table = read_training(options.data, options.table)
     describe_table(table, session)
-    if options.scoring is None:
-        refuse_numbers(table)
-    n_rows = len(table.labels)
-    entry = choose_model(options.model, table.task.name, len(table.classes), n_rows)
+    n_rows, model = len(table.labels), options.model
+    if options.scoring is None and not table.classes:
+        model = "gp"
+        refuse_few_values(table)
+        settings = {"noise": "contaminated", **settings}
+    entry = choose_model(model, table.task.name, len(table.classes), n_rows)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
     common: dict[str, Any] = {**always(options.seed), "n_jobs": n_jobs}
@@ -578,8 +580,24 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     )
 
 
+def refuse_few_values(table: TrainingTable) -> None:
+    """Refuse to audit numbers of which there are two: they are classes.
+
+    Raises
+    ------
+    UsageError
+        Saying what to do.
+    """
+    values = np.unique(table.labels)
+    if len(values) <= 2:
+        raise UsageError(
+            f"{printable(table.source)}: {table.reason}, but the target has only "
+            f"{len(values)} value{'s' * (len(values) > 1)}: --task classification audits classes"
+        )
+
+
 def refuse_numbers(table: TrainingTable) -> None:
-    """Refuse to audit numbers.
+    """Refuse to review numbers.
 
     Raises
     ------
@@ -588,8 +606,9 @@ def refuse_numbers(table: TrainingTable) -> None:
     """
     if not table.classes:
         raise UsageError(
-            f"{printable(table.source)}: {table.reason}; audit finds wrong labels of classes: name "
-            "another target, or use --task classification if these are classes"
+            f"{printable(table.source)}: {table.reason}; review is of labels of classes: name "
+            "another target, or use --task classification if these are classes; mercer audit lists "
+            "wrong numbers"
         )
 
 

@@ -139,17 +139,11 @@ def next_steps(
     if place is not None and place[0] == "behind":
         why = "A baseline is ahead: to see whether another model is as good"
         steps.append(NextStep(why, shlex.join(["mercer", "compare", table, *end])))
-    if isinstance(evaluation, Evaluation):
-        n_wrong = int(np.sum(label_probabilities(evaluation) < _SURPRISING))
-        if n_wrong:
-            rows = "row's label" if n_wrong == 1 else "rows' labels"
-            why = (
-                f"The model gives {n_wrong} {rows} less than {100 * _SURPRISING:.0f} %: to find "
-                "labels that are probably wrong"
-            )
-            others = _table_options(known, without=("--group", "--cv", "--set"))
-            audit = ["--target", known["target"], *others]
-            steps.append(NextStep(why, shlex.join(["mercer", "audit", table, *audit])))
+    doubt = None if evaluation is None else _doubtful(evaluation)
+    if doubt is not None:
+        others = _table_options(known, without=("--group", "--cv", "--set"))
+        audit = ["--target", known["target"], *others]
+        steps.append(NextStep(doubt, shlex.join(["mercer", "audit", table, *audit])))
     saved = known.get("out") if model is None else model
     if saved is not None and evaluation is not None and len(inspection.names):
         where = (known.get("test") or table) if data is None else data  # the scored rows' table
@@ -163,12 +157,17 @@ def next_steps(
     return tuple(as_pair(step) for step in steps)
 
 
-def audit_steps(words: Sequence[str]) -> tuple[NextStep, ...]:
-    """Propose what to do with suspicious labels: look at them, and learn in spite of them."""
+def audit_steps(words: Sequence[str], *, is_number: bool) -> tuple[NextStep, ...]:
+    """Propose what to do with suspicious targets: look at labels, and learn in spite of them."""
     known = _parsed(words)
     if known is None or known["data"] == "-":
         return ()
     table = [known["data"], "--target", known["target"]]
+    if is_number:
+        model = ["--model", "gp", "--set", "noise=contaminated", *_table_options(known)]
+        command = ["mercer", "fit", *table, *model, "--out", _free_name("model.mercer")]
+        why = "For predictions in spite of the values that are wrong"
+        return (NextStep(why, shlex.join(command)),)
     options = _table_options(known, without=("--task", "--encoding", "--set"))
     review = shlex.join(["mercer", "review", *table, *options])
     out = ["--model", "sphere", *_table_options(known), "--out", _free_name("model.mercer")]
@@ -192,6 +191,22 @@ def _explain_command(
 
 
 _SURPRISING = 0.05  # probability of a label
+_FAR = 4.0  # standard deviations of a predictive law
+
+
+def _doubtful(evaluation: AnyEvaluation) -> str | None:
+    """Say why targets may be wrong: how many held-out ones surprised the model; None if none."""
+    if isinstance(evaluation, Evaluation):
+        n_wrong = int(np.sum(label_probabilities(evaluation) < _SURPRISING))
+        rows = "row's label" if n_wrong == 1 else "rows' labels"
+        what, found = "labels", f"gives {n_wrong} {rows} less than {100 * _SURPRISING:.0f} %"
+    else:
+        held = evaluation.rows
+        n_wrong = int(np.sum(np.abs(held.y - held.mean) > _FAR * held.std))
+        rows = "row's value" if n_wrong == 1 else "rows' values"
+        what = "values"
+        found = f"has {n_wrong} {rows} more than {_FAR:.0f} standard deviations from its prediction"
+    return f"The model {found}: to find {what} that are probably wrong" if n_wrong else None
 
 
 def label_probabilities(evaluation: Evaluation) -> NDArray[np.float64]:

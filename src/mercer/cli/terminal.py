@@ -28,7 +28,7 @@ from mercer.posterior.evaluation import (
     ModelScore,
     verdict,
 )
-from mercer.posterior.label_errors import LabelAudit
+from mercer.posterior.label_errors import Audit
 from mercer.posterior.regression_scores import RegressionScores
 from mercer.posterior.scores import Metric, Scores
 
@@ -320,6 +320,13 @@ _LONGEST = 24  # letters of a label or a name in a table
 
 def noise_json(estimator: Any) -> dict[str, Any]:
     """Return mean and 90 % interval of the noise rate, for each class where rates are by class."""
+    if hasattr(estimator, "target_error_proba_"):
+        rate = np.exp(estimator.posterior_.flat("log_rate"))
+        low, high = np.quantile(rate, (0.05, 0.95))
+        return {
+            "is_learned": True, "mean": float(rate.mean()), "lower": float(low),
+            "upper": float(high),
+        }  # fmt: skip
     draws = estimator.posterior_.flat("noise_rate")
     low, high = np.quantile(draws, (0.05, 0.95), axis=0)
     rates = [
@@ -338,7 +345,9 @@ def noise_words(estimator: Any) -> str:
     found = noise_json(estimator)
     is_learned = found["is_learned"]
     if "by_class" not in found:
-        return f"{_share(found)} of the labels are wrong ({_how(found, is_learned=is_learned)})"
+        how = _how(found, is_learned=is_learned)
+        noun = "values" if hasattr(estimator, "target_error_proba_") else "labels"
+        return f"{_share(found)} of the {noun} are wrong ({how})"
     parts = (
         f"{_share(rate)} of those that are {quoted(name)} ({_how(rate, is_learned=is_learned)})"
         for name, rate in found["by_class"].items()
@@ -357,7 +366,7 @@ def _how(rate: Mapping[str, float], *, is_learned: bool) -> str:
     return f"learned; 90 % interval {low:.1f} to {high:.1f} %"
 
 
-def list_words(audit: LabelAudit) -> str:
+def list_words(audit: Audit) -> str:
     """Say how long the list is and what is expected of it."""
     n, k = len(audit.names), audit.n_listed
     if k == 0:
@@ -373,21 +382,20 @@ def list_words(audit: LabelAudit) -> str:
     )
 
 
-def suspects_table(audit: LabelAudit) -> Table:
+def suspects_table(audit: Audit) -> Table:
     """Show the first rows, as far as they are suspicious; those of the list in full ink."""
-    has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
-    names = audit.names.columns()
-    columns = [*names, "recorded", "suggested", "P(wrong)"]
-    if has_others:
-        columns.append("P(suggested)")
-    table = plain_table(*(printable(name) for name in columns), "listed")
-    for name, column in zip(columns, table.columns, strict=False):
-        column.justify = "right" if name in ("row", "P(wrong)") else "left"
+    names, first = audit.names.columns(), audit.cells(0)
+    table = plain_table(*(printable(name) for name in (*names, *first)), "listed")
+    is_number = {name: isinstance(value, float) for name, value in first.items()}
+    for name, column in zip((*names, *first), table.columns, strict=False):
+        column.justify = "right" if name == "row" or is_number.get(name) else "left"
     for i in range(audit.n_shown(_N_SHOWN)):
-        cells = [*(values[i] for values in names.values()), audit.recorded[i], audit.suggested[i]]
-        cells.append(f"{audit.p_wrong[i]:.3f}")
-        if has_others:
-            cells.append(f"{audit.p_suggested[i]:.3f}")
+        cells = [values[i] for values in names.values()]
+        for name, value in audit.cells(i).items():
+            if isinstance(value, float):  # what is recorded as it is
+                of_number = "{:.3f}" if name.startswith("P(") else "{:.10g}"
+                value = digits3(value) if name in ("expected", "std") else of_number.format(value)
+            cells.append(value)
         is_listed = i < audit.n_listed
         texts = [Text(_short(cell)) for cell in (*cells, "yes" if is_listed else "no")]
         table.add_row(*texts, style="" if is_listed else "dim")

@@ -233,6 +233,8 @@ def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...]) -> No
 
 # Centre and scale of a regressor's targets, learned on the training rows.
 
+_NORMAL_IQR = 1.349  # interquartile range of the standard normal law
+
 
 @dataclass(frozen=True)
 class TargetScale:
@@ -246,11 +248,17 @@ class TargetScale:
         return (y - self.centre) / self.scale
 
 
-def scale_target(y: Array) -> TargetScale:
+def scale_target(y: Array, *, is_robust: bool = False) -> TargetScale:
     """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
-    A `DataError` if the targets are too large to compute with.
+    Robust: median and interquartile range, as that of a normal law, unless that is 0. A `DataError`
+    if the targets are too large to compute with.
     """
+    if is_robust:
+        median, iqr = (float(each[0]) for each in _quartiles(y[:, np.newaxis]))
+        scale_target(y)  # which refuses or warns
+        if np.isfinite(iqr) and iqr > 0.0:
+            return TargetScale(median, iqr / _NORMAL_IQR)
     if np.ptp(y) == 0.0:
         warn_user("the target is constant, and so is the prediction", MercerWarning)
         return TargetScale(float(y[0]), 1.0)

@@ -40,7 +40,7 @@ from mercer.gp.averaging import (
     fit_known,
 )
 from mercer.gp.fitting import FittedGP, GPSettings
-from mercer.gp.gaussian import NOISE_FLOOR, NoiseOfRows, function_draws
+from mercer.gp.gaussian import N_KINDS, NOISE_FLOOR, NoiseOfRows, function_draws
 from mercer.gp.hyperparameters import (
     PriorChoice,
     check_prior,
@@ -229,12 +229,13 @@ def restore(
     TARGET.check(parts.fields, "fields", {})
     centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
     noise = _restore_noise(parts.arrays, len(X))
-    if noise is None:
+    is_contaminated = parts.params.get("noise") == "contaminated"
+    if noise is None and not is_contaminated:
         require(bool((np.abs(y) <= 1.01 * math.sqrt(len(X))).all()), "targets")  # standardised
     intercept = float(parts.fields.get("intercept_variance", 0.0))
     require(0.0 <= intercept <= 1.0, "variance of the intercept")
     for fit in fits:
-        _check_function(fit, X, y, intercept, noise)
+        _check_function(fit, X, y, intercept, noise, is_contaminated=is_contaminated)
     return common, X, y, noise, fits, relevance, TargetScale(centre, scale), intercept
 
 
@@ -248,14 +249,27 @@ def _restore_noise(arrays: Mapping[str, Array], n: int) -> NoiseOfRows | None:
 
 
 def _check_function(
-    fit: KernelFit, X: Array, y: Array, intercept: float, noise: NoiseOfRows | None
+    fit: KernelFit,
+    X: Array,
+    y: Array,
+    intercept: float,
+    noise: NoiseOfRows | None,
+    *,
+    is_contaminated: bool,
 ) -> None:
     """Refuse draws of a file that cannot be of these rows."""
     n, d = X.shape
     kernel, draws = kernel_named(fit.kernel), fit.fitted.draws
     log_parameters = {**shapes_of_parameters(kernel, d), "log_noise_variance": ()}
     shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
+    if is_contaminated:
+        log_parameters, shapes = log_parameters | {"log_rate": ()}, shapes | {"log_rate": ()}
+        shapes["error_kind"] = (n,)
     check_draws(draws, shapes, tuple(log_parameters))
+    if is_contaminated:
+        codes, rate = draws.flat("error_kind"), draws.flat("log_rate")
+        is_right = np.isin(codes, np.arange(N_KINDS + 1)).all()
+        require(bool(is_right and (rate < 0.0).all()), "draws of error_kind")
     # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
     functions = function_draws(draws, X, kernel, intercept, noise)
     least = NOISE_FLOOR if noise is None else NOISE_FLOOR * float(noise.scales.min())
@@ -267,7 +281,9 @@ def _check_function(
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
 MOST_ROWS = 5000
 _MOST_SAMPLED = 2000  # "auto": beyond it, chains take hours
-_LEARNING = 1000  # "auto": of more rows so many teach the hyperparameters, inducing points the rest
+# "auto": of more rows so many teach the hyperparameters, inducing points the rest; and with
+# contaminated noise, whose chains take several factors a step.
+_LEARNING = 1000
 _INDUCING = 2048  # "auto"
 
 
@@ -282,6 +298,7 @@ class GPEstimator(KernelEstimator):
     step_size: float | None
     max_rows: int | str
     n_inducing: int | str | None = None  # an argument of the regressor
+    noise: str = "normal"  # another
     standardize: str | bool
     checkpoint: str | Path | None
 
@@ -318,6 +335,8 @@ class GPEstimator(KernelEstimator):
             If `max_rows` is neither "auto" nor a number from 10 to 5000.
         """
         given: object = self.max_rows
+        if given == "auto" and self.noise == "contaminated":
+            return _LEARNING
         if given == "auto":
             return MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
         if isinstance(given, str):

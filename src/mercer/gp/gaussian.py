@@ -53,6 +53,7 @@ from mercer.sampling.sampler import Point
 __all__ = [
     "MOST_PREDICTING",
     "NOISE_FLOOR",
+    "N_KINDS",
     "ExactFit",
     "FunctionDraws",
     "InducedDraws",
@@ -404,6 +405,8 @@ class FunctionDraws:
         Of the draws, sum 1; None where all count alike.
     noise_of_rows : NoiseOfRows or None
         Of the training rows; new targets have the noise of ``noise_variance``.
+    added_variance : ndarray of shape (S, n) or None
+        Of the errors of training targets that a draw holds to be wrong, beside the noise.
     memory : FactorMemory
         Where factors are kept from one prediction to the next.
     """
@@ -416,6 +419,7 @@ class FunctionDraws:
     intercept_variance: float = 0.0
     weights: Array | None = None
     noise_of_rows: NoiseOfRows | None = None
+    added_variance: Array | None = None
     memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
 
     @cached_property
@@ -434,8 +438,18 @@ class FunctionDraws:
             noise_variance=self.noise_variance[positions],
             dual_coef=self.dual_coef[positions],
             weights=weights,
+            added_variance=None if self.added_variance is None else self.added_variance[positions],
             memory=FactorMemory(),
         )
+
+    def fitted(self, y: Array) -> Array:
+        """Mean of the function at the training rows by each draw, (S, n): (K + v 11') a."""
+        noise = self.noise_variance[:, np.newaxis]
+        if self.noise_of_rows is not None:
+            noise = noise * self.noise_of_rows.scales
+        if self.added_variance is not None:
+            noise = noise + self.added_variance
+        return np.asarray(y - noise * self.dual_coef)
 
     def expected(self, X: Array) -> Array:
         """Posterior mean of the function at rows X (m, d), shape (m,)."""
@@ -535,6 +549,10 @@ class FunctionDraws:
             scales = np.ones(len(K))  # new rows come after those of training
             scales[: len(self.X)] = self.noise_of_rows.scales
             noise = noise * scales
+        if self.added_variance is not None:
+            more = np.zeros(len(K))
+            more[: len(self.X)] = self.added_variance[i]
+            noise = noise + more
         return noisy_factor(K, noise, room, self.intercept_variance)
 
 
@@ -588,6 +606,7 @@ def _blocks(n: int) -> list[slice]:
 # .. [2] J. Quinonero-Candela and C. E. Rasmussen, A unifying view of sparse approximate Gaussian
 #    process regression, JMLR 6 (2005).
 
+N_KINDS = 11  # of errors that targets may have: `mercer.gp.contamination`
 MOST_PREDICTING = 4  # draws of a kernel that predict: each is conditioned on all rows
 _CONDITIONED = 1024  # rows at a time
 _LARGEST = 1e100

@@ -20,6 +20,7 @@ __all__ = [
     "add_weighted",
     "chord_steps",
     "column_sums",
+    "draw_kinds",
     "evidence_adjoint",
     "inverse_diagonal",
     "mirror",
@@ -491,3 +492,59 @@ def add_products(A, a, q):
     """Add (a a' + q a' + a q')/2 to the upper triangle of A, a and q of shape (n,)."""
     for j in range(a.shape[0]):
         _add_row(A[j, j:], a[j:], q[j:], 0.5 * (a[j] + q[j]), 0.5 * a[j])
+
+
+# Contaminated noise: the laws of rows left out, and the kinds of errors drawn from them.
+
+
+@compiled(nogil=True)
+def _row_left_out(A, a, y, i, own, added, log_shares, log_joint):
+    """Mean and variance of the function at row i by the others, P(wrong); fills ``log_joint``."""
+    mean = y[i] - a[i] / A[i, i]
+    base = 1.0 / A[i, i] - own
+    highest = -np.inf
+    for k in range(len(added)):
+        variance = base + added[k]
+        error = y[i] - mean
+        log_joint[k] = log_shares[k] - 0.5 * (np.log(variance) + error * error / variance)
+        highest = max(highest, log_joint[k])
+    total = 0.0
+    for k in range(len(added)):
+        log_joint[k] = np.exp(log_joint[k] - highest)
+        total += log_joint[k]
+    for k in range(len(added)):
+        log_joint[k] /= total
+    return mean, base, 1.0 - log_joint[0]
+
+
+@compiled(nogil=True)
+def draw_kinds(A, a, y, codes, added, log_shares, uniforms, wrong, means, bases):
+    """Draw every code in turn; A, a and codes are changed, the last three filled.
+
+    Returns by how much log det C has grown. ``bases`` are variances of targets that are right,
+    1 / A_ii - h.
+    """
+    n, grown = len(y), 0.0
+    joint = np.empty(len(added))
+    for i in range(n):
+        own = added[codes[i]]
+        means[i], bases[i], wrong[i] = _row_left_out(A, a, y, i, own, added, log_shares, joint)
+        below, k = joint[0], 0
+        while uniforms[i] > below and k < len(added) - 1:
+            k += 1
+            below += joint[k]
+        d = added[k] - own
+        if d != 0.0:
+            codes[i] = k
+            share = 1.0 + d * A[i, i]
+            grown += np.log(share)
+            scale = d / share
+            column = A[i].copy()
+            factor = scale * a[i]
+            for j in range(n):
+                a[j] -= factor * column[j]
+                row_factor = scale * column[j]
+                row = A[j]
+                for m in range(n):
+                    row[m] -= row_factor * column[m]
+    return grown

@@ -5,21 +5,18 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError
 from mercer.estimation.base import (
-    NumberPredictions,
-    by_partition,
     check_weights,
     copies,
     distinct_rows,
@@ -28,7 +25,6 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
     CommonArguments,
     check_choice,
-    check_count,
     check_positive,
     fitting,
     run_options,
@@ -41,8 +37,6 @@ from mercer.gp.averaging import (
     KernelFit,
     KernelTask,
     Rows,
-    choose_few,
-    mixed_moments,
     with_few,
 )
 from mercer.gp.base import (
@@ -52,7 +46,15 @@ from mercer.gp.base import (
     restore,
     restore_evidence,
 )
-from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression
+from mercer.gp.contamination import (
+    FARTHEST,
+    TargetLaws,
+    fit_contaminated,
+    look_right,
+    restore_errors,
+    target_laws,
+)
+from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, monitored_rows
 from mercer.gp.gaussian import (
     MOST_PREDICTING,
     FunctionDraws,
@@ -63,195 +65,19 @@ from mercer.gp.gaussian import (
     restore_induced,
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
-from mercer.gp.laplace import compile_loops, sample_functions
-from mercer.kernels.names import kernel_named
-from mercer.posterior.predictive import NormalMixture, StudentMixture
-from mercer.random import entropy_of
+from mercer.gp.laplace import compile_loops
+from mercer.gp.prediction import ProcessRegressor, few_functions, functions_of
+from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
 
-__all__ = ["GPRegressor", "ProcessRegressor"]
+__all__ = ["GPRegressor"]
 
-
-# What draws of a GP regressor answer: the prediction methods of the estimator.
 
 Array = NDArray[np.float64]
 
-_MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
-
-
-class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
-    """Base of `GPRegressor`: all that needs the draws only."""
-
-    # More than elsewhere: each block costs a factorisation a draw.
-    _rows_at_once: ClassVar[int] = 8192
-
-    _functions: tuple[FunctionDraws, ...]  # one a kernel, of the draws that predict
-    _all_functions: tuple[FunctionDraws, ...]
-    _weights: tuple[float, ...]
-    target_centre_: float
-    target_scale_: float
-
-    @by_partition
-    def predict(self, X: ArrayLike, return_std: bool = False, n_draws: str | None = None) -> Any:
-        """Posterior mean of the target.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        return_std : bool, default=False
-        n_draws : {None, "all"}, default=None
-            None: a few draws, weighted so as to agree with all; ``notes_`` says how closely. "all":
-            all of them; with inducing points there are the few only.
-
-        Returns
-        -------
-        mean : ndarray of shape (m,)
-            In units of the target.
-        std : ndarray of shape (m,)
-            Standard deviation of a new observation, noise included; only with ``return_std``.
-        """
-        check_is_fitted(self)
-        check_choice("n_draws", n_draws, (None, "all"))
-        if n_draws is None:
-            return super().predict(X, return_std)
-        purist = copy.copy(self)
-        purist._functions = self._all_functions
-        return super(ProcessRegressor, purist).predict(X, return_std)
-
-    def latent(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Posterior mean and variance of the function, without the noise of a target.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-
-        Returns
-        -------
-        mean, variance : ndarray of shape (m,)
-            Over the function and the draws of the hyperparameters, in units of the target and
-            their squares.
-        """
-        check_is_fitted(self)
-        Z = self._standardized(X)
-        each = [self._latent_of(functions, Z) for functions in self._functions]
-        mean, variance = mixed_moments(self._weights, each)
-        scale = self.target_scale_
-        return mean * scale + self.target_centre_, variance * scale**2
-
-    def _latent_of(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
-        """Mean and variance of the function of one kernel, standardised."""
-        mean, variance = functions.expected(Z), np.empty(len(Z))
-        for rows in self._blocks(Z):
-            locations, variances = functions.moments(Z[rows])
-            centres = np.average(locations, axis=1, weights=functions.weights)
-            squares = variances + np.square(locations - centres[:, np.newaxis])
-            variance[rows] = np.average(squares, axis=1, weights=functions.weights)
-        return mean, variance
-
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_draws: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-    ) -> Array:
-        """Draw new targets: those of a draw come from one function, with noise of their own.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        n_draws : int, default=1
-        random_state : int, Generator, RandomState or None, default=None
-
-        Returns
-        -------
-        ndarray of shape (n_draws, m)
-            In units of the target.
-
-        Raises
-        ------
-        DataError
-            If X has so many rows that their joint covariance is too large.
-        """
-        check_is_fitted(self)
-        check_count("n_draws", n_draws, 1)
-        Z = self._standardized(X)
-        together = len(Z) + len(self._functions[0].X)
-        if together > _MOST_TOGETHER:
-            raise DataError(
-                f"{len(Z)} rows: one function at these and the training rows needs matrices of "
-                f"{8e-9 * together**2:.1f} GB; give fewer at a time, or use predictive(X).sample"
-            )
-        rng = np.random.default_rng(entropy_of(random_state))
-        if len(self._all_functions) == 1:
-            drawn = self._all_functions[0].sample(rng, Z, n_draws)
-        else:
-            drawn = np.empty((n_draws, len(Z)))
-            of_kernel = rng.choice(len(self._weights), size=n_draws, p=self._weights)
-            for i, functions in enumerate(self._all_functions):
-                mine = of_kernel == i
-                drawn[mine] = functions.sample(rng, Z, int(mine.sum()))
-        return drawn * self.target_scale_ + self.target_centre_
-
-    def _function_draws(
-        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
-    ) -> list[Array]:
-        drawn = sample_functions(self._functions, self._weights, parts, n_draws, rng)
-        scale, centre = self.target_scale_, self.target_centre_
-        return [f[:, np.newaxis] * scale + centre for f in drawn]
-
-    def _law(self, Z: Array) -> NormalMixture | StudentMixture:
-        parts = [self._components(functions, Z) for functions in self._functions]
-        locations, spreads = (np.hstack(each) for each in zip(*parts, strict=True))
-        if len(parts) == 1 and self._functions[0].weights is None:
-            return NormalMixture(locations, spreads, self._expected(Z))
-        weights = np.concatenate(
-            [
-                np.full(part[0].shape[1], w / part[0].shape[1])
-                if f.weights is None
-                else w * f.weights
-                for w, f, part in zip(self._weights, self._functions, parts, strict=True)
-            ]
-        )
-        return StudentMixture(locations, spreads, weights, math.inf, self._expected(Z))
-
-    def _components(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
-        """Means and standard deviations of the draws of one kernel, in units of the target."""
-        means, variances = functions.moments(Z)
-        noise = functions.noise_variance[functions.of_spread]
-        scale, centre = self.target_scale_, self.target_centre_
-        return means * scale + centre, np.sqrt(variances + noise) * scale
-
-    def _expected(self, Z: Array) -> Array:
-        each = [w * f.expected(Z) for w, f in zip(self._weights, self._functions, strict=True)]
-        return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
-
-
-def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, float] | None:
-    """Choose the draws that predict, by what they say of the mean and of the noise."""
-    n_total, weights = len(functions.theta), functions.weights
-    if weights is None:
-        weights = np.full(n_total, 1.0 / n_total)
-    noise = functions.noise_variance[:, np.newaxis]
-    each = functions.noise_of_rows
-    scales = 1.0 if each is None else each.scales
-    fitted = y - noise * scales * functions.dual_coef  # (K + v 11') a = y - s2 a
-    # Of normal noise of each draw the shares within some distances: the shape of its mixture.
-    std = np.sqrt(noise)
-    within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)
-    parameters = np.hstack([functions.theta, np.log(noise), within])
-    return choose_few(functions.X, weights, fitted, functions.means, parameters, *most)
-
-
-def _functions_of(
-    fits: tuple[KernelFit, ...], X: Array, intercept_variance: float, noise: NoiseOfRows | None
-) -> tuple[FunctionDraws, ...]:
-    """Return the functions of the draws of each kernel that predict."""
-    return tuple(
-        function_draws(each.predicting, X, kernel_named(each.kernel), intercept_variance, noise)
-        for each in fits
-    )
+_SAMPLED = ("importance", "hmc", "nuts", "metropolis")
 
 
 class GPRegressor(ProcessRegressor, GPEstimator):
@@ -277,6 +103,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Standard deviation of the noise in units of the target, where it is known; an array has
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
         mean square); `latent` is without it.
+    noise : {"normal", "contaminated"}, default="normal"
+        "contaminated": some targets are wrong, by errors of at least three times the noise and of
+        any size; which ones, and how many, is drawn along. The function is then learned in spite of
+        them, and predictions are of right targets. Chains by Gibbs and Metropolis steps, whatever
+        ``inference`` is; one kernel, where "auto" that of most weight for the rows that look right;
+        not with ``n_inducing``, weights of rows, or "map".
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
         "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
         posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
@@ -359,6 +191,17 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     log_marginal_likelihood_ : float
         Log density of the targets, in their units, given the hyperparameters of the most probable
         draw; nats.
+    target_error_proba_ : ndarray of shape (n,)
+        Probability that each target is wrong, of rows that were not fitted (``max_rows``) too; this
+        and the next with "contaminated" noise only.
+    expected_target_, expected_target_std_ : ndarray of shape (n,)
+        Mean and standard deviation of a right target of each row, given the targets of the others.
+    contamination_rate_ : float
+        Posterior mean of the share of wrong targets.
+    recorded_ : ndarray of shape (n,)
+        Targets as they were given.
+    row_names_ : RowNames
+        How a report calls the rows.
     feature_labels_ : tuple of str
         Names of the columns; x0, x1, ... where none were given.
     log_evidence_, log_evidence_se_ : float
@@ -412,6 +255,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         *,
         kernel: Any = "auto",
         noise_std: Any = "learn",
+        noise: str = "normal",
         inference: str = "importance",
         prior: PriorChoice = "wide",
         n_leapfrog: int | None = None,
@@ -432,6 +276,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     ) -> None:
         self.kernel = kernel
         self.noise_std = noise_std
+        self.noise = noise
         self.inference = inference
         self.prior = prior
         self.n_leapfrog = n_leapfrog
@@ -510,8 +355,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.standardizer_ = fit_standardizer(
             np.repeat(X, counts, axis=0), self.standardize, self.feature_labels_
         )
-        target = scale_target(np.repeat(y, counts))
+        target = scale_target(np.repeat(y, counts), is_robust=self._is_contaminated)
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
+        ys = np.clip(ys, -FARTHEST, FARTHEST) if self._is_contaminated else ys
         limit = self._limit_of_rows()
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         options = run_options(common, self, digest_arrays(*given), started)
@@ -521,20 +367,17 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         noise = None if noise is None else noise.at(rows)
         is_induced = inducing is not None
         keys = tuple(each.tobytes() for each in X[rows])
-        averaged, intercept = self._averaged(
-            Xs, ys, noise, keys, target, options, is_induced=is_induced
-        )
+        averaged, intercept, laws = (
+            self._contaminated(Xs, ys, keys, target, options)
+            if self._is_contaminated
+            else (
+                *self._averaged(Xs, ys, noise, keys, target, options, is_induced=is_induced), None
+            )
+        )  # fmt: skip
         induced = None
         if inducing is not None:
-            of_rows = _functions_of(averaged.fits, Xs, intercept, noise)
-            is_scaled = isinstance(self.noise_std, str)
-            induced = tuple(
-                induced_draws(
-                    each, X_all[inducing], X_all, y_all, is_scaled=is_scaled,
-                    noise_of_rows=all_noise,
-                )
-                for each in of_rows
-            )  # fmt: skip
+            own = functions_of(averaged.fits, Xs, intercept, noise)
+            induced = self._induced(own, X_all[inducing], X_all, y_all, all_noise)
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         self.notes_ = (*notes, *averaged.notes)
         relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
@@ -545,8 +388,134 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._set_fitted(
             Xs, ys, noise, target, intercept, averaged.fits, relevance, evidence, induced
         )
+        if laws is not None:
+            laws = self._laws_of_all(laws, rows, X_all, y_all)
+            self._set_errors(y, laws, self._row_names(len(y)))
         self._warn_of_convergence()
         return self
+
+    def target_errors(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Array]:
+        """Say of rows that were not fitted how probably their targets are wrong.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        y : array of shape (m,)
+            Their targets.
+
+        Returns
+        -------
+        proba : ndarray of shape (m,)
+            Probability that each is wrong, each by itself.
+        expected, std : ndarray of shape (m,)
+            Mean and standard deviation of a right target there.
+
+        Raises
+        ------
+        UsageError
+            If the noise is not "contaminated".
+        """
+        check_is_fitted(self)
+        if not self._is_contaminated:
+            raise UsageError('target_errors needs a fit with noise="contaminated"')
+        Z = self._standardized(X)
+        given = np.asarray(y, dtype=np.float64)
+        if given.shape != (len(Z),) or not np.isfinite(given).all():
+            raise DataError(f"y must hold {len(Z)} finite numbers, one for a row of X")
+        scale, centre = self.target_scale_, self.target_centre_
+        laws = self._laws_of(Z, np.clip((given - centre) / scale, -FARTHEST, FARTHEST))
+        return laws.wrong, laws.mean * scale + centre, laws.std * scale
+
+    def _contaminated(
+        self,
+        Xs: Array,
+        ys: Array,
+        keys: tuple[bytes, ...],
+        target: TargetScale,
+        options: RunOptions,
+    ) -> tuple[AveragedGP, float, TargetLaws]:
+        """Fit rows of which some targets are wrong: those that look right choose the kernel."""
+        log_noise, once = self._log_noise(target), replace(options, run=None)
+
+        def settings(name: str) -> RegressionSettings:
+            return RegressionSettings(self._settings(name), log_noise)
+
+        d = Xs.shape[1]
+        name = "rbf" if self._is_auto else name_of_kernel(as_kernel(self.kernel, d))
+        right = look_right(Xs, ys, settings(name), once)
+        kept = tuple(key for key, is_right in zip(keys, right, strict=True) if is_right)
+        first, intercept = self._averaged(
+            Xs[right], ys[right], None, kept, target, once, is_induced=False
+        )
+        best = first.fits[0]
+        rows = monitored_rows(options, len(ys))
+        fitted, laws = fit_contaminated(
+            Xs, ys, settings(best.kernel), options, self.feature_labels_, best.fitted.draws,
+            right, rows,
+        )  # fmt: skip
+        fit = KernelFit(best.kernel, 1.0, None, fitted)
+        averaged = AveragedGP((fit,), fitted.notes, weighted=first.weighted)
+
+        def few(each: KernelFit) -> tuple[Few, float] | None:
+            (functions,) = functions_of((each,), Xs, intercept, None)
+            found = few_functions(functions, ys)
+            return None if found is None else (found[0], found[1] * target.scale)
+
+        unit = "{:.2g} in units of the target"
+        return with_few(averaged, few, unit), intercept, laws
+
+    def _laws_of_all(
+        self, laws: TargetLaws, rows: NDArray[np.int64], X: Array, y: Array
+    ) -> TargetLaws:
+        """Say of every row what its target is worth, of those that were not fitted too."""
+        others = np.setdiff1d(np.arange(len(y)), rows)
+        if not len(others):
+            return laws
+        said = f"{len(others)} rows were not fitted: what the others say judges each by itself"
+        self.notes_ = (*self.notes_, said)
+        more = self._laws_of(X[others], y[others])
+        order = np.argsort(np.concatenate([rows, others]))
+        return TargetLaws(
+            *(
+                np.concatenate([getattr(laws, name), getattr(more, name)])[order]
+                for name in ("wrong", "mean", "std")
+            )
+        )
+
+    def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
+        rate = np.exp(self.posterior_.flat("log_rate"))
+        return target_laws(self._all_functions[0], rate, Z, y)
+
+    def _set_errors(self, y: Array, laws: TargetLaws, names: RowNames) -> None:
+        self.recorded_, self._laws = y, laws
+        self.row_names_ = names
+        self.target_error_proba_ = laws.wrong
+        self.expected_target_ = laws.mean * self.target_scale_ + self.target_centre_
+        self.expected_target_std_ = laws.std * self.target_scale_
+        self.contamination_rate_ = float(np.exp(self.posterior_.flat("log_rate")).mean())
+
+    @property
+    def _is_contaminated(self) -> bool:
+        return self.noise == "contaminated"
+
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        return super()._plots + ("target_errors",) * self._is_contaminated
+
+    def _induced(
+        self,
+        functions: tuple[FunctionDraws, ...],
+        Z: Array,
+        X: Array,
+        y: Array,
+        noise: NoiseOfRows | None,
+    ) -> tuple[FunctionDraws, ...]:
+        """Condition the draws of each kernel on all rows, by inducing points Z."""
+        is_scaled = isinstance(self.noise_std, str)
+        return tuple(
+            induced_draws(each, Z, X, y, is_scaled=is_scaled, noise_of_rows=noise)
+            for each in functions
+        )
 
     def _averaged(
         self,
@@ -608,6 +577,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if self._noise is not None:
             parts.arrays["rows/weights"] = self._noise.weights
             parts.arrays["rows/variances"] = self._noise.variances
+        if self._is_contaminated:
+            parts.arrays["recorded"] = self.recorded_
+            parts.fields["rows"], numbers = self.row_names_.to_parts()
+            parts.arrays.update(numbers)
+            for name in ("wrong", "mean", "std"):
+                parts.arrays[f"targets/{name}"] = getattr(self._laws, name)
         if np.ndim(self.noise_std) > 0:
             parts.arrays["noise_std"] = np.asarray(self.noise_std, dtype=np.float64)
             parts.params["noise_std"] = None
@@ -628,11 +603,22 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         common.put_into(model)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
-            induced = restore_induced(_functions_of(fits, X, intercept, noise), parts.arrays)
+            induced = restore_induced(functions_of(fits, X, intercept, noise), parts.arrays)
         model._set_fitted(X, y, noise, target, intercept, fits, relevance, evidence, induced)
+        if model._is_contaminated:
+            recorded, laws = restore_errors(parts.arrays)
+            named = RowNames.from_parts(parts.fields.get("rows"), parts.arrays, len(recorded))
+            model._set_errors(recorded, laws, named)
         return model
 
     def _check_arguments(self) -> CommonArguments:
+        check_choice("noise", self.noise, ("normal", "contaminated"))
+        if self._is_contaminated:
+            check_choice('inference (with noise="contaminated")', self.inference, _SAMPLED)
+            if self.n_inducing is not None or np.ndim(self.noise_std) > 0:
+                raise UsageError(
+                    'noise="contaminated" goes without n_inducing, and noise_std is one number'
+                )
         if np.ndim(self.noise_std) > 0:
             given = np.asarray(self.noise_std)
             is_right = given.ndim == 1 and given.dtype.kind in "iuf"
@@ -648,6 +634,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         """Return the rows that differ, and how often each counts and how large its noise is."""
         columns, variances = [X, y], np.ones(len(y))
         is_known = np.ndim(self.noise_std) > 0
+        if self._is_contaminated:  # one of two equal rows may be wrong
+            if sample_weight is not None:
+                raise UsageError('noise="contaminated" takes no sample_weight')
+            return X, y, None
         if is_known:
             given = np.asarray(self.noise_std, dtype=np.float64)
             if len(given) != len(y):
@@ -695,9 +685,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self.target_centre_, self.target_scale_ = target.centre, target.scale
         self._set_posterior(X, fits, relevance, evidence)
 
-        self._functions = induced or _functions_of(fits, X, intercept_variance, noise)
+        self._functions = induced or functions_of(fits, X, intercept_variance, noise)
         whole = tuple(replace(each, few=None) for each in fits)
-        self._all_functions = induced or _functions_of(whole, X, intercept_variance, noise)
+        self._all_functions = induced or functions_of(whole, X, intercept_variance, noise)
         self._weights = tuple(each.weight for each in fits)
         stds = [
             float(np.average(np.sqrt(each.noise_variance), weights=each.weights))

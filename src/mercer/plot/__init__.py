@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         residuals,
     )
     from mercer.plot.kernel import learned_kernel, relevance, spectral_density
-    from mercer.plot.labels import evidence_curve, label_errors, laplace_distance
+    from mercer.plot.labels import evidence_curve, label_errors, laplace_distance, target_errors
 
 __all__ = [
     "boundaries",
@@ -51,6 +51,7 @@ __all__ = [
     "repeats",
     "residuals",
     "spectral_density",
+    "target_errors",
     "trace",
 ]
 
@@ -78,6 +79,7 @@ _HOMES = {
     "repeats": "functions",
     "residuals": "held_out",
     "spectral_density": "kernel",
+    "target_errors": "labels",
     "trace": "chains",
 }
 

@@ -19,7 +19,7 @@ from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes
 from mercer.posterior.label_errors import longest_list
 from mercer.sphere.evidence import EvidenceCurve
 
-__all__ = ["evidence_curve", "label_errors", "laplace_distance"]
+__all__ = ["evidence_curve", "label_errors", "laplace_distance", "target_errors"]
 
 
 # Rates so many nats below the best are e^-30 times as probable: not shown, but for a neighbour.
@@ -109,7 +109,9 @@ _FEWEST_ROWS: Final = 40
 
 
 @of_model
-def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None) -> Axes:
+def label_errors(
+    p_wrong: ArrayLike, *, fdr: float = 0.1, noun: str = "label", ax: Axes | None = None
+) -> Axes:
     """Draw the probability that each row's label is wrong, the largest first.
 
     Parameters
@@ -119,6 +121,8 @@ def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None
         fitted.
     fdr : float, default=0.1
         The longest list with at most this expected share of right labels is shaded.
+    noun : str, default="label"
+        What is wrong, as the axis calls it.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -163,7 +167,62 @@ def label_errors(p_wrong: ArrayLike, *, fdr: float = 0.1, ax: Axes | None = None
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     note = f" — first {n_shown} of {len(p)}" if n_shown < len(p) else ""
-    name_axes(ax, f"rows, the most suspicious first{note}", "P(label is wrong)")
+    name_axes(ax, f"rows, the most suspicious first{note}", f"P({noun} is wrong)")
+    return ax
+
+
+@of_model
+def target_errors(
+    recorded: ArrayLike,
+    expected: ArrayLike,
+    std: ArrayLike,
+    is_listed: ArrayLike,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw recorded values against what the other rows would have in their place.
+
+    Parameters
+    ----------
+    recorded, expected, std : array_like of shape (n,)
+        Values as they stand, means and standard deviations of right ones, in units of the target.
+    is_listed : array_like of shape (n,), bool
+        Which values are probably wrong: drawn in another colour, with two standard deviations. In
+        place of all: a `GPRegressor` fitted with ``noise="contaminated"``, of which those with a
+        probability over one half are marked.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UsageError
+        If the arguments do not fit together, or are not finite.
+    """
+    y, mean, spread = (np.asarray(each, dtype=np.float64) for each in (recorded, expected, std))
+    listed = np.asarray(is_listed, dtype=bool)
+    shapes = {each.shape for each in (y, mean, spread, listed)}
+    if len(shapes) > 1 or y.ndim != 1 or not len(y):
+        raise UsageError("recorded, expected, std and is_listed must have one length, (n,)")
+    if not all(np.isfinite(each).all() for each in (y, mean, spread)):
+        raise UsageError("recorded, expected and std must be finite")
+    ax = new_axes(ax, 5.4, 4.6, grid="both")
+    ends = [min(y.min(), mean.min()), max(y.max(), mean.max())]
+    ax.plot(ends, ends, color=PALETTE["muted"], linewidth=1.0)
+    (dots,) = ax.plot(
+        mean[~listed], y[~listed], "o", color=PALETTE["series-1"], markersize=3.0, alpha=0.6,
+        markeredgewidth=0.0,
+    )  # fmt: skip
+    mark(dots, "rows")
+    marked = ax.errorbar(
+        mean[listed], y[listed], xerr=2.0 * spread[listed], fmt="o", color=PALETTE["series-2"],
+        markersize=5.0, linewidth=1.0,
+    )  # fmt: skip
+    mark(marked[0], "listed")
+    name_axes(ax, "expected of the other rows", "recorded")
     return ax
 
 

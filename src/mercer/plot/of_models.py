@@ -151,6 +151,13 @@ def _label_errors(model: Any) -> Given:
     return (model.label_error_proba_,), {}
 
 
+def _target_errors(model: Any) -> Given:
+    if not hasattr(model, "target_error_proba_"):
+        raise UsageError('only a regressor fitted with noise="contaminated" says which are wrong')
+    laws = (model.expected_target_, model.expected_target_std_, model.target_error_proba_ > 0.5)
+    return (model.recorded_, *laws), {}
+
+
 def _evidence_curve(model: Any) -> Given:
     return (model.evidence_curve_,), {"noise_rate": model.noise_rate_}
 
@@ -190,6 +197,7 @@ _GIVEN: Final[dict[str, Callable[..., Given]]] = {
     "relevance": _relevance,
     "reliability": _reliability,
     "residuals": _residuals,
+    "target_errors": _target_errors,
     "trace": _of_draws,
 }
 

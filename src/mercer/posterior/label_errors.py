@@ -1,7 +1,8 @@
-"""Which labels are most likely wrong, which label would be right, and how long a list to check."""
+"""Which labels or values are most likely wrong, what would be right, how long a list to check."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +19,27 @@ _WIDER = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
-class LabelAudit:
-    """All rows of a table, the one whose label is most likely wrong first."""
+class Audit(ABC):
+    """All rows of a table, the one whose target is most likely wrong first."""
 
     names: RowNames
-    recorded: NDArray[Any]  # (n,), the label as it stands
-    suggested: NDArray[Any]  # (n,), the best of the others
-    p_wrong: Array  # (n,), P(the recorded label is wrong), falling
-    p_suggested: Array  # (n,), P(the suggested label is right)
+    recorded: NDArray[Any]  # (n,), the target as it stands
+    p_wrong: Array  # (n,), P(it is wrong), falling
     n_listed: int  # the first so many are the list to check
-    fdr: float  # largest expected share of right labels in the list that was allowed
-    n_classes: int
+    fdr: float  # largest expected share of right targets in the list that was allowed
+
+    @abstractmethod
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What is written of every row beside its names."""
+
+    @abstractmethod
+    def cells(self, i: int) -> dict[str, Any]:
+        """What is shown of row i, a text or a number; probabilities are called P(...)."""
+
+    @property
+    def is_listed(self) -> NDArray[np.bool_]:
+        """Which rows are on the list to check, shape (n,)."""
+        return np.arange(len(self.names)) < self.n_listed
 
     @property
     def row(self) -> NDArray[np.int64]:
@@ -37,7 +48,7 @@ class LabelAudit:
 
     @property
     def expected_fdr(self) -> float:
-        """Expected share of the list whose labels are right after all; 0 of an empty list."""
+        """Expected share of the list that is right after all; 0 of an empty list."""
         return float(np.mean(1.0 - self.p_wrong[: self.n_listed])) if self.n_listed else 0.0
 
     def wider(self) -> tuple[float, int] | None:
@@ -55,6 +66,60 @@ class LabelAudit:
         """How many rows a table shows: the suspicious ones, within bounds."""
         n_suspicious = int(np.count_nonzero(self.p_wrong >= _SUSPICIOUS))
         return min(len(self.names), max(_FEWEST_SHOWN, min(n_suspicious, most)))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelAudit(Audit):
+    """Of labels: the label that suits each row best of the others."""
+
+    suggested: NDArray[Any]  # (n,)
+    p_suggested: Array  # (n,), P(the suggested label is right)
+    n_classes: int
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Label, probability, suggestion, its probability, and whether it is listed."""
+        return {
+            "label": self.recorded,
+            "p_wrong": self.p_wrong,
+            "suggested": self.suggested,
+            "p_suggested": self.p_suggested,
+            "is_listed": self.is_listed,
+        }
+
+    def cells(self, i: int) -> dict[str, Any]:
+        """The two labels and their probabilities; of two classes one says the other."""
+        labels = {"recorded": str(self.recorded[i]), "suggested": str(self.suggested[i])}
+        found = {**labels, "P(wrong)": float(self.p_wrong[i])}
+        if self.n_classes > 2:
+            found["P(suggested)"] = float(self.p_suggested[i])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class TargetAudit(Audit):
+    """Of numbers: the value that the other rows would have each row have."""
+
+    expected: Array  # (n,), its mean, in units of the target
+    expected_std: Array  # (n,), its standard deviation, noise included
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Value, probability, what is expected, its deviation, and whether it is listed."""
+        return {
+            "value": self.recorded,
+            "p_wrong": self.p_wrong,
+            "expected": self.expected,
+            "expected_std": self.expected_std,
+            "is_listed": self.is_listed,
+        }
+
+    def cells(self, i: int) -> dict[str, Any]:
+        """Value, what is expected, and the probability."""
+        return {
+            "recorded": float(self.recorded[i]),
+            "expected": float(self.expected[i]),
+            "std": float(self.expected_std[i]),
+            "P(wrong)": float(self.p_wrong[i]),
+        }
 
 
 def longest_list(p_wrong: Array, fdr: float) -> int:
@@ -85,8 +150,6 @@ def audit_labels(
     ``label_proba`` (n, C) is P(class) of each row, its recorded label taken into account;
     ``classes`` (C,) are sorted. Rows are called ``names``, or by their positions from 0.
     """
-    if not 0.0 <= fdr <= 1.0:
-        raise UsageError(f"fdr must be in [0, 1]; got {fdr}")
     n = len(label_proba)
     index, every = np.searchsorted(classes, recorded), np.arange(n)
     others = label_proba.copy()
@@ -94,15 +157,41 @@ def audit_labels(
     p_wrong = others.sum(axis=1)
     others[every, index] = -1.0  # never the best of the others
     best = others.argmax(axis=1)
-    order = np.argsort(-p_wrong, kind="stable")
-    known = RowNames.positions(n) if names is None else names
+    order, ranked = _ranked(p_wrong, recorded, fdr, names)
     return LabelAudit(
-        names=known.take(order),
-        recorded=recorded[order],
+        **ranked,
         suggested=classes[best[order]],
-        p_wrong=p_wrong[order],
         p_suggested=others[every, best][order],
-        n_listed=longest_list(p_wrong[order], fdr),
-        fdr=fdr,
         n_classes=len(classes),
     )
+
+
+def audit_targets(
+    p_wrong: Array,
+    recorded: Array,
+    expected: Array,
+    expected_std: Array,
+    *,
+    fdr: float = 0.1,
+    names: RowNames | None = None,
+) -> TargetAudit:
+    """Order the rows by the probability that their value is wrong; all arguments (n,)."""
+    order, ranked = _ranked(p_wrong, recorded, fdr, names)
+    return TargetAudit(**ranked, expected=expected[order], expected_std=expected_std[order])
+
+
+def _ranked(
+    p_wrong: Array, recorded: NDArray[Any], fdr: float, names: RowNames | None
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Return the order of the rows, and what every audit has, in this order."""
+    if not 0.0 <= fdr <= 1.0:
+        raise UsageError(f"fdr must be in [0, 1]; got {fdr}")
+    order = np.argsort(-p_wrong, kind="stable")
+    known = RowNames.positions(len(p_wrong)) if names is None else names
+    return order, {
+        "names": known.take(order),
+        "recorded": recorded[order],
+        "p_wrong": p_wrong[order],
+        "n_listed": longest_list(p_wrong[order], fdr),
+        "fdr": fdr,
+    }

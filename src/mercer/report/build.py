@@ -25,7 +25,7 @@ from mercer.estimation.inspection import (
 )
 from mercer.estimation.tasks import known_rows, task_of
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
-from mercer.posterior.label_errors import LabelAudit
+from mercer.posterior.label_errors import Audit, TargetAudit
 from mercer.report import (
     answers,
     basis,
@@ -54,7 +54,7 @@ class _Method:
     title: str
     glossary: str
     describe: Callable[[Any], tuple[str, ...]]
-    sections: Callable[[Any, LabelAudit | None], tuple[Section, ...]]
+    sections: Callable[[Any, Audit | None], tuple[Section, ...]]
 
 
 _METHODS: Final = {
@@ -65,7 +65,7 @@ _METHODS: Final = {
         gp.TITLE_OF_NUMBERS,
         gp.GLOSSARY_OF_NUMBERS,
         gp.describe_numbers,
-        lambda model, _: gp.number_sections(model),
+        gp.number_sections,
     ),
     "KernelGibbsClassifier": _Method(
         sphere.TITLE, sphere.GLOSSARY, sphere.describe, sphere.sections
@@ -122,14 +122,14 @@ def build_report(
     *,
     evaluation: AnyEvaluation | None,
     provenance: Provenance | None,
-    audit: LabelAudit | None = None,
+    audit: Audit | None = None,
     next_step: tuple[str, str] = ("", ""),
     inspection: Inspection | None = None,
 ) -> Report:
     """Put together the report of a fitted estimator; a `UsageError` if there is none for its kind.
 
     Without an evaluation the report says that there are no held-out scores, without a provenance
-    that it is not known how the model came about. With an audit of the labels, its section comes
+    that it is not known how the model came about. With an audit, its section comes
     first, and absent scores are no lack. ``next_step`` is words and the command after them, to run
     next; shown with the scores. ``inspection`` is what was seen of rows and inputs; None leaves out
     what needs it.
@@ -149,7 +149,9 @@ def build_report(
         diagnostics_section(estimator, method.glossary),
         reproduce_section(estimator, provenance),
     )
-    title = method.title if audit is None else f"Audit of labels: {method.title}"
+    title = method.title
+    if audit is not None:
+        title = f"Audit of {'values' if isinstance(audit, TargetAudit) else 'labels'}: {title}"
     if audit is None:
         tiles = _tiles(estimator, evaluation, held_out.tiles)
     else:
@@ -230,11 +232,12 @@ def _sampling_tile(estimator: Any) -> Tile:
     )
 
 
-def _audit_tiles(estimator: Any, audit: LabelAudit) -> tuple[Tile, ...]:
+def _audit_tiles(estimator: Any, audit: Audit) -> tuple[Tile, ...]:
     listed = f"of {count(len(audit.names))}"
     if audit.n_listed:
         listed += f"; {percent(audit.expected_fdr)} of them expected to be right"
-    wrong = Tile("Labels wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")
+    noun = "Values" if isinstance(audit, TargetAudit) else "Labels"
+    wrong = Tile(f"{noun} wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")
     tiles = (Tile("Rows to check", count(audit.n_listed), listed), wrong)
     return (*tiles, _sampling_tile(estimator))
 

@@ -30,6 +30,7 @@ from mercer.plot import (
     reliability,
     residuals,
     spectral_density,
+    target_errors,
     trace,
 )
 from mercer.plot.style import bare_figure, to_svg
@@ -41,6 +42,7 @@ from mercer.sphere.evidence import EvidenceCurve
 
 if TYPE_CHECKING:
     from mercer.estimation.inspection import Effects, Importance, PairEffect
+    from mercer.posterior.label_errors import TargetAudit
 
 # Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.
 _WIDTH = 5.0
@@ -88,10 +90,18 @@ def evidence_svg(curve: EvidenceCurve, noise_rate: float | None) -> str:
     return to_svg(fig)
 
 
-def label_errors_svg(p_wrong: ArrayLike, fdr: float) -> str:
-    """Draw the probabilities that labels are wrong."""
+def label_errors_svg(p_wrong: ArrayLike, fdr: float, noun: str = "label") -> str:
+    """Draw the probabilities that labels or values are wrong."""
     fig = bare_figure(_WIDTH, 3.4)
-    label_errors(p_wrong, fdr=fdr, ax=fig.subplots())
+    label_errors(p_wrong, fdr=fdr, noun=noun, ax=fig.subplots())
+    return to_svg(fig)
+
+
+def target_errors_svg(audit: TargetAudit, shown: NDArray[np.int64]) -> str:
+    """Draw some rows of an audit, recorded against expected."""
+    fig = bare_figure(_WIDTH, 4.6)
+    given = (audit.recorded, audit.expected, audit.expected_std, audit.is_listed)
+    target_errors(*(each[shown] for each in given), ax=fig.subplots())
     return to_svg(fig)
 
 

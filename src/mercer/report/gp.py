@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.posterior.draws import Table
+from mercer.posterior.label_errors import Audit, audit_targets
+from mercer.report.audit import audit_section
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
@@ -198,7 +200,7 @@ def describe_numbers(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
     return (
         "The model is a smooth unknown function of the inputs, and noise around it. "
-        f"{kernel_words(estimator)}How fast the "
+        f"{_errors_words(estimator)}{kernel_words(estimator)}How fast the "
         "function may change along each input, how far it may rise and fall, and how large the "
         f"noise is, {_averaged(estimator)}",
         noise_words(estimator),
@@ -206,8 +208,34 @@ def describe_numbers(estimator: Any) -> tuple[str, ...]:
     )
 
 
-def number_sections(estimator: Any) -> tuple[Section, ...]:
-    """Return the section on the relevance of the inputs, with the curve where there is one."""
+def _errors_words(estimator: Any) -> str:
+    if not hasattr(estimator, "target_error_proba_"):
+        return ""
+    return (
+        "Some values may be wrong, by errors of at least three times the noise: which ones was "
+        f"drawn along ({percent(estimator.contamination_rate_)} of them on average), and the "
+        "function was learned in spite of them. "
+    )
+
+
+def number_sections(estimator: Any, audit: Audit | None) -> tuple[Section, ...]:
+    """Return the sections on wrong values, where there may be some, relevance, and the curve.
+
+    Without ``audit`` the list is that of 10 % expected false ones.
+    """
+    if audit is None and hasattr(estimator, "target_error_proba_"):
+        audit = audit_targets(
+            estimator.target_error_proba_,
+            estimator.recorded_,
+            estimator.expected_target_,
+            estimator.expected_target_std_,
+            names=estimator.row_names_,
+        )
+    found = () if audit is None else (audit_section(audit),)
+    return (*found, *_inputs_sections(estimator))
+
+
+def _inputs_sections(estimator: Any) -> tuple[Section, ...]:
     relevance, curves = relevance_sections(estimator), curve_figures(estimator)
     if relevance:
         first, *rest = relevance

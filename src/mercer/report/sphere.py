@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.posterior.label_errors import LabelAudit, audit_labels
-from mercer.report.figures import boundaries_svg, evidence_svg, label_errors_svg
+from mercer.posterior.label_errors import Audit, audit_labels
+from mercer.report.audit import audit_section
+from mercer.report.figures import boundaries_svg, evidence_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
-    Cell,
     Figure,
-    NamedTable,
     Section,
     count,
     from_table,
@@ -30,7 +29,6 @@ GLOSSARY: Final = (
 )
 
 _BY_EVIDENCE: Final = "noise by evidence"  # how the note on one rate or one a class begins
-_FEWEST_SUSPECTS, _MOST_SUSPECTS = 15, 50
 _MOST_DRAWN: Final = 2000  # rows: more points would be one blot
 _DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
 
@@ -55,7 +53,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
     )
 
 
-def sections(estimator: Any, audit: LabelAudit | None) -> tuple[Section, ...]:
+def sections(estimator: Any, audit: Audit | None) -> tuple[Section, ...]:
     """Return the sections on suspicious labels, the noise rate, the models compared, boundaries.
 
     Without ``audit`` the list is that of 10 % expected false ones.
@@ -67,69 +65,11 @@ def sections(estimator: Any, audit: LabelAudit | None) -> tuple[Section, ...]:
             estimator.classes_,
             names=estimator.row_names_,
         )
-    found = [] if audit is None else [_labels_section(audit)]
+    found = [] if audit is None else [audit_section(audit)]
     found += [_noise_section(estimator), _models_section(estimator)]
     if _drawable(estimator):
         found.append(_boundaries_section(estimator))
     return tuple(found)
-
-
-def _labels_section(audit: LabelAudit) -> Section:
-    n, k = len(audit.names), audit.n_listed
-    expected = audit.p_wrong.sum()
-    listed = (
-        f"The list of rows to check has {count(k)} of {count(n)}: the longest of which at most "
-        f"{percent(audit.fdr, 0)} are expected to be right after all "
-        f"(here {percent(audit.expected_fdr)})."
-    )
-    if k == 0:
-        listed = (
-            f"No row is listed: even of the most suspicious ones more than {percent(audit.fdr, 0)} "
-            "would be expected to be right."
-        )
-        if (wider := audit.wider()) is not None:
-            listed += f" With `--fdr {wider[0]:g}` the list has {count(wider[1])}."
-    text = (
-        f"{listed} Over all rows {expected:.1f} labels are expected to be wrong; which ones is "
-        "known only of those with a high probability.",
-        "A label is suspicious where the other rows, by their inputs, would have it otherwise. "
-        "That is a reason to look, not a proof: rare cases look like errors, too.",
-    )
-    figure = Figure(
-        label_errors_svg(audit.p_wrong, audit.fdr),
-        "Probability that the label of a row is wrong, the largest first. Shaded: the list.",
-        f"Sorted probabilities of wrong labels; the largest is {percent(audit.p_wrong[0])}, "
-        f"{count(k)} rows are listed.",
-    )
-    title = "Labels that are probably wrong"
-    return Section("labels", title, text, figures=(figure,), tables=(_suspects(audit),))
-
-
-def _suspects(audit: LabelAudit) -> NamedTable:
-    names = audit.names.without_ids().columns()
-    has_others = audit.n_classes > 2  # with two, the other label is right where this is wrong
-    others = ("P(suggested)",) if has_others else ()
-    columns = (*names, "recorded", "suggested", "P(wrong)", *others, "listed")
-    rows = []
-    for i in range(audit.n_shown(max(_FEWEST_SUSPECTS, min(audit.n_listed, _MOST_SUSPECTS)))):
-        labels = [str(audit.recorded[i]), str(audit.suggested[i])]
-        p = [audit.p_wrong[i], audit.p_suggested[i]][: 1 + has_others]
-        is_listed = "yes" if i < audit.n_listed else "no"
-        rows.append(
-            (
-                *(_name_cell(values[i]) for values in names.values()),
-                *(Cell(label, label) for label in labels),
-                *(Cell(percent(value), float(value)) for value in p),
-                Cell(is_listed, is_listed),
-            )
-        )
-    caption = f"The {len(rows)} most suspicious rows. {audit.names.explanation}"
-    return NamedTable(caption, columns, tuple(rows))
-
-
-def _name_cell(name: Any) -> Cell:
-    """Show the number of a row, sorted as one, or its file."""
-    return Cell(str(name), float(name) if isinstance(name, np.integer) else str(name))
 
 
 def _noise_section(estimator: Any) -> Section:

@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from .conftest import SPHERE, WRONG
@@ -135,7 +136,8 @@ BAD = {
     "no-target": ("a,b\n1,2\n", [], 3, "'sick'"),
     "one-class": ("a,sick\n1,x\n2,x\n", [], 3, "'x'"),
     "one-row": ("a,sick\n1,x\n", [], 3, "only one class"),
-    "regression": ("a,sick\n1,0.5\n2,1.5\n3,2.5\n", [], 2, "regression"),
+    "two-numbers": ("a,sick\n1,0.5\n2,1.5\n3,0.5\n", [], 2, "--task classification audits"),
+    "numbers-by-sphere": ("a,sick\n1,0.5\n2,1.5\n3,2.5\n", [], 2, "GPRegressor has no such"),
     "rate-above-half": (TWO, ["--set", "noise_rate=0.7"], 2, "[0, 0.5]; got 0.7"),
     "rate-below-0": (TWO, ["--set", "noise_rate=-0.1"], 2, "[0, 0.5]; got -0.1"),
     "rate-in-words": (TWO, ["--set", "noise_rate=lern"], 2, "'learn per class'"),
@@ -174,3 +176,35 @@ def test_certain_labels_that_conflict_are_told_what_to_do(run, tmp_path: Path) -
         assert code == 3
         assert "use noise_rate > 0" in err
         assert "'x' and 'y'" in err
+
+
+def test_wrong_numbers_are_listed_with_what_is_expected(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    size = rng.uniform(1.0, 5.0, 40)
+    price = np.round(100.0 + 40.0 * size + rng.normal(0.0, 3.0, 40), 1)
+    price[[7, 20]] = [10.0 * price[7], price[20] - 60.0]
+    path, out, report = tmp_path / "p.csv", tmp_path / "a.csv", tmp_path / "a.html"
+    rows = zip([f"h{i:02}" for i in range(40)], size, price, strict=True)
+    path.write_text("house,size,price\n" + "".join(f"{a},{b:.4f},{c}\n" for a, b, c in rows))
+    words = ["audit", path, "--target", "price", "--id", "house", "--set", "kernel=rbf"]
+    short = ["--set", "n_draws=150", "--set", "n_chains=2"]
+    code, said, err = run(*words, *short, "--out", out, "--report", report)
+    assert code == 0, err
+    assert "of the values are wrong (learned; 90 % interval" in said
+    assert "row  house  recorded  expected" in said
+    found = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert list(found[0]) == [
+        "row", "house", "value", "p_wrong", "expected", "expected_std", "is_listed"
+    ]  # fmt: skip
+    assert {row["house"] for row in found[:2]} == {"h07", "h20"}
+    for row in found[:2]:
+        right = 100.0 + 40.0 * size[int(row["house"][1:])]
+        assert abs(float(row["expected"]) - right) < 4.0 * float(row["expected_std"])
+    html = report.read_text()
+    assert "Values that are probably wrong" in html
+    assert "Audit of values" in html
+    code, said, _ = run(*words, *short, "--json")
+    assert code == 0
+    told = json.loads(said)
+    assert 0.0 < told["noise_rate"]["lower"] < told["noise_rate"]["mean"] < 0.3
+    assert told["rows"][0]["value"] == float(found[0]["value"])

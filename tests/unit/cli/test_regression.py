@@ -218,7 +218,7 @@ def test_compare_by_another_metric(run, houses: Path, metric: str) -> None:
         (["compare", "--models", "sphere"], 2, "model sphere is not for regression"),
         (["compare", "--models", "logistic"], 2, "no model 'logistic'"),
         (["fit", "--model", "gp"], 2, "model gp is not for regression; --model ridge-draws is"),
-        (["audit"], 2, "audit finds wrong labels of classes"),
+        (["review"], 3, "is not a whole number, so no class"),
         (["fit", "--task", "classification"], 3, "is not a whole number"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from mercer.gp.regressor import GPRegressor
 from mercer.report import build_report, render
 from mercer.report.gp import describe_numbers as describe
-from mercer.report.gp import number_sections as sections
+from mercer.report.gp import number_sections
 from mercer.report.section import noise_words
 from support.fake_regression import fake_regression
 from support.process_fits import tiny
@@ -28,7 +28,7 @@ def test_the_description_says_how_large_the_noise_is_and_what_the_file_holds(mod
 
 
 def test_relevance_is_that_of_classifiers(model) -> None:
-    (section,) = sections(model)
+    (section,) = number_sections(model, None)
     assert section.key == "relevance"
     assert section.text[0].startswith("x0 has the largest weight")
     assert len(section.figures) == 1
@@ -36,7 +36,7 @@ def test_relevance_is_that_of_classifiers(model) -> None:
 
 def test_one_input_is_drawn() -> None:
     x = np.linspace(-1.0, 2.0, 30)[:, np.newaxis]
-    (section,) = sections(tiny().fit(x, np.sin(x[:, 0])))
+    (section,) = number_sections(tiny().fit(x, np.sin(x[:, 0])), None)
     assert len(section.figures) == 2
     assert "Band: 90 % interval" in section.figures[1].caption
 

@@ -1,0 +1,454 @@
+"""Regression where some targets are wrong: a contaminated normal law of the noise.
+
+**Target.** Each target is right, or wrong by an error of its own size,
+
+    y_i = f(x_i) + e_i,    e_i ~ N(0, s2 + h(z_i)),    h(0) = 0,    h(k) = 9 s2 + t_k^2,
+    P(z_i = 0) = 1 - r,    P(z_i = k) = r w_k,    r ~ Beta(1, 19),
+
+where the w_k are those of a half-Cauchy law of the size t of an error, in standard deviations of
+the target, at powers of four from 1/4 to 2.6e5; an error is three times the noise at least. The
+function, a Gaussian process with an intercept, is integrated out; the log parameters of kernel and
+noise, theta, have the priors of `mercer.gp.fitting.RegressionSettings`.
+
+**One step**
+
+1. z_i given all other z, row by row: with C = K + v 11' + diag(s2 + h), A = C^-1 and a = A y, the
+   target of row i has, given all others, the mean y_i - a_i / A_ii and the variance
+   1 / A_ii - h(z_i) + h(k) for each k. Where z_i changes, C changes by d e_i e_i', and A by
+   -d / (1 + d A_ii) of the product of its column i with itself.
+2. r given z: Beta.
+3. theta given z: a proposal from a t law around the posterior of the rows that looked right at
+   first, then a step of a random walk, each accepted or not by Metropolis and Hastings; thrice.
+
+The conditional law of z_i in step 1 gives the probability that target i is wrong (averaged over
+draws it has less Monte Carlo error than counts of z_i) and, from the other rows alone, the value
+that would be expected there.
+
+**Cost.** O(n^3) a step: seven factors and one inverse; O(n^2) for each z_i that changes.
+
+References
+----------
+.. [1] J. W. Tukey, A survey of sampling from contaminated distributions, 1960.
+.. [2] S. Sundararajan and S. S. Keerthi, Predictive approaches for choosing hyperparameters in
+   Gaussian processes, Neural Computation 13 (2001): the laws of rows left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import NumericalError
+from mercer.estimation.model_file import require
+from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kernel_labels
+from mercer.gp.gaussian import (
+    N_KINDS,
+    FunctionDraws,
+    RegressionPosterior,
+    RegressionRecorder,
+    noisy_factor,
+    whole_noise_variance,
+)
+from mercer.gp.hyperparameters import is_within_range, stacked_parameters
+from mercer.gp.loops import draw_kinds
+from mercer.numerics.cholesky import invert_factored, solve_factored
+from mercer.posterior.diagnostics import diagnose, flat_weights
+from mercer.posterior.draws import Draws
+from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import check_arrays
+from mercer.sampling.driver import RunOptions, sample
+from mercer.sampling.hmc import mass_from_covariance
+from mercer.sampling.importance import first_proposal
+from mercer.sampling.sampler import Sampler
+from mercer.sampling.signals import check_stop
+
+__all__ = [
+    "ContaminatedSampler",
+    "TargetLaws",
+    "added_variances",
+    "fit_contaminated",
+    "look_right",
+    "target_laws",
+]
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+_SIZES = 4.0 ** np.arange(-1, N_KINDS - 1)
+# Standardised targets are cut here: the largest size of an error is a quarter of it, and the
+# variance of a row left out is a difference that loses digits with the square of that size.
+FARTHEST = 1e6
+_SHARES = _SIZES / (1.0 + _SIZES**2) / (_SIZES / (1.0 + _SIZES**2)).sum()  # half-Cauchy, by log t
+_LEAST = 9.0  # of an error, in variances of the noise
+_MOVES = (False, True) * 3  # of theta in a step: whether it is the random walk
+_LARGEST = 1e150  # of what a file says of targets
+_N_WRONG, _N_RIGHT = 1.0, 19.0  # of the prior of the rate: a twentieth
+
+
+def added_variances(noise_variance: float | Array) -> Array:
+    """h of every kind of error, 0 first: shape (..., 12) for variances of the noise (...)."""
+    noise = np.asarray(noise_variance)[..., np.newaxis]
+    sizes = _LEAST * noise + _SIZES**2
+    return np.concatenate([np.zeros_like(noise), sizes], axis=-1)
+
+
+def _log_shares(rate: float | Array) -> Array:
+    """Log prior probability of every kind, (..., 12), for rates (...)."""
+    rate = np.asarray(rate)[..., np.newaxis]
+    return np.concatenate([np.log1p(-rate), np.log(rate) + np.log(_SHARES)], axis=-1)
+
+
+# The sampler.
+
+
+@dataclass(frozen=True)
+class ContaminatedState:
+    """Hyperparameters, kinds of errors, their rate, and what a draw keeps of them."""
+
+    position: Array  # (p,), theta
+    codes: Codes  # (n,), z
+    rate: float
+    log_density: float  # of theta given z, up to a constant; nats
+    log_evidence: float  # of the targets given theta and z
+    dual_coef: Array  # (n,), C^-1 y
+    wrong: Array  # (n,), P(z_i > 0 | all other z, theta, y)
+    means: Array  # (n,), of the function at each row, given all other targets
+    bases: Array  # (n,), variance of a right target there
+
+
+@dataclass(frozen=True)
+class ContaminatedInfo:
+    """What a diagnostician needs to know of one step."""
+
+    acceptance_rate: float
+    n_changed: int  # rows whose z is another
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    log_density: float
+    log_evidence: float
+    dual_coef: Array
+    L: Array
+
+
+@dataclass(frozen=True)
+class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
+    """The three blocks of the module's docstring.
+
+    Attributes
+    ----------
+    model : RegressionPosterior
+        Of targets without errors.
+    mean, covariance : ndarray
+        Of theta, as the rows that looked right say.
+    codes : ndarray of shape (n,)
+        Where chains begin.
+    rows : ndarray of shape (k,), int
+        The rows where the mean of the function is recorded.
+    """
+
+    model: RegressionPosterior
+    mean: Array
+    covariance: Array
+    codes: Codes
+    rows: NDArray[np.int64]
+
+    def init(self, rng: np.random.Generator) -> ContaminatedState:
+        """Begin at a draw of theta where the density can be computed, with the first codes."""
+        n = len(self.model.y)
+        rate = (_N_WRONG + np.count_nonzero(self.codes)) / (_N_WRONG + _N_RIGHT + n)
+        theta = rng.multivariate_normal(self.mean, self.covariance, method="cholesky")
+        found = self._evaluate(theta, self.codes)
+        if found is None:
+            theta, found = self.mean, self._evaluate(self.mean, self.codes)
+        if found is None:
+            raise NumericalError("the evidence cannot be computed where the chain begins")
+        empty = np.zeros(n)
+        return ContaminatedState(
+            theta, self.codes, rate, found.log_density, found.log_evidence, found.dual_coef,
+            empty, empty, empty,
+        )  # fmt: skip
+
+    def step(
+        self, rng: np.random.Generator, state: ContaminatedState
+    ) -> tuple[ContaminatedState, ContaminatedInfo]:
+        """Draw kinds, rate and hyperparameters."""
+        check_stop()
+        drawn = self._draw_codes(rng, state)
+        n_wrong = int(np.count_nonzero(drawn.codes))
+        rate = rng.beta(_N_WRONG + n_wrong, _N_RIGHT + len(drawn.codes) - n_wrong)
+        rate = min(max(rate, 1e-12), 1.0 - 1e-12)
+        moved, acceptance_rate = self._move(rng, replace(drawn, rate=rate))
+        changed = int(np.count_nonzero(moved.codes != state.codes))
+        return moved, ContaminatedInfo(acceptance_rate, changed)
+
+    def record(self, state: ContaminatedState) -> Mapping[str, NDArray[np.float64]]:
+        """Return parameters, codes, rate, and what the rows left out say of each target."""
+        parameters = RegressionRecorder(self.model, self.rows).parameters(
+            state.position[np.newaxis]
+        )
+        noise, added = self._noise(state.position)
+        D = noise + added[state.codes]
+        return {
+            **{name: values[0] for name, values in parameters.items()},
+            "log_rate": np.asarray(math.log(state.rate)),
+            "log_density": np.asarray(state.log_density),
+            "log_evidence": np.asarray(state.log_evidence),
+            "latent": (self.model.y - D * state.dual_coef)[self.rows],
+            "dual_coef": state.dual_coef,
+            "error_kind": state.codes.astype(np.float64),
+            "wrong": state.wrong,
+            "left_out_mean": state.means,
+            "left_out_variance": state.bases,
+        }
+
+    def _draw_codes(self, rng: np.random.Generator, state: ContaminatedState) -> ContaminatedState:
+        """Step 1."""
+        found = self._evaluate(state.position, state.codes)
+        if found is None:
+            raise NumericalError("the evidence cannot be computed where the chain is")
+        A = _whole(invert_factored(found.L))
+        a, codes = found.dual_coef.copy(), state.codes.copy()
+        n, y = len(codes), self.model.y
+        wrong, means, bases = np.empty(n), np.empty(n), np.empty(n)
+        added = self._noise(state.position)[1]
+        grown = draw_kinds(
+            A, a, y, codes, added, _log_shares(state.rate), rng.random(n), wrong, means, bases
+        )
+        gained = 0.5 * float(y @ found.dual_coef - y @ a) - 0.5 * grown
+        return ContaminatedState(
+            state.position, codes, state.rate, found.log_density + gained,
+            found.log_evidence + gained, a, wrong, means, bases,
+        )  # fmt: skip
+
+    def _move(
+        self, rng: np.random.Generator, state: ContaminatedState
+    ) -> tuple[ContaminatedState, float]:
+        """Step 3: an independent proposal, then a random walk."""
+        proposal, p = first_proposal(self.mean, self.covariance), len(self.mean)
+        total = 0.0
+        for is_walk in _MOVES:
+            check_stop()
+            if is_walk:
+                step = mass_from_covariance(self.covariance).factor @ rng.standard_normal(p)
+                theta, log_ratio = state.position + 2.4 / math.sqrt(p) * step, 0.0
+            else:
+                theta = proposal.draw(rng, 1)[0]
+                before, after = proposal.log_density(np.stack([state.position, theta]))
+                log_ratio = float(before - after)
+            log_uniform = math.log(1.0 - rng.random())
+            found = self._evaluate(theta, state.codes)
+            if found is None:
+                continue
+            change = found.log_density - state.log_density + log_ratio
+            total += math.exp(min(0.0, change))
+            if log_uniform < change:
+                state = replace(
+                    state, position=theta, log_density=found.log_density,
+                    log_evidence=found.log_evidence, dual_coef=found.dual_coef,
+                )  # fmt: skip
+        return state, total / len(_MOVES)
+
+    def _noise(self, theta: Array) -> tuple[float, Array]:
+        """Variance of the noise with its floor, and h of every kind."""
+        kernel_theta, log_noise = self.model.split(theta)
+        signal = self.model.kernel.diagonal(kernel_theta, self.model.X).mean()
+        noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
+        return noise, added_variances(noise)
+
+    def _evaluate(self, theta: Array, codes: Codes) -> _Evaluated | None:
+        """Log density of theta given z, and the factor, in scratch memory; None: no density."""
+        if not is_within_range(theta):
+            return None
+        model, n = self.model, len(codes)
+        noise, added = self._noise(theta)
+        K = model.kernel.gram(model.split(theta)[0], model.X, out=model.workspace.take("gram", n))
+        try:
+            room = model.workspace.take("factor", n)
+            L = noisy_factor(K, noise + added[codes], room, model.intercept_variance)
+        except NumericalError:
+            return None
+        a = solve_factored(L, model.y)
+        evidence = -0.5 * float(model.y @ a) - float(np.log(L.diagonal()).sum())
+        evidence -= 0.5 * n * math.log(2.0 * math.pi)
+        if not math.isfinite(evidence):
+            return None
+        return _Evaluated(evidence + model.prior.log_density(theta), evidence, a, L)
+
+
+def _whole(lower: Array) -> Array:
+    """Return the symmetric matrix, C-ordered, whose lower triangle is given."""
+    whole = np.tril(lower)
+    return np.ascontiguousarray(whole + np.tril(whole, -1).T)
+
+
+# From rows to draws.
+
+_ROUNDS, _SUSPICIOUS = 4, 4.0
+_FEWEST_RIGHT = 0.5
+_WARMUP, _DRAWS = 50, 3  # of each chain: at most, and a part of ``n_draws``
+
+
+def look_right(
+    X: Array, y: Array, settings: RegressionSettings, options: RunOptions
+) -> NDArray[np.bool_]:
+    """Which rows look right at first, (n,): no more than four robust deviations from the others.
+
+    The function at the maximum of its hyperparameters given the rows that looked right before, a
+    few rounds of this; deviations are in units of the middle one. Half of the rows are kept at
+    least. This decides where chains begin and around what they propose, and nothing else.
+    """
+    right = np.ones(len(y), bool)
+    at_maximum = replace(settings, common=replace(settings.common, inference="map"))
+    once = replace(options, run=None, progress=False)
+    names = tuple(str(j) for j in range(X.shape[1]))
+    for _ in range(_ROUNDS):
+        draws = fit_regression(X[right], y[right], at_maximum, once, names).draws
+        found = _right_by(draws, X, y, settings, right)
+        if found is None or (found == right).all():
+            break
+        right = found
+    return right
+
+
+def _right_by(
+    draws: Draws, X: Array, y: Array, settings: RegressionSettings, right: NDArray[np.bool_]
+) -> NDArray[np.bool_] | None:
+    kernel = settings.common.make_kernel()
+    theta = stacked_parameters(kernel, {name: draws.flat(name) for name in draws.variables})[0]
+    signal = kernel.diagonal(theta, X).mean()
+    noise = float(whole_noise_variance(signal, draws.flat("log_noise_variance")[0]))
+    K, v = kernel.gram(theta, X), settings.intercept_variance
+    # A row that is not used has so much noise that it says nothing.
+    D = np.where(right, noise, 1e6 * (noise + K.diagonal() + y**2))
+    try:
+        A = invert_factored(noisy_factor(K, D, np.empty_like(K), v))
+    except NumericalError:
+        return None
+    diagonal = A.diagonal().copy()
+    a = _whole(A) @ y
+    variance = np.maximum(1.0 / diagonal - D, 0.0) + noise
+    z = np.abs(a / diagonal) / np.sqrt(variance)
+    far = z > _SUSPICIOUS * max(float(np.median(z)) / 0.6745, 1e-3)
+    most = int(len(y) * (1.0 - _FEWEST_RIGHT))
+    if far.sum() > most:
+        far = z > np.sort(z)[len(y) - most - 1]
+    return ~far
+
+
+def fit_contaminated(
+    X: Array,
+    y: Array,
+    settings: RegressionSettings,
+    options: RunOptions,
+    names: tuple[str, ...],
+    first: Draws,
+    right: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+) -> tuple[FittedGP, TargetLaws]:
+    """Draw hyperparameters and kinds of errors; ``first`` are draws given the rows ``right``.
+
+    Of each chain a third of ``n_draws`` is kept, after 50 steps at most: each draw is of a
+    posterior that is known nearly.
+    """
+    model = settings.posterior(X, y)
+    theta = stacked_parameters(model.kernel, {name: first.flat(name) for name in first.variables})
+    if model.log_noise_variance is None:
+        theta = np.column_stack([theta, first.flat("log_noise_variance")])
+    weights = flat_weights(first)
+    mean = np.average(theta, axis=0, weights=weights)
+    covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
+    covariance += 1e-6 * np.eye(len(mean))
+    # Where an error begins matters little: the kind that is the most frequent.
+    codes = np.where(right, 0, 1 + int(np.argmax(_SHARES))).astype(np.int64)
+    sampler = ContaminatedSampler(model, mean, covariance, codes, rows)
+    shorter = replace(
+        options,
+        n_draws=max(-(-options.n_draws // _DRAWS), 2),
+        n_warmup=min(options.n_warmup, _WARMUP),
+    )
+    labels = kernel_labels(model.kernel, names, "log_noise_variance", "log_rate")
+    sampled = sample(sampler, shorter, labels=labels)
+    draws, laws = _split(sampled.draws)
+    return FittedGP(draws, diagnose(draws), sampled.notes), laws
+
+
+@dataclass(frozen=True, eq=False)
+class TargetLaws:
+    """What the other rows, and the target itself, say of each target; standardised.
+
+    Attributes
+    ----------
+    wrong : ndarray of shape (n,)
+        P(wrong).
+    mean, std : ndarray of shape (n,)
+        Of a right target at the row, given all the others.
+    """
+
+    wrong: Array
+    mean: Array
+    std: Array
+
+
+_OF_ROWS = ("wrong", "left_out_mean", "left_out_variance")
+
+
+def _split(draws: Draws) -> tuple[Draws, TargetLaws]:
+    """Average what is said of each row, which need not be kept for each draw."""
+    wrong, means, variances = (draws.flat(name) for name in _OF_ROWS)
+    kept = {name: values for name, values in draws.variables.items() if name not in _OF_ROWS}
+    std = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+    return replace(draws, variables=kept), TargetLaws(wrong.mean(axis=0), means.mean(axis=0), std)
+
+
+def with_errors(functions: FunctionDraws, draws: Draws) -> FunctionDraws:
+    """Tell functions of draws which training targets each draw holds to be wrong, if it does."""
+    if "error_kind" not in draws.variables:
+        return functions
+    added = added_variances(functions.noise_variance)  # (S, 12)
+    codes = draws.flat("error_kind").astype(np.int64)
+    return replace(functions, added_variance=np.take_along_axis(added, codes, axis=1))
+
+
+def restore_errors(arrays: Mapping[str, Array]) -> tuple[Array, TargetLaws]:
+    """Check what a file says of targets: these, in units of the target, and their laws."""
+    rules = {
+        "recorded": Rule(("1+",), least=-_LARGEST, most=_LARGEST),
+        "targets/wrong": Rule(("1+",), least=0.0, most=1.0),
+        "targets/mean": Rule(("1+",), least=-_LARGEST, most=_LARGEST),
+        "targets/std": Rule(("1+",), least=0.0, most=_LARGEST),
+    }
+    check_arrays(arrays, rules, {})
+    recorded, *laws = (arrays[name] for name in rules)
+    require(len({len(recorded), *map(len, laws)}) == 1, "targets")
+    return recorded, TargetLaws(*laws)
+
+
+def target_laws(functions: FunctionDraws, rate: Array, X: Array, y: Array) -> TargetLaws:
+    """What draws (S,) of function and rate say of targets y (m,) that they were not learned from.
+
+    The probability is that given the target: draws count by the density that they give it.
+    """
+    chosen, weights = functions.of_spread, functions.weights
+    weights = np.full(len(chosen), 1.0 / len(chosen)) if weights is None else weights
+    means, variances = functions.moments(X)
+    noise = functions.noise_variance[chosen]
+    right = variances + noise
+    added = added_variances(noise)  # (S, 12)
+    log_shares = _log_shares(rate[chosen])
+    variance = right[..., np.newaxis] + added
+    log_joint = (
+        log_shares
+        + np.log(weights)[:, np.newaxis]
+        - 0.5 * (np.log(variance) + ((y[:, np.newaxis] - means) ** 2)[..., np.newaxis] / variance)
+    )
+    joint = np.exp(log_joint - log_joint.max(axis=(1, 2), keepdims=True))
+    wrong = joint[..., 1:].sum(axis=(1, 2)) / joint.sum(axis=(1, 2))
+    mean = means @ weights
+    spread = right @ weights + ((means - mean[:, np.newaxis]) ** 2) @ weights
+    return TargetLaws(wrong, mean, np.sqrt(spread))

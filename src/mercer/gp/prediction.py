@@ -1,0 +1,203 @@
+"""What a fitted Gaussian process says of new rows with numbers for targets."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import DataError
+from mercer.estimation.base import NumberPredictions, by_partition
+from mercer.estimation.run import check_choice, check_count
+from mercer.gp.averaging import Few, KernelFit, choose_few, mixed_moments
+from mercer.gp.contamination import with_errors
+from mercer.gp.gaussian import FunctionDraws, NoiseOfRows, function_draws
+from mercer.gp.laplace import sample_functions
+from mercer.kernels.names import kernel_named
+from mercer.posterior.predictive import NormalMixture, StudentMixture
+from mercer.random import entropy_of
+
+__all__ = ["ProcessRegressor", "few_functions", "functions_of"]
+
+Array = NDArray[np.float64]
+
+_MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
+
+
+class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
+    """Base of `GPRegressor`: all that needs the draws only."""
+
+    # More than elsewhere: each block costs a factorisation a draw.
+    _rows_at_once: ClassVar[int] = 8192
+
+    _functions: tuple[FunctionDraws, ...]  # one a kernel, of the draws that predict
+    _all_functions: tuple[FunctionDraws, ...]
+    _weights: tuple[float, ...]
+    target_centre_: float
+    target_scale_: float
+
+    @by_partition
+    def predict(self, X: ArrayLike, return_std: bool = False, n_draws: str | None = None) -> Any:
+        """Posterior mean of the target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        return_std : bool, default=False
+        n_draws : {None, "all"}, default=None
+            None: a few draws, weighted so as to agree with all; ``notes_`` says how closely. "all":
+            all of them; with inducing points there are the few only.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,)
+            In units of the target.
+        std : ndarray of shape (m,)
+            Standard deviation of a new observation, noise included; only with ``return_std``.
+        """
+        check_is_fitted(self)
+        check_choice("n_draws", n_draws, (None, "all"))
+        if n_draws is None:
+            return super().predict(X, return_std)
+        purist = copy.copy(self)
+        purist._functions = self._all_functions
+        return super(ProcessRegressor, purist).predict(X, return_std)
+
+    def latent(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Posterior mean and variance of the function, without the noise of a target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (m,)
+            Over the function and the draws of the hyperparameters, in units of the target and
+            their squares.
+        """
+        check_is_fitted(self)
+        Z = self._standardized(X)
+        each = [self._latent_of(functions, Z) for functions in self._functions]
+        mean, variance = mixed_moments(self._weights, each)
+        scale = self.target_scale_
+        return mean * scale + self.target_centre_, variance * scale**2
+
+    def _latent_of(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function of one kernel, standardised."""
+        mean, variance = functions.expected(Z), np.empty(len(Z))
+        for rows in self._blocks(Z):
+            locations, variances = functions.moments(Z[rows])
+            centres = np.average(locations, axis=1, weights=functions.weights)
+            squares = variances + np.square(locations - centres[:, np.newaxis])
+            variance[rows] = np.average(squares, axis=1, weights=functions.weights)
+        return mean, variance
+
+    def sample_y(
+        self,
+        X: ArrayLike,
+        n_draws: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> Array:
+        """Draw new targets: those of a draw come from one function, with noise of their own.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        n_draws : int, default=1
+        random_state : int, Generator, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_draws, m)
+            In units of the target.
+
+        Raises
+        ------
+        DataError
+            If X has so many rows that their joint covariance is too large.
+        """
+        check_is_fitted(self)
+        check_count("n_draws", n_draws, 1)
+        Z = self._standardized(X)
+        together = len(Z) + len(self._functions[0].X)
+        if together > _MOST_TOGETHER:
+            raise DataError(
+                f"{len(Z)} rows: one function at these and the training rows needs matrices of "
+                f"{8e-9 * together**2:.1f} GB; give fewer at a time, or use predictive(X).sample"
+            )
+        rng = np.random.default_rng(entropy_of(random_state))
+        if len(self._all_functions) == 1:
+            drawn = self._all_functions[0].sample(rng, Z, n_draws)
+        else:
+            drawn = np.empty((n_draws, len(Z)))
+            of_kernel = rng.choice(len(self._weights), size=n_draws, p=self._weights)
+            for i, functions in enumerate(self._all_functions):
+                mine = of_kernel == i
+                drawn[mine] = functions.sample(rng, Z, int(mine.sum()))
+        return drawn * self.target_scale_ + self.target_centre_
+
+    def _function_draws(
+        self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
+    ) -> list[Array]:
+        drawn = sample_functions(self._functions, self._weights, parts, n_draws, rng)
+        scale, centre = self.target_scale_, self.target_centre_
+        return [f[:, np.newaxis] * scale + centre for f in drawn]
+
+    def _law(self, Z: Array) -> NormalMixture | StudentMixture:
+        parts = [self._components(functions, Z) for functions in self._functions]
+        locations, spreads = (np.hstack(each) for each in zip(*parts, strict=True))
+        if len(parts) == 1 and self._functions[0].weights is None:
+            return NormalMixture(locations, spreads, self._expected(Z))
+        weights = np.concatenate(
+            [
+                np.full(part[0].shape[1], w / part[0].shape[1])
+                if f.weights is None
+                else w * f.weights
+                for w, f, part in zip(self._weights, self._functions, parts, strict=True)
+            ]
+        )
+        return StudentMixture(locations, spreads, weights, math.inf, self._expected(Z))
+
+    def _components(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
+        """Means and standard deviations of the draws of one kernel, in units of the target."""
+        means, variances = functions.moments(Z)
+        noise = functions.noise_variance[functions.of_spread]
+        scale, centre = self.target_scale_, self.target_centre_
+        return means * scale + centre, np.sqrt(variances + noise) * scale
+
+    def _expected(self, Z: Array) -> Array:
+        each = [w * f.expected(Z) for w, f in zip(self._weights, self._functions, strict=True)]
+        return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
+
+
+def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, float] | None:
+    """Choose the draws that predict, by what they say of the mean and of the noise."""
+    n_total, weights = len(functions.theta), functions.weights
+    if weights is None:
+        weights = np.full(n_total, 1.0 / n_total)
+    noise = functions.noise_variance[:, np.newaxis]
+    # Of normal noise of each draw the shares within some distances: the shape of its mixture.
+    std = np.sqrt(noise)
+    within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)
+    parameters = np.hstack([functions.theta, np.log(noise), within])
+    fitted = functions.fitted(y)
+    return choose_few(functions.X, weights, fitted, functions.means, parameters, *most)
+
+
+def functions_of(
+    fits: tuple[KernelFit, ...], X: Array, intercept_variance: float, noise: NoiseOfRows | None
+) -> tuple[FunctionDraws, ...]:
+    """Return the functions of the draws of each kernel that predict."""
+    found = []
+    for each in fits:
+        draws, kernel = each.predicting, kernel_named(each.kernel)
+        functions = function_draws(draws, X, kernel, intercept_variance, noise)
+        found.append(with_errors(functions, draws))
+    return tuple(found)

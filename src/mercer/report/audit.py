@@ -1,0 +1,89 @@
+"""The part of a report that lists the rows whose label or value is probably wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from mercer.posterior.label_errors import Audit, TargetAudit
+from mercer.report.figures import label_errors_svg, target_errors_svg
+from mercer.report.section import Cell, Figure, NamedTable, Section, count, number, percent
+
+_FEWEST, _MOST = 15, 50  # rows of the table
+_MOST_DRAWN: Final = 1000  # rows that are not listed; more would be one blot
+
+
+def audit_section(audit: Audit) -> Section:
+    """Say how many rows are listed, and what that means; draw all, and name the first."""
+    is_number = isinstance(audit, TargetAudit)
+    noun = "value" if is_number else "label"
+    n, k = len(audit.names), audit.n_listed
+    listed = (
+        f"The list of rows to check has {count(k)} of {count(n)}: the longest of which at most "
+        f"{percent(audit.fdr, 0)} are expected to be right after all "
+        f"(here {percent(audit.expected_fdr)})."
+    )
+    if k == 0:
+        listed = (
+            f"No row is listed: even of the most suspicious ones more than {percent(audit.fdr, 0)} "
+            "would be expected to be right."
+        )
+        if (wider := audit.wider()) is not None:
+            listed += f" With `--fdr {wider[0]:g}` the list has {count(wider[1])}."
+    text = (
+        f"{listed} Over all rows {audit.p_wrong.sum():.1f} {noun}s are expected to be wrong; which "
+        "ones is known only of those with a high probability.",
+        f"A {noun} is suspicious where the other rows, by their inputs, would have it otherwise. "
+        "That is a reason to look, not a proof: rare cases look like errors, too.",
+    )
+    figures = [
+        Figure(
+            label_errors_svg(audit.p_wrong, audit.fdr, noun),
+            f"Probability that the {noun} of a row is wrong, the largest first. Shaded: the list.",
+            f"Sorted probabilities of wrong {noun}s; the largest is {percent(audit.p_wrong[0])}, "
+            f"{count(k)} rows are listed.",
+        )
+    ]
+    if isinstance(audit, TargetAudit):
+        figures.append(_values_figure(audit))
+    title = f"{noun.capitalize()}s that are probably wrong"
+    return Section("labels", title, text, figures=tuple(figures), tables=(_suspects(audit),))
+
+
+def _values_figure(audit: TargetAudit) -> Figure:
+    shown = np.arange(min(len(audit.names), audit.n_listed + _MOST_DRAWN))
+    return Figure(
+        target_errors_svg(audit, shown),
+        "Each row as recorded, against what the other rows would have there, with two standard "
+        "deviations of the listed ones. Listed rows in the warning colour.",
+        "Recorded against expected values; listed rows are marked.",
+    )
+
+
+def _suspects(audit: Audit) -> NamedTable:
+    names = audit.names.without_ids().columns()
+    rows = []
+    for i in range(audit.n_shown(max(_FEWEST, min(audit.n_listed, _MOST)))):
+        is_listed = "yes" if i < audit.n_listed else "no"
+        rows.append(
+            (
+                *(_name_cell(values[i]) for values in names.values()),
+                *(_cell(name, value) for name, value in audit.cells(i).items()),
+                Cell(is_listed, is_listed),
+            )
+        )
+    caption = f"The {len(rows)} most suspicious rows. {audit.names.explanation}"
+    return NamedTable(caption, (*names, *audit.cells(0), "listed"), tuple(rows))
+
+
+def _cell(name: str, value: Any) -> Cell:
+    """Show a text, a probability (called P(...)), or another number."""
+    if not isinstance(value, float):
+        return Cell(value, value)
+    return Cell(percent(value) if name.startswith("P(") else number(value, 5), value)
+
+
+def _name_cell(name: Any) -> Cell:
+    """Show the number of a row, sorted as one, or its file."""
+    return Cell(str(name), float(name) if isinstance(name, np.integer) else str(name))

@@ -1,0 +1,177 @@
+"""GPR-5: targets that are wrong, by chains, against enumeration of their kinds and quadrature.
+
+Four rows, twelve kinds each: 20736 cases on a grid of the variance of the function, the rate
+integrated out in closed form. False alarm 1e-6 (ten moments, 50 batches: |t| < 6.2).
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import betaln
+
+from mercer.gp import contamination, loops
+from mercer.gp.contamination import (
+    N_KINDS,
+    ContaminatedSampler,
+    added_variances,
+    target_laws,
+)
+from mercer.gp.fitting import GPSettings, RegressionSettings
+from mercer.gp.gaussian import FunctionDraws, RegressionPosterior, whole_noise_variance
+from mercer.sampling.driver import RunOptions, sample
+from support.statistics import largest_z, tiers, z_limit
+
+X = np.array([[-1.0], [0.2], [0.5], [1.3]])
+Y = np.array([-0.4, 0.3, 2.5, 0.9])
+N, SPREAD, BATCHES = len(Y), 0.7, 50
+# The variance of the function is learned; its length scale and the noise are all but known.
+PRIOR = {"variance": (0.0, SPREAD), "weight": (0.0, 1e-4), "noise": (-3.0, 1e-4)}
+
+
+def _model() -> RegressionPosterior:
+    settings = GPSettings("importance", PRIOR, None, None, "rbf")
+    return RegressionSettings(settings, None).posterior(X, Y)
+
+
+def _covariances(model: RegressionPosterior, log_variance: float, codes: np.ndarray) -> np.ndarray:
+    theta = np.r_[log_variance, model.prior.mean[1:]]
+    K = model.kernel.gram(theta[:-1], model.X)
+    noise = float(whole_noise_variance(np.asarray(K.diagonal().mean()), theta[-1]))
+    C = np.broadcast_to(K + model.intercept_variance, (len(codes), *K.shape)).copy()
+    C[:, range(len(K)), range(len(K))] += noise + added_variances(noise)[codes]
+    return C
+
+
+@pytest.fixture(scope="module")
+def truth() -> np.ndarray:
+    """P(wrong) of each row, the rate, the log variance, and C^-1 y, by brute force."""
+    model = _model()
+    codes = np.array(list(itertools.product(range(N_KINDS + 1), repeat=N)))
+    n_wrong = (codes > 0).sum(axis=1)
+    shares = np.r_[1.0, contamination._SHARES]
+    a, b = contamination._N_WRONG, contamination._N_RIGHT
+    log_prior = betaln(a + n_wrong, b + N - n_wrong) + np.log(shares)[codes].sum(axis=1)
+    grid = np.linspace(-3.5, 3.5, 21) * SPREAD
+    log_joint, each = np.empty((len(grid), len(codes))), []
+    for g, log_variance in enumerate(grid):
+        C = _covariances(model, log_variance, codes)
+        each.append(np.linalg.solve(C, np.tile(Y[:, np.newaxis], (len(C), 1, 1)))[..., 0])
+        log_density = -0.5 * each[-1] @ Y - 0.5 * np.linalg.slogdet(C)[1]
+        log_joint[g] = log_prior + log_density - 0.5 * (log_variance / SPREAD) ** 2
+    W = np.exp(log_joint - log_joint.max())
+    W /= W.sum()
+    of_codes = W.sum(axis=0)
+    return np.r_[
+        of_codes @ (codes > 0),
+        of_codes @ ((a + n_wrong) / (a + b + N)),
+        W.sum(axis=1) @ grid,
+        np.einsum("gc,gcn->n", W, np.array(each)),
+    ]
+
+
+def _moments(n_draws: int) -> np.ndarray:
+    """The same of each draw of one chain, (n_draws, 10)."""
+    model = _model()
+    sampler = ContaminatedSampler(
+        model, model.prior.mean, np.diag(model.prior.std**2), np.zeros(N, np.int64), np.arange(N)
+    )
+    draws = sample(sampler, RunOptions(n_draws, 100, 1, 1, 7, progress=False)).draws
+    return np.column_stack(
+        [
+            draws.flat("error_kind") > 0,
+            np.exp(draws.flat("log_rate")),
+            draws.flat("log_signal_variance"),
+            draws.flat("dual_coef"),
+        ]
+    )
+
+
+LIMIT = z_limit(BATCHES, 10)
+
+
+@pytest.mark.parametrize("n_draws", tiers(4000, 60_000))
+def test_gpr_5_draws_have_the_moments_of_the_posterior(truth: np.ndarray, n_draws: int) -> None:
+    assert largest_z(_moments(n_draws), truth, BATCHES) < LIMIT
+
+
+def test_gpr_5_sees_targets_that_speak_for_themselves(
+    truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is judged by a function that leans towards it."""
+
+    def leaning(A: np.ndarray, a: np.ndarray, y: np.ndarray, *others: np.ndarray) -> float:
+        grown = loops.draw_kinds(A, 0.5 * a, y, *others)
+        a[:] = A @ y
+        return grown
+
+    monkeypatch.setattr(contamination, "draw_kinds", leaning)
+    assert largest_z(_moments(2000), truth, BATCHES) > LIMIT
+
+
+@pytest.mark.slow
+def test_gpr_5_sees_another_size_of_errors(
+    truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contamination, "_LEAST", 100.0)
+    assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
+
+
+def test_gpr_5_the_loop_follows_the_definition() -> None:
+    """Each code from the law of its row left out, solved anew, by the same uniform numbers."""
+    rng, model = np.random.default_rng(3), _model()
+    added = added_variances(0.05)
+    log_shares = contamination._log_shares(0.2)
+    codes = rng.integers(0, 8, N)  # small errors: no digits are lost
+    K = model.kernel.gram(np.zeros(2), X) + model.intercept_variance + 0.05 * np.eye(N)
+
+    def inverse(of: np.ndarray) -> np.ndarray:
+        return np.linalg.inv(K + np.diag(added[of]))
+
+    A, uniforms = inverse(codes), rng.random(N)
+    got, a = codes.copy(), A @ Y
+    wrong, means, bases = np.empty(N), np.empty(N), np.empty(N)
+    grown = loops.draw_kinds(A, a, Y, got, added, log_shares, uniforms, wrong, means, bases)
+    wanted = codes.copy()
+    for i in range(N):
+        others = np.arange(N) != i
+        C = (K + np.diag(added[wanted]))[np.ix_(others, others)]
+        k = K[i, others]
+        mean = k @ np.linalg.solve(C, Y[others])
+        base = K[i, i] - k @ np.linalg.solve(C, k)
+        variance = base + added
+        log_joint = log_shares - 0.5 * np.log(variance) - 0.5 * (Y[i] - mean) ** 2 / variance
+        p = np.exp(log_joint - log_joint.max())
+        p /= p.sum()
+        assert (means[i], bases[i], wrong[i]) == pytest.approx((mean, base, 1.0 - p[0]))
+        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS)
+    np.testing.assert_array_equal(got, wanted)
+    np.testing.assert_allclose(A, inverse(wanted), rtol=1e-8)
+    np.testing.assert_allclose(a, inverse(wanted) @ Y, rtol=1e-8)
+    growth = np.linalg.slogdet(inverse(codes))[1] - np.linalg.slogdet(inverse(wanted))[1]
+    assert grown == pytest.approx(growth)
+
+
+def test_gpr_5_a_new_target_is_judged_as_if_it_had_been_one_of_the_rows() -> None:
+    """Given draws without it, weighed by what they say of it: the same as by the joint law."""
+    model, rng = _model(), np.random.default_rng(5)
+    theta = np.column_stack([rng.normal(0.0, 0.5, 6), np.zeros(6)])
+    rates, noise = rng.uniform(0.05, 0.4, 6), np.full(6, 0.05)
+    coefs = []
+    for each in theta:
+        K = model.kernel.gram(each, X) + model.intercept_variance + 0.05 * np.eye(N)
+        coefs.append(np.linalg.solve(K, Y))
+    functions = FunctionDraws(
+        X, model.kernel, theta, noise, np.array(coefs), model.intercept_variance
+    )
+    at, value = np.array([[0.0]]), 1.4
+    laws = target_laws(functions, rates, at, np.array([value]))
+    means, variances = (each[0] for each in functions.moments(at))
+    whole = variances[:, np.newaxis] + 0.05 + added_variances(0.05)
+    density = np.exp(-0.5 * (value - means)[:, np.newaxis] ** 2 / whole) / np.sqrt(whole)
+    joint = density * np.exp(contamination._log_shares(rates))
+    assert laws.wrong[0] == pytest.approx(joint[:, 1:].sum() / joint.sum())
+    assert laws.mean[0] == pytest.approx(means.mean())
+    assert laws.std[0] == pytest.approx(np.sqrt((variances + 0.05).mean() + means.var()))

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.errors import DataError, UsageError
+from mercer.gp.regressor import GPRegressor
+
+N = 60
+SHORT = {"noise": "contaminated", "kernel": "rbf", "n_draws": 60, "n_chains": 2, "n_warmup": 20}
+
+
+def table(n: int = N, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, targets, which of these are wrong, and the function."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, 2))
+    f = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1]
+    y = f + 0.1 * rng.standard_normal(n)
+    wrong = np.zeros(n, bool)
+    wrong[rng.choice(n, n // 12, replace=False)] = True
+    y[wrong] += rng.choice([-1.0, 1.0], wrong.sum()) * rng.uniform(1.0, 3.0, wrong.sum())
+    return X, y, wrong, f
+
+
+X, Y, WRONG, F = table()
+
+
+def fitted(**own) -> GPRegressor:
+    return GPRegressor(**{**SHORT, "random_state": 0, **own})
+
+
+@pytest.fixture(scope="module")
+def model() -> GPRegressor:
+    with pytest.warns(mercer.errors.ConvergenceWarning):
+        return fitted().fit(X, 100.0 + 20.0 * Y)
+
+
+def test_wrong_targets_are_found_and_expected_where_they_should_be(model: GPRegressor) -> None:
+    p = model.target_error_proba_
+    assert p[WRONG].min() > 0.95
+    assert p[~WRONG].mean() < 0.05
+    assert 0.02 < model.contamination_rate_ < 0.25
+    z = (model.expected_target_ - 100.0 - 20.0 * F) / model.expected_target_std_
+    assert np.abs(z).max() < 4.0
+    assert model.noise_std_ == pytest.approx(2.0, rel=0.4)
+
+
+def test_predictions_are_of_right_targets(model: GPRegressor) -> None:
+    Z, _, _, f = table(200, 1)
+    error = (model.predict(Z) - 100.0 - 20.0 * f) / 20.0
+    normal = GPRegressor(kernel="rbf", inference="map").fit(X, 100.0 + 20.0 * Y)
+    other = (normal.predict(Z) - 100.0 - 20.0 * f) / 20.0
+    assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(other**2))
+
+
+def test_a_saved_model_says_the_same(model: GPRegressor, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    names = ("target_error_proba_", "expected_target_", "expected_target_std_", "recorded_")
+    for name in names:
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    assert again.contamination_rate_ == model.contamination_rate_
+    for one in ("predict", "latent"):
+        np.testing.assert_array_equal(getattr(again, one)(X), getattr(model, one)(X))
+    np.testing.assert_array_equal(again.sample_y(X, 2, 0), model.sample_y(X, 2, 0))
+    for a, b in zip(again.target_errors(X, Y), model.target_errors(X, Y), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_new_targets_are_judged(model: GPRegressor) -> None:
+    Z, y, wrong, _ = table(100, 2)
+    p, expected, std = model.target_errors(Z, 100.0 + 20.0 * y)
+    assert p[wrong].min() > 0.5
+    assert p[~wrong].mean() < 0.1
+    lower, upper = model.predict_interval(Z, 0.9545)
+    np.testing.assert_allclose((upper - lower) / 4.0, std, rtol=0.3)
+    np.testing.assert_allclose(expected, model.predict(Z), atol=0.5)
+    with pytest.raises(DataError, match="100 finite numbers"):
+        model.target_errors(Z, y[:3])
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_rows_beyond_the_limit_are_judged_too() -> None:
+    model = fitted(max_rows=40).fit(X, Y)
+    assert model.target_error_proba_.shape == (N,)
+    assert (model.target_error_proba_[WRONG] > 0.5).mean() > 0.7
+    assert any("20 rows were not fitted" in note for note in model.notes_)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_the_same_seed_gives_the_same_draws_in_any_number_of_processes(tmp_path: Path) -> None:
+    one, two = fitted().fit(X, Y), fitted(n_jobs=2, checkpoint=tmp_path / "c").fit(X, Y)
+    for name in one.posterior_.variables:
+        np.testing.assert_array_equal(one.posterior_.flat(name), two.posterior_.flat(name))
+    again = fitted(checkpoint=tmp_path / "c").fit(X, Y)
+    np.testing.assert_array_equal(again.target_error_proba_, one.target_error_proba_)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.where(np.arange(N) < 58, 1.0, 5.0),
+        np.round(F),
+        np.where(WRONG, 1e9, Y),
+        np.zeros(N),
+        np.where(np.arange(N) % 2, F, F + 5.0),
+    ],
+    ids=["nearly constant", "ties", "huge errors", "constant", "half wrong"],
+)
+def test_hard_targets_give_finite_numbers(y: np.ndarray) -> None:
+    model = fitted(n_draws=12, n_chains=1, n_warmup=5).fit(X, y)
+    p = model.target_error_proba_
+    assert np.isfinite(p).all()
+    assert ((p >= 0.0) & (p <= 1.0)).all()
+    assert np.isfinite(model.expected_target_).all()
+    assert np.isfinite(model.predict(X)).all()
+    if y.max() == 1e9:
+        assert p[WRONG].min() > 0.99
+        assert p[~WRONG].max() < 0.99
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"inference": "map"}, "contaminated"),
+        ({"n_inducing": "auto"}, "without n_inducing"),
+        ({"noise_std": np.ones(N)}, "one number"),
+        ({"noise": "student"}, "'contaminated'"),
+    ],
+)
+def test_what_it_does_not_go_with_is_refused(own: dict, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        fitted(**own).fit(X, Y)
+
+
+def test_weights_of_rows_are_refused() -> None:
+    with pytest.raises(UsageError, match="no sample_weight"):
+        fitted().fit(X, Y, sample_weight=np.ones(N))
+    with pytest.raises(UsageError, match="needs a fit with"):
+        GPRegressor(kernel="rbf", inference="map").fit(X, Y).target_errors(X, Y)
+
+
+def test_the_plot_marks_what_is_probably_wrong(model: GPRegressor) -> None:
+    assert "target_errors" in dir(model.plot)
+    ax = model.plot.target_errors()
+    marked = next(line for line in ax.get_lines() if line.get_gid() == "mark-listed")
+    assert len(marked.get_xdata()) == int((model.target_error_proba_ > 0.5).sum())
