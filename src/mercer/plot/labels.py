@@ -151,9 +151,9 @@ def label_errors(
         markeredgewidth=0.0,
     )  # fmt: skip
     mark(dots, "rows")
-    noun = "row" if n_listed == 1 else "rows"
+    rows = "row" if n_listed == 1 else "rows"
     ax.annotate(
-        f"list: {n_listed} {noun} at {100 * fdr:g} % expected false",
+        f"list: {n_listed} {rows} at {100 * fdr:g} % expected false",
         (1.0, 1.0),
         xycoords="axes fraction",
         xytext=(0, 4),
@@ -189,7 +189,8 @@ def target_errors(
     is_listed : array_like of shape (n,), bool
         Which values are probably wrong: drawn in another colour, with two standard deviations. In
         place of all: a `GPRegressor` fitted with ``noise="contaminated"``, of which those with a
-        probability over one half are marked.
+        probability over one half are marked. Values farther from all that is expected than this
+        spans are drawn as diamonds at the edge.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -210,7 +211,10 @@ def target_errors(
     if not all(np.isfinite(each).all() for each in (y, mean, spread)):
         raise UsageError("recorded, expected and std must be finite")
     ax = new_axes(ax, 5.4, 4.6, grid="both")
-    ends = [min(y.min(), mean.min()), max(y.max(), mean.max())]
+    room = float(np.ptp(mean)) or float(spread.max()) or 1.0
+    lowest, highest = mean.min() - room, mean.max() + room
+    y, is_far = np.clip(y, lowest, highest), (y < lowest) | (y > highest)
+    ends = [max(y.min(), mean.min()), min(y.max(), mean.max())]
     ax.plot(ends, ends, color=PALETTE["muted"], linewidth=1.0)
     (dots,) = ax.plot(
         mean[~listed], y[~listed], "o", color=PALETTE["series-1"], markersize=3.0, alpha=0.6,
@@ -222,7 +226,13 @@ def target_errors(
         markersize=5.0, linewidth=1.0,
     )  # fmt: skip
     mark(marked[0], "listed")
-    name_axes(ax, "expected of the other rows", "recorded")
+    if is_far.any():
+        (edge,) = ax.plot(
+            mean[is_far], y[is_far], "D", color=PALETTE["series-2"], markersize=6.5, clip_on=False
+        )
+        mark(edge, "far")
+    beyond = f" — {is_far.sum()} beyond the edges" if is_far.any() else ""
+    name_axes(ax, "expected of the other rows", f"recorded{beyond}")
     return ax
 
 

@@ -149,3 +149,12 @@ def test_the_plot_marks_what_is_probably_wrong(model: GPRegressor) -> None:
     ax = model.plot.target_errors()
     marked = next(line for line in ax.get_lines() if line.get_gid() == "mark-listed")
     assert len(marked.get_xdata()) == int((model.target_error_proba_ > 0.5).sum())
+
+
+def test_values_far_off_are_drawn_at_the_edge() -> None:
+    mean = np.linspace(0.0, 1.0, 20)
+    y = np.where(np.arange(20) == 5, 1e6, mean)
+    ax = mercer.plot.target_errors(y, mean, np.full(20, 0.1), y > 100.0)
+    assert ax.get_ylim()[1] < 10.0
+    assert ax.get_ylabel() == "recorded — 1 beyond the edges"
+    assert mercer.plot.label_errors([0.9, 0.1], noun="value").get_ylabel() == "P(value is wrong)"
