@@ -80,6 +80,25 @@ def _kernels(metrics: Metrics) -> list[str]:
     )
 
 
+def _categories(metrics: Metrics) -> list[str]:
+    methods = list(metrics["rows"][0]["log_score"])
+    less = f"auto less {methods[1]}"
+    header = ["data", *methods, less, *(f"error, {each}" for each in methods), "auto, CPU s"]
+    return table(
+        header,
+        [
+            [
+                f"{row['data']}, {row['n_inputs']} inputs",
+                *(f"{row['log_score'][each]:.3f}" for each in methods),
+                f"{row['gap'][methods[1]]:+.3f} ± {row['gap_error'][methods[1]]:.3f}",
+                *(f"{row['error'][each]:.3f}" for each in methods),
+                f"{row['seconds']['auto']:.1f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
 def _calibration(metrics: Metrics) -> list[str]:
     header = ["data", "method", "log score", "error", "less mercer, map", "less mercer, hmc"]
 
@@ -183,6 +202,7 @@ GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
     "gp-kernels": ("gp-kernels-v2", _kernels),
+    "gp-categories": ("gp-categories-v1", _categories),
     "gp-calibration": ("gp-calibration-v1", _calibration),
     "gp-inducing": ("gp-inducing-v1", _inducing),
     "seconds": ("seconds-v1", _seconds),

@@ -41,6 +41,13 @@ KERNELS = [
         "(rbf + constant)*polynomial(3)*periodic",
         "linear*polynomial*linear",
         "constant*(linear + isotropic(matern52)*(constant + spectral_mixture(2)))",
+        "categorical",
+        "levels",
+        "isotropic(categorical)",
+        "categorical[0:2, 2]",
+        "rbf[2, 0]",
+        "isotropic(rational_quadratic)[0, 1]*periodic[2]",
+        "rbf[0] + categorical[1, 2] + polynomial(3)[1]*levels[0]",
     )
 ]
 
@@ -121,9 +128,7 @@ def test_parameters_are_in_their_places(kernel: Kernel) -> None:
     ends = [0, *(place.stop for place in places.values())]
     assert [place.start for place in places.values()] == ends[:-1]
     assert ends[-1] == kernel.n_parameters(_D)
-    assert [b - a for a, b in pairwise(ends)] == [
-        _D if parameter.per_input else 1 for parameter in parameters
-    ]
+    assert [b - a for a, b in pairwise(ends)] == [parameter.size(_D) for parameter in parameters]
     kinds = {parameter.kind for parameter in parameters}
     assert kinds <= {"variance", "weight", "shape", "period", "frequency"}
 

@@ -108,6 +108,18 @@ def test_kernels() -> None:
     assert len(lines_of("gp-kernels", metrics)) == 2 + 2
 
 
+def test_categories() -> None:
+    from reproduce.scenarios.gp_categories_v1 import METHODS, rows_of, summary
+
+    metrics = summary(rows_of(("curves",), (0, 1), 40, 30))
+    (row,) = metrics["rows"]
+    assert row["n_judged"] == 60
+    for method in METHODS[1:]:
+        gap = row["log_score"]["auto"] - row["log_score"][method]
+        assert row["gap"][method] == pytest.approx(gap, abs=2e-4)
+    assert len(lines_of("gp-categories", metrics)) == 2 + 1
+
+
 def test_evidence_is_that_of_scikit_learn() -> None:
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel

@@ -313,6 +313,7 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     estimator = plan.estimator
     # Without a data frame scikit-learn has no way to pass the names of columns to `fit`.
     estimator._names_of_columns = table.encoder.feature_names
+    estimator._sources_of_columns = table.encoder.sources
     names = table.names.take(rows)
     estimator._names_of_rows = names.without_ids()
     try:

@@ -58,12 +58,14 @@ class TrainingTable:
             code.kind in ("number", "boolean", "date") and code.fill is None
             for code in self.encoder.codes
         )
+        names = self.encoder.feature_names, self.encoder.sources
         if learns_nothing:
-            return Fold(self.X[train], y[train], self.X[test], y[test], train, own)
+            return Fold(self.X[train], y[train], self.X[test], y[test], train, own, *names)
         part = self.inputs.take(train)
         encoder = fit_encoder(part, missing=self.encoder.missing, like=self.encoder)
         X_test = encoder.transform(self.inputs.take(test)).X
-        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train, own)
+        names = encoder.feature_names, encoder.sources
+        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train, own, *names)
 
 
 def read_training(data: str, options: TableOptions) -> TrainingTable:
@@ -358,7 +360,8 @@ def _test_file(table: TrainingTable, target: str, test: str, encoding: str | Non
     frame = read_frame(test, as_written=written, encoding=encoding)
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(frame.source)}"
-    fold = Fold(table.X, table.y, rows.X, rows.y)
+    names = table.encoder.feature_names, table.encoder.sources
+    fold = Fold(table.X, table.y, rows.X, rows.y, None, None, *names)
     notes = (*few_words(len(rows.y), table.task), *rows.notes)
     return Split((fold,), how, notes, np.arange(len(table.labels)), rows.names)
 

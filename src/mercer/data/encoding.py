@@ -90,8 +90,10 @@ class ColumnCode:
             offset = len(self.levels) - X.shape[1]
             positions = {level: k - offset for k, level in enumerate(self.levels)}
             for row, value in enumerate(values):
-                k = positions.get(value, -1)
-                if k >= 0:
+                k = positions.get(value)
+                if k is None:  # a level of its own: none of several, neither of two
+                    X[row] = 0.5 if len(self.levels) == 2 else 0.0
+                elif k >= 0:
                     X[row, k] = 1.0
             return X
         return np.asarray(values, dtype=np.float64).reshape(-1, 1)
@@ -294,6 +296,11 @@ class Encoder:
         return tuple(name for code in self.codes for name in code.feature_names)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Of each column of the matrix the column of the table that it comes from."""
+        return tuple(code.name for code in self.codes for _ in code.feature_names)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of the encoding, one line each."""
         return tuple(note for code in self.codes if (note := code.note()) is not None)
@@ -307,7 +314,7 @@ class Encoder:
         """Encode a table, matching its columns by name.
 
         A level of text that was not in training becomes zero in all its columns (where two levels
-        share one column: the first of the two), and a note says so. A column that is missing, or a
+        share one column: halfway between them), and a note says so. A column that is missing, or a
         cell that is missing, infinite or of the wrong kind, is a `DataError` that says where.
         """
         columns = {code.name: self._find(frame, code) for code in self.codes}
@@ -546,11 +553,16 @@ def _note_unseen(code: ColumnCode, values: NDArray[Any]) -> list[str]:
     if code.kind == "frequency":
         coding = "frequency 0"
     else:
-        coding = quoted(code.levels[0]) if len(code.levels) == 2 else "none of the levels"
+        is_between = len(code.levels) == 2
+        coding = f"halfway between the two, {_either(code)}" if is_between else "none of the levels"
     return [
         f"column {quoted(code.name)}: {len(unseen)} rows hold a level that was not in training "
         f"({quoted(unseen[0])}), encoded as {coding}"
     ]
+
+
+def _either(code: ColumnCode) -> str:
+    return " and ".join(map(quoted, code.levels))
 
 
 def _kind_words(column: Column) -> str:

@@ -70,6 +70,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _rows_at_once: ClassVar[int] = 1024
     # Names for the columns of a matrix without any, set by whoever made it from a table.
     _names_of_columns: tuple[str, ...] | None = None
+    # Names of the table's columns that these come from, likewise.
+    _sources_of_columns: tuple[str, ...] | None = None
     # Arguments that only say what is done with the draws: another value is no other run.
     _after_draws: ClassVar[tuple[str, ...]] = ()
     # Names of the rows that `fit` gets, likewise.
@@ -246,6 +248,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if names is None:
             return tuple(f"x{j}" for j in range(self.n_features_in_))
         return tuple(str(name) for name in names)
+
+    @property
+    def _sources(self) -> tuple[str, ...]:
+        """Of each input the column of the table that it comes from."""
+        if hasattr(self, "encoder_"):
+            sources: tuple[str, ...] = self.encoder_.encoding_.sources
+            return sources
+        known = self._sources_of_columns
+        return known if known and len(known) == self.n_features_in_ else self._labels()
 
     def _row_names(self, n: int) -> RowNames:
         """Return what the n rows given to ``fit`` are called: in Python, their positions in X."""

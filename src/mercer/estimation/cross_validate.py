@@ -42,7 +42,8 @@ class Fold:
 
     ``train`` holds the positions of the former in the table, where one table holds both: errors
     that name rows are then about the table. ``groups_test`` numbers the groups of the latter, where
-    rows come in groups.
+    rows come in groups. ``names`` are those of the inputs, ``sources`` of the columns of a table
+    that they come from.
     """
 
     X_train: Array
@@ -51,6 +52,8 @@ class Fold:
     y_test: NDArray[Any]
     train: NDArray[np.int64] | None = None
     groups_test: NDArray[np.int64] | None = None
+    names: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -298,6 +301,10 @@ def _run_fold(
     rows = _some_rows(fold.y_train, setting.most_rows, is_classification=task.is_stratified)
     X, y = fold.X_train[rows], fold.y_train[rows]
     model = setting.make(len(y), task.n_smallest(y))
+    from mercer.estimation.base import KernelEstimator
+
+    if isinstance(model, KernelEstimator) and fold.names:
+        model._names_of_columns, model._sources_of_columns = fold.names, fold.sources
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # of convergence, say: the scores tell
         try:

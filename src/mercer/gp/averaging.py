@@ -32,8 +32,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from mercer.errors import NumericalError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.model_file import require
+from mercer.gp.candidates import (
+    Candidate,
+    Terms,
+    has_input_weights,
+    is_simpler,
+    kernels_of_categories,
+    plain_kernels,
+    rank,
+)
 from mercer.gp.fitting import FittedGP
 from mercer.gp.hyperparameters import (
     LARGEST_LOG,
@@ -44,7 +53,8 @@ from mercer.gp.hyperparameters import (
     find_maximum,
     with_curvature,
 )
-from mercer.kernels.names import kernel_named
+from mercer.kernels.columns import in_names
+from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives, stacking_weights
@@ -73,13 +83,12 @@ __all__ = [
     "fit_known",
     "mixed_moments",
     "with_few",
+    "words_of",
 ]
 
 Array = NDArray[np.float64]
 
 AUTO = "auto"
-_FAMILIES = ("rbf", "matern52")
-_LINEAR = "linear"
 _MOST_KEPT = 3
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
 _LEAST_LIKELIER = 0.5  # nats that a richer kernel gains at the maximum, or it is passed over
@@ -88,7 +97,6 @@ _N_FOLDS, _HELD_OUT, _MOST_REPEATS = 5, 300, 4  # of few rows all are held out u
 _BEHIND, _BEHIND_FROM = 2.0, 2  # standard errors behind the best, after so many folds: the end
 _TOLERANCE, _FOLD_TOLERANCE = 1e-6, 1e-4  # of log densities, relative: .01 nats are no matter
 
-Terms = tuple[str, ...]
 Few = tuple[NDArray[np.int64], Array]
 Rows = NDArray[np.int64]
 
@@ -114,6 +122,8 @@ class KernelTask:
     d : int
         Inputs.
     is_classes : bool
+    labels, sources : tuple of str
+        Names of the inputs, and of the columns of a table that they come from.
     """
 
     model_of: Callable[[str, Rows], HyperparameterTarget]
@@ -123,6 +133,12 @@ class KernelTask:
     keys: tuple[bytes, ...]
     d: int
     is_classes: bool
+    labels: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def words(self, kernel: str) -> str:
+        """Name a kernel by the names of the inputs that it looks at."""
+        return words_of(kernel, self.labels, self.sources)
 
     def folds(self, rows: Rows, entropy: int) -> list[tuple[Rows, Rows]]:
         """Return rows that are kept and those held out, of each fold that is scored.
@@ -143,33 +159,6 @@ class KernelTask:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A kernel that was compared with others.
-
-    Attributes
-    ----------
-    terms : tuple of str
-        What it is the sum of.
-    maximum : Maximum
-    log_likelihood : float
-        At the maximum: the log density without the prior.
-    scores : ndarray of shape (m,)
-        Log scores of held-out rows, nats: of the first ones only where it fell behind, of none
-        where the likelihood of a simpler kernel is as high.
-    """
-
-    terms: Terms
-    maximum: Maximum
-    log_likelihood: float
-    scores: Array
-
-    @property
-    def name(self) -> str:
-        """The expression that names the kernel."""
-        return " + ".join(self.terms)
-
-
-@dataclass(frozen=True)
 class ComparedKernels:
     """What a comparison has left for fits to some of the same rows: those of folds.
 
@@ -180,11 +169,41 @@ class ComparedKernels:
     keys : tuple of bytes
         Of the rows that the scores are of.
     draws : mapping of str to NearbyDraws
+    labels, sources : tuple of str
+        As in `KernelTask`: of the rows that were compared.
     """
 
     candidates: tuple[Candidate, ...]
     keys: tuple[bytes, ...]
     draws: Mapping[str, NearbyDraws]
+    labels: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def of_inputs(self, labels: tuple[str, ...], sources: tuple[str, ...]) -> ComparedKernels:
+        """Return the same of a table some of whose levels may be missing, or be more.
+
+        Kernels whose inputs are not all there are left out.
+        """
+        if (labels, sources) == (self.labels, self.sources) or not self.labels:
+            return self
+        found: dict[str, str] = {}
+
+        def moved(term: str) -> str:
+            if term not in found:
+                words = words_of(term, self.labels, self.sources)
+                found[term] = name_of_kernel(as_kernel(words, len(labels), labels, sources))
+            return found[term]
+
+        kept, draws = [], {}
+        for each in self.candidates:
+            try:
+                own = replace(each, terms=tuple(map(moved, each.terms)))
+            except UsageError:
+                continue
+            kept.append(own)
+            if each.name in self.draws:
+                draws[own.name] = self.draws[each.name]
+        return ComparedKernels(tuple(kept), self.keys, draws, labels, sources)
 
     def chosen(self, keys: Collection[bytes]) -> tuple[tuple[str, ...], Array]:
         """Choose kernels, and their weights, by the scores of these rows alone."""
@@ -202,7 +221,8 @@ class KernelFit:
     """One kernel of a fitted model: its draws, and its weight in every prediction.
 
     ``log_evidence`` is that of importance sampling, or Laplace's at the maximum. ``few`` are the
-    positions and weights of the draws that predict; None: all do.
+    positions and weights of the draws that predict; None: all do. ``words`` are what the kernel is
+    called where its inputs have names.
     """
 
     kernel: str
@@ -210,6 +230,12 @@ class KernelFit:
     log_evidence: float | None
     fitted: FittedGP
     few: Few | None = None
+    words: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What a reader calls the kernel."""
+        return self.words or self.kernel
 
     @property
     def predicting(self) -> Draws:
@@ -246,35 +272,16 @@ class AveragedGP:
         if len(self.fits) == 1:
             return first
         warnings = tuple(
-            f"{each.kernel}: {line}"
+            f"{each.name}: {line}"
             for each in self.fits
             for line in each.fitted.diagnostics.warnings
         )
         return replace(first, warnings=warnings)
 
 
-def isotropic(family: str) -> str:
-    """Name the kernel of that family with one weight for all inputs."""
-    return f"isotropic({family})"
-
-
-def has_input_weights(terms: Terms) -> bool:
-    """Whether a kernel has a weight per input."""
-    return any(family in terms for family in _FAMILIES)
-
-
-def is_simpler(one: Terms, other: Terms) -> bool:
-    """Whether each term of one kernel is a case of a term of its own of the other, richer one."""
-    if one == other:
-        return False
-    left = list(other)
-    for term in sorted(one, key=lambda term: term not in other):
-        inner = term.removeprefix("isotropic(").removesuffix(")")
-        case_of = next((each for each in (term, inner) if each in left), None)
-        if case_of is None:
-            return False
-        left.remove(case_of)
-    return True
+def words_of(kernel: str, labels: tuple[str, ...], sources: tuple[str, ...]) -> str:
+    """Write a kernel with the names of the inputs that it looks at, where it does not see all."""
+    return in_names(kernel_named(kernel), labels, sources) if "[" in kernel else kernel
 
 
 def compare_kernels(
@@ -292,18 +299,10 @@ def compare_kernels(
         if candidate is not None:
             found[terms] = candidate
 
-    singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
-    for term in singles:
-        search((term,), [each.maximum.point.position for each in found.values()][:1])
-    if d > 1:
-        for family in _FAMILIES:
-            search((family,), _starts(found, d, (isotropic(family),), _one_weight_each))
-        for family in _FAMILIES:
-            simple = (isotropic(family),)
-            search((*simple, family), _starts(found, d, simple, _halves, (family,)))
-        singles += _FAMILIES
-    for term in singles:
-        search((term, _LINEAR), _starts(found, d, (term,), _with_linear))
+    for terms, starts in plain_kernels(found, d):
+        search(terms, starts)
+    for terms, starts in kernels_of_categories(found, task.labels, task.sources):
+        search(terms, starts)
     return tuple(found.values())
 
 
@@ -359,15 +358,11 @@ def _candidate(
         )
         scores = np.empty(0)
         if not is_idle:
-            best = max((each.scores for each in others), key=_rank, default=scores)
+            best = max((each.scores for each in others), key=rank, default=scores)
             scores = _held_out(task, name, maximum, folds, best, deadline)
     except NumericalError:
         return None
     return Candidate(terms, maximum, likelihood, scores)
-
-
-def _rank(scores: Array) -> tuple[int, float]:
-    return len(scores), float(scores.sum())
 
 
 def _held_out(
@@ -400,53 +395,6 @@ def _is_behind(scores: Array, best: Array) -> bool:
     gap, mixture = best - scores, stacking_weights(np.array([best, scores]))[1]
     is_worse = gap.sum() >= _BEHIND * gap.std() * np.sqrt(len(gap))
     return bool(is_worse and mixture < best.sum() + _LEAST_GAIN)
-
-
-# Starts of a search from the maxima of simpler kernels. Parts of theta: a block (m, size) a term,
-# of m kernels (one for each class, or one), and what comes after them: the noise of a regressor.
-
-Parts = list[Array]
-
-
-def _starts(
-    found: Mapping[Terms, Candidate],
-    d: int,
-    base: Terms,
-    change: Callable[[Parts, Parts | None, int], Parts],
-    other: Terms = (),
-) -> tuple[Array, ...]:
-    """Return theta of the maximum of ``base`` changed into that of a richer kernel."""
-    if base not in found:
-        return ()
-    parts, rest = _split(found[base], d)
-    second = _split(found[other], d)[0] if other in found else None
-    blocks = np.concatenate(change(parts, second, d), axis=1)
-    return (np.concatenate((blocks.ravel(), rest)),)
-
-
-def _split(candidate: Candidate, d: int) -> tuple[Parts, Array]:
-    kernels = [kernel_named(term) for term in candidate.terms]
-    sizes = [kernel.n_parameters(d) for kernel in kernels]
-    theta, p = candidate.maximum.point.position, sum(sizes)
-    m = max(len(theta) // p, 1)
-    return np.split(theta[: m * p].reshape(m, p), np.cumsum(sizes)[:-1], axis=1), theta[m * p :]
-
-
-def _one_weight_each(parts: Parts, _: Parts | None, d: int) -> Parts:
-    variance, weight = parts[0][:, :1], parts[0][:, 1:]
-    return [variance, np.repeat(weight, d, axis=1)]
-
-
-def _halves(parts: Parts, others: Parts | None, d: int) -> Parts:
-    own = others[0] if others is not None else np.hstack(_one_weight_each(parts, None, d))
-    halved = [parts[0].copy(), own.copy()]
-    for part in halved:
-        part[:, 0] -= np.log(2.0)
-    return halved
-
-
-def _with_linear(parts: Parts, _: Parts | None, d: int) -> Parts:
-    return [*parts, np.full((len(parts[0]), 1), -np.log(d))]
 
 
 # From a comparison to a fit: the kernels that were chosen, their weights, what is said of it.
@@ -488,17 +436,18 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         evidence = _log_evidence(task.model_of(candidate.name, rows), candidate.maximum)
         if fitted.evidence is not None:
             evidence = fitted.evidence[0]
-        fits.append(KernelFit(candidate.name, float(weight), evidence, fitted))
+        words = task.words(candidate.name)
+        fits.append(KernelFit(candidate.name, float(weight), evidence, fitted, words=words))
     notes = [
         _say_chosen(fits, len(chosen[0].scores)),
-        *_say_left_out(chosen, weights, compared, candidates),
+        *_say_left_out(task, chosen, weights, compared, candidates),
     ]
     if few is not None:
         notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
     if weighted is not None:
         notes.append(
-            "the kernels that were kept weigh all inputs alike: relevance_ is that of "
-            f"{weighted.name}, from the curvature at its maximum"
+            "no kernel that was kept has a weight for each of all inputs: relevance_ is that of "
+            f"{task.words(weighted.name)}, from the curvature at its maximum"
         )
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")
@@ -511,13 +460,13 @@ def fit_known(task: KernelTask, known: ComparedKernels, options: RunOptions) -> 
 
     None where none of its rows has a score.
     """
-    names, weights = known.chosen(task.keys)
+    names, weights = known.of_inputs(task.labels, task.sources).chosen(task.keys)
     if not names:
         return None
-    fits = [
-        KernelFit(name, float(weight), None, task.fit(name, own, None, float(weight)))
-        for name, weight, own in zip(names, weights, _shares(options, weights), strict=True)
-    ]
+    fits = []
+    for name, weight, own in zip(names, weights, _shares(options, weights), strict=True):
+        fitted = task.fit(name, own, None, float(weight))
+        fits.append(KernelFit(name, float(weight), None, fitted, words=task.words(name)))
     return AveragedGP(tuple(fits), _notes_of(fits))
 
 
@@ -545,7 +494,7 @@ def _left(
     ]
     keys = tuple(task.keys[i] for i in order[:n_scored])
     draws = {f.kernel: f.fitted.nearby for f in fits if f.fitted.nearby is not None}
-    return ComparedKernels(tuple(bare), keys, draws)
+    return ComparedKernels(tuple(bare), keys, draws, task.labels, task.sources)
 
 
 def few_rows(n: int) -> int | None:
@@ -577,7 +526,7 @@ def _compare_again(
 def _best_weighted(candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the best of the kernels with a weight per input."""
     ranked = [each for each in candidates if has_input_weights(each.terms)]
-    return max(ranked, key=lambda each: _rank(each.scores), default=None)
+    return max(ranked, key=lambda each: rank(each.scores), default=None)
 
 
 def _curved(
@@ -604,11 +553,12 @@ def _log_evidence(model: HyperparameterTarget, maximum: Maximum) -> float | None
 
 
 def _say_chosen(fits: Sequence[KernelFit], n_scored: int) -> str:
-    parts = [f"{each.kernel} {100.0 * each.weight:.0f} %" for each in fits]
+    parts = [f"{each.name} {100.0 * each.weight:.0f} %" for each in fits]
     return f"kernels stacked by the log score of {n_scored} held-out rows: {', '.join(parts)}"
 
 
 def _say_left_out(
+    task: KernelTask,
     chosen: tuple[Candidate, ...],
     weights: Array,
     compared: tuple[Candidate, ...],
@@ -630,11 +580,12 @@ def _say_left_out(
                 gaps[name] = float((mixture[:m] - scores[:m]).mean())
     left = sorted((gap, name) for name, gap in gaps.items() if name not in names)
     if left:
-        parts = [f"{name} {gap:.3f}" for gap, name in left]
+        parts = [f"{task.words(name)} {gap:.3f}" for gap, name in left]
         yield f"kernels left out, with nats a held-out row below these: {', '.join(parts)}"
     idle = [each.name for each in compared if each.name not in names and not len(each.scores)]
     if idle:
-        yield f"kernels left out, at their maximum as likely as a simpler one: {', '.join(idle)}"
+        listed = ", ".join(map(task.words, idle))
+        yield f"kernels left out, at their maximum as likely as a simpler one: {listed}"
 
 
 def _notes_of(fits: Sequence[KernelFit]) -> tuple[str, ...]:
@@ -642,7 +593,7 @@ def _notes_of(fits: Sequence[KernelFit]) -> tuple[str, ...]:
     together: dict[str, list[str]] = {}
     for each in fits:
         for note in each.fitted.notes:
-            together.setdefault(note, []).append(each.kernel)
+            together.setdefault(note, []).append(each.name)
     return tuple(
         note if len(names) == len(fits) else f"{', '.join(names)}: {note}"
         for note, names in together.items()

@@ -38,6 +38,7 @@ from mercer.gp.averaging import (
     few_rows,
     fit_kernels,
     fit_known,
+    words_of,
 )
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import N_KINDS, NOISE_FLOOR, NoiseOfRows, function_draws
@@ -49,6 +50,8 @@ from mercer.gp.hyperparameters import (
     plain_prior,
     shapes_of_parameters,
 )
+from mercer.kernels.base import Kernel
+from mercer.kernels.columns import categories_of
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
@@ -75,6 +78,7 @@ __all__ = [
     "restore",
     "restore_evidence",
     "restore_rows",
+    "restore_sources",
     "stratified_rows",
 ]
 
@@ -115,8 +119,10 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
     if model._evidence is not None:
         values["log_evidence"] = list(model._evidence)
     params = json_params(model.get_params(deep=False)) | {"prior": plain_prior(model.prior)}
+    if model._sources != model.feature_labels_:
+        values["sources_of_inputs"] = list(model._sources)
     if not model._is_auto:
-        params |= {"kernel": name_of_kernel(model.kernel_)}
+        params |= {"kernel": model._name_of_argument()}
         return ModelParts(params, values, arrays | {"X": X, "y": y})
     values["kernels"] = []
     for i, each in enumerate(model._fits):
@@ -143,11 +149,14 @@ def restore_rows(
     require(len(X) > 0, "X")
     check_constant(common.standardizer, X)
     fitted = FittedGP(common.draws, common.diagnostics, common.notes)
-    name = parts.params["kernel"]
+    name, d = parts.params["kernel"], X.shape[1]
+    labels, sources = common.feature_labels, restore_sources(parts, d)
     if name != AUTO:
-        fits = (KernelFit(name_of_kernel(as_kernel(name, X.shape[1])), 1.0, None, fitted),)
+        bound = name_of_kernel(as_kernel(name, d, labels, sources))
+        words = words_of(bound, labels, sources)
+        fits = (KernelFit(bound, 1.0, None, fitted, words=words),)
         fits = (replace(fits[0], few=restore_few(parts, 0, common.draws)),)
-        return common, X, y, fits, relevance_of(fits, None, X.shape[1])
+        return common, X, y, fits, relevance_of(fits, None, d)
     kernels: Any = parts.fields.get("kernels")
     _KERNELS.check(kernels, "fields/kernels", {})
     check_arrays(
@@ -168,8 +177,18 @@ def restore_rows(
         fitted_one = replace(fitted, draws=draws)
         few = restore_few(parts, i, draws)
         given = (each["kernel"], each["weight"], each["log_evidence"])
-        several.append(KernelFit(*given, fitted_one, few))
+        as_kernel(each["kernel"], d)  # of inputs that there are
+        words = words_of(each["kernel"], labels, sources)
+        several.append(KernelFit(*given, fitted_one, few, words))
     return common, X, y, tuple(several), parts.arrays.get("relevance")
+
+
+def restore_sources(parts: ModelParts, d: int) -> tuple[str, ...]:
+    """Return the columns of a table that the inputs come from; none where they are columns."""
+    given: Any = parts.fields.get("sources_of_inputs", [])
+    if given:
+        ListOf(Text(), size="d").check(given, "fields/sources_of_inputs", {"d": d})
+    return tuple(given)
 
 
 def restore_few(parts: ModelParts, i: int, draws: Draws) -> Few | None:
@@ -379,10 +398,33 @@ class GPEstimator(KernelEstimator):
         """Whether the data choose the kernels."""
         return isinstance(self.kernel, str) and self.kernel == AUTO
 
+    def _bound_kernel(self) -> str:
+        """Return the kernel that was asked for, with positions where it names inputs."""
+        labels = self.feature_labels_
+        return name_of_kernel(as_kernel(self.kernel, len(labels), labels, self._sources))
+
+    def _name_of_argument(self) -> str:
+        """Return the kernel that was asked for as a file holds it, with its names of inputs."""
+        if isinstance(self.kernel, str):
+            return name_of_kernel(kernel_named(self.kernel))
+        if isinstance(self.kernel, Kernel):
+            return name_of_kernel(self.kernel)
+        return name_of_kernel(self.kernel_)
+
+    def _identity_of_inputs(self) -> tuple[Array, ...]:
+        """Return what names of inputs say beside the data, as digests take it; often nothing."""
+        if self._is_auto:
+            found = categories_of(self.feature_labels_, self._sources)
+            said = repr(found) if found else ""
+        else:
+            bound = self._bound_kernel()
+            said = bound if "[" in bound else ""
+        return (np.frombuffer(said.encode(), dtype=np.uint8),) if said else ()
+
     def _settings(self, kernel: str) -> GPSettings:
         prior, nearby = plain_prior(self.prior), self._nearby
         if isinstance(nearby, ComparedKernels):
-            nearby = nearby.draws.get(kernel)
+            nearby = nearby.of_inputs(self.feature_labels_, self._sources).draws.get(kernel)
         return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel, nearby)
 
     @property
@@ -402,10 +444,11 @@ class GPEstimator(KernelEstimator):
     def _fit_kernels(self, task: KernelTask, options: RunOptions) -> AveragedGP:
         """Fit the kernel that was asked for, or those that the data choose."""
         if not self._is_auto:
-            name = name_of_kernel(as_kernel(self.kernel, task.d))
+            name = self._bound_kernel()
             fitted = task.fit(name, options, None, 1.0)
             self._left = fitted.nearby
-            return AveragedGP((KernelFit(name, 1.0, None, fitted),), fitted.notes)
+            fit = KernelFit(name, 1.0, None, fitted, words=task.words(name))
+            return AveragedGP((fit,), fitted.notes)
         if isinstance(self._nearby, ComparedKernels):
             known = fit_known(task, self._nearby, options)
             if known is not None:
@@ -431,8 +474,8 @@ class GPEstimator(KernelEstimator):
             self.log_evidence_, self.log_evidence_se_ = evidence
         self._X, self._fits = X, fits
         self.kernel_ = kernel_named(fits[0].kernel)
-        self.kernel_weights_ = {each.kernel: each.weight for each in fits}
-        self.kernel_posteriors_ = {each.kernel: each.fitted.draws for each in fits}
+        self.kernel_weights_ = {each.name: each.weight for each in fits}
+        self.kernel_posteriors_ = {each.name: each.fitted.draws for each in fits}
         self.posterior_ = fits[0].fitted.draws
         if relevance is None:
             return

@@ -20,7 +20,14 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.gp.averaging import AT_A_GLANCE, MOST_FEW, KernelFit, KernelTask, Rows, with_few
-from mercer.gp.base import GPEstimator, parts_of, relevance_of, restore_evidence, restore_rows
+from mercer.gp.base import (
+    GPEstimator,
+    parts_of,
+    relevance_of,
+    restore_evidence,
+    restore_rows,
+    restore_sources,
+)
 from mercer.gp.classification import ClassTask, MixedAnswers
 from mercer.gp.exact import PredictiveDistance
 from mercer.gp.fitting import FittedGP
@@ -52,12 +59,14 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     kernel : str or kernel, default="auto"
         Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
         inputs, with one per input, sums of both, and these with a linear part, are compared by
-        their log scores on held-out rows; predictions are a mixture over up to three, with the
+        their log scores on held-out rows, of a frame with text also sums and products with
+        categories; predictions are a mixture over up to three, with the
         weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
         "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
         "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
-        "isotropic(rbf)" has one length scale for all inputs. Also a kernel of `mercer.kernels` or
-        of scikit-learn, whose form is taken, not its values.
+        "isotropic(rbf)" has one length scale for all inputs, 'rbf[age, "mean radius"]' looks at
+        these columns alone, and "categorical[city]" compares levels. Also a kernel of
+        `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
         "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
         posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
@@ -287,7 +296,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         Xs = self.standardizer_.transform(X)
         limit = self._limit_of_rows()
-        options = run_options(common, self, digest_arrays(Xs, codes), started)
+        digest = digest_arrays(Xs, codes, *self._identity_of_inputs())
+        options = run_options(common, self, digest, started)
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         task = self._task(Xs[rows], codes[rows])
         task.compile(options)
@@ -403,6 +413,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         task = model._task(X, codes)
         for each in fits:
             task.of(each.kernel).check(each.fitted.draws)
+        model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
         model._set_fitted(task, fits, relevance, restore_evidence(parts))
         return model
 
@@ -456,8 +467,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
             settings = replace(self._settings(name), share=share)
             return task.fit(settings, options, labels, maximum)
 
-        d = task.X.shape[1]
-        return KernelTask(model_of, score, fit, task.codes, keys, d, is_classes=True)
+        d, inputs = task.X.shape[1], {"labels": labels, "sources": self._sources}
+        return KernelTask(model_of, score, fit, task.codes, keys, d, is_classes=True, **inputs)
 
     def _set_fitted(
         self,

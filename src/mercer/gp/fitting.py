@@ -245,7 +245,7 @@ class FittedGP:
 def kernel_labels(kernel: Kernel, names: tuple[str, ...], *further: str) -> Labels:
     """Name the inputs of each parameter, and monitor these, ``further`` and the latent values."""
     parameters = kernel.parameters()
-    labels = {parameter.name: names for parameter in parameters if parameter.per_input}
+    labels = {each.name: each.labels(names) for each in parameters if each.per_input}
     return Labels(labels, (*(parameter.name for parameter in parameters), *further, "latent"))
 
 

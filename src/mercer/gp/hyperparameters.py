@@ -111,7 +111,7 @@ def class_shapes(
     return {
         parameter.name: () if is_shared and not parameter.per_input else (size,)
         for parameter in kernel.parameters()
-        for size in [(n_inputs if parameter.per_input else 1) * (1 if is_shared else n_classes)]
+        for size in [parameter.size(n_inputs) * (1 if is_shared else n_classes)]
     }
 
 
@@ -122,10 +122,11 @@ def class_labels(
     labels = {}
     for parameter in kernel.parameters():
         if is_shared and parameter.per_input:
-            labels[parameter.name] = names
+            labels[parameter.name] = parameter.labels(names)
         elif not is_shared:
+            own = parameter.labels(names) if parameter.per_input else ()
             labels[parameter.name] = (
-                tuple(f"{label}: {name}" for label in classes for name in names)
+                tuple(f"{label}: {name}" for label in classes for name in own)
                 if parameter.per_input
                 else classes
             )
@@ -133,19 +134,20 @@ def class_labels(
 
 
 def input_weights(kernel: Kernel) -> str | None:
-    """Return the name of the weights of the inputs, if the kernel has one such vector."""
+    """Return the name of the weights of all inputs, if the kernel has one such vector only."""
     names = [
         parameter.name
         for parameter in kernel.parameters()
         if parameter.kind == "weight" and parameter.per_input
     ]
-    return names[0] if len(names) == 1 else None
+    is_of_all = all(each.inputs is None for each in kernel.parameters() if each.name in names)
+    return names[0] if len(names) == 1 and is_of_all else None
 
 
 def shapes_of_parameters(kernel: Kernel, n_inputs: int) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter of one draw."""
     return {
-        parameter.name: (n_inputs,) if parameter.per_input else ()
+        parameter.name: (parameter.size(n_inputs),) if parameter.per_input else ()
         for parameter in kernel.parameters()
     }
 
@@ -224,10 +226,13 @@ def _is_moments(moments: Any) -> bool:
 
 
 def kernel_prior(n_inputs: int, choice: PriorChoice = "wide", kernel: Kernel = _ARD) -> NormalPrior:
-    """Return independent normals over theta (p,), by the kinds of its entries."""
-    moments = _moments(n_inputs, choice)
+    """Return independent normals over theta (p,), by the kinds of its entries.
+
+    The weights of a kernel that looks at some inputs only are those of a table with no others.
+    """
     mean, std = np.empty((2, kernel.n_parameters(n_inputs)))
     for parameter, place in each_parameter(kernel, n_inputs):
+        moments = _moments(parameter.n_seen(n_inputs), choice)
         mean[place], std[place] = moments[parameter.kind]
     return NormalPrior(mean, std)
 
@@ -277,12 +282,13 @@ def _apart(n_inputs: int, kernel: Kernel) -> Array:
     """Shifts of a start (p,), 0 unless terms of the kernel are alike.
 
     Such terms would stay alike on their way up: parameters of one kind, other than variances,
-    begin one unit of the logarithm apart from term to term, around the common start.
+    begin one unit of the logarithm apart from term to term of the same inputs, around the common
+    start.
     """
     shifts = np.zeros(kernel.n_parameters(n_inputs))
     parameters = [each for each in each_parameter(kernel, n_inputs) if each[0].kind != "variance"]
-    for kind in {parameter.kind for parameter, _ in parameters}:
-        places = [place for parameter, place in parameters if parameter.kind == kind]
+    for alike in {(parameter.kind, parameter.inputs) for parameter, _ in parameters}:
+        places = [place for each, place in parameters if (each.kind, each.inputs) == alike]
         for i, place in enumerate(places):
             shifts[place] = i - 0.5 * (len(places) - 1)
     return shifts

@@ -45,6 +45,7 @@ from mercer.gp.base import (
     relevance_of,
     restore,
     restore_evidence,
+    restore_sources,
 )
 from mercer.gp.contamination import (
     FARTHEST,
@@ -67,7 +68,7 @@ from mercer.gp.gaussian import (
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
 from mercer.gp.laplace import compile_loops
 from mercer.gp.prediction import ProcessRegressor, few_functions, functions_of
-from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
+from mercer.kernels.names import kernel_named
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -93,12 +94,14 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     kernel : str or kernel, default="auto"
         Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
         inputs, with one per input, sums of both, and these with a linear part, are compared by
-        their log scores on held-out rows; predictions are a mixture over up to three, with the
+        their log scores on held-out rows, of a frame with text also sums and products with
+        categories; predictions are a mixture over up to three, with the
         weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
         "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
         "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
-        "isotropic(rbf)" has one length scale for all inputs. Also a kernel of `mercer.kernels` or
-        of scikit-learn, whose form is taken, not its values.
+        "isotropic(rbf)" has one length scale for all inputs, 'rbf[age, "mean radius"]' looks at
+        these columns alone, and "categorical[city]" compares levels. Also a kernel of
+        `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
     noise_std : float, array of shape (n,) or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known; an array has
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
@@ -360,7 +363,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         ys = np.clip(ys, -FARTHEST, FARTHEST) if self._is_contaminated else ys
         limit = self._limit_of_rows()
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
-        options = run_options(common, self, digest_arrays(*given), started)
+        digest = digest_arrays(*given, *self._identity_of_inputs())
+        options = run_options(common, self, digest, started)
         compile_loops(lambda line: tell(line, options.progress))
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
@@ -440,8 +444,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         def settings(name: str) -> RegressionSettings:
             return RegressionSettings(self._settings(name), log_noise)
 
-        d = Xs.shape[1]
-        name = "rbf" if self._is_auto else name_of_kernel(as_kernel(self.kernel, d))
+        name = "rbf" if self._is_auto else self._bound_kernel()
         right = look_right(Xs, ys, settings(name), once)
         kept = tuple(key for key, is_right in zip(keys, right, strict=True) if is_right)
         first, intercept = self._averaged(
@@ -453,7 +456,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             Xs, ys, settings(best.kernel), options, self.feature_labels_, best.fitted.draws,
             right, rows,
         )  # fmt: skip
-        fit = KernelFit(best.kernel, 1.0, None, fitted)
+        fit = KernelFit(best.kernel, 1.0, None, fitted, words=best.words)
         averaged = AveragedGP((fit,), fitted.notes, weighted=first.weighted)
 
         def few(each: KernelFit) -> tuple[Few, float] | None:
@@ -556,7 +559,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             own = replace(settings(name), common=replace(self._settings(name), share=share))
             return fit_regression(Xs, ys, own, options, names, maximum)
 
-        kernels = KernelTask(model_of, score, fit, ys, keys, Xs.shape[1], is_classes=False)
+        inputs = {"labels": names, "sources": self._sources}
+        kernels = KernelTask(
+            model_of, score, fit, ys, keys, Xs.shape[1], is_classes=False, **inputs
+        )
         averaged = self._fit_kernels(kernels, options)
 
         def few(each: KernelFit) -> tuple[Few, float] | None:
@@ -604,6 +610,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
             induced = restore_induced(functions_of(fits, X, intercept, noise), parts.arrays)
+        model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
         model._set_fitted(X, y, noise, target, intercept, fits, relevance, evidence, induced)
         if model._is_contaminated:
             recorded, laws = restore_errors(parts.arrays)

@@ -15,7 +15,7 @@ from mercer.kernels.base import Array, Kernel, Parameter, shortened_rows
 __all__ = ["MAX_LEAVES", "Composite", "Isotropic", "Product", "Sum"]
 
 
-MAX_LEAVES = 10
+MAX_LEAVES = 40
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Composite(Kernel):
 
     A parameter whose name occurs in several leaves bears the number of its leaf, counted from 1 at
     the left: "log_weight_1", "log_weight_2". A name that occurs once stays bare. There are two
-    kernels or more, of at most 10 leaves in all; a sum in a sum is dissolved, as is a product in a
+    kernels or more, of at most 40 leaves in all; a sum in a sum is dissolved, as is a product in a
     product.
     """
 
@@ -43,7 +43,7 @@ class Composite(Kernel):
         if len(flat) < 2:
             raise UsageError(f"a {word} needs at least two kernels; got {flat!r}")
         object.__setattr__(self, "kernels", tuple(flat))
-        n_leaves = len(self.leaves())
+        n_leaves = _n_leaves(self)
         if n_leaves > MAX_LEAVES:
             raise UsageError(f"a kernel has at most {MAX_LEAVES} leaves; this one has {n_leaves}")
 
@@ -81,6 +81,10 @@ class Composite(Kernel):
             own = theta[begin:end]
             yield kernel, np.concatenate(([0.0], own)) if is_unit else own
             begin = end
+
+
+def _n_leaves(kernel: Kernel) -> int:
+    return sum(map(_n_leaves, kernel.kernels)) if isinstance(kernel, Composite) else 1
 
 
 @dataclass(frozen=True)
@@ -265,6 +269,11 @@ class Isotropic(Kernel):
                 f"product; got {self.kernel!r}"
             )
 
+    @property
+    def has_lengthscale(self) -> bool:
+        """Whether the kernel's weights are inverse squared lengths, and all that it has."""
+        return self.kernel.has_lengthscale
+
     def parameters(self) -> tuple[Parameter, ...]:
         """Those of the kernel, of which the weight is no longer one per input."""
         return tuple(
@@ -298,5 +307,6 @@ class Isotropic(Kernel):
 
     def _repeated(self, theta: Array, X: Array) -> Array:
         """Theta of the kernel."""
-        place, d = self._weights(X).start, X.shape[1]
-        return np.concatenate((theta[:place], np.repeat(theta[place], d), theta[place + 1 :]))
+        place = self._weights(X)
+        weights = np.repeat(theta[place.start], place.stop - place.start)
+        return np.concatenate((theta[: place.start], weights, theta[place.start + 1 :]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,37 @@ class Parameter:
     #: What it is, whatever its name, since priors go by kinds: "variance", "weight", "shape",
     #: "period" or "frequency".
     kind: str
-    per_input: bool  # theta holds one for each input (d numbers in a row), not a single one
+    per_input: bool  # theta holds one for each input (several in a row), not a single one
+    #: The inputs that the kernel looks at, those in one group that are one input in several
+    #: columns, such as the levels of a category; None: all d columns, each an input.
+    inputs: tuple[tuple[int, ...], ...] | None = None
+
+    def n_seen(self, n_inputs: int) -> int:
+        """How many inputs the kernel looks at, of rows with ``n_inputs`` columns."""
+        return n_inputs if self.inputs is None else len(self.inputs)
+
+    def size(self, n_inputs: int) -> int:
+        """How many numbers of theta it is."""
+        return self.n_seen(n_inputs) if self.per_input else 1
+
+    def labels(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Name the entries of one per input by the columns that they are of."""
+        if self.inputs is None:
+            return tuple(names)
+        return tuple(shared_name([names[j] for j in group]) for group in self.inputs)
+
+
+def shared_name(names: Sequence[str]) -> str:
+    """Name what several columns are of: of "city=Oslo" and "city=Rome" it is "city".
+
+    Those that do not begin alike are named one after the other.
+    """
+    first = names[0]
+    for end in (k for k, sign in enumerate(first) if sign == "="):
+        stem = first[:end]
+        if len(names) > 1 and all(name.startswith((f"{stem}=", f"{stem} (")) for name in names):
+            return stem
+    return ", ".join(names)
 
 
 VARIANCE = Parameter("log_signal_variance", "variance", per_input=False)
@@ -52,13 +82,13 @@ class Kernel(ABC):
 
     def n_parameters(self, n_inputs: int) -> int:
         """Length p of theta for inputs with ``n_inputs`` columns."""
-        return sum(n_inputs if parameter.per_input else 1 for parameter in self.parameters())
+        return sum(parameter.size(n_inputs) for parameter in self.parameters())
 
     def slices(self, n_inputs: int) -> dict[str, slice]:
         """Where in theta each parameter is, by name: a single number is a slice of length 1."""
         places, begin = {}, 0
         for parameter in self.parameters():
-            end = begin + (n_inputs if parameter.per_input else 1)
+            end = begin + parameter.size(n_inputs)
             places[parameter.name] = slice(begin, end)
             begin = end
         return places

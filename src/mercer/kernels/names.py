@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+import json
+import keyword
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Isotropic, Product, Sum
+from mercer.kernels.algebra import MAX_LEAVES, Isotropic, Product, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns import Categorical, Column, OnColumns, bind, on_columns
 from mercer.kernels.linear import Constant, Linear, Polynomial
 from mercer.kernels.stationary import (
     MaternARD,
@@ -33,10 +38,11 @@ __all__ = [
 ]
 
 
-# Kernels in words: "rbf + matern32*periodic", read and written.
+# Kernels in words: "rbf + matern32*periodic", "rbf[age, 3] + categorical[city]", read and written.
 
-# Ten leaves such as isotropic(spectral_mixture(1)), signs and parentheses: about 350 characters.
-MAX_LENGTH = 400
+# Forty leaves such as isotropic(spectral_mixture(1)), signs and parentheses: 1400 characters; the
+# others are for names of inputs.
+MAX_LENGTH = 4000
 
 LEAVES: Mapping[str, Kernel] = MappingProxyType(
     {
@@ -49,6 +55,8 @@ LEAVES: Mapping[str, Kernel] = MappingProxyType(
         "rational_quadratic": RationalQuadraticARD(),
         "periodic": Periodic(),
         "constant": Constant(),
+        "categorical": Categorical(),
+        "levels": Categorical(is_each_level=True),
     }
 )
 _WITH_NUMBER: Mapping[str, Callable[[int], Kernel]] = MappingProxyType(
@@ -57,23 +65,37 @@ _WITH_NUMBER: Mapping[str, Callable[[int], Kernel]] = MappingProxyType(
 _WITH_KERNEL: Mapping[str, Callable[[Kernel], Kernel]] = MappingProxyType({"isotropic": Isotropic})
 _ALLOWED = (
     f"there is: {', '.join(LEAVES)}, polynomial(degree), spectral_mixture(components), "
-    'isotropic(kernel), and sums and products of them, such as "rbf + matern32*periodic"'
+    'isotropic(kernel), and sums and products of them, such as "rbf + matern32*periodic", of all '
+    'inputs or of chosen ones, such as "rbf[age, 3] + categorical[city]"'
 )
 
 
 def read_kernel(text: str) -> Kernel:
     """Return the kernel that a text describes; a `UsageError` names the nearest to an unknown name.
 
-    Names, ``+``, ``*``, parentheses, and calls with one integer or one kernel, in at most 400
-    characters; nothing is evaluated.
+    Names, ``+``, ``*``, parentheses, calls with one integer or one kernel, and inputs in brackets,
+    in at most 4000 characters; nothing is evaluated.
     """
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a kernel in more than {MAX_LENGTH} characters ({len(text)})")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise UsageError(f"no kernel {text!r}; {_ALLOWED}") from None
-    return _kernel_of(tree.body)
+        raise UsageError(f"no kernel {_shortened(text)}; {_ALLOWED}") from None
+    n_leaves = 1 + sum(isinstance(node, ast.BinOp) for node in ast.walk(tree))
+    if n_leaves > MAX_LEAVES:
+        raise UsageError(f"a kernel has at most {MAX_LEAVES} leaves; this one has {n_leaves}")
+    try:
+        return _kernel_of(tree.body)
+    except RecursionError:
+        raise UsageError(f"no kernel {_shortened(text)}; {_ALLOWED}") from None
+
+
+def _shortened(text: str) -> str:
+    return repr(text) if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]!r}.."
+
+
+_LONGEST_SHOWN = 200
 
 
 def _kernel_of(node: ast.expr) -> Kernel:
@@ -87,8 +109,31 @@ def _kernel_of(node: ast.expr) -> Kernel:
             if name in _WITH_NUMBER and _is_integer(argument):
                 return _WITH_NUMBER[name](ast.literal_eval(argument))
             if name in _WITH_KERNEL and not isinstance(argument, ast.Constant):
-                return _WITH_KERNEL[name](_kernel_of(argument))
+                inner = _kernel_of(argument)
+                if isinstance(inner, OnColumns):
+                    return on_columns(_WITH_KERNEL[name](inner.kernel), inner.columns)
+                return _WITH_KERNEL[name](inner)
+        case ast.Subscript(value=value, slice=chosen):
+            items = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+            columns = [_column_of(item, node) for item in items]
+            return on_columns(_kernel_of(value), columns)
     raise UsageError(f"no kernel {ast.unparse(node)!r}{_hint(node)}; {_ALLOWED}")
+
+
+def _column_of(item: ast.expr, node: ast.expr) -> Column:
+    """Read an input: a name, a text in quotes, a position, or positions from one to another."""
+    match item:
+        case ast.Name(id=name) | ast.Constant(value=str(name)):
+            return name
+        case ast.Constant(value=int(position)) if not isinstance(position, bool):
+            return position
+        case ast.Slice(lower=ast.Constant(value=int(begin)), upper=ast.Constant(value=int(end)),
+                       step=None):  # fmt: skip
+            return range(begin, end)
+    raise UsageError(
+        f"no kernel {_shortened(ast.unparse(node))}: inputs in brackets are names such as age, "
+        f'"mean radius" in quotes, positions such as 3, or 5:8 for 5, 6 and 7; {_ALLOWED}'
+    )
 
 
 def _is_integer(node: ast.expr) -> bool:
@@ -122,6 +167,8 @@ def write_kernel(kernel: Kernel) -> str:
             return "spectral_mixture(1)"
         case Isotropic(kernel=inner):
             return f"isotropic({write_kernel(inner)})"
+        case OnColumns(kernel=inner, columns=columns):
+            return f"{_write_chosen(inner)}[{', '.join(_written(columns, inner))}]"
         case Sum(kernels=terms):
             return " + ".join(_terms(terms))
         case Product(kernels=factors):
@@ -129,14 +176,61 @@ def write_kernel(kernel: Kernel) -> str:
     raise UsageError(f"{kernel!r} has no name; {_ALLOWED}")
 
 
+def _write_chosen(kernel: Kernel) -> str:
+    """Write a kernel without its inputs; how many columns each has is said by these."""
+    if isinstance(kernel, Isotropic):
+        return f"isotropic({_write_chosen(kernel.kernel)})"
+    if isinstance(kernel, Categorical):
+        kernel = replace(kernel, sizes=None)
+    return write_kernel(kernel)
+
+
+def _written(columns: Sequence[Column], kernel: Kernel) -> Iterator[str]:
+    """Write inputs; a run of positions as a range where that means the same."""
+    inner = kernel.kernel if isinstance(kernel, Isotropic) else kernel
+    waiting = list(columns)
+    while waiting:
+        first, n = waiting[0], 1
+        while (
+            isinstance(first, int) and n < len(waiting) and waiting[n] == first + n
+            and not isinstance(inner, Categorical)
+        ):  # fmt: skip
+            n += 1
+        if isinstance(first, int) and n > 2:
+            yield f"{first}:{first + n}"
+        else:
+            n = 1
+            yield _write_column(first)
+        del waiting[:n]
+
+
+def _write_column(column: Column) -> str:
+    """Write one input: a name as it is where it can be read so, else in quotes."""
+    if isinstance(column, range):
+        return f"{column.start}:{column.stop}"
+    if isinstance(column, int):
+        return str(column)
+    is_plain = column.isidentifier() and not keyword.iskeyword(column)
+    if is_plain and unicodedata.normalize("NFKC", column) == column:
+        return column
+    return json.dumps(column, ensure_ascii=False)  # which Python reads as the same text
+
+
 def _terms(terms: tuple[Kernel, ...]) -> Iterator[str]:
-    """Neighbouring components are one mixture."""
-    for is_component, group in groupby(terms, lambda term: isinstance(term, SpectralComponent)):
+    """Neighbouring components of the same inputs are one mixture."""
+    for (is_component, columns), group in groupby(terms, _kind_of_term):
         run = list(group)
         if is_component:
-            yield f"spectral_mixture({len(run)})"
+            shown = "" if columns is None else f"[{', '.join(_written(columns, run[0]))}]"
+            yield f"spectral_mixture({len(run)}){shown}"
         else:
             yield from (write_kernel(term) for term in run)
+
+
+def _kind_of_term(term: Kernel) -> tuple[bool, tuple[Column, ...] | None]:
+    if isinstance(term, OnColumns) and isinstance(term.kernel, SpectralComponent):
+        return True, term.columns
+    return isinstance(term, SpectralComponent), None
 
 
 def _factor(factor: Kernel) -> str:
@@ -156,7 +250,7 @@ def kernel_named(name: str) -> Kernel:
     Parameters
     ----------
     name : str
-        Names joined by ``+`` and ``*``, with parentheses, at most 400 characters:
+        Names joined by ``+`` and ``*``, with parentheses, at most 4000 characters:
 
         ==========================  =====================================================
         text                        kernel
@@ -169,7 +263,10 @@ def kernel_named(name: str) -> Kernel:
         polynomial, polynomial(3)   `Polynomial` of degree 2, 3
         spectral_mixture(4)         `SpectralMixture` of 4 components
         isotropic(rbf)              `Isotropic`: one weight for all inputs
+        categorical                 `Categorical`: inputs that are equal or not
+        levels                      the same, with a weight for each level
         rbf + linear, rbf*linear    `Sum`, `Product`
+        rbf[age, 3, 5:8]            `OnColumns`: of chosen inputs, by name or position
         ==========================  =====================================================
 
     Raises
@@ -200,22 +297,36 @@ def name_of_kernel(kernel: Kernel) -> str:
     return write_kernel(kernel)
 
 
-def as_kernel(value: object, n_inputs: int) -> Kernel:
-    """Return the kernel that an argument stands for.
+def as_kernel(
+    value: object, n_inputs: int, labels: Sequence[str] = (), sources: Sequence[str] = ()
+) -> Kernel:
+    """Return the kernel that an argument stands for, with positions where it names inputs.
 
     This is a name as in `kernel_named`, a kernel of mercer, or one of
     `sklearn.gaussian_process.kernels`, of which the structure is taken, without its values (see
     `mercer.kernels.translate`).
 
+    Parameters
+    ----------
+    value : str or kernel
+    n_inputs : int
+    labels : sequence of str, length n_inputs, optional
+        Names of the inputs; x0, x1, .. where none are given.
+    sources : sequence of str, length n_inputs, optional
+        Names of the columns of a table that they come from: see `mercer.kernels.columns.bind`.
+
     Examples
     --------
     >>> as_kernel("rbf", n_inputs=2)
     SquaredExponentialARD()
+    >>> name_of_kernel(as_kernel("rbf[age]", 2, ["height", "age"]))
+    'rbf[1]'
     """
+    labels = labels or tuple(f"x{j}" for j in range(n_inputs))
     if isinstance(value, Kernel):
-        return value
+        return bind(value, labels, sources)
     if isinstance(value, str):
-        return kernel_named(value)
+        return bind(kernel_named(value), labels, sources)
     from mercer.kernels.translate import from_scikit_learn  # which needs scikit-learn
 
     return from_scikit_learn(value, n_inputs)

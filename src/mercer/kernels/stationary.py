@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import MAX_LEAVES, Sum
+from mercer.kernels.algebra import Sum
 from mercer.kernels.base import (
     VARIANCE,
     WEIGHTS,
@@ -491,6 +491,7 @@ def _points(theta: Array, X: Array, reference: Array) -> Array:
 # Spectral mixture: a sum of squared exponentials, each times a cosine along every input.
 
 _FREQUENCIES = Parameter("log_frequency", "frequency", per_input=True)
+_MOST_COMPONENTS = 10
 
 
 def SpectralMixture(n_components: int) -> Kernel:  # noqa: N802 - named as the kernels are
@@ -527,9 +528,9 @@ def SpectralMixture(n_components: int) -> Kernel:  # noqa: N802 - named as the k
     ['log_signal_variance', 'log_weight', 'log_frequency']
     """
     is_whole = isinstance(n_components, int) and not isinstance(n_components, bool)
-    if not is_whole or not 1 <= n_components <= MAX_LEAVES:
+    if not is_whole or not 1 <= n_components <= _MOST_COMPONENTS:
         raise UsageError(
-            f"a spectral mixture has from 1 to {MAX_LEAVES} components; got {n_components!r}"
+            f"a spectral mixture has from 1 to {_MOST_COMPONENTS} components; got {n_components!r}"
         )
     components = (SpectralComponent(),) * n_components
     return Sum(components) if n_components > 1 else components[0]

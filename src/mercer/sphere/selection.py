@@ -23,6 +23,7 @@ from mercer.features.base import FeatureMap
 from mercer.features.fourier import draw_fourier
 from mercer.features.nystroem import fit_nystroem
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns import has_columns
 from mercer.kernels.linear import Linear
 from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
@@ -462,10 +463,16 @@ class SpaceArguments:
 
 def _check_kernel(value: Any) -> None:
     if isinstance(value, str):
-        if not set(value) & set("+*("):
+        if not set(value) & set("+*(["):
             return check_choice("kernel", value, (AUTO, PRECOMPUTED, *KERNELS))
         value = kernel_named(value)
     if isinstance(value, Kernel):
+        if has_columns(value):
+            raise UsageError(
+                f"kernel {name_of_kernel(value)!r} looks at chosen inputs, and here there is one "
+                "length scale for all of them; GPClassifier takes such kernels, or leave columns "
+                "out of the table"
+            )
         is_variance = [each.kind for each in value.parameters()] == ["variance"]
         if not is_variance and not value.has_lengthscale:
             raise UsageError(

@@ -29,7 +29,7 @@ def test_one_column_for_two_levels() -> None:
     code = fit_code(texts("male", "female"), has_fill=False)
     assert code.feature_names == ("x=male",)
     X = code.encode(np.array(["male", "female", "other"], dtype=object))
-    np.testing.assert_array_equal(X, [[1], [0], [0]])
+    np.testing.assert_array_equal(X, [[1], [0], [0.5]])
 
 
 def test_frequencies_of_many_levels() -> None:

@@ -143,8 +143,8 @@ def test_what_is_no_kernel_is_refused() -> None:
         RBF * "rbf"  # type: ignore[operator]
 
 
-def test_ten_leaves_at_most() -> None:
-    ten = Sum((RBF,) * 9 + (LINEAR,))
-    assert len(ten.leaves()) == 10
-    with pytest.raises(UsageError, match="at most 10 leaves; this one has 12"):
-        (LINEAR + CONSTANT) * ten
+def test_forty_leaves_at_most() -> None:
+    forty = Sum((RBF,) * 39 + (LINEAR,))
+    assert len(forty.leaves()) == 40
+    with pytest.raises(UsageError, match="at most 40 leaves; this one has 42"):
+        (LINEAR + CONSTANT) * forty

@@ -86,11 +86,11 @@ def test_any_kernel_leads_there_and_back(recipe: object) -> None:
 def test_the_longest_name_fits() -> None:
     """Parentheses nest as deep as they can around the longest leaf."""
     kernel: Kernel = Isotropic(SpectralComponent())
-    for i in range(9):
+    for i in range(39):
         leaf = Isotropic(SpectralComponent())
         kernel = leaf + kernel if i % 2 else leaf * kernel
     text = write_kernel(kernel)
-    assert 300 < len(text) <= MAX_LENGTH
+    assert 1300 < len(text) <= MAX_LENGTH
     assert read_kernel(text) == kernel
 
 
@@ -107,7 +107,9 @@ def test_any_text_is_a_kernel_or_refused(text: str) -> None:
     "text",
     ["2*rbf", "rbf - linear", "rbf**2", "rbf/linear", "-rbf", "rbf()", "polynomial(2.0)",
      "polynomial(True)", "polynomial(-2)", "polynomial(degree=2)", "polynomial(2, 3)", "rbf(2)",
-     "isotropic(3)", "isotropic(rbf, rbf)", "isotropic", "spectral_mixture", "rbf.gram", "rbf[0]",
+     "isotropic(3)", "isotropic(rbf, rbf)", "isotropic", "spectral_mixture", "rbf.gram", "rbf[-1]",
+     "rbf[True]", "rbf[1.0]", "rbf[:3]", "rbf[0:4:2]", "rbf[x[0]]", "rbf[a + b]", "rbf[a=1]",
+     "rbf[]",
      "__import__('os')", "lambda: rbf", "rbf if rbf else rbf", "'rbf'", "[rbf]", "rbf, linear",
      "rbf; linear", "rbf +", "(rbf", "x := rbf", "rbf\x00", "", "\ud800", "rbf rbf",
      "polynomial(*rbf)", "f'{rbf}'"],
@@ -136,13 +138,23 @@ def test_a_misspelt_name_is_told_the_nearest(text: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("rbf" + " + rbf" * 10, "at most 10 leaves; this one has 11"),
+        ("rbf" + " + rbf" * 40, "at most 40 leaves; this one has 41"),
+        (" + ".join(["spectral_mixture(10)"] * 5), "at most 40 leaves; this one has 50"),
         ("spectral_mixture(11)", "from 1 to 10 components"),
         ("spectral_mixture(99999999999999)", "from 1 to 10 components"),
         ("polynomial(21)", "from 1 to 20"),
         ("isotropic(linear)", "one weight per input"),
         ("isotropic(rbf + matern32)", "neither a sum nor a product"),
-        ("rbf" + " " * 398, "more than 400 characters"),
+        ("rbf" + " " * 3998, "more than 4000 characters"),
+        ("rbf" + "[0]" * 1000, "no kernel"),
+        ("rbf" + ".a" * 1500, "no kernel"),
+        ("-" * 3000 + "rbf", "no kernel"),
+        ("rbf[0:99999999999]", "from 0 to 99999"),
+        ("rbf[3:3]", "is not empty"),
+        ("rbf[()]", "there must be one at least"),
+        ("rbf[0, a, 0]", "the input 0 is chosen twice"),
+        ("categorical[0:3, 2]", "the input 2 is chosen twice"),
+        ("(rbf[0] + linear)[1]", "chosen already"),
     ],
 )
 def test_limits(text: str, reason: str) -> None:

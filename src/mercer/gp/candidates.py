@@ -1,0 +1,223 @@
+"""Which kernels are compared where the data choose, and where the search for each begins.
+
+Kernels go from simple to rich, and a search begins at the maximum of a simpler one. Of any table:
+RBF and Matern 5/2, with one weight for all inputs, with one per input, the sum of both, each with a
+linear part. Of a table with columns of text, with the better of the two families: categories that
+shift a function of the numbers (a sum), that each have a function of their own (a product), both,
+a shift from each category by itself, and a function of each number by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gp.hyperparameters import Maximum
+from mercer.kernels.columns import categories_of, on_columns
+from mercer.kernels.names import kernel_named, write_kernel
+
+__all__ = [
+    "Candidate",
+    "Terms",
+    "has_input_weights",
+    "is_simpler",
+    "kernels_of_categories",
+    "plain_kernels",
+    "rank",
+]
+
+Array = NDArray[np.float64]
+Terms = tuple[str, ...]
+Search = tuple[Terms, Sequence[Array]]  # what is searched for, and the starts; none: the model's
+
+_FAMILIES = ("rbf", "matern52")
+_LINEAR = "linear"
+_MOST_TERMS = 8  # of sums with a term for each input or category
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel that was compared with others.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        What it is the sum of.
+    maximum : Maximum
+    log_likelihood : float
+        At the maximum: the log density without the prior.
+    scores : ndarray of shape (m,)
+        Log scores of held-out rows, nats: of the first ones only where it fell behind, of none
+        where the likelihood of a simpler kernel is as high.
+    """
+
+    terms: Terms
+    maximum: Maximum
+    log_likelihood: float
+    scores: Array
+
+    @property
+    def name(self) -> str:
+        """The expression that names the kernel."""
+        return " + ".join(self.terms)
+
+
+def isotropic(family: str) -> str:
+    """Name the kernel of that family with one weight for all inputs."""
+    return f"isotropic({family})"
+
+
+def has_input_weights(terms: Terms) -> bool:
+    """Whether a kernel has a weight per input."""
+    return any(family in terms for family in _FAMILIES)
+
+
+def is_simpler(one: Terms, other: Terms) -> bool:
+    """Whether each term of one kernel is a case of a term of its own of the other, richer one."""
+    if one == other:
+        return False
+    left = list(other)
+    for term in sorted(one, key=lambda term: term not in other):
+        inner = term.removeprefix("isotropic(").replace(")", "", 1) if term not in left else term
+        case_of = next((each for each in (term, inner) if each in left), None)
+        if case_of is None:
+            return False
+        left.remove(case_of)
+    return True
+
+
+def rank(scores: Array) -> tuple[int, float]:
+    """Order candidates by the held-out rows that they have scores of, then by these."""
+    return len(scores), float(scores.sum())
+
+
+def plain_kernels(found: Mapping[Terms, Candidate], d: int) -> Iterator[Search]:
+    """Kernels of all d inputs, each after those that it begins from are ``found``."""
+    singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
+    for term in singles:
+        yield (term,), [each.maximum.point.position for each in found.values()][:1]
+    if d > 1:
+        for family in _FAMILIES:
+            yield (family,), _starts(found, d, (isotropic(family),), _one_weight_each)
+        for family in _FAMILIES:
+            simple = (isotropic(family),)
+            yield (*simple, family), _starts(found, d, simple, _halves, (family,))
+        singles += _FAMILIES
+    for term in singles:
+        yield (term, _LINEAR), _starts(found, d, (term,), _with_linear)
+
+
+def kernels_of_categories(
+    found: Mapping[Terms, Candidate], labels: tuple[str, ...], sources: tuple[str, ...]
+) -> Iterator[Search]:
+    """Kernels of a table with columns of text, after the plain ones; none of other tables.
+
+    ``labels`` and ``sources`` are names of the inputs and of the columns that they come from.
+    """
+    categories, d = [own for _, own in categories_of(labels, sources)], len(labels)
+    singles = [each for terms, each in found.items() if len(terms) == 1]
+    if not categories or not singles:
+        return
+    base = max(singles, key=lambda each: rank(each.scores))
+    family = next(each for each in _FAMILIES if each in base.terms[0])
+    numbers = [j for j in range(d) if not any(j in own for own in categories)]
+    (own,), rest = _split(base, d)
+    halved = own[:, :1] - np.log(2.0)  # the variance of two terms instead of one
+    kinds = _on(_CATEGORICAL, categories)
+    shifts = np.hstack((halved, np.zeros((len(own), len(categories)))))
+    smooth: Terms = ()
+    block = np.zeros((len(own), 0))
+    if numbers:
+        weights = np.broadcast_to(own[:, 1:], (len(own), d))[:, numbers]
+        if len(numbers) > 1:
+            alike = np.hstack((halved, weights.mean(axis=1, keepdims=True)))
+            yield (_on(isotropic(family), numbers), kinds), _start([alike, shifts], rest)
+        every = np.hstack((halved, weights))
+        yield (_on(family, numbers), kinds), _start([every, shifts], rest)
+        sums = [each for terms, each in found.items() if kinds in terms]
+        if not sums:
+            return
+        best = max(sums, key=lambda each: rank(each.scores))
+        (block, shifts), rest = _split(best, d)
+        smooth, own_curves = best.terms[:1], np.hstack((block, shifts[:, 1:]))
+        product = f"{smooth[0]}*{kinds}"
+        yield (product,), _start([own_curves], rest)
+        yield (*smooth, kinds, product), _start([block, shifts, _less(own_curves, 2)], rest)
+    else:
+        yield (kinds,), _start([shifts], rest)
+    if 1 < len(categories) <= _MOST_TERMS:
+        each = [_on(_CATEGORICAL, [one]) for one in categories]
+        parts = [_less(shifts[:, [0, 1 + k]], len(each)) for k in range(len(each))]
+        yield (*smooth, *each), _start([block, *parts], rest)
+    if 1 < len(numbers) <= _MOST_TERMS:
+        each = [_on(family, [j]) for j in numbers]
+        every = np.hstack((block[:, :1], np.broadcast_to(block[:, 1:], (len(own), len(numbers)))))
+        parts = [_less(every[:, [0, 1 + k]], len(each)) for k in range(len(each))]
+        yield (*each, kinds), _start([*parts, shifts], rest)
+
+
+_CATEGORICAL = "categorical"
+
+
+def _on(kernel: str, inputs: Sequence[int | tuple[int, ...]]) -> str:
+    """Write a kernel of some inputs; each of several columns, side by side, is a range."""
+    columns = [each if isinstance(each, int) else range(each[0], each[-1] + 1) for each in inputs]
+    return write_kernel(on_columns(kernel_named(kernel), columns))
+
+
+def _less(block: Array, n: int) -> Array:
+    """The parameters (m, size) of a term with an n-th of its variance."""
+    return np.hstack((block[:, :1] - np.log(n), block[:, 1:]))
+
+
+def _start(blocks: Parts, rest: Array) -> tuple[Array, ...]:
+    return (np.concatenate((np.hstack(blocks).ravel(), rest)),)
+
+
+# Starts of a search from the maxima of simpler kernels. Parts of theta: a block (m, size) a term,
+# of m kernels (one for each class, or one), and what comes after them: the noise of a regressor.
+
+Parts = list[Array]
+
+
+def _starts(
+    found: Mapping[Terms, Candidate],
+    d: int,
+    base: Terms,
+    change: Callable[[Parts, Parts | None, int], Parts],
+    other: Terms = (),
+) -> tuple[Array, ...]:
+    """Return theta of the maximum of ``base`` changed into that of a richer kernel."""
+    if base not in found:
+        return ()
+    parts, rest = _split(found[base], d)
+    second = _split(found[other], d)[0] if other in found else None
+    return _start(change(parts, second, d), rest)
+
+
+def _split(candidate: Candidate, d: int) -> tuple[Parts, Array]:
+    kernels = [kernel_named(term) for term in candidate.terms]
+    sizes = [kernel.n_parameters(d) for kernel in kernels]
+    theta, p = candidate.maximum.point.position, sum(sizes)
+    m = max(len(theta) // p, 1)
+    return np.split(theta[: m * p].reshape(m, p), np.cumsum(sizes)[:-1], axis=1), theta[m * p :]
+
+
+def _one_weight_each(parts: Parts, _: Parts | None, d: int) -> Parts:
+    variance, weight = parts[0][:, :1], parts[0][:, 1:]
+    return [variance, np.repeat(weight, d, axis=1)]
+
+
+def _halves(parts: Parts, others: Parts | None, d: int) -> Parts:
+    own = others[0] if others is not None else np.hstack(_one_weight_each(parts, None, d))
+    halved = [parts[0].copy(), own.copy()]
+    for part in halved:
+        part[:, 0] -= np.log(2.0)
+    return halved
+
+
+def _with_linear(parts: Parts, _: Parts | None, d: int) -> Parts:
+    return [*parts, np.full((len(parts[0]), 1), -np.log(d))]
