@@ -110,7 +110,7 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
     words = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
     session.say("draws", words)
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
-    for label, words in diagnosed(estimator.diagnostics_):
+    for label, words in (*_periods(estimator), *diagnosed(estimator.diagnostics_)):
         session.say(label, words)
     evaluation = None if saved.table is None else saved.table.evaluation
     if evaluation is None:
@@ -145,6 +145,15 @@ def _provenance(saved: SavedModel) -> dict[str, Any]:
     assert saved.table is not None
     made = saved.table.provenance
     return {**asdict(made), "versions": dict(made.versions)}
+
+
+def _periods(estimator: Any) -> list[tuple[str, str]]:
+    """Say what a learned kernel says of periods."""
+    if not hasattr(estimator, "periods"):
+        return []
+    from mercer.spectral.prediction import period_words
+
+    return [("period", words) for words in period_words(estimator)]
 
 
 def _settings(estimator: Any) -> str:

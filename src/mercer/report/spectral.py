@@ -23,7 +23,7 @@ from mercer.report.section import (
     ordinal,
     percent,
 )
-from mercer.spectral.prediction import InputScales, input_scales
+from mercer.spectral.prediction import InputScales, input_scales, period_words
 
 # The section of a report on the spectrum of a learned kernel: densities and groups of waves.
 
@@ -50,6 +50,12 @@ def spectrum_section(estimator: Any, scales: InputScales) -> Section:
         "its frequency is larger than its spread and the period not above four standard deviations "
         "of the input; elsewhere it is a slow bend, with a dash.",
     ]
+    said = "; ".join(period_words(estimator))
+    text.append(
+        f"{said[0].upper()}{said[1:]}. The probability is the share of the draws whose curve has "
+        "that period, and the interval holds nine in ten of these; what less than half of the "
+        "draws have is no period here."
+    )
     figures = tuple(
         Figure(
             spectral_density_svg(estimator, j),

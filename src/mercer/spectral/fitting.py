@@ -24,7 +24,7 @@ from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
 from mercer.spectral.compilation import compile_loops
 from mercer.spectral.mixture import Mixture, ProposalTuning
-from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients
+from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients, find_waves
 from mercer.spectral.prediction import FunctionDraws, function_draws
 from mercer.spectral.rows import (
     LateError,
@@ -80,6 +80,9 @@ def fit_spectral(
         if settings.is_scale_learned:
             deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
+            model = settings.model(*X.shape)
+            waves = find_waves(stream(options.entropy, "scales", 3), X, y, model, found)
+            found = replace(found, waves=waves)
         settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = make_sampler(rows, X, found, settings, few)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
-from mercer.posterior.draws import Draws, Table
+from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel
 
@@ -233,6 +233,65 @@ def input_scales(model: Any) -> InputScales:
     )
 
 
+# Periods: waves that come back, where the draws agree on one.
+#
+# A draw of the function is a sum of waves, each with the squares of its coefficients as its power.
+# Along an input a draw has a period where a tenth around some frequency, that of a period of two
+# standard deviations or more, holds at least half of the power within a factor of two of it: a
+# curve that only bends has its power spread. The period of the input is that which most draws have
+# within a tenth, and its probability is their share of all draws.
+
+_LONGEST_PERIOD: Final = 2.0  # standard deviations: seen to come back within the bulk of the rows
+_SAME: Final = math.log(1.1)  # distance of logarithms within which periods are the same
+_AROUND: Final = math.log(2.0)
+_LIKELY: Final = 0.5  # probability from which a period is named
+
+
+def drawn_periods(frequencies: Array, powers: Array) -> Array:
+    """Period of each draw along an input, NaN where it has none, shape (S,).
+
+    ``frequencies`` (S, M) are those along the input, in radians per standardised unit, and
+    ``powers`` (S, M) the squares of their coefficients.
+    """
+    found = np.full(len(frequencies), np.nan)
+    for i, (w, power) in enumerate(zip(np.abs(frequencies), powers, strict=True)):
+        centres = w[w >= 2.0 * math.pi / _LONGEST_PERIOD]
+        if not len(centres):
+            continue
+        with np.errstate(divide="ignore"):
+            distance = np.abs(np.log(w)[:, np.newaxis] - np.log(centres))
+        held = power @ (distance <= _SAME)
+        best = int(np.argmax(held))
+        if held[best] >= 0.5 * float(power @ (distance[:, best] <= _AROUND)) > 0.0:
+            is_in = distance[:, best] <= _SAME
+            found[i] = 2.0 * math.pi / float(np.average(w[is_in], weights=power[is_in]))
+    return found
+
+
+def common_period(periods: Array) -> tuple[float, float, float, float]:
+    """Median, 5 % and 95 % quantile of the period most draws (S,) share, and their share of all."""
+    found = periods[np.isfinite(periods)]
+    if not len(found):
+        return math.nan, math.nan, math.nan, 0.0
+    is_same = np.abs(np.log(found[:, np.newaxis] / found)) <= _SAME
+    same = found[is_same[:, int(np.argmax(is_same.sum(axis=0)))]]
+    lower, upper = np.quantile(same, (0.05, 0.95))
+    return float(np.median(same)), float(lower), float(upper), len(same) / len(periods)
+
+
+def period_words(model: Any) -> tuple[str, ...]:
+    """Say the period along each input that has one; one sentence if none has."""
+    words = []
+    for name, period, lower, upper, probability in model.periods().rows:
+        if probability >= _LIKELY:
+            share = f"{probability:.2f}".removeprefix("0")
+            words.append(
+                f"{name}: a period of {period:.4g}, between {lower:.4g} and {upper:.4g}, with "
+                f"probability {share}"
+            )
+    return tuple(words) or ("no period along any input",)
+
+
 # What drawn spectra answer: the learned kernel and its density, whatever it was learned from.
 
 
@@ -307,6 +366,31 @@ class LearnedKernel:
                 f"frequencies must be finite numbers of shape (n,); got {values.shape}"
             )
         return self._spectrum.marginal_density(values, int(column))
+
+    def periods(self: Any) -> Table:
+        """Period along each input that most draws agree on, however few these are.
+
+        Returns
+        -------
+        Table
+            Columns input, period, lower and upper (the middle and the central 90 % of the draws
+            that have it, in units of the input) and probability (their share of all draws; what
+            is below a half is no period). Inputs that are constant or warped have no row.
+        """
+        check_is_fitted(self)
+        draws, standardizer = self.posterior_, self.standardizer_
+        W = draws.flat("frequencies")
+        coef = draws.flat("coef_mean") + draws.flat("coef_deviation")[..., 0, :]
+        squares = np.square(coef[..., : 2 * W.shape[1]]).reshape(len(W), -1, W.shape[1], 2)
+        powers = squares.sum(axis=(1, 3))
+        rows = []
+        for j, name in enumerate(self.feature_labels_):
+            if standardizer.scale[j] == 0.0 or standardizer.is_warped[j]:
+                continue
+            *period, probability = common_period(drawn_periods(W[:, :, j], powers))
+            in_units = (each * float(standardizer.units[j]) for each in period)
+            rows.append((name, *map(finite_or_none, in_units), probability))
+        return Table(("input", "period", "lower", "upper", "probability"), tuple(rows))
 
     def _points(self, values: ArrayLike, name: str) -> Array:
         points = np.asarray(values, dtype=np.float64)

@@ -78,6 +78,7 @@ TARGET_ACCEPTANCE = 0.3
 _SMALLEST_STEP = 1e-6
 # Share of the frequencies that have a global proposal, for local steps of 0 and of 1.
 _GLOBAL_SHARES = (0.5, 0.9)
+_PART_OF_A_WAVE, _SPREAD_OF_A_WAVE = 16, 0.01  # of frequencies at the start, and of a frequency
 _FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
 
 
@@ -366,10 +367,20 @@ class Start:
     factors: tuple[float, ...]  # one component at each multiple of the scales
     ridge: float
     linear_precision: float
+    waves: tuple[Array, ...] = ()  # (d,) each, frequencies that the rows show by themselves
 
     def frequencies(self, rng: np.random.Generator, n: int) -> tuple[Array, NDArray[np.int64]]:
-        """Draw n frequencies, (n, d), and say which factor each has."""
-        return rng.standard_normal((n, len(self.scales))) * self.scales_of(n), self.places(n)
+        """Draw n frequencies, (n, d), and say which factor or wave each has.
+
+        A sixteenth of them, one at least, are a wave's, if there is room.
+        """
+        W, Z = rng.standard_normal((n, len(self.scales))) * self.scales_of(n), self.places(n)
+        each = max(n // _PART_OF_A_WAVE, 1)
+        for k, wave in enumerate(self.waves[: n // (2 * each)]):
+            own = slice(n - (k + 1) * each, n - k * each)
+            W[own] = wave * (1.0 + _SPREAD_OF_A_WAVE * rng.standard_normal((each, 1)))
+            Z[own] = len(self.factors) + k
+        return W, Z
 
     def places(self, n: int) -> NDArray[np.int64]:
         """Which factor each of n frequencies has, shape (n,)."""

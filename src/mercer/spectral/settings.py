@@ -117,7 +117,7 @@ class SpectralSettings:
         """Return where chains start."""
         factors = _FACTORS if self.is_scale_learned else (1.0,)
         ridge = found.ridge if self.ridge_precision == "learn" else float(self.ridge_precision)
-        return Start(found.scales, factors, ridge, _FIRST_LINEAR_PRECISION)
+        return Start(found.scales, factors, ridge, _FIRST_LINEAR_PRECISION, found.waves)
 
     def mixture(self, found: Scales) -> Mixture:
         """Return the prior of the frequencies, whose variance is that of the scales if learned."""

@@ -107,7 +107,8 @@ def test_chains_that_differ_in_the_kernel_may_agree_on_the_function(of_kernel, o
 
 def _with(model, **changes):
     """The same model, some attributes changed."""
-    methods = {"kernel": model.kernel, "marginal_spectral_density": model.marginal_spectral_density}
+    names = ("kernel", "marginal_spectral_density", "periods")
+    methods = {name: getattr(model, name) for name in names}
     return SimpleNamespace(**{**vars(model), **methods, **changes})
 
 

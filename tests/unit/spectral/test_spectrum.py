@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
+from mercer import BaNKRegressor
 from mercer.posterior.draws import Draws
 from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import feature_kernel
-from mercer.spectral.prediction import Spectrum
+from mercer.spectral.prediction import Spectrum, common_period, drawn_periods, period_words
 
 S, M = 12, 30
 UNIT = 40.0
@@ -114,3 +115,44 @@ def test_components() -> None:
         assert row["spread"] == pytest.approx(spread / unit)
     of_first = [abs(row["frequency"]) * unit for row, unit in zip(columns, units, strict=False)]
     assert columns[int(np.argmax(of_first))]["frequency"] > 0.0
+
+
+def test_a_draw_has_the_period_that_holds_most_of_the_power_around_it() -> None:
+    """That of three waves near 2 pi; slow waves have none, nor has power that is spread."""
+    w = (
+        2.0
+        * np.pi
+        * np.array([[0.02, 0.98, -1.0, 1.02], [0.1, 0.2, 0.3, 0.1], [0.7, 0.9, 1.1, 1.4]])
+    )
+    power = np.array([[50.0, 1.0, 2.0, 1.0], np.ones(4), np.ones(4)])
+    found = drawn_periods(w, power)
+    assert found[0] == pytest.approx(1.0)
+    assert np.isnan(found[1:]).all()
+
+
+def test_the_common_period_is_that_of_most_draws() -> None:
+    """Whatever the others have; draws without one count."""
+    near = np.array([3.9, 4.0, 4.1, 4.0, 4.0, 4.0])
+    period, lower, upper, share = common_period(np.concatenate([near, [1.0, 7.0, np.nan, np.nan]]))
+    assert period == 4.0
+    assert 3.9 <= lower < 4.0 < upper <= 4.1
+    assert share == 0.6
+    assert common_period(np.full(3, np.nan))[3] == 0.0
+
+
+def test_a_series_says_its_period_and_noise_has_none() -> None:
+    """24 periods within the rows: the search from slow frequencies alone takes it for noise."""
+    rng = np.random.default_rng(3)
+    t = np.sort(rng.uniform(0.0, 24.0, 150))
+    noise = rng.standard_normal(150)
+    model = BaNKRegressor(n_draws=20, n_warmup=20, n_chains=2, random_state=0, progress=False)
+    model.fit(t[:, np.newaxis], 0.2 * t + 2.0 * np.sin(2.0 * np.pi * t) + noise)
+    ((name, period, lower, upper, probability),) = model.periods().rows
+    assert (name, probability > 0.8) == ("x0", True)
+    assert 0.98 < lower <= period <= upper < 1.02
+    assert period == pytest.approx(1.0, abs=0.01)
+    assert model.noise_std_ == pytest.approx(1.0, abs=0.25)
+    assert period_words(model)[0].startswith("x0: a period of ")
+    model.fit(t[:, np.newaxis], noise)
+    assert model.periods().column("probability")[0] < 0.5
+    assert period_words(model) == ("no period along any input",)

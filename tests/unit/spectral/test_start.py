@@ -16,7 +16,9 @@ from mercer.spectral.model import (
     RegressionModel,
     Scales,
     find_scales,
+    find_waves,
 )
+from mercer.spectral.sampler import Start
 from support.spectral_cases import marginal_law, plain_design, problem
 
 PRIOR = GammaPrior(1.0, 1e-3)
@@ -141,3 +143,32 @@ def test_the_search_ends_with_the_time(
     assert not whole.is_cut
     assert (cut.scales != FIRST.scales).all()
     assert cut.log_evidence < whole.log_evidence
+
+
+def test_waves_are_found_one_after_the_other() -> None:
+    """Two along the second input, fast ones; noise shows none (false alarm 1e-3 a seed)."""
+    rng = np.random.default_rng(8)
+    X, noise = rng.standard_normal((300, 2)), 0.5 * rng.standard_normal(300)
+    found = Scales(np.full(2, 0.7), 0.1)
+    assert find_waves(rng, X, noise, model(300, 3), found) == ()
+    y = np.sin(40.0 * X[:, 1]) + 0.5 * np.cos(25.0 * X[:, 1]) + noise
+    first, second = find_waves(rng, X, y, model(300, 3), found)[:2]
+    np.testing.assert_allclose([first[1], second[1]], [40.0, 25.0], atol=0.3)
+    assert first[0] == second[0] == 0.0
+
+
+def test_inputs_of_few_values_have_no_waves() -> None:
+    rng = np.random.default_rng(8)
+    X = np.column_stack([np.ones(50), rng.integers(0, 4, 50)])
+    found = Scales(np.ones(2), 0.1)
+    assert find_waves(rng, X, rng.standard_normal(50), model(50, 3), found) == ()
+
+
+def test_a_sixteenth_of_the_frequencies_start_at_each_wave() -> None:
+    waves = (np.array([30.0, 0.0]), np.array([0.0, 20.0]))
+    own = Start(np.ones(2), (0.5, 1.0), 1.0, 1.0, waves)
+    W, Z = own.frequencies(np.random.default_rng(1), 48)
+    np.testing.assert_array_equal(np.bincount(Z), [24, 18, 3, 3])
+    np.testing.assert_allclose(W[Z == 2], np.tile(waves[0], (3, 1)), rtol=0.05)
+    np.testing.assert_allclose(W[Z == 3], np.tile(waves[1], (3, 1)), rtol=0.05)
+    assert own.frequencies(np.random.default_rng(1), 1)[1].tolist() == [0]  # there is no room
