@@ -76,7 +76,7 @@ def command(
         session.note("note", note)
     evaluation = predictions.evaluation
     if evaluation is not None:
-        _say_scores(session, score_words(evaluation), saved, data)
+        _say_scores(session, score_words(evaluation), saved, data, frame.n_rows)
     columns = predictions.columns
     if is_for_spreadsheet:
         columns = for_spreadsheet(columns)
@@ -118,16 +118,24 @@ def _predict_blocks(
         session.note("note", note)
     if result.scores is not None:
         words = listed_scores(result.scores, stream.predictor.task.metrics)
-        _say_scores(session, words, model, data)
+        _say_scores(session, words, model, data, result.n_rows)
     if out is not None:
         session.note("written", f"{out}, {result.n_rows} rows")
 
 
-def _say_scores(session: Session, words: str, model: SavedModel, data: str) -> None:
-    """Say the scores, and that they flatter a model of rows that it has learned from."""
-    source = "" if model.table is None else model.table.provenance.source
-    if data != "-" and os.path.basename(data) == os.path.basename(source):
-        words += "; it has learned from this table, and predicts rows that it has not seen worse"
+def _say_scores(session: Session, words: str, model: SavedModel, data: str, n_rows: int) -> None:
+    """Say the scores, and that they flatter a model of rows that it has learned from.
+
+    A file does not say which rows these were: their number and the name of the table do.
+    """
+    learned = None if model.table is None else model.table.provenance
+    if learned is not None and data != "-":
+        is_same = os.path.basename(data) == os.path.basename(learned.source)
+        if is_same and n_rows == learned.n_rows:
+            words += (
+                "; it seems to have learned from this table (same name, as many rows), and "
+                "predicts rows that it has not seen worse"
+            )
     session.note("scores", words)
 
 
