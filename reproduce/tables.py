@@ -27,6 +27,7 @@ PAGES = (
     "docs/papers/spectral.md",
     "docs/performance.md",
     "docs/how-to/find-wrong-labels.md",
+    "docs/how-to/find-wrong-numbers.md",
 )
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 
@@ -237,6 +238,26 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
     return [*lines, "", f"Seeds: {metrics['n_seeds']}. Settings: {settings}; else the defaults."]
 
 
+def _audit_numbers(metrics: dict[str, Any]) -> list[str]:
+    methods = list(metrics["cells"][0]["average_precision"])
+    lines = table(
+        ["data", "errors", *methods, "best rival less mercer", "learned share"],
+        [
+            [
+                cell["data"],
+                cell["kind"],
+                *(f"{cell['average_precision'][method]:.3f}" for method in methods),
+                _with_error(cell["below_best"], cell["below_best_standard_error"]),
+                f"{cell['learned_share']:.3f}",
+            ]
+            for cell in metrics["cells"]
+        ],
+    )
+    share, seconds = 100 * metrics["share_wrong"], metrics["cpu_seconds"]
+    end = f"Seeds: {metrics['n_seeds']}; wrong: {share:g} %. mercer: {seconds} CPU seconds a fit."
+    return [*lines, "", end]
+
+
 def _with_error(value: float, error: float | None) -> str:
     return f"{value:.3f}" if error is None else f"{value:.3f} ± {error:.3f}"
 
@@ -349,6 +370,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v2", _audit),
+    "audit-numbers": ("audit-numbers-v1", _audit_numbers),
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
     "coverage-airfoil": ("coverage-v1", _airfoil),

@@ -40,7 +40,6 @@ from reproduce.scenarios.gp_kernels_v2 import NUMBERS, table_of
 SEED = 0
 NEEDS_DATA = True
 NEEDS_PACKAGES = ("cleanlab",)
-HAS_NO_RECORD_YET = True
 
 KINDS = ("shifted", "swapped")
 N_SEEDS, N_ROWS, SHARE = 3, 200, 0.1
