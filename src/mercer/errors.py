@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 __all__ = [
     "ClusterError",
@@ -17,6 +18,7 @@ __all__ = [
     "RowsError",
     "StorageError",
     "UsageError",
+    "rows_without_names",
     "warn_user",
 ]
 
@@ -119,3 +121,11 @@ def warn_user(message: str, category: type[MercerWarning]) -> None:
 def _is_inside(module: str) -> bool:
     """Whether a module is mercer's, or what wraps a decorated ``fit`` or ``transform``."""
     return module.partition(".")[0] in ("mercer", "contextlib", "sklearn")
+
+
+@contextmanager
+def rows_without_names() -> Iterator[None]:
+    """Keep scikit-learn quiet about a model of a frame that is given rows without names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        yield

@@ -26,7 +26,7 @@ from mercer.posterior.predictive import Contamination, LawMixture, NormalMixture
 from mercer.report import build_report
 from mercer.sampling.driver import RunOptions
 from mercer.stacking.estimator import MercerClassifier, MercerRegressor
-from mercer.stacking.members import Trees, WeightsPosterior, draw_weights
+from mercer.stacking.members import Trees, WeightsPosterior, draw_weights, weights_of
 
 QUICK: dict[str, Any] = {
     "n_folds": 3,
@@ -155,7 +155,8 @@ def test_draws_of_two_weights_are_those_of_a_grid() -> None:
     scores = np.random.default_rng(5).standard_normal((2, 3))
     scores[0] += 0.5
     options = RunOptions(500, 200, 2, 1, entropy=0, progress=False)
-    drawn = draw_weights(scores, ("one", "other"), options).draws.flat("weight")[:, 0]
+    draws = draw_weights(scores, weights_of(scores), ("one", "other"), options).draws
+    drawn = draws.flat("weight")[:, 0]
     w = (np.arange(20_000) + 0.5) / 20_000
     log_p = np.log(
         w[:, np.newaxis] @ np.exp(scores[:1]) + (1 - w)[:, np.newaxis] @ np.exp(scores[1:])

@@ -42,10 +42,9 @@ from mercer.cli.saving import audit_steps, plan_provenance, say_fitted
 from mercer.cli.tables import say_conflicts
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
-from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
-from mercer.posterior.label_errors import Audit, TargetAudit, audit_labels, audit_targets
+from mercer.posterior.label_errors import Audit, TargetAudit, audit_of
 
 # The work of `mercer audit`: from a fitted model to the rows whose target is probably wrong.
 
@@ -63,22 +62,6 @@ class Writes:
     out: Path | None
     report: Path | None
     is_for_spreadsheet: bool
-
-
-def audit_of(estimator: Any, fdr: float, names: RowNames) -> Audit:
-    """Order the rows of a fitted model's table by the probability that their target is wrong."""
-    if hasattr(estimator, "target_error_proba_"):
-        return audit_targets(
-            estimator.target_error_proba_,
-            estimator.recorded_,
-            estimator.expected_target_,
-            estimator.expected_target_std_,
-            fdr=fdr,
-            names=names,
-        )
-    return audit_labels(
-        estimator.label_proba_, estimator.recorded_, estimator.classes_, fdr=fdr, names=names
-    )
 
 
 def audit_columns(audit: Audit) -> dict[str, NDArray[Any]]:
@@ -204,7 +187,7 @@ def command(
         data=data,
         table=TableOptions(target, task, drop, id_column, None, missing, dates, encoding),
         scoring=None,
-        model="sphere",  # of numbers the plan takes gp
+        model="auto",
         settings=settings,
         seed=seed,
         jobs=jobs,
@@ -236,7 +219,7 @@ def _audit(
         refuse_unconverged(fitted)
     say_fitted(fitted, session)
     estimator = fitted.estimator
-    audit = audit_of(estimator, fdr, plan.table.names)
+    audit = audit_of(estimator, fdr=fdr, names=plan.table.names)
     session.say("noise", noise_words(estimator))
     session.say("list", list_words(audit))
     session.blank()

@@ -530,7 +530,10 @@ _LARGE = 2000  # rows, above which an n x n method is slow
 
 @dataclass(frozen=True)
 class FitOptions:
-    """The options of `mercer fit` that decide what is fitted; `audit` has no scoring."""
+    """The options of `mercer fit` that decide what is fitted.
+
+    `audit` has no scoring, and takes the model that audits such a table.
+    """
 
     data: str
     table: TableOptions
@@ -550,10 +553,8 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     table = read_training(options.data, options.table)
     describe_table(table, session)
     n_rows, model = len(table.labels), options.model
-    if options.scoring is None and not table.classes:
-        model = "gp"
-        refuse_few_values(table)
-        settings = {"noise": "contaminated", **settings}
+    if options.scoring is None:
+        model, settings = _auditor(table, settings)
     entry = choose_model(model, table.task.name, len(table.classes), n_rows)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
@@ -581,20 +582,23 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     )
 
 
-def refuse_few_values(table: TrainingTable) -> None:
-    """Refuse to audit numbers of which there are two: they are classes.
+def _auditor(table: TrainingTable, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the model that audits a table, and its settings.
 
     Raises
     ------
     UsageError
-        Saying what to do.
+        If the targets are numbers of which there are two: they are classes.
     """
+    if table.classes:
+        return "sphere", settings
     values = np.unique(table.labels)
     if len(values) <= 2:
         raise UsageError(
             f"{printable(table.source)}: {table.reason}, but the target has only "
             f"{len(values)} value{'s' * (len(values) > 1)}: --task classification audits classes"
         )
+    return "gp", {"noise": "contaminated", **settings}
 
 
 def refuse_numbers(table: TrainingTable) -> None:
@@ -633,7 +637,7 @@ def _describe_model(
     options: FitOptions, entry: ModelEntry, table: TrainingTable, session: Session
 ) -> None:
     why = "as asked" if options.scoring is not None else "the one that audits"
-    if options.model == "auto":
+    if options.model == "auto" and options.scoring is not None:
         first = able_models(table.task.name, 0)[0]
         why = "auto"
         n_classes = len(table.classes or ())

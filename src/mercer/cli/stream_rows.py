@@ -21,9 +21,13 @@ from typing import Any, NamedTuple
 
 from mercer.data.csv_reader import (
     DELIMITERS,
+    GZIP,
+    ZSTD,
     cell_of,
     check_header,
     parse_object,
+    refuse_damaged,
+    unpacked,
     why_no_object,
 )
 from mercer.data.encoding import no_column
@@ -358,8 +362,6 @@ def _name(value: Any) -> Any:
 
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
 
-#: First bytes of what gzip and zstd pack.
-_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -376,7 +378,7 @@ def opened(path: Path | None) -> Iterator[int]:
     with reading(path):
         descriptor = os.open(path, os.O_RDONLY)
     try:
-        if os.pread(descriptor, 4, 0).startswith(_PACKED):
+        if os.pread(descriptor, 4, 0).startswith((GZIP, ZSTD)):
             with _unpacking(path) as reader:
                 yield reader
         else:
@@ -388,8 +390,6 @@ def opened(path: Path | None) -> Iterator[int]:
 @contextmanager
 def _unpacking(path: Path) -> Iterator[int]:
     """Unpack a file in a thread, into a pipe that is read like any other."""
-    from mercer.data.csv_reader import refuse_damaged, unpacked
-
     reader, writer = os.pipe()
     failures: list[Exception] = []
 
@@ -454,7 +454,7 @@ def _refuse_foreign(source: str, start: bytes) -> None:
 
     refuse_foreign(Path(source), start)
     kind = ""
-    if start.startswith(b"\x1f\x8b"):
+    if start.startswith(GZIP):
         kind = "gzipped; unpack it on the way: gunzip -c FILE | mercer stream"
     elif is_arrow(start):
         kind = "a Parquet or Arrow file; save the table as CSV"

@@ -320,20 +320,16 @@ _LONGEST = 24  # letters of a label or a name in a table
 
 def noise_json(estimator: Any) -> dict[str, Any]:
     """Return mean and 90 % interval of the noise rate, for each class where rates are by class."""
-    if hasattr(estimator, "target_error_proba_"):
-        rate = np.exp(estimator.posterior_.flat("log_rate"))
-        low, high = np.quantile(rate, (0.05, 0.95))
-        return {
-            "is_learned": True, "mean": float(rate.mean()), "lower": float(low),
-            "upper": float(high),
-        }  # fmt: skip
-    draws = estimator.posterior_.flat("noise_rate")
+    is_of_values, draws = hasattr(estimator, "contamination_rate_"), estimator.posterior_
+    draws = (
+        np.exp(draws.flat("log_rate"))[:, np.newaxis] if is_of_values else draws.flat("noise_rate")
+    )
     low, high = np.quantile(draws, (0.05, 0.95), axis=0)
     rates = [
         {"mean": float(mean), "lower": float(a), "upper": float(b)}
         for mean, a, b in zip(draws.mean(axis=0), low, high, strict=True)
     ]
-    is_learned = isinstance(estimator.noise_rate, str)
+    is_learned = is_of_values or isinstance(estimator.noise_rate, str)
     if len(rates) == 1:
         return {"is_learned": is_learned, **rates[0]}
     names = [str(label) for label in estimator.classes_.tolist()]
@@ -346,7 +342,7 @@ def noise_words(estimator: Any) -> str:
     is_learned = found["is_learned"]
     if "by_class" not in found:
         how = _how(found, is_learned=is_learned)
-        noun = "values" if hasattr(estimator, "target_error_proba_") else "labels"
+        noun = "values" if hasattr(estimator, "contamination_rate_") else "labels"
         return f"{_share(found)} of the {noun} are wrong ({how})"
     parts = (
         f"{_share(rate)} of those that are {quoted(name)} ({_how(rate, is_learned=is_learned)})"

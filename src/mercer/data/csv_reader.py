@@ -45,7 +45,8 @@ MAX_TEXT = 2**33
 BLOCK_CELLS = 2**17
 DELIMITERS = ",;\t"
 ZIP = b"PK\x03\x04"  # how a spreadsheet begins
-_ZSTD = b"\x28\xb5\x2f\xfd"
+#: First bytes of what gzip and zstd pack.
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _OBJECT, _ARRAY = re.compile(r'\{\s*(["}]|$)'), re.compile(r"\[\s*([{\[\]]|$)")
 _JSON_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 
@@ -198,9 +199,9 @@ def _open(file: Path, raw: io.BufferedReader, encoding: str | None) -> io.TextIO
 def unpacked(file: Path, raw: io.BufferedReader) -> Any:
     """Return a stream of what is packed by gzip or zstd, or the same one."""
     mark = raw.peek(4)[:4]
-    if mark.startswith(b"\x1f\x8b"):
+    if mark.startswith(GZIP):
         return gzip.GzipFile(fileobj=raw)
-    if mark == _ZSTD:
+    if mark == ZSTD:
         return io.BufferedReader(_zstd(file).ZstdFile(raw))
     return raw
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.errors import ConvergenceWarning, UsageError, warn_user
+from mercer.errors import ConvergenceWarning, UsageError, rows_without_names, warn_user
 from mercer.estimation.model_file import write_model
 from mercer.estimation.run import CommonArguments
+from mercer.kernels.columns import distinct_rows
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
@@ -53,9 +54,7 @@ def by_partition(method: Method) -> Method:
 
 
 def _answer(name: str, args: Any, kwargs: Any, model: Any, rows: Any) -> Any:
-    with warnings.catch_warnings():
-        if isinstance(rows, np.ndarray):  # known by their positions, where others had names
-            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+    with rows_without_names() if isinstance(rows, np.ndarray) else nullcontext():
         return getattr(model, name)(rows, *args, **kwargs)
 
 
@@ -348,7 +347,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     return weights
 
 
-def distinct_rows(
+def weighted_rows(
     rows: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Find the rows that differ, of n with all that is known of them as columns.
@@ -362,13 +361,11 @@ def distinct_rows(
         How often each counts; None: once.
     """
     kept = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
-    whole = np.ascontiguousarray(rows[kept]) + 0.0  # -0.0 is 0.0
-    as_bytes = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
-    _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
+    first, which = distinct_rows(rows[kept])
     each = np.ones(len(kept)) if weights is None else weights[kept]
     if len(first) == len(kept) and (each == 1.0).all():
         return kept.astype(np.int64), None
-    return kept[first].astype(np.int64), np.bincount(which.ravel(), each).astype(np.float64)
+    return kept[first].astype(np.int64), np.bincount(which, each).astype(np.float64)
 
 
 def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -37,9 +37,7 @@ References
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,7 +49,7 @@ from scipy.stats import rankdata
 from mercer.data.encoding import Encoder
 from mercer.data.frame import TableFacts
 from mercer.data.row_names import RowNames
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError, UsageError, rows_without_names
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Table
@@ -340,17 +338,9 @@ _N_DRAWS: Final = 96
 _LEVEL: Final = 0.9
 
 
-@contextmanager
-def _unnamed() -> Iterator[None]:
-    """Keep scikit-learn quiet about a model of a frame that is given rows without names."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield
-
-
 def predicted(model: Any, X: Array) -> Array:
     """Predict rows X (m, d): (K, m), K = 1 posterior mean or the probabilities of K classes."""
-    with one_blas_thread(), _unnamed():  # many small products
+    with one_blas_thread(), rows_without_names():  # many small products
         if task_of(model) is REGRESSION:
             return np.asarray(model.predict(X), dtype=np.float64)[np.newaxis]
         return np.asarray(model.predict_proba(X), dtype=np.float64).T
@@ -358,7 +348,7 @@ def predicted(model: Any, X: Array) -> Array:
 
 def drawn(model: Any, parts: Sequence[Array], rng: np.random.Generator) -> list[Array]:
     """Draw functions from the posterior, and return their values: (96, K, m) for each part."""
-    with one_blas_thread(), _unnamed():
+    with one_blas_thread(), rows_without_names():
         standardized = [model._standardized(X) for X in parts]
         found: list[Array] = model._function_draws(standardized, _N_DRAWS, rng)
     return found

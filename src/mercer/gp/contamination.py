@@ -50,8 +50,9 @@ from mercer.gp.gaussian import (
     FunctionDraws,
     RegressionPosterior,
     RegressionRecorder,
+    factored_evidence,
+    function_draws,
     noisy_factor,
-    whole_noise_variance,
 )
 from mercer.gp.hyperparameters import is_within_range, stacked_parameters
 from mercer.gp.loops import draw_kinds
@@ -256,9 +257,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
 
     def _noise(self, theta: Array) -> tuple[float, Array]:
         """Variance of the noise with its floor, and h of every kind."""
-        kernel_theta, log_noise = self.model.split(theta)
-        signal = self.model.kernel.diagonal(kernel_theta, self.model.X).mean()
-        noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
+        noise = self.model.noise_variance(theta)
         return noise, added_variances(noise)
 
     def _evaluate(self, theta: Array, codes: Codes) -> _Evaluated | None:
@@ -274,8 +273,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         except NumericalError:
             return None
         a = solve_factored(L, model.y)
-        evidence = -0.5 * float(model.y @ a) - float(np.log(L.diagonal()).sum())
-        evidence -= 0.5 * n * math.log(2.0 * math.pi)
+        evidence = factored_evidence(L, model.y, a)
         if not math.isfinite(evidence):
             return None
         return _Evaluated(evidence + model.prior.log_density(theta), evidence, a, L)
@@ -320,14 +318,12 @@ def _right_by(
     draws: Draws, X: Array, y: Array, settings: RegressionSettings, right: NDArray[np.bool_]
 ) -> NDArray[np.bool_] | None:
     kernel = settings.common.make_kernel()
-    theta = stacked_parameters(kernel, {name: draws.flat(name) for name in draws.variables})[0]
-    signal = kernel.diagonal(theta, X).mean()
-    noise = float(whole_noise_variance(signal, draws.flat("log_noise_variance")[0]))
-    K, v = kernel.gram(theta, X), settings.intercept_variance
+    functions = function_draws(draws, X, kernel)  # of one draw
+    K, noise = kernel.gram(functions.theta[0], X), float(functions.noise_variance[0])
     # A row that is not used has so much noise that it says nothing.
     D = np.where(right, noise, 1e6 * (noise + K.diagonal() + y**2))
     try:
-        A = invert_factored(noisy_factor(K, D, np.empty_like(K), v))
+        A = invert_factored(noisy_factor(K, D, np.empty_like(K), settings.intercept_variance))
     except NumericalError:
         return None
     diagonal = A.diagonal().copy()

@@ -61,6 +61,7 @@ __all__ = [
     "RegressionPosterior",
     "RegressionRecorder",
     "RegressionValues",
+    "factored_evidence",
     "fit_exact",
     "function_draws",
     "induced_draws",
@@ -108,15 +109,15 @@ def fit_exact(
     n = len(y)
     L = noisy_factor(K, noise_variance, scratch, intercept_variance)
     a = solve_factored(L, y)
-    log_evidence = _log_evidence(L, y, a)
+    log_evidence = factored_evidence(L, y, a)
     adjoint = invert_factored(L).T
     evidence_adjoint(adjoint, np.ones(n), a, np.zeros(n))
     return ExactFit(log_evidence, a, adjoint)
 
 
-def _log_evidence(L: Array, y: Array, a: Array) -> float:
-    log_det_half = np.log(L.diagonal()).sum()
-    return float(-0.5 * (y @ a) - log_det_half - 0.5 * len(y) * math.log(2.0 * math.pi))
+def factored_evidence(L: Array, y: Array, a: Array) -> float:
+    """Log evidence of targets y (n,), in nats, from the factor L of C and a = C^-1 y."""
+    return float(-0.5 * (y @ a) - np.log(L.diagonal()).sum() - 0.5 * len(y) * math.log(2 * math.pi))
 
 
 def noisy_factor(
@@ -235,9 +236,7 @@ class RegressionPosterior:
         n = len(self.y)
         if not is_within_range(theta):
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
-        kernel_theta, log_noise = self.split(theta)
-        signal = self.kernel.diagonal(kernel_theta, self.X).mean()
-        noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
+        (kernel_theta, log_noise), noise = self.split(theta), self.noise_variance(theta)
         K = self.kernel.gram(kernel_theta, self.X, out=self.workspace.take("gram", n))
         try:
             scratch = self.workspace.take("factor", n)
@@ -277,6 +276,12 @@ class RegressionPosterior:
             return theta[:-1], float(theta[-1])
         return theta, self.log_noise_variance
 
+    def noise_variance(self, theta: Array) -> float:
+        """The variance of the noise, with its floor."""
+        kernel_theta, log_noise = self.split(theta)
+        signal = self.kernel.diagonal(kernel_theta, self.X).mean()
+        return float(whole_noise_variance(signal, np.asarray(log_noise)))
+
     def noise_at(self, noise_variance: float) -> float | Array:
         """The variance of the noise of all rows, or (n,) of each, that of one target given."""
         rows = self.noise_of_rows
@@ -308,15 +313,14 @@ class RegressionValues:
         """Return the log density, and what a draw records beside its parameters."""
         model, y, n = self.model, self.model.y, len(self.model.y)
         if is_within_range(theta):
-            kernel_theta, log_noise = model.split(theta)
-            signal = model.kernel.diagonal(kernel_theta, model.X).mean()
-            noise = float(whole_noise_variance(signal, np.asarray(log_noise)))
-            K = model.kernel.gram(kernel_theta, model.X, out=model.workspace.take("gram", n))
+            noise = model.noise_variance(theta)
+            kernel_theta, memory = model.split(theta)[0], model.workspace
+            K = model.kernel.gram(kernel_theta, model.X, out=memory.take("gram", n))
             try:
-                room = model.workspace.take("factor", n)
+                room = memory.take("factor", n)
                 L = noisy_factor(K, model.noise_at(noise), room, model.intercept_variance)
                 a = solve_factored(L, y)
-                log_evidence = _log_evidence(L, y, a)
+                log_evidence = factored_evidence(L, y, a)
                 if model.noise_of_rows is not None:
                     log_evidence += model.noise_of_rows.log_factor(noise)
                 return log_evidence + model.prior.log_density(theta), self._recorded(

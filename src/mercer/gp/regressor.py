@@ -19,7 +19,7 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.base import (
     check_weights,
     copies,
-    distinct_rows,
+    weighted_rows,
 )
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
@@ -79,6 +79,27 @@ __all__ = ["GPRegressor"]
 Array = NDArray[np.float64]
 
 _SAMPLED = ("importance", "hmc", "nuts", "metropolis")
+
+
+def _with_few_draws(
+    averaged: AveragedGP,
+    X: Array,
+    y: Array,
+    intercept_variance: float,
+    noise: NoiseOfRows | None,
+    target: TargetScale,
+    *,
+    is_induced: bool,
+) -> AveragedGP:
+    """Choose the draws that predict, for standardised rows X (n, d) and targets y (n,)."""
+    most = (MOST_PREDICTING,) if is_induced else ()
+
+    def few(each: KernelFit) -> tuple[Few, float] | None:
+        (functions,) = functions_of((each,), X, intercept_variance, noise)
+        found = few_functions(functions, y, *most)
+        return None if found is None else (found[0], found[1] * target.scale)
+
+    return with_few(averaged, few, "{:.2g} in units of the target", is_induced=is_induced)
 
 
 class GPRegressor(ProcessRegressor, GPEstimator):
@@ -369,15 +390,15 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
         noise = None if noise is None else noise.at(rows)
-        is_induced = inducing is not None
         keys = tuple(each.tobytes() for each in X[rows])
         averaged, intercept, laws = (
             self._contaminated(Xs, ys, keys, target, options)
             if self._is_contaminated
-            else (
-                *self._averaged(Xs, ys, noise, keys, target, options, is_induced=is_induced), None
-            )
-        )  # fmt: skip
+            else (*self._averaged(Xs, ys, noise, keys, target, options), None)
+        )
+        averaged = _with_few_draws(
+            averaged, Xs, ys, intercept, noise, target, is_induced=inducing is not None
+        )
         induced = None
         if inducing is not None:
             own = functions_of(averaged.fits, Xs, intercept, noise)
@@ -447,9 +468,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         name = "rbf" if self._is_auto else self._bound_kernel()
         right = look_right(Xs, ys, settings(name), once)
         kept = tuple(key for key, is_right in zip(keys, right, strict=True) if is_right)
-        first, intercept = self._averaged(
-            Xs[right], ys[right], None, kept, target, once, is_induced=False
-        )
+        first, intercept = self._averaged(Xs[right], ys[right], None, kept, target, once)
         best = first.fits[0]
         rows = monitored_rows(options, len(ys))
         fitted, laws = fit_contaminated(
@@ -457,15 +476,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             right, rows,
         )  # fmt: skip
         fit = KernelFit(best.kernel, 1.0, None, fitted, words=best.words)
-        averaged = AveragedGP((fit,), fitted.notes, weighted=first.weighted)
-
-        def few(each: KernelFit) -> tuple[Few, float] | None:
-            (functions,) = functions_of((each,), Xs, intercept, None)
-            found = few_functions(functions, ys)
-            return None if found is None else (found[0], found[1] * target.scale)
-
-        unit = "{:.2g} in units of the target"
-        return with_few(averaged, few, unit), intercept, laws
+        return AveragedGP((fit,), fitted.notes, weighted=first.weighted), intercept, laws
 
     def _laws_of_all(
         self, laws: TargetLaws, rows: NDArray[np.int64], X: Array, y: Array
@@ -528,8 +539,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         keys: tuple[bytes, ...],
         target: TargetScale,
         options: RunOptions,
-        *,
-        is_induced: bool,
     ) -> tuple[AveragedGP, float]:
         """Fit standardised rows; return what was fitted, and the variance of the intercept."""
         log_noise = self._log_noise(target)
@@ -563,17 +572,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         kernels = KernelTask(
             model_of, score, fit, ys, keys, Xs.shape[1], is_classes=False, **inputs
         )
-        averaged = self._fit_kernels(kernels, options)
-
-        def few(each: KernelFit) -> tuple[Few, float] | None:
-            draws, kernel = each.fitted.draws, kernel_named(each.kernel)
-            most = (MOST_PREDICTING,) if is_induced else ()
-            functions = function_draws(draws, Xs, kernel, intercept, noise)
-            found = few_functions(functions, ys, *most)
-            return None if found is None else (found[0], found[1] * target.scale)
-
-        unit = "{:.2g} in units of the target"
-        return with_few(averaged, few, unit, is_induced=is_induced), intercept
+        return self._fit_kernels(kernels, options), intercept
 
     def _to_parts(self) -> ModelParts:
         parts = parts_of(self, self._X, self._y)
@@ -651,7 +650,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
                 raise UsageError(f"noise_std has {len(given)} values for {len(y)} rows")
             variances = np.square(given / given.max())
             columns.append(variances)
-        rows, weights = distinct_rows(
+        rows, weights = weighted_rows(
             np.column_stack(columns), check_weights(sample_weight, len(y))
         )
         X, y, variances = X[rows], y[rows], variances[rows]

@@ -24,6 +24,7 @@ __all__ = [
     "OnColumns",
     "bind",
     "categories_of",
+    "distinct_rows",
     "has_columns",
     "in_names",
     "on_columns",
@@ -79,7 +80,7 @@ class Categorical(Kernel):
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """All pairs of rows."""
-        codes, levels = _distinct(X)
+        codes, levels = _levels_of(X)
         table = self._covariances(theta, levels, levels)
         K = np.empty((len(X), len(X))) if out is None else out
         K[:] = table[codes].take(codes, axis=1)
@@ -87,7 +88,7 @@ class Categorical(Kernel):
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Rows of X against those of Z."""
-        (codes, levels), (others, other_levels) = _distinct(X), _distinct(Z)
+        (codes, levels), (others, other_levels) = _levels_of(X), _levels_of(Z)
         table = self._covariances(theta, levels, other_levels)
         return np.asarray(table[codes].take(others, axis=1))
 
@@ -97,7 +98,7 @@ class Categorical(Kernel):
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """A * K is summed over the rows of each pair of levels; each weight meets its share."""
-        codes, levels = _distinct(X)
+        codes, levels = _levels_of(X)
         order = np.argsort(codes, kind="stable")
         begins = np.searchsorted(codes[order], np.arange(len(levels)))
         H = np.multiply(A, K, out=A)
@@ -130,15 +131,29 @@ class Categorical(Kernel):
                 yield 0.5 * each + 0.5 / size * is_unseen
 
 
-def _distinct(X: Array) -> tuple[NDArray[np.int64], Array]:
-    """Which of the distinct rows each row of X (n, d) is, and these (L, d), as they first come."""
+def distinct_rows(X: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the rows of X (n, d) that differ: by their bytes, many times faster than by numbers.
+
+    Returns
+    -------
+    first : ndarray of shape (L,)
+        Positions of the first of each, in an order that is that of what they hold.
+    which : ndarray of shape (n,)
+        Which of these each row is.
+    """
     rows = np.ascontiguousarray(X) + 0.0  # -0.0 is 0.0
     as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, codes = np.unique(as_bytes, return_index=True, return_inverse=True)
+    _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return first.astype(np.int64), which.ravel().astype(np.int64)
+
+
+def _levels_of(X: Array) -> tuple[NDArray[np.int64], Array]:
+    """Which of the distinct rows each row of X (n, d) is, and these (L, d), as they first come."""
+    first, which = distinct_rows(X)
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return place[codes.ravel()].astype(np.int64), rows[first[order]]
+    return place[which], X[first[order]] + 0.0
 
 
 # Kernels of some of the inputs.

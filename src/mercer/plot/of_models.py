@@ -27,12 +27,12 @@ from mercer.estimation.run import nearest_hint
 from mercer.estimation.tasks import (
     CLASSIFICATION,
     REGRESSION,
+    Task,
     has_task,
     is_fitted_estimator,
     known_rows,
     task_of,
 )
-from mercer.posterior.evaluation import HeldClasses, HeldTargets
 from mercer.posterior.regression_scores import interval_coverage, pit_histogram
 from mercer.posterior.scores import error_coverage_curve, reliability_curve
 
@@ -61,42 +61,41 @@ def of_model(draw: Callable[..., Result]) -> Callable[..., Result]:
     return plot
 
 
-def _held(model: Any, X: Any, y: Any, kind: type) -> Any:
-    """What a model says of rows with a known target: classes or numbers."""
-    is_number = kind is HeldTargets
-    task, wanted = (REGRESSION, "laws of numbers") if is_number else (CLASSIFICATION, "classes")
+def _held(model: Any, X: Any, y: Any, task: Task) -> Any:
+    """What a model says of rows with a known target: `HeldClasses` or `HeldTargets`."""
     if not has_task(model, task):
+        wanted = "laws of numbers" if task is REGRESSION else "classes"
         raise UsageError(f"this plot is of {wanted}, which {type(model).__name__} does not predict")
     rows, known, _, _ = known_rows(model, X, y)
     return task.answer(model, rows, known, float("nan"))
 
 
 def _reliability(model: Any, X: Any, y: Any) -> Given:
-    came, proba = _held(model, X, y, HeldClasses).judged
+    came, proba = _held(model, X, y, CLASSIFICATION).judged
     return (reliability_curve(came, proba),), {"probabilities": proba}
 
 
 def _error_coverage(model: Any, X: Any, y: Any) -> Given:
-    held = _held(model, X, y, HeldClasses)
+    held = _held(model, X, y, CLASSIFICATION)
     return (error_coverage_curve(held.y_index, held.proba),), {}
 
 
 def _predictions(model: Any, X: Any, y: Any) -> Given:
-    held = _held(model, X, y, HeldTargets)
+    held = _held(model, X, y, REGRESSION)
     return (held.y, held.mean, held.lower, held.upper), {}
 
 
 def _residuals(model: Any, X: Any, y: Any) -> Given:
-    held = _held(model, X, y, HeldTargets)
+    held = _held(model, X, y, REGRESSION)
     return (held.y, held.mean), {}
 
 
 def _interval_coverage(model: Any, X: Any, y: Any) -> Given:
-    return (interval_coverage(_held(model, X, y, HeldTargets).pit),), {}
+    return (interval_coverage(_held(model, X, y, REGRESSION).pit),), {}
 
 
 def _pit(model: Any, X: Any, y: Any) -> Given:
-    return (pit_histogram(_held(model, X, y, HeldTargets).pit),), {}
+    return (pit_histogram(_held(model, X, y, REGRESSION).pit),), {}
 
 
 def _importance(model: Any, X: Any, y: Any) -> Given:

@@ -137,6 +137,26 @@ def longest_list(p_wrong: Array, fdr: float) -> int:
     return int(np.count_nonzero(mean <= fdr + 1e-12))
 
 
+def audit_of(estimator: Any, *, fdr: float = 0.1, names: RowNames | None = None) -> Audit:
+    """Order the rows that a model was fitted to by the probability that their target is wrong.
+
+    The estimator tells wrong labels, or wrong numbers; rows have its names for them unless others
+    are given.
+    """
+    known = estimator.row_names_ if names is None else names
+    if hasattr(estimator, "target_error_proba_"):
+        return audit_targets(
+            estimator.target_error_proba_,
+            estimator.recorded_,
+            estimator.expected_target_,
+            estimator.expected_target_std_,
+            fdr=fdr,
+            names=known,
+        )
+    given = estimator.label_proba_, estimator.recorded_, estimator.classes_
+    return audit_labels(*given, fdr=fdr, names=known)
+
+
 def audit_labels(
     label_proba: Array,
     recorded: NDArray[Any],

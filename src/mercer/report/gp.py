@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.posterior.draws import Table
-from mercer.posterior.label_errors import Audit, audit_targets
+from mercer.posterior.label_errors import Audit, audit_of
 from mercer.report.audit import audit_section
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
@@ -224,13 +224,7 @@ def number_sections(estimator: Any, audit: Audit | None) -> tuple[Section, ...]:
     Without ``audit`` the list is that of 10 % expected false ones.
     """
     if audit is None and hasattr(estimator, "target_error_proba_"):
-        audit = audit_targets(
-            estimator.target_error_proba_,
-            estimator.recorded_,
-            estimator.expected_target_,
-            estimator.expected_target_std_,
-            names=estimator.row_names_,
-        )
+        audit = audit_of(estimator)
     found = () if audit is None else (audit_section(audit),)
     return (*found, *_inputs_sections(estimator))
 

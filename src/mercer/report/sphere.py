@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.posterior.label_errors import Audit, audit_labels
+from mercer.posterior.label_errors import Audit, audit_of
 from mercer.report.audit import audit_section
 from mercer.report.figures import boundaries_svg, evidence_svg
 from mercer.report.section import (
@@ -59,12 +59,7 @@ def sections(estimator: Any, audit: Audit | None) -> tuple[Section, ...]:
     Without ``audit`` the list is that of 10 % expected false ones.
     """
     if audit is None and hasattr(estimator, "label_proba_"):
-        audit = audit_labels(
-            estimator.label_proba_,
-            estimator.recorded_,
-            estimator.classes_,
-            names=estimator.row_names_,
-        )
+        audit = audit_of(estimator)
     found = [] if audit is None else [audit_section(audit)]
     found += [_noise_section(estimator), _models_section(estimator)]
     if _drawable(estimator):

@@ -45,6 +45,7 @@ from mercer.estimation.base import (
     KernelEstimator,
     LabelPredictions,
     NumberPredictions,
+    by_partition,
     encode_classes,
 )
 from mercer.estimation.model_file import (
@@ -61,7 +62,7 @@ from mercer.estimation.standardize import fit_standardizer, scale_target
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
 from mercer.models import ModelEntry, name_of
 from mercer.posterior.diagnostics import diagnose
-from mercer.posterior.draws import Table, stacking_weights
+from mercer.posterior.draws import Table
 from mercer.posterior.predictive import LawMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Fields, ListOf, Maybe, Number, Text, check_arrays
@@ -72,7 +73,6 @@ from mercer.sampling.progress import tell
 from mercer.stacking.members import (
     BOOSTING_FIELDS,
     BOOSTING_OF,
-    PRIOR_ROWS,
     Learned,
     MemberTask,
     StackLeft,
@@ -80,6 +80,7 @@ from mercer.stacking.members import (
     draw_weights,
     entries_of,
     rows_by_member,
+    weights_of,
 )
 
 __all__ = ["MercerClassifier", "MercerRegressor"]
@@ -160,9 +161,9 @@ class _Stack(KernelEstimator):
             lefts = {each.name: getattr(each.estimator, "_left", None) for each in kept}
             self._left = StackLeft(tuple(lefts), keys, scores, fold, lefts)
         names = tuple(each.name for each in kept)
-        sampled = draw_weights(scores, names, replace(options, progress=False))
-        self.posterior_, self.diagnostics_ = sampled.draws, diagnose(sampled.draws)
         self._put({each.name: each.estimator for each in kept}, scores, fold)
+        sampled = draw_weights(scores, self._weights, names, replace(options, progress=False))
+        self.posterior_, self.diagnostics_ = sampled.draws, diagnose(sampled.draws)
         self.seconds_ = {each.name: each.seconds for each in kept}
         own = [f"{name}: {line}" for name, line in self._warned()]
         self.notes_ = (*notes, *filter(None, [said]), *more, *sampled.notes, *own)
@@ -313,8 +314,7 @@ class _Stack(KernelEstimator):
 
     def _put(self, members: dict[str, Any], scores: Array, fold: Rows) -> None:
         """Set the attributes that members and their scores make."""
-        K = len(members)
-        own = stacking_weights(scores, PRIOR_ROWS)[0] if scores.size else np.full(K, 1.0 / K)
+        own = weights_of(scores)
         self._weights, self._scores, self._fold = own, scores, fold
         order = np.argsort(-own, kind="stable")
         names = list(members)
@@ -354,7 +354,6 @@ class _Stack(KernelEstimator):
 
     def _standardized(self, X: ArrayLike) -> Array:
         """Check new rows; each member standardises them by itself."""
-        self._refuse_collection(X, "X.map_blocks(model.predict, drop_axis=1) predicts it in parts")
         return self._new_rows(X)
 
     def _function_draws(
@@ -628,6 +627,7 @@ class MercerClassifier(_Stack, LabelPredictions):
         self._fit(np.asarray(X), np.asarray(y), codes, started)
         return self
 
+    @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:
         """Weighted mean of the members' probabilities, (m, C), in the order of ``classes_``."""
         check_is_fitted(self)

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,12 +107,15 @@ _TREES = {
 class _Boosting(BaseEstimator):  # type: ignore[misc]
     """Base of gradient boosting as a member: scikit-learn's, with its defaults."""
 
+    _numbers: ClassVar[tuple[str, ...]] = ()  # fitted ones that a file holds, beside the trees
+
     def __init__(self, *, random_state: int | None = None) -> None:
         self.random_state = random_state
 
     def _to_parts(self) -> ModelParts:
         arrays = {f"trees/{name}": values for name, values in vars(self.trees_).items()}
-        return ModelParts({}, self._own_fields(), arrays)
+        own = {name: getattr(self, f"{name}_") for name in self._numbers}
+        return ModelParts({}, own, arrays)
 
     def _restore(self, parts: ModelParts, d: int, n_outputs: int) -> None:
         sizes = {"d": d, "K": n_outputs}
@@ -123,9 +126,6 @@ class _Boosting(BaseEstimator):  # type: ignore[misc]
         is_inner = (trees.left > own) & (trees.right > own)  # so that every way ends
         require(bool((is_leaf | is_inner).all()), "trees/left")
         self.trees_ = trees
-
-    def _own_fields(self) -> dict[str, Any]:
-        raise NotImplementedError
 
 
 class BoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[misc]
@@ -146,12 +146,11 @@ class BoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[misc]
             return np.asarray(softmax(raw, axis=1))
         return np.hstack([expit(-raw), expit(raw)])
 
-    def _own_fields(self) -> dict[str, Any]:
-        return {}
-
 
 class BoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc]
     """Histogram gradient boosting of numbers; a normal as wide as residuals of rows left out."""
+
+    _numbers = ("centre", "scale", "std")
 
     def fit(self, X: Array, y: Array) -> BoostingRegressor:
         """Grow the trees, also without a fifth of the rows each time, which say how far it is."""
@@ -169,9 +168,6 @@ class BoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc]
         """A normal law for each row."""
         mean = self.trees_(X) * self.scale_ + self.centre_
         return NormalMixture(mean, np.array([self.std_]))
-
-    def _own_fields(self) -> dict[str, Any]:
-        return {"centre": self.centre_, "scale": self.scale_, "std": self.std_}
 
 
 BOOSTING_OF: Final[dict[str, type[_Boosting]]] = {
@@ -229,9 +225,21 @@ def _weight_of(point: Point) -> Mapping[str, Array]:
     return {"weight": point.extra["weight"]}
 
 
-def draw_weights(scores: Array, names: Sequence[str], options: RunOptions) -> Sampled:
-    """Draw weights given the log scores (K, n) of held-out rows, by the no-U-turn sampler."""
-    log_w = np.log(stacking_weights(scores, PRIOR_ROWS)[0] if scores.size else np.ones(len(names)))
+def weights_of(scores: Array) -> Array:
+    """Return the weights (K,) by the log scores (K, n) of held-out rows; equal where n is 0."""
+    if not scores.size:
+        return np.full(len(scores), 1.0 / len(scores))
+    return stacking_weights(scores, PRIOR_ROWS)[0]
+
+
+def draw_weights(
+    scores: Array, weights: Array, names: Sequence[str], options: RunOptions
+) -> Sampled:
+    """Draw weights given the log scores (K, n) of held-out rows, by the no-U-turn sampler.
+
+    Chains start near ``weights`` (K,), those of the highest density.
+    """
+    log_w = np.log(weights)
     tuning = HamiltonianTuning(0.5, unit_mass(len(names) - 1))
     start = _NearLogits(log_w[:-1] - log_w[-1])
     sampler = NUTS(WeightsPosterior(scores), start, _weight_of, tuning)
@@ -352,9 +360,7 @@ def rows_by_member(scores: Array, fold: Rows) -> Array:
     mixed = np.empty(scores.shape[1])
     for k in np.unique(fold):
         mine = fold == k
-        weights = np.full(len(scores), 1.0 / len(scores))
-        if not mine.all():
-            weights, _ = stacking_weights(scores[:, ~mine], PRIOR_ROWS)
+        weights = weights_of(scores[:, ~mine])
         highest = scores[:, mine].max(axis=0)
         mixed[mine] = np.log(weights @ np.exp(scores[:, mine] - highest)) + highest
     return np.vstack([scores, mixed])

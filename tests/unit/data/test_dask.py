@@ -376,6 +376,7 @@ def test_predictions_of_a_collection_are_lazy(two_workers: Any, folder: Path) ->
         mercer.KernelGibbsClassifier(n_draws=20, n_chains=1),
         mercer.SequentialKernelClassifier(n_particles=20),
         RKSClassifier(n_features=20),
+        mercer.MercerClassifier(models="gp,boosting", n_folds=2, n_draws=20, n_chains=1),
     ],
     ids=lambda model: type(model).__name__,
 )
