@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.features.nystroem import fit_nystroem
+from mercer.features.maps import fit_nystroem
 from mercer.kernels.names import kernel_named
 from mercer.sphere.sampler import (
     SphereAdaptation,

@@ -90,7 +90,7 @@ def _cell(data: str, n: int, n_candidates: int, seed: int) -> Rows:
 
 def fitted(data: str, n: int, n_candidates: int, seed: int) -> dict[str, Any]:
     """In a process of its own: one pass over the rows, then the test rows."""
-    from mercer.basis.compilation import compile_loops
+    from mercer.basis.learner import compile_loops
 
     compile_loops(lambda line: None)
     X, y, _ = _rows(data, n, 2 * seed)

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from mercer import BaNKClassifier
 from mercer.spectral.class_fitting import SAMPLERS, make_class_sampler
 from mercer.spectral.class_sampler import ClassAdaptation
-from mercer.spectral.compilation import compile_class_loops as compile_loops
+from mercer.spectral.fitting import compile_class_loops as compile_loops
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import StepAdaptation
 from reproduce.spectral_chain import spectral_chain, standardised, warmed_up

@@ -80,7 +80,7 @@ def sweeps(path: str, n_frequencies: int, n_sweeps: int) -> dict[str, Any]:
     """In a process of its own: time sweeps over the rows of a file, and one reading of it."""
     import mercer.data
     from mercer.estimation.standardize import fit_standardizer, scale_target
-    from mercer.spectral.compilation import compile_loops
+    from mercer.spectral.fitting import compile_loops
     from mercer.spectral.rows import StoredRows
     from reproduce.spectral_chain import spectral_chain
 

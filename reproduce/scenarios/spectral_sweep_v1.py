@@ -27,7 +27,7 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from mercer.features.products import cosines_and_sines
-from mercer.spectral.compilation import compile_loops
+from mercer.spectral.fitting import compile_loops
 from mercer.spectral.loops import select
 from mercer.spectral.model import draw_ridge, ridge_density
 from mercer.spectral.rows import MemoryRows

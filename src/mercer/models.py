@@ -75,7 +75,7 @@ class ModelEntry:
     max_classes: int = 0
     auto_rows: int | None = None
     warm_up: str = "compile_loops"
-    compiler: str = "compilation"
+    compiler: str = "fitting"
     quicker: tuple[Mapping[str, Any], ...] = ()
     is_combined: bool = False
 
@@ -167,6 +167,7 @@ MODELS = (
         task="regression",
         estimator="SequentialKernelRegressor",
         home="mercer.basis.estimator",
+        compiler="learner",
         summary="sequential Bayesian kernel regression: one pass, for streams",
         quicker=_FEW_PARTICLES,
     ),
@@ -175,6 +176,7 @@ MODELS = (
         task="classification",
         estimator="SequentialKernelClassifier",
         home="mercer.basis.classifier",
+        compiler="learner",
         warm_up="compile_class_loops",
         summary="sequential Bayesian kernel classification: one pass, for streams",
         max_classes=50,

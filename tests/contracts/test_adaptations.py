@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.checkpoint import pack, unpack
+from mercer.sampling.hmc import HamiltonianAdaptation
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import StepAdaptation

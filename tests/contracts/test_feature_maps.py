@@ -11,9 +11,7 @@ import pytest
 
 from mercer.errors import UsageError
 from mercer.features import base
-from mercer.features.base import FeatureMap
-from mercer.features.fourier import FourierMap, draw_fourier
-from mercer.features.nystroem import NystroemMap, fit_nystroem
+from mercer.features.maps import FeatureMap, FourierMap, NystroemMap, draw_fourier, fit_nystroem
 from mercer.kernels.names import kernel_named
 from mercer.posterior.container import read_container, write_container
 

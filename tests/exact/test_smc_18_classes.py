@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.basis import class_learner
+from mercer.basis import learner
 from mercer.basis.class_filter import ClassFilter, ClassPrior, ClassSchedule
 from mercer.basis.class_loops import move_particles
 from mercer.basis.classifier import SequentialKernelClassifier
@@ -185,7 +185,7 @@ def test_of_few_labels_that_say_nothing_it_is_not_sure() -> None:
 def test_of_few_labels_a_wide_prior_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: each slope N(0, 10) whatever their number, coefficients of variance 20."""
     wide = lambda n_mean: ClassPrior(2.0, 20.0, 0.1, 0.1, n_mean)  # noqa: E731
-    monkeypatch.setattr(class_learner, "default_prior", wide)
+    monkeypatch.setattr(learner, "default_prior", wide)
     held, lost = np.array([held_in_90(seed) for seed in range(N_SETS)]).mean(axis=0)
     assert held < 0.74
     assert lost > 1.0

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Sampled, SamplingStoppedError, sample
-from mercer.sampling.hmc import HMC, HamiltonianTuning
+from mercer.sampling.hmc import HMC, HamiltonianAdaptation, HamiltonianTuning
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Point
 from support.runs import digest, open_folder, options

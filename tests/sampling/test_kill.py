@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import sample
+from mercer.sampling.hmc import HamiltonianAdaptation
 from support.runs import digest, options
 from support.targets import make_hmc
 from support.toy_sampler import ToyAdaptation, ToySampler

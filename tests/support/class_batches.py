@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.basis.class_learner import ClassSettings
-from mercer.basis.learner import BatchSampler
+from mercer.basis.learner import BatchSampler, ClassSettings
 from support.class_fits import NAMES, make_rows
 
 LITTLE: dict[str, Any] = {

@@ -15,11 +15,11 @@ def compile_all() -> None:
     Each warm-up that is not done runs in a process of its own, two at a time, the longest first.
     What a later one calls, an earlier has compiled.
     """
-    from mercer.basis import compilation as basis
+    from mercer.basis import learner as basis
     from mercer.gp import classification, laplace
     from mercer.numerics.compilation import compile_first
-    from mercer.spectral import compilation as spectral
-    from mercer.sphere import compilation as sphere
+    from mercer.spectral import fitting as spectral
+    from mercer.sphere import fitting as sphere
 
     warm_ups = [
         basis.compile_now,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from mercer.numerics.compilation import compiled
 
 
 @compiled(nogil=True)
 def total(n):
-    """The sum of n ones."""
+    """The sum of cos(k)/k over the first n k: its last bits depend on how it was compiled."""
     found = 0.0
-    for _ in range(n):
-        found += 1.0
+    for k in range(1, n + 1):
+        found += math.cos(k) / k
     return found
 
 

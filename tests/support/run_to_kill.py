@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from mercer.sampling import checkpoint
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import SamplingStoppedError, sample
+from mercer.sampling.hmc import HamiltonianAdaptation
 from support.runs import digest, open_folder, options
 from support.targets import make_hmc
 from support.toy_sampler import Pause, ToyAdaptation, ToySampler, ToyState

@@ -22,7 +22,7 @@ from mercer.basis.class_filter import (
     StickBreaking,
     StickState,
 )
-from mercer.basis.class_learner import (
+from mercer.basis.learner import (
     MOST_CANDIDATES,
     ClassLearner,
     ClassRunning,
@@ -597,16 +597,16 @@ class SequentialKernelClassifier(StreamClassifier):
         return RiverKernelClassifier(self, classes)
 
     def _to_parts(self) -> ModelParts:
-        from mercer.basis.class_saved import parts_of
+        from mercer.basis.saved import class_parts_of
 
-        return parts_of(self)
+        return class_parts_of(self)
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> SequentialKernelClassifier:
-        from mercer.basis.class_saved import restore
+        from mercer.basis.saved import restore_classes
 
         model = cls(**parts.params)
-        restore(parts, model, model._check_arguments())
+        restore_classes(parts, model, model._check_arguments())
         return model
 
     def _check_arguments(self) -> CommonArguments:

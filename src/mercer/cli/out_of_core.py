@@ -42,8 +42,7 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.model_file import TableModel
 from mercer.models import MODELS, ModelEntry, SavedModel
 from mercer.posterior.evaluation import HeldOut, RunningScores
-from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import Scores
+from mercer.posterior.scores import RegressionScores, Scores
 
 Rows = NDArray[np.int64]
 

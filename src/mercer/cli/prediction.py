@@ -32,7 +32,7 @@ from mercer.estimation.inspection import (
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
 from mercer.models import SavedModel
 from mercer.posterior.evaluation import AnyEvaluation, HeldClasses, HeldOut, hold
-from mercer.posterior.regression_scores import LEVEL
+from mercer.posterior.scores import LEVEL
 
 # What a saved model says of a block of rows, as columns of a table: classes or numbers.
 

@@ -29,8 +29,7 @@ from mercer.posterior.evaluation import (
     verdict,
 )
 from mercer.posterior.label_errors import Audit
-from mercer.posterior.regression_scores import RegressionScores
-from mercer.posterior.scores import Metric, Scores
+from mercer.posterior.scores import Metric, RegressionScores, Scores
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -24,8 +24,14 @@ from mercer.kernels.base import Kernel
 from mercer.numerics.cholesky import Workspace, add_nugget, one_blas_thread, solve_lower
 from mercer.numerics.logistic_normal import expected_logistic
 from mercer.posterior.diagnostics import effective_sample_size
-from mercer.sampling.adaptation import HamiltonianAdaptation, LearnedTuning
-from mercer.sampling.hmc import HMC, HamiltonianTuning, HMCInfo, HMCState
+from mercer.sampling.hmc import (
+    HMC,
+    HamiltonianAdaptation,
+    HamiltonianTuning,
+    HMCInfo,
+    HMCState,
+    LearnedTuning,
+)
 from mercer.sampling.nuts import NUTS, NUTSInfo, NUTSState
 from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
 

@@ -37,7 +37,6 @@ from mercer.numerics.logistic_normal import NormalPrior
 from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import (
     Labels,
     RunOptions,
@@ -46,7 +45,13 @@ from mercer.sampling.driver import (
     load_finished,
     sample,
 )
-from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance, unit_mass
+from mercer.sampling.hmc import (
+    HMC,
+    HamiltonianAdaptation,
+    HamiltonianTuning,
+    mass_from_covariance,
+    unit_mass,
+)
 from mercer.sampling.importance import (
     ImportanceSample,
     NearbyDraws,

@@ -1,13 +1,38 @@
-"""What a covariance function can do; parameters are always on the log scale."""
+"""What a covariance function can do, and sums and products of them.
+
+Parameters are always on the log scale.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mercer.errors import UsageError
+
+__all__ = [
+    "MAX_LEAVES",
+    "VARIANCE",
+    "WEIGHTS",
+    "Array",
+    "Composite",
+    "Isotropic",
+    "Kernel",
+    "Parameter",
+    "Product",
+    "Sum",
+    "half_scatter",
+    "row_blocks",
+    "scaled_rows",
+    "shared_name",
+    "shortened_rows",
+    "turned_rows",
+]
 
 Array = NDArray[np.float64]
 
@@ -117,13 +142,9 @@ class Kernel(ABC):
         """
 
     def __add__(self, other: Kernel) -> Kernel:
-        from mercer.kernels.algebra import Sum  # which is made of kernels
-
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel) -> Kernel:
-        from mercer.kernels.algebra import Product
-
         return Product((self, other)) if isinstance(other, Kernel) else NotImplemented
 
 
@@ -176,3 +197,302 @@ def shortened_rows(X: Array, degree: int) -> Array:
     if not (norm > longest).any():
         return X
     return np.asarray(X * (longest / np.maximum(norm, longest))[:, np.newaxis])
+
+
+# Sums and products of kernels.
+
+MAX_LEAVES = 40
+
+
+@dataclass(frozen=True)
+class Composite(Kernel):
+    """Kernels side by side; theta is theirs, one after the other.
+
+    A parameter whose name occurs in several leaves bears the number of its leaf, counted from 1 at
+    the left: "log_weight_1", "log_weight_2". A name that occurs once stays bare. There are two
+    kernels or more, of at most 40 leaves in all; a sum in a sum is dissolved, as is a product in a
+    product.
+    """
+
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        word = type(self).__name__.lower()
+        flat: list[Kernel] = []
+        for kernel in self.kernels:
+            if not isinstance(kernel, Kernel):
+                raise UsageError(f"a {word} is made of kernels; got {kernel!r}")
+            if isinstance(kernel, Composite) and type(kernel) is type(self):
+                flat.extend(kernel.kernels)
+            else:
+                flat.append(kernel)
+        if len(flat) < 2:
+            raise UsageError(f"a {word} needs at least two kernels; got {flat!r}")
+        object.__setattr__(self, "kernels", tuple(flat))
+        n_leaves = _n_leaves(self)
+        if n_leaves > MAX_LEAVES:
+            raise UsageError(f"a kernel has at most {MAX_LEAVES} leaves; this one has {n_leaves}")
+
+    @abstractmethod
+    def unit_variances(self) -> tuple[bool, ...]:
+        """Which of the kernels are leaves with a variance of 1, which is not in theta."""
+
+    def leaves(self) -> tuple[tuple[Parameter, ...], ...]:
+        """What each leaf, from left to right, has in theta, under its own names."""
+        found: list[tuple[Parameter, ...]] = []
+        for kernel, is_unit in zip(self.kernels, self.unit_variances(), strict=True):
+            if isinstance(kernel, Composite):
+                found.extend(kernel.leaves())
+            else:
+                found.append(kernel.parameters()[1 if is_unit else 0 :])
+        return tuple(found)
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Those of the leaves, one leaf after the other."""
+        leaves = self.leaves()
+        uses = Counter(parameter.name for leaf in leaves for parameter in leaf)
+        return tuple(
+            replace(parameter, name=f"{parameter.name}_{number}")
+            if uses[parameter.name] > 1
+            else parameter
+            for number, leaf in enumerate(leaves, start=1)
+            for parameter in leaf
+        )
+
+    def _parts(self, theta: Array, d: int) -> Iterator[tuple[Kernel, Array]]:
+        """Each kernel with its own theta."""
+        begin = 0
+        for kernel, is_unit in zip(self.kernels, self.unit_variances(), strict=True):
+            end = begin + kernel.n_parameters(d) - is_unit
+            own = theta[begin:end]
+            yield kernel, np.concatenate(([0.0], own)) if is_unit else own
+            begin = end
+
+
+def _n_leaves(kernel: Kernel) -> int:
+    return sum(map(_n_leaves, kernel.kernels)) if isinstance(kernel, Composite) else 1
+
+
+@dataclass(frozen=True)
+class Sum(Composite):
+    """C = C_1 + C_2 + ..: a sum of independent functions, one of each kernel.
+
+    Notes
+    -----
+    Section 4.2.4 of [1]_. A Gram matrix costs those of the kernels, a gradient one more of them.
+
+    References
+    ----------
+    .. [1] Rasmussen & Williams, Gaussian Processes for Machine Learning, MIT Press 2006.
+
+    Examples
+    --------
+    >>> from mercer.kernels.linear import Constant, Linear
+    >>> [parameter.name for parameter in (Linear() + Constant()).parameters()]
+    ['log_signal_variance_1', 'log_signal_variance_2']
+    """
+
+    def unit_variances(self) -> tuple[bool, ...]:
+        """None: each kernel has its own variance."""
+        return (False,) * len(self.kernels)
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """All pairs of rows."""
+        (first, own), *others = self._parts(theta, X.shape[1])
+        K = first.gram(own, X, out)
+        for kernel, own in others:
+            K += kernel.gram(own, X)
+        return K
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Rows of X against those of Z."""
+        (first, own), *others = self._parts(theta, X.shape[1])
+        K = first.cross_gram(own, X, Z)
+        for kernel, own in others:
+            K += kernel.cross_gram(own, X, Z)
+        return K
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """Sums of the variances."""
+        parts = self._parts(theta, X.shape[1])
+        return np.asarray(np.sum([kernel.diagonal(own, X) for kernel, own in parts], axis=0))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """Each kernel's gradient with the same A."""
+        return np.concatenate(
+            [
+                kernel.gradient(own, X, kernel.gram(own, X), A.copy())
+                for kernel, own in self._parts(theta, X.shape[1])
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Product(Composite):
+    """C = C_1 C_2 ..: similar rows are those that are similar to every kernel.
+
+    A product of variances is one number, so theta has it once: leaves after the first have a
+    variance of 1. Where a factor is a sum, its terms have their variances and no leaf beside it
+    has one.
+
+    Notes
+    -----
+    Section 4.2.4 of [1]_. A gradient costs one more Gram matrix of each factor, and memory for
+    all of them. Where covariances of several factors grow with the length of a row, rows longer
+    than sqrt(d) 10^(100 / degree) are shortened to that, ``degree`` being of all factors: see
+    `Polynomial`.
+
+    References
+    ----------
+    .. [1] Rasmussen & Williams, Gaussian Processes for Machine Learning, MIT Press 2006.
+
+    Examples
+    --------
+    >>> from mercer.kernels.linear import Linear
+    >>> from mercer.kernels.stationary import MaternARD
+    >>> [parameter.name for parameter in (MaternARD(1.5) * Linear()).parameters()]
+    ['log_signal_variance', 'log_weight']
+    """
+
+    def unit_variances(self) -> tuple[bool, ...]:
+        """All leaves but the first factor, or all leaves where a factor is a sum."""
+        has_sum = any(isinstance(kernel, Sum) for kernel in self.kernels)
+        return tuple(
+            (has_sum or i > 0) and not isinstance(kernel, Sum)
+            for i, kernel in enumerate(self.kernels)
+        )
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """All pairs of rows."""
+        X = self._shortened(X)
+        (first, own), *others = self._parts(theta, X.shape[1])
+        K = first.gram(own, X, out)
+        for kernel, own in others:
+            K *= kernel.gram(own, X)
+        return K
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Rows of X against those of Z."""
+        X, Z = self._shortened(X), self._shortened(Z)
+        (first, own), *others = self._parts(theta, X.shape[1])
+        K = first.cross_gram(own, X, Z)
+        for kernel, own in others:
+            K *= kernel.cross_gram(own, X, Z)
+        return K
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """Products of the variances."""
+        X = self._shortened(X)
+        parts = self._parts(theta, X.shape[1])
+        return np.asarray(np.prod([kernel.diagonal(own, X) for kernel, own in parts], axis=0))
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """Each factor's gradient, with A times the Gram matrices of all others."""
+        X = self._shortened(X)
+        parts = list(self._parts(theta, X.shape[1]))
+        grams = [kernel.gram(own, X) for kernel, own in parts]
+        gradients = []
+        for i, ((kernel, own), is_unit) in enumerate(
+            zip(parts, self.unit_variances(), strict=True)
+        ):
+            if is_unit and len(own) == 1:
+                continue  # nothing of this factor is in theta
+            adjoint = _times_others(A, grams, i)
+            gradients.append(kernel.gradient(own, X, grams[i], adjoint)[int(is_unit) :])
+        return np.concatenate(gradients)
+
+    def _shortened(self, X: Array) -> Array:
+        degree = _degree(self)
+        return shortened_rows(X, degree) if degree > 1 else X
+
+
+def _times_others(A: Array, grams: list[Array], i: int) -> Array:
+    """A times all matrices but the i-th, entry by entry; A is left alone."""
+    adjoint = A.copy()
+    for k, K in enumerate(grams):
+        if k != i:
+            adjoint *= K
+    return adjoint
+
+
+def _degree(kernel: Kernel) -> int:
+    """The power of a row's squared length with which its variance grows."""
+    if isinstance(kernel, Product):
+        return sum(_degree(factor) for factor in kernel.kernels)
+    if isinstance(kernel, Sum):
+        return max(_degree(term) for term in kernel.kernels)
+    return kernel.growth
+
+
+# A kernel with one weight for all inputs.
+
+
+@dataclass(frozen=True)
+class Isotropic(Kernel):
+    """The same kernel with w_1 = .. = w_d = w: theta has one log weight in the place of d.
+
+    Other parameters, such as periods, stay one per input.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With one weight per input: not a sum, a product, or a kernel without weights.
+
+    Notes
+    -----
+    d/dlog w is the sum of the derivatives with respect to all log w_l. Cost as of the kernel.
+    """
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise UsageError(f"isotropic needs a kernel; got {self.kernel!r}")
+        weights = [p for p in self.kernel.parameters() if p.kind == "weight"]
+        if isinstance(self.kernel, (Sum, Product)) or not weights or not weights[0].per_input:
+            raise UsageError(
+                "isotropic needs a single kernel with one weight per input, neither a sum nor a "
+                f"product; got {self.kernel!r}"
+            )
+
+    @property
+    def has_lengthscale(self) -> bool:
+        """Whether the kernel's weights are inverse squared lengths, and all that it has."""
+        return self.kernel.has_lengthscale
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Those of the kernel, of which the weight is no longer one per input."""
+        return tuple(
+            replace(parameter, per_input=False) if parameter.kind == "weight" else parameter
+            for parameter in self.kernel.parameters()
+        )
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """All pairs of rows."""
+        return self.kernel.gram(self._repeated(theta, X), X, out)
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Rows of X against those of Z."""
+        return self.kernel.cross_gram(self._repeated(theta, X), X, Z)
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """Variances of the rows."""
+        return self.kernel.diagonal(self._repeated(theta, X), X)
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """Derivatives with respect to the weights are summed."""
+        gradient = self.kernel.gradient(self._repeated(theta, X), X, K, A)
+        weights = self._weights(X)
+        total = [gradient[weights].sum()]
+        return np.concatenate((gradient[: weights.start], total, gradient[weights.stop :]))
+
+    def _weights(self, X: Array) -> slice:
+        """Where the kernel's own theta has its weights."""
+        (name,) = (p.name for p in self.kernel.parameters() if p.kind == "weight")
+        return self.kernel.slices(X.shape[1])[name]
+
+    def _repeated(self, theta: Array, X: Array) -> Array:
+        """Theta of the kernel."""
+        place = self._weights(X)
+        weights = np.repeat(theta[place.start], place.stop - place.start)
+        return np.concatenate((theta[: place.start], weights, theta[place.start + 1 :]))

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Composite, Isotropic
-from mercer.kernels.base import VARIANCE, WEIGHTS, Array, Kernel, Parameter
+from mercer.kernels.base import VARIANCE, WEIGHTS, Array, Composite, Isotropic, Kernel, Parameter
 
 __all__ = [
     "Categorical",

@@ -13,8 +13,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import MAX_LEAVES, Isotropic, Product, Sum
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import MAX_LEAVES, Isotropic, Kernel, Product, Sum
 from mercer.kernels.columns import Categorical, Column, OnColumns, bind, on_columns
 from mercer.kernels.linear import Constant, Linear, Polynomial
 from mercer.kernels.stationary import (

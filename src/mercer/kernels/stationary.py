@@ -11,13 +11,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Sum
 from mercer.kernels.base import (
     VARIANCE,
     WEIGHTS,
     Array,
     Kernel,
     Parameter,
+    Sum,
     half_scatter,
     row_blocks,
     scaled_rows,

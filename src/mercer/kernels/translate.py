@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Isotropic, Product
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Isotropic, Kernel, Product
 from mercer.kernels.linear import Constant, Linear, Polynomial
 from mercer.kernels.stationary import (
     MaternARD,

@@ -16,8 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
 from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes, plain
-from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
-from mercer.posterior.scores import COVERAGES, ErrorCoverage, ReliabilityCurve
+from mercer.posterior.scores import (
+    COVERAGES,
+    ErrorCoverage,
+    IntervalCoverage,
+    PitHistogram,
+    ReliabilityCurve,
+)
 
 __all__ = [
     "error_coverage",
@@ -255,7 +260,7 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
     Parameters
     ----------
     curve : IntervalCoverage
-        From `mercer.posterior.regression_scores.interval_coverage`; or a fitted regressor, with
+        From `mercer.posterior.scores.interval_coverage`; or a fitted regressor, with
         rows X and their targets y after it.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
@@ -303,7 +308,7 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     histogram : PitHistogram
-        From `mercer.posterior.regression_scores.pit_histogram`; or a fitted regressor, with rows X
+        From `mercer.posterior.scores.pit_histogram`; or a fitted regressor, with rows X
         and their targets y after it.
     ax : Axes, optional
         Where to draw; a new figure otherwise.

@@ -33,8 +33,12 @@ from mercer.estimation.tasks import (
     known_rows,
     task_of,
 )
-from mercer.posterior.regression_scores import interval_coverage, pit_histogram
-from mercer.posterior.scores import error_coverage_curve, reliability_curve
+from mercer.posterior.scores import (
+    error_coverage_curve,
+    interval_coverage,
+    pit_histogram,
+    reliability_curve,
+)
 
 __all__ = ["ModelPlots", "of_model"]
 

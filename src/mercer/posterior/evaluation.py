@@ -12,13 +12,6 @@ from numpy.typing import NDArray
 
 from mercer.errors import DataError
 from mercer.posterior.predictive import StudentMixture
-from mercer.posterior.regression_scores import (
-    LEVEL,
-    LEVELS,
-    RegressionScores,
-    pit_distance,
-    r_squared,
-)
 from mercer.posterior.schema import (
     CLASS_EVALUATION,
     EVALUATION_CLASSES,
@@ -30,10 +23,15 @@ from mercer.posterior.schema import (
 )
 from mercer.posterior.scores import (
     CLASSIFICATION_METRICS,
+    LEVEL,
+    LEVELS,
     PROBA_FLOOR,
     REGRESSION_METRICS,
     Metric,
+    RegressionScores,
     Scores,
+    pit_distance,
+    r_squared,
     score_classification,
 )
 

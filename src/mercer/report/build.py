@@ -41,8 +41,7 @@ from mercer.report.chains import (
     particles_section,
     reproduce_section,
 )
-from mercer.report.held_out import class_sections, class_tiles
-from mercer.report.held_out_numbers import number_sections, number_tiles
+from mercer.report.held_out import class_sections, class_tiles, number_sections, number_tiles
 from mercer.report.html import render, write_report
 from mercer.report.section import Report, Section, Tile, count, percent
 

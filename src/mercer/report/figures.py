@@ -36,8 +36,7 @@ from mercer.plot import (
 from mercer.plot.style import bare_figure, to_svg
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import HeldTargets
-from mercer.posterior.regression_scores import IntervalCoverage, PitHistogram
-from mercer.posterior.scores import ErrorCoverage, ReliabilityCurve
+from mercer.posterior.scores import ErrorCoverage, IntervalCoverage, PitHistogram, ReliabilityCurve
 from mercer.sphere.evidence import EvidenceCurve
 
 if TYPE_CHECKING:

@@ -34,7 +34,6 @@ from mercer.spectral.class_model import (
     weighted_products,
 )
 from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
-from mercer.spectral.compilation import compile_class_loops
 from mercer.spectral.fitting import (
     CUT_START,
     FIRST_STEP,
@@ -45,6 +44,7 @@ from mercer.spectral.fitting import (
     FittedSpectral,
     SpectralResult,
     check_rows,
+    compile_class_loops,
     learn_spectrum,
     make_probe,
     spread,

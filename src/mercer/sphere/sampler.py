@@ -36,7 +36,7 @@ from scipy.optimize import linprog
 
 from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import LabelNoise
-from mercer.sampling.adaptation import mass_windows
+from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.great_circle import great_circle_moves
 from mercer.sphere.loops import count_errors, line_moves, trajectories

@@ -20,8 +20,7 @@ from mercer.estimation.model_file import (
     restore_common,
     table_from_dict,
 )
-from mercer.features.fourier import FourierMap
-from mercer.features.nystroem import NystroemMap
+from mercer.features.maps import FourierMap, NystroemMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named, name_of_kernel
 from mercer.posterior.draws import Table, finite_or_none

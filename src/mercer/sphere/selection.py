@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import DataError, UsageError
 from mercer.estimation.run import check_choice, check_count
-from mercer.features.base import FeatureMap
-from mercer.features.fourier import draw_fourier
-from mercer.features.nystroem import fit_nystroem
+from mercer.features.maps import FeatureMap, draw_fourier, fit_nystroem
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns import has_columns
 from mercer.kernels.linear import Linear

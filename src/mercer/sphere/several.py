@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import Confusion, LabelNoise
-from mercer.sampling.adaptation import mass_windows
+from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.sampler import REMEDY
 from mercer.sphere.several_loops import cycles, perceptron

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from mercer.errors import DataError
-from mercer.features.base import FeatureMap
+from mercer.features.maps import FeatureMap
 from mercer.kernels.base import Kernel
 
 # The covariance of a classifier: a kernel by name, object, callable or matrix, plus a constant.

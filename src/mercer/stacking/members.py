@@ -25,9 +25,8 @@ from mercer.posterior.draws import stacking_weights
 from mercer.posterior.predictive import NormalMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Fields, Number, check_arrays
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
-from mercer.sampling.hmc import HamiltonianTuning, unit_mass
+from mercer.sampling.hmc import HamiltonianAdaptation, HamiltonianTuning, unit_mass
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Point
 from mercer.sampling.signals import check_stop

@@ -49,7 +49,7 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports without their drawings, which take a second and are tested where they are made."""
-    for name in ("section", "gp", "spectral", "held_out", "sphere", "held_out_numbers", "chains",
+    for name in ("section", "gp", "spectral", "held_out", "sphere", "chains",
                  "basis", "answers"):  # fmt: skip
         home = importlib.import_module(f"mercer.report.{name}")
         for figure in [each for each in vars(home) if each.endswith("_svg")]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.features import fourier
-from mercer.features.fourier import FourierMap, draw_fourier
+from mercer.features import maps
+from mercer.features.maps import FourierMap, draw_fourier
 from mercer.kernels.names import kernel_named
 from support.statistics import largest_z, z_limit
 
@@ -45,7 +45,7 @@ def test_products_are_unbiased(name: str) -> None:
 
 @each_name
 def test_sees_weights_in_place_of_their_roots(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = fourier.draw_fourier
+    draw = maps.draw_fourier
 
     def mutant(rng, kernel, theta, *sizes):
         return draw(rng, kernel, np.append(theta[0], 2.0 * theta[1:]), *sizes)
@@ -56,15 +56,15 @@ def test_sees_weights_in_place_of_their_roots(name: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_sees_a_gaussian_spectrum(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fourier, "_t_divisors", lambda rng, degrees, n: np.ones(n))
+    monkeypatch.setattr(maps, "_t_divisors", lambda rng, degrees, n: np.ones(n))
     assert z_of(name) > LIMIT
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_sees_half_the_degrees_of_freedom(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    divisors = fourier._t_divisors
+    divisors = maps._t_divisors
     monkeypatch.setattr(
-        fourier, "_t_divisors", lambda rng, degrees, n: divisors(rng, degrees / 2.0, n)
+        maps, "_t_divisors", lambda rng, degrees, n: divisors(rng, degrees / 2.0, n)
     )
     assert z_of(name) > LIMIT
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError, UsageError
-from mercer.features import nystroem
-from mercer.features.nystroem import choose_landmarks, fit_nystroem, nystroem_map
+from mercer.features import maps
+from mercer.features.maps import choose_landmarks, fit_nystroem, nystroem_map
 from mercer.kernels.names import KERNELS, kernel_named
 
 X = np.random.default_rng(1).standard_normal((60, 3))
@@ -31,8 +31,8 @@ def test_all_rows_as_landmarks_give_the_gram_matrix(name: str) -> None:
 
 
 def test_sees_an_inverse_in_place_of_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    root = nystroem._inverse_root
-    monkeypatch.setattr(nystroem, "_inverse_root", lambda K: root(K.copy()) @ root(K).T)
+    root = maps._inverse_root
+    monkeypatch.setattr(maps, "_inverse_root", lambda K: root(K.copy()) @ root(K).T)
     assert gram_error("rbf", len(X)) > 1e-2
 
 
@@ -62,7 +62,7 @@ def test_no_variance_is_refused() -> None:
         nystroem_map(RBF, np.array([np.nan, 0.0, 0.0, 0.0]), X[:4])
 
 
-@pytest.mark.parametrize("method", nystroem.METHODS)
+@pytest.mark.parametrize("method", maps.METHODS)
 def test_landmarks_are_distinct_rows_in_their_order(method: str) -> None:
     for seed in range(20):
         landmarks = choose_landmarks(np.random.default_rng(seed), X, RBF, THETA, 12, method)
@@ -71,7 +71,7 @@ def test_landmarks_are_distinct_rows_in_their_order(method: str) -> None:
         assert places == sorted(set(places))
 
 
-@pytest.mark.parametrize("method", nystroem.METHODS)
+@pytest.mark.parametrize("method", maps.METHODS)
 def test_no_more_landmarks_than_rows(method: str) -> None:
     landmarks = choose_landmarks(np.random.default_rng(1), X, RBF, THETA, 1000, method)
     np.testing.assert_array_equal(landmarks, X)
@@ -97,8 +97,8 @@ def test_kmeans_plus_plus_finds_small_clusters() -> None:
 
 
 def test_kmeans_plus_plus_draws_among_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nystroem, "_POOL", 30)
-    monkeypatch.setattr(nystroem, "_POOL_PER_LANDMARK", 2)
+    monkeypatch.setattr(maps, "_POOL", 30)
+    monkeypatch.setattr(maps, "_POOL_PER_LANDMARK", 2)
     for n_landmarks in (10, 25, 40):
         rng = np.random.default_rng(4)
         landmarks = choose_landmarks(rng, X, RBF, THETA, n_landmarks, "kmeans++")

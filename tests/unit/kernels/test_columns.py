@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from mercer.errors import UsageError
 from mercer.kernels import columns as module
-from mercer.kernels.algebra import Isotropic, Sum
-from mercer.kernels.base import Kernel, shared_name
+from mercer.kernels.base import Isotropic, Kernel, Sum, shared_name
 from mercer.kernels.columns import Categorical, OnColumns, bind, has_columns, in_names, on_columns
 from mercer.kernels.linear import Linear
 from mercer.kernels.names import LEAVES, as_kernel, kernel_named, read_kernel, write_kernel

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Isotropic, Product, Sum
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Isotropic, Kernel, Product, Sum
 from mercer.kernels.linear import Constant, Linear, Polynomial
 from mercer.kernels.names import LEAVES, MAX_LENGTH, read_kernel, write_kernel
 from mercer.kernels.stationary import (

@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Isotropic
+from mercer.kernels.base import Isotropic
 from mercer.kernels.linear import Constant, Linear, Polynomial
 from mercer.kernels.stationary import Periodic, SquaredExponentialARD
 from support.kernel_cases import gradient_error

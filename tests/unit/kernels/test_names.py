@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from mercer.errors import UsageError
-from mercer.kernels.algebra import Isotropic
+from mercer.kernels.base import Isotropic
 from mercer.kernels.linear import Constant, Polynomial
 from mercer.kernels.names import KERNELS, as_kernel, kernel_named, name_of_kernel
 from mercer.kernels.stationary import SquaredExponentialARD

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RationalQuadratic
 
 from mercer.kernels import base as rows
 from mercer.kernels import stationary as rational_quadratic
-from mercer.kernels.algebra import Isotropic
+from mercer.kernels.base import Isotropic
 from mercer.kernels.stationary import RationalQuadraticARD, SquaredExponentialARD
 from support.kernel_cases import gradient_error, plain_covariances
 

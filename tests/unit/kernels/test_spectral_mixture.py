@@ -6,7 +6,7 @@ import pytest
 from mercer.errors import UsageError
 from mercer.kernels import base as rows
 from mercer.kernels import stationary as spectral_mixture
-from mercer.kernels.algebra import Sum
+from mercer.kernels.base import Sum
 from mercer.kernels.stationary import SpectralComponent, SpectralMixture
 from support.kernel_cases import gradient_error, plain_covariances
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.numerics.mixtures import search_quantiles
+from mercer.posterior.predictive import search_quantiles
 
 ROOTS = np.array([-3.0, 0.0, 0.5, 4.0])
 

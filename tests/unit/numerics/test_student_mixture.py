@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from mercer.numerics import mixtures as student_mixture
-from mercer.numerics.mixtures import student_cdf, student_log_density, student_quantiles
+from mercer.posterior import predictive
+from mercer.posterior.predictive import student_cdf, student_log_density, student_quantiles
 
 
 def some_mixture(m: int = 30, n: int = 8, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -41,13 +41,13 @@ def test_the_fast_distribution_function(df: float) -> None:
     """
     p = np.logspace(math.log10(5e-17), math.log10(0.5), 400)
     z = special.stdtrit(df, p)
-    np.testing.assert_allclose(student_mixture._cdf_of_many_df(df, z), p, rtol=1e-8)
-    np.testing.assert_allclose(student_mixture._cdf_of_many_df(df, -z), 1.0 - p, rtol=1e-13)
-    middle = p[p > student_mixture._MIDDLE]
+    np.testing.assert_allclose(predictive._cdf_of_many_df(df, z), p, rtol=1e-8)
+    np.testing.assert_allclose(predictive._cdf_of_many_df(df, -z), 1.0 - p, rtol=1e-13)
+    middle = p[p > predictive._MIDDLE]
     z = special.stdtrit(df / 5.0, middle)
-    np.testing.assert_allclose(student_mixture._cdf_of_many_df(df / 5.0, z), middle, rtol=1e-9)
+    np.testing.assert_allclose(predictive._cdf_of_many_df(df / 5.0, z), middle, rtol=1e-9)
     far = np.array([-np.inf, -1e200, 0.0, 1e200, np.inf])
-    seen = student_mixture._cdf_of_many_df(df, far)
+    seen = predictive._cdf_of_many_df(df, far)
     np.testing.assert_array_equal(seen, [0.0, 0.0, 0.5, 1.0, 1.0])
 
 
@@ -55,13 +55,13 @@ def test_the_fast_distribution_function(df: float) -> None:
 @pytest.mark.parametrize("p", [0.0005, 0.05, 0.25])
 def test_few_evaluations_suffice(monkeypatch: pytest.MonkeyPatch, df: float, p: float) -> None:
     n_rows: list[int] = []
-    real = student_mixture._student_gap_and_slope
+    real = predictive._student_gap_and_slope
 
     def counted(p, goal, heaviest, distances, *others):
         n_rows.append(len(distances))
         return real(p, goal, heaviest, distances, *others)
 
-    monkeypatch.setattr(student_mixture, "_student_gap_and_slope", counted)
+    monkeypatch.setattr(predictive, "_student_gap_and_slope", counted)
     rng = np.random.default_rng(3)
     locations = rng.normal(size=(500, 1)) + 0.3 * rng.normal(size=(500, 50))
     scales = rng.uniform(0.5, 1.5, size=(500, 50))

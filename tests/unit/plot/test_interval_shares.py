@@ -4,7 +4,7 @@ import numpy as np
 
 from mercer.plot import interval_coverage
 from mercer.plot.style import bare_figure
-from mercer.posterior.regression_scores import interval_coverage as count_inside
+from mercer.posterior.scores import interval_coverage as count_inside
 
 
 def test_the_line_is_the_curve_and_chance_is_grey():

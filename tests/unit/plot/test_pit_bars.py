@@ -5,7 +5,7 @@ import pytest
 
 from mercer.plot import pit
 from mercer.plot.style import bare_figure
-from mercer.posterior.regression_scores import pit_histogram
+from mercer.posterior.scores import pit_histogram
 
 
 @pytest.mark.parametrize("n", [1, 30, 500])

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from mercer.errors import DataError
-from mercer.posterior.regression_scores import interval_coverage, pit_histogram
+from mercer.posterior.scores import interval_coverage, pit_histogram
 from support.fake_regression import held_rows
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from mercer.errors import DataError, UsageError
-from mercer.numerics import mixtures as normal_mixture
+from mercer.posterior import predictive
 from mercer.posterior.predictive import NormalMixture
 from support.statistics import dkw_distance, dkw_limit
 
@@ -67,13 +67,13 @@ def test_quantiles_between_far_components_are_found() -> None:
 
 def test_few_evaluations_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     n_rows: list[int] = []
-    real = normal_mixture._student_gap_and_slope
+    real = predictive._student_gap_and_slope
 
     def counted(p, goal, heaviest, distances, *others):
         n_rows.append(len(distances))
         return real(p, goal, heaviest, distances, *others)
 
-    monkeypatch.setattr(normal_mixture, "_student_gap_and_slope", counted)
+    monkeypatch.setattr(predictive, "_student_gap_and_slope", counted)
     rng = np.random.default_rng(3)
     law = NormalMixture(rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 50)), np.ones(50))
     law.interval(0.9)

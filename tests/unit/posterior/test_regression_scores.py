@@ -11,8 +11,13 @@ from scipy import integrate, stats
 from mercer.errors import DataError
 from mercer.posterior.evaluation import HeldTargets, hold, joined
 from mercer.posterior.predictive import NormalMixture
-from mercer.posterior.regression_scores import pit_distance, r_squared
-from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, find_metric
+from mercer.posterior.scores import (
+    CLASSIFICATION_METRICS,
+    REGRESSION_METRICS,
+    find_metric,
+    pit_distance,
+    r_squared,
+)
 from support.fake_regression import held_rows
 from support.statistics import FALSE_ALARM
 

@@ -5,8 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from mercer.posterior.regression_scores import interval_coverage, pit_histogram
-from mercer.posterior.scores import error_coverage_curve, reliability_curve
+from mercer.posterior.scores import (
+    error_coverage_curve,
+    interval_coverage,
+    pit_histogram,
+    reliability_curve,
+)
 from mercer.report.figures import (
     boundaries_svg,
     centres_svg,

@@ -18,7 +18,7 @@ from mercer.posterior.evaluation import (
     rows_worth,
 )
 from mercer.posterior.predictive import NormalMixture
-from mercer.report.held_out_numbers import _is_surprising, number_sections, number_tiles
+from mercer.report.held_out import _is_surprising, number_sections, number_tiles
 from support.fake_regression import fake_regression
 
 
@@ -71,8 +71,8 @@ def test_right_laws_are_said_to_be_so_and_narrow_ones_not():
 
 
 def test_the_distance_expected_by_chance_is_that_of_uniform_numbers():
-    from mercer.posterior.regression_scores import pit_distance
-    from mercer.report.held_out_numbers import _distance_by_chance
+    from mercer.posterior.scores import pit_distance
+    from mercer.report.held_out import _distance_by_chance
 
     rng = np.random.default_rng(4)
     simulated = np.mean([pit_distance(rng.random(300)) for _ in range(400)])

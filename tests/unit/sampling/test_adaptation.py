@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mercer.sampling import adaptation
-from mercer.sampling.adaptation import DualAveraging, HamiltonianAdaptation, mass_windows
+from mercer.sampling import hmc
+from mercer.sampling.hmc import DualAveraging, HamiltonianAdaptation, mass_windows
 from support.targets import COVARIANCE, make_hmc, make_nuts
 from support.toy_sampler import ToyInfo
 
@@ -122,4 +122,4 @@ def test_finish_takes_the_average() -> None:
 
 
 def test_constants() -> None:
-    assert (adaptation._GAMMA, adaptation._T0, adaptation._KAPPA) == (0.05, 10.0, 0.75)
+    assert (hmc._GAMMA, hmc._T0, hmc._KAPPA) == (0.05, 10.0, 0.75)

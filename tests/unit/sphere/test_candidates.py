@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import DataError, UsageError
-from mercer.features.fourier import FourierMap
-from mercer.features.nystroem import NystroemMap
+from mercer.features.maps import FourierMap, NystroemMap
 from mercer.kernels.linear import Linear
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import MaternARD

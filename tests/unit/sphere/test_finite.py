@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.features.fourier import draw_fourier
-from mercer.features.nystroem import fit_nystroem
+from mercer.features.maps import draw_fourier, fit_nystroem
 from mercer.kernels.names import kernel_named
 from mercer.sphere.space import FiniteFeatures
 

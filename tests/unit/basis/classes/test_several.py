@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.basis.class_filter import ClassOutlook, ClassSeen, stick_proba
-from mercer.basis.class_learner import ClassSettings
+from mercer.basis.learner import ClassSettings
 
 SETTINGS = ClassSettings(
     kernel="rbf", lengthscale=(1.0,), n_particles=10, expected_centres=2.0, max_centres=3,

@@ -8,9 +8,9 @@ import pytest
 
 from mercer.gp.exact import ExactAdaptation
 from mercer.random import stream
-from mercer.sampling.adaptation import HamiltonianAdaptation
 from mercer.sampling.checkpoint import pack, unpack
 from mercer.sampling.driver import Chain, ChainPlan, run_chain
+from mercer.sampling.hmc import HamiltonianAdaptation
 from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
 from support.exact_runs import exact_sampler

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sampling.adaptation import mass_windows
+from mercer.sampling.hmc import mass_windows
 from mercer.sphere import several as module
 from mercer.sphere.several import QUARTER, WINDOW, SeveralAdaptation, SeveralState
 from support.several_cases import make_model, make_several
