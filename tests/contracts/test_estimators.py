@@ -44,7 +44,7 @@ ESTIMATORS = [
     process_fits.tiny(n_draws=4, n_warmup=2),
     BaNKRegressor(n_frequencies=6, **FEW),
     BaNKClassifier(n_frequencies=6, **FEW),
-    basis_fits.tiny(n_particles=12),
+    basis_fits.tiny(n_particles=12, max_candidates=16),
     class_fits.tiny(n_particles=12),
     stacks.of_numbers(),
     stacks.of_classes(),
@@ -98,13 +98,20 @@ def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "_RUNS", ((10**9, (Tempering(10, 12),)),))
 
 
+_TRAINING = {"check_classifiers_train", "check_regressors_train"}
+
+
 def checks_of(estimators: list) -> Iterator:
-    """Each estimator with each check; data mapped from a file are tried in one type."""
+    """Each estimator with each check; what a fit learns is tried on the hardest data, a file's.
+
+    These are read-only and of the shorter type; of other types and from memory in the second tier.
+    """
     for each in estimators:
         for _, check in estimator_checks_generator(each):
             own = check.keywords
             name = "-".join([check.func.__name__, *map(str, own.values())])
-            is_slow = own.get("readonly_memmap", False) and "X_dtype" not in own
+            learns = own.get("readonly_memmap", False) or check.func.__name__ in _TRAINING
+            is_slow = learns and "X_dtype" not in own
             marks = [pytest.mark.slow] if is_slow else []
             yield pytest.param(each, check, marks=marks, id=f"{type(each).__name__}-{name}")
 

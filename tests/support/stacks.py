@@ -19,7 +19,7 @@ TINY: dict[str, Any] = {
 
 def of_numbers(**own: Any) -> MercerRegressor:
     """An unfitted stack of two sequential regressors."""
-    models = (basis_fits.tiny(n_particles=12), basis_fits.tiny(n_particles=8))
+    models = tuple(basis_fits.tiny(n_particles=n, max_candidates=16) for n in (12, 8))
     return MercerRegressor(**{"models": models, **TINY, **own})
 
 
