@@ -1,7 +1,8 @@
 """All models in one beside each of its members alone: log scores of rows that none has seen.
 
-The twelve tables of `gp_kernels_v2`, two random splits each: 200 rows to learn from, up to 300
-others to judge. Members are those of the stack, fitted to the same rows with the same settings.
+The twelve tables of `gp_kernels_v2`, two random splits each: 200 rows to learn from, or half of
+them where there are fewer than 400, and up to 300 others to judge. Members are those of the stack,
+fitted to the same rows with the same settings.
 Log scores in nats, differences by row, with the standard error over the judged rows of both
 splits; the best member is known afterwards, from the rows that judge. "equal" is the mixture with
 equal weights. Some ten CPU minutes; needs ``MERCER_DATA``.
@@ -52,6 +53,7 @@ def _cell(
 ) -> list[dict[str, Any]]:
     X, y = table_of(name, 10**6)
     order = np.random.default_rng(split).permutation(len(y))
+    n_learned = min(n_learned, len(y) // 2)
     train, test = order[:n_learned], order[n_learned : n_learned + n_judged]
     begin = time.process_time()
     kind = MercerRegressor if name in NUMBERS else MercerClassifier
