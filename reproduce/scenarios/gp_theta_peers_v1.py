@@ -221,7 +221,7 @@ def predicted(problem: Problem, sampled: Sampled, X_test: Array) -> Array:
     from scipy.linalg import solve_triangular
 
     from mercer.kernels.stationary import SquaredExponentialARD
-    from mercer.numerics.logistic_normal import expected_logistic
+    from mercer.likelihoods.logistic import expected_logistic
 
     kernel, n = SquaredExponentialARD(), len(problem.X)
     kept = np.unique(np.linspace(0, len(sampled.theta) - 1, _MOST_PREDICTED).astype(int))

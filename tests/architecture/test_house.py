@@ -86,7 +86,7 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 203,
+    "files": 200,
     "lines": 68_500,
     "files of gp": 17,
     "files of sphere": 15,
@@ -95,9 +95,9 @@ LIMITS = {
     "files of cli": 28,
     "levels of folders": 1,
     "modules with one importer": 42,
-    "imports in 100 lines": 4.3,
+    "imports in 100 lines": 4.2,
     "longest chain of imports": 10,
-    "modules that a GPClassifier needs": 50,
+    "modules that a GPClassifier needs": 49,
 }
 
 

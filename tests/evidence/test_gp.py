@@ -51,7 +51,7 @@ def test_rates_are_held_against_the_best_full_model() -> None:
 def test_predictions_of_a_chain_average_over_the_function() -> None:
     """Against the normal distribution of training and test rows together, conditioned."""
     from mercer.kernels.stationary import SquaredExponentialARD
-    from mercer.numerics.logistic_normal import expected_logistic
+    from mercer.likelihoods.logistic import expected_logistic
     from reproduce.scenarios.gp_theta_peers_v1 import predicted
     from reproduce.theta_peers import NUGGET, Problem, Sampled
 

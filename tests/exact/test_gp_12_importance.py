@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from mercer.gp import importance as evidence
+from mercer.gp.hyperparameters import NormalPrior
 from mercer.gp.importance import (
     EvidenceEstimator,
     Proposal,
@@ -22,7 +23,6 @@ from mercer.gp.importance import (
 )
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
-from mercer.numerics.logistic_normal import NormalPrior
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem
 from support.statistics import FALSE_ALARM

@@ -23,7 +23,7 @@ from mercer.gp.exact import (
 from mercer.gp.importance import EvidenceEstimator
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.gp.laplace import mean_success_probability as success_probability
-from mercer.numerics.logistic_normal import expected_logistic
+from mercer.likelihoods.logistic import expected_logistic
 from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance
 from support.exact_cases import PairGrid, gram, pair_grid, pair_model, trapezoid_moments
 from support.statistics import largest_z, z_limit

@@ -10,7 +10,7 @@ from mercer.gp import laplace as predict
 from mercer.gp.laplace import LatentDraws, fit_laplace, latent_moments
 from mercer.gp.laplace import mean_success_probability as success_probability
 from mercer.kernels.stationary import SquaredExponentialARD
-from mercer.numerics.logistic_normal import expected_logistic
+from mercer.likelihoods.logistic import expected_logistic
 from support.gp_cases import plain_gram, plain_mode, problem
 
 _THETA = np.array([[0.5, 0.0, -1.0], [4.0, -1.0, 0.5], [-1.0, -2.0, -3.0]])

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from mercer.gp.hyperparameters import NormalPrior
 from mercer.gp.laplace import HyperparameterPosterior, fit_laplace
 from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.likelihoods.logistic import expected_logistic
 from mercer.numerics.cholesky import add_nugget
-from mercer.numerics.logistic_normal import NormalPrior, expected_logistic
 
 PAIRS = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
 _GAP = 1000.0  # between pairs: their covariance is 0 to the last bit for log w > -6

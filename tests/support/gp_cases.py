@@ -12,11 +12,10 @@ from scipy.special import expit, logsumexp
 
 from mercer.gp.fitting import GPSettings, RegressionSettings
 from mercer.gp.gaussian import RegressionPosterior
-from mercer.gp.hyperparameters import Maximum, find_maximum, kernel_prior
+from mercer.gp.hyperparameters import Maximum, NormalPrior, find_maximum, kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import log_likelihood, success_probability
-from mercer.numerics.logistic_normal import NormalPrior
 
 
 def problem(n: int, d: int, seed: int = 20) -> tuple[np.ndarray, np.ndarray]:

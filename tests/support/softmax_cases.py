@@ -13,9 +13,9 @@ from scipy.special import logsumexp, softmax
 
 from mercer.gp import softmax as covariance
 from mercer.gp import softmax as laplace
+from mercer.gp.hyperparameters import NormalPrior
 from mercer.gp.softmax import SoftmaxPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
-from mercer.numerics.logistic_normal import NormalPrior
 from support.gp_cases import plain_gram
 
 KERNEL = SquaredExponentialARD()

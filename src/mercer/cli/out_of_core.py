@@ -29,13 +29,12 @@ from mercer.cli.tables import unknown_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, as_levels, no_column
-from mercer.data.file_rows import NPY
 from mercer.data.files import changed, check_path, printable, quoted, reading
 from mercer.data.frame import Column, Frame
 from mercer.data.opening import open_rows, read_texts
 from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
-from mercer.data.source import REMEDY, RowSource
+from mercer.data.source import NPY, REMEDY, RowSource
 from mercer.data.tables import list_folder
 from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task
 from mercer.errors import DataError, UsageError

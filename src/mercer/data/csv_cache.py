@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from mercer.atomic import replacing
 from mercer.data.csv_reader import CsvBlock, read_blocks
-from mercer.data.file_rows import FileRows, open_npy
 from mercer.data.files import Stamp, place, printable, quoted, reading
 from mercer.data.frame import (
     MISSING,
@@ -36,7 +35,7 @@ from mercer.data.frame import (
     refuse_other_columns,
     refuse_twins,
 )
-from mercer.data.source import REMEDY, Part, index_refusal, no_rows
+from mercer.data.source import REMEDY, FileRows, Part, index_refusal, no_rows, open_npy
 from mercer.errors import StorageError
 
 # The cells of one column of a text table as numbers, block by block.

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from mercer.data.file_rows import ArrayRows, check_array
 from mercer.data.files import place
-from mercer.data.source import Part, RowSource, Work
+from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 

@@ -16,10 +16,9 @@ from mercer.data.arrow import BUFFER_BYTES, PARQUET, as_column, decoding, is_arr
 from mercer.data.csv_cache import cache_folder, open_csv
 from mercer.data.csv_reader import ZIP, read_blocks
 from mercer.data.encoding import as_levels
-from mercer.data.file_rows import NPY, find_file, open_array, open_npy
 from mercer.data.files import check_path, printable, reading
 from mercer.data.frame import ColumnBuilder
-from mercer.data.source import RowSource
+from mercer.data.source import NPY, RowSource, find_file, open_array, open_npy
 from mercer.data.tables import list_folder, refuse_foreign
 from mercer.errors import DataError, UsageError
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from mercer.gp.importance import Estimate, EvidenceEstimator, lower_factor, no_estimate
 from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior
 from mercer.kernels.base import Kernel
+from mercer.likelihoods.logistic import expected_logistic
 from mercer.numerics.cholesky import Workspace, add_nugget, one_blas_thread, solve_lower
-from mercer.numerics.logistic_normal import expected_logistic
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.hmc import (
     HMC,

@@ -18,6 +18,7 @@ from mercer.gp.hyperparameters import (
     SEARCHING,
     HyperparameterTarget,
     Maximum,
+    NormalPrior,
     PriorChoice,
     class_labels,
     class_parameters,
@@ -33,7 +34,6 @@ from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.numerics.logistic_normal import NormalPrior
 from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.random import stream

@@ -26,6 +26,7 @@ from scipy.optimize import minimize_scalar
 from mercer.errors import NumericalError
 from mercer.estimation.model_file import require
 from mercer.gp.hyperparameters import (
+    NormalPrior,
     is_within_range,
     named_parameters,
     no_density,
@@ -43,7 +44,6 @@ from mercer.numerics.cholesky import (
     solve_factored,
     solve_lower,
 )
-from mercer.numerics.logistic_normal import NormalPrior
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.schema import Array as Rule

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import ndtri
 
 from mercer.errors import NumericalError, UsageError
 from mercer.kernels.base import Kernel, Parameter
 from mercer.kernels.stationary import SquaredExponentialARD
-from mercer.numerics.logistic_normal import NormalPrior
 from mercer.sampling.sampler import Point
 from mercer.sampling.signals import is_late, stop_when_late
 
@@ -24,6 +24,7 @@ __all__ = [
     "SMALLEST_PROBA",
     "HyperparameterTarget",
     "Maximum",
+    "NormalPrior",
     "PriorChoice",
     "check_prior",
     "class_labels",
@@ -223,6 +224,33 @@ def _is_moments(moments: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return abs(mean) < _LARGEST and 0.0 < std < _LARGEST
+
+
+@dataclass(frozen=True)
+class NormalPrior:
+    """Independent normals: ``mean`` and ``std`` of shape (p,)."""
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+    def log_density(self, theta: NDArray[np.float64]) -> float:
+        """Log density without its constant: -1/2 sum ((theta - mean)/std)^2."""
+        z = (theta - self.mean) / self.std
+        return float(-0.5 * (z @ z))
+
+    @property
+    def log_constant(self) -> float:
+        """What is added to `log_density` for a density whose integral is one."""
+        return float(-np.log(self.std).sum() - 0.5 * len(self.std) * np.log(2.0 * np.pi))
+
+    def gradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gradient of the log density, shape (p,)."""
+        return (self.mean - theta) / self.std**2
+
+    def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Central interval of probability ``level``: lower and upper ends of shape (p,)."""
+        half = float(ndtri(0.5 + 0.5 * level)) * self.std
+        return self.mean - half, self.mean + half
 
 
 def kernel_prior(n_inputs: int, choice: PriorChoice = "wide", kernel: Kernel = _ARD) -> NormalPrior:

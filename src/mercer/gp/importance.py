@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 from mercer.errors import NumericalError
 from mercer.gp.loops import weighted_identity_plus
 from mercer.kernels.base import Kernel
+from mercer.likelihoods.logistic import logistic_moments
 from mercer.numerics.cholesky import (
     Workspace,
     add_nugget,
@@ -27,7 +28,6 @@ from mercer.numerics.cholesky import (
     invert_factored,
     solve_factored,
 )
-from mercer.numerics.logistic_normal import logistic_moments
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.sampler import Point
 

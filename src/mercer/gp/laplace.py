@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import (
+    NormalPrior,
     is_within_range,
     kernel_prior,
     named_parameters,
@@ -43,7 +44,7 @@ from mercer.gp.loops import (
 )
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import MaternARD, SpectralMixture, SquaredExponentialARD
-from mercer.likelihoods.logistic import log_likelihood, success_probability
+from mercer.likelihoods.logistic import expected_logistic, log_likelihood, success_probability
 from mercer.numerics.cholesky import (
     FactorMemory,
     Workspace,
@@ -57,7 +58,6 @@ from mercer.numerics.cholesky import (
     symmetric_product,
 )
 from mercer.numerics.compilation import compile_first
-from mercer.numerics.logistic_normal import NormalPrior, expected_logistic
 from mercer.sampling.sampler import Point
 
 __all__ = [

@@ -16,22 +16,20 @@ from scipy.stats import qmc
 
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import (
+    NormalPrior,
     is_within_range,
     no_density,
     paper_start,
 )
-from mercer.gp.loops import (
-    add_products,
-    add_weighted,
-    column_sums,
-    mirror,
-    weighted_identity_plus,
-)
-from mercer.gp.loops import (
-    softmax_chord_steps as chord_steps,
-)
+from mercer.gp.loops import add_products, add_weighted, column_sums, mirror, weighted_identity_plus
+from mercer.gp.loops import softmax_chord_steps as chord_steps
 from mercer.kernels.base import Kernel
-from mercer.likelihoods.logistic import class_probabilities, one_hot, softmax_log_likelihood
+from mercer.likelihoods.logistic import (
+    class_probabilities,
+    expected_logistic,
+    one_hot,
+    softmax_log_likelihood,
+)
 from mercer.numerics.cholesky import (
     FactorMemory,
     Workspace,
@@ -42,7 +40,6 @@ from mercer.numerics.cholesky import (
     solve_factored,
     solve_lower,
 )
-from mercer.numerics.logistic_normal import NormalPrior, expected_logistic
 from mercer.sampling.sampler import Point
 
 __all__ = [

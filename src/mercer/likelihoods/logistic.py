@@ -1,13 +1,17 @@
-"""The logistic likelihood of two classes, and the softmax of several.
+"""The logistic likelihood of two classes, its average over a Gaussian, and the softmax of several.
 
 The logistic likelihood of a binary target: p(y = 1 | f) = 1/(1 + e^-f).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtr
+
+Array = NDArray[np.float64]
 
 
 def success_probability(f: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -20,9 +24,58 @@ def log_likelihood(y: NDArray[np.float64], f: NDArray[np.float64]) -> float:
     return float(y @ f - np.logaddexp(0.0, f).sum())
 
 
-# The softmax likelihood of several classes: p(y = c | f) = e^f_c / sum_a e^f_a.
+# The logistic function averaged over a Gaussian, by a mixture of five normal distributions.
 
-Array = NDArray[np.float64]
+# 1/(1 + e^-x) is an infinite scale mixture of normal distribution functions Phi(s x) (Monahan &
+# Stefanski). These are the five terms that minimise the largest error over x >= 0: least squares
+# of the 2nd, 4th, .., 32nd power of the error on 8001 points of [0, 40], weights on the simplex.
+# Largest error 6.7e-7, also after averaging, since the average of an error is no larger than it.
+_WEIGHTS = np.array([0.02299041, 0.20525222, 0.42781738, 0.29813601, 0.04580398])
+_SCALES = np.array([0.29114786, 0.41007301, 0.57439343, 0.80096749, 1.11900281])
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_ROOT_TWO_PI = np.sqrt(2.0 * np.pi)
+
+
+class LogisticMoments(NamedTuple):
+    """Averages over f ~ N(mean, variance), arrays of the same shape."""
+
+    softplus: Array
+    logistic: Array
+    slope: Array
+    curvature: Array
+
+
+def expected_logistic(
+    mean: NDArray[np.float64], variance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Average 1/(1 + e^-f) over f ~ N(mean, variance); the absolute error is at most 7e-7.
+
+    The integral of Phi(s f) over N(m, v) is Phi(s m / sqrt(1 + s^2 v)), so no quadrature is needed;
+    the source uses five error functions too.
+    """
+    z = mean[..., np.newaxis] * _SCALES
+    z /= np.sqrt(1.0 + variance[..., np.newaxis] * _SCALES**2)
+    return np.asarray(ndtr(z) @ _WEIGHTS)
+
+
+def logistic_moments(mean: Array, variance: Array) -> LogisticMoments:
+    """Average log(1 + e^f), 1/(1 + e^-f) and two derivatives over f ~ N(mean, variance).
+
+    Each is the derivative of the one before with respect to the mean, to rounding: a search can
+    rely on it. The largest absolute errors are 2.1e-6, 7e-7, 3.1e-6 and 2e-5. By the mixture of
+    `expected_logistic`, with Phi(m/c) integrated and differentiated, c^2 = 1/s^2 + v.
+    """
+    spread = np.sqrt(1.0 / _SCALES**2 + variance[..., np.newaxis])
+    z = mean[..., np.newaxis] / spread
+    proba = ndtr(z)
+    density = np.exp(-0.5 * z * z) / _ROOT_TWO_PI
+    softplus = (mean[..., np.newaxis] * proba + spread * density) @ _WEIGHTS
+    slope = density / spread
+    curvature = -(z / spread) * slope
+    return LogisticMoments(softplus, proba @ _WEIGHTS, slope @ _WEIGHTS, curvature @ _WEIGHTS)
+
+
+# The softmax likelihood of several classes: p(y = c | f) = e^f_c / sum_a e^f_a.
 
 
 def one_hot(y: NDArray[np.int64], n_classes: int) -> Array:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.report.build import build_report, save_report
-from mercer.report.html import render, write_report
+from mercer.report.build import build_report, render, save_report, write_report
 from mercer.report.section import Report
 
 __all__ = ["Report", "build_report", "render", "save_report", "write_report"]

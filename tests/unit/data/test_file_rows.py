@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mercer.data
-from mercer.data.file_rows import ArrayRows, FileRows
+from mercer.data.source import ArrayRows, FileRows
 from mercer.errors import DataError
 
 ROWS = np.random.default_rng(5).standard_normal((50, 4))
@@ -15,7 +15,7 @@ ROWS = np.random.default_rng(5).standard_normal((50, 4))
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer.data.file_rows.CHUNK_CELLS", 30)
+    monkeypatch.setattr("mercer.data.source.CHUNK_CELLS", 30)
 
 
 @pytest.fixture

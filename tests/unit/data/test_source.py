@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import mercer.data
 from mercer.data import source as source_module
-from mercer.data.file_rows import ArrayRows, open_array
-from mercer.data.source import Part
+from mercer.data.source import ArrayRows, Part, open_array
 from mercer.errors import DataError
 
 
@@ -24,7 +23,7 @@ def test_any_partition(data: st.DataObject, n: int, d: int, is_verified: bool) -
     last = data.draw(st.integers(first, n_blocks))
     taken = sorted(data.draw(st.lists(st.integers(0, n - 1), max_size=9)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.data.file_rows.CHUNK_CELLS", data.draw(st.integers(1, 50)))
+        patch.setattr("mercer.data.source.CHUNK_CELLS", data.draw(st.integers(1, 50)))
         patch.setattr(source_module, "CHECK_CELLS", data.draw(st.integers(1, 50)))
         source = open_array(rows)
         source = source.verified() if is_verified else source

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.numerics.logistic_normal import NormalPrior
+from mercer.gp.hyperparameters import NormalPrior
 
 PRIOR = NormalPrior(np.array([1.0, -2.0]), np.array([3.0, 0.5]))
 

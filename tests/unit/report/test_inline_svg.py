@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from mercer.plot.style import PALETTE, bare_figure, dress, plain, to_svg
-from mercer.report.html import inline
+from mercer.report.build import inline
 
 
 def _svg(title: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from mercer.gp.laplace import damped_correction, fit_laplace, posterior_variance
-from mercer.numerics.logistic_normal import expected_logistic
+from mercer.likelihoods.logistic import expected_logistic
 from support.gp_cases import plain_gram, problem
 
 

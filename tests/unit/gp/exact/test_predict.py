@@ -11,7 +11,7 @@ from mercer.gp.exact import (
 )
 from mercer.gp.laplace import mean_success_probability as success_probability
 from mercer.kernels.stationary import SquaredExponentialARD
-from mercer.numerics.logistic_normal import expected_logistic
+from mercer.likelihoods.logistic import expected_logistic
 from support.exact_cases import gram
 from support.gp_cases import plain_gram, problem
 

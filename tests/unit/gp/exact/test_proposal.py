@@ -6,7 +6,7 @@ import pytest
 from mercer.gp import importance as proposal
 from mercer.gp.importance import Proposal, fit_variational, make_proposal
 from mercer.gp.laplace import fit_laplace
-from mercer.numerics.logistic_normal import logistic_moments
+from mercer.likelihoods.logistic import logistic_moments
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
+from mercer.gp.hyperparameters import NormalPrior
 from mercer.gp.softmax import SoftmaxDraws, SoftmaxPosterior, SoftmaxRecorder, fit_softmax
-from mercer.numerics.logistic_normal import NormalPrior
 from support.softmax_cases import KERNEL, classes, posterior, targets
 
 both_kinds = pytest.mark.parametrize("is_shared", [True, False])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.numerics.logistic_normal import expected_logistic, logistic_moments
+from mercer.likelihoods.logistic import expected_logistic, logistic_moments
 
 
 def test_symmetric_monotone_and_a_probability() -> None:
