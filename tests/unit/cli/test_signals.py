@@ -116,7 +116,9 @@ def test_folds_in_other_processes_end_too(rows: Path, tmp_path: Path) -> None:
     assert not _alive(process.pid)
 
 
-def test_r5_a_second_fit_into_one_checkpoint_names_the_first(rows: Path, tmp_path: Path) -> None:
+def test_r5_a_second_fit_into_one_checkpoint_names_the_first(
+    run, rows: Path, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     words = ["fit", rows, *SETTINGS, "--set", "n_draws=20000", "--checkpoint", state]
     first = start([*words, "--jobs", "1"])
@@ -124,11 +126,10 @@ def test_r5_a_second_fit_into_one_checkpoint_names_the_first(rows: Path, tmp_pat
     while not (state / "run.json").exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    second = start([*words, "--jobs", "1"])
-    _, err = second.communicate(timeout=60)
+    code, _, err = run(*words, "--jobs", "1")
     os.kill(first.pid, signal.SIGINT)
     first.communicate(timeout=20)
-    assert second.returncode == 6
+    assert code == 6
     assert err.count("\n") == 1
     assert f"in use by process {first.pid} on " in err
 

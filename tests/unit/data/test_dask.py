@@ -31,6 +31,7 @@ from mercer.errors import ClusterError, DataError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM
 from mercer.sampling import driver
 from support.row_cases import write_csv, write_npy, write_parquet
+from support.statistics import few_first
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
@@ -128,8 +129,8 @@ def test_dist_5_classes(
     labels = (ROWS[:, 2] > 0.0).astype(float)
     monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 2000)
     model = mercer.BaNKClassifier(**SHORT, kernel_rows=2000 if sampler == "kernel rows" else None)
-    if sampler == "all rows":
-        model.set_params(sampler="polya-gamma")
+    if sampler == "all rows":  # its passes are long, and one chain makes all that there are
+        model.set_params(sampler="polya-gamma", n_chains=1)
     X = as_array()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mercer.ConvergenceWarning)
@@ -140,7 +141,7 @@ def test_dist_5_classes(
     assert classes == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("n_workers", [1, 3])
+@pytest.mark.parametrize("n_workers", few_first([1, 3], 3))  # two serve the tests above
 def test_dist_1_any_number_of_workers(folder: Path, n_workers: int) -> None:
     expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=2000))
     with cluster.local_cluster(n_workers) as made:
@@ -202,7 +203,7 @@ def test_dist_4_a_worker_that_is_killed_changes_no_bit(
         killer.join()
 
 
-def test_r7_without_any_worker_a_pass_ends_with_an_error(
+def test_r7_r8_without_workers_and_without_a_scheduler_a_pass_ends_with_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
@@ -215,12 +216,6 @@ def test_r7_without_any_worker_a_pass_ends_with_an_error(
             time.sleep(0.05)
         with pytest.raises(ClusterError, match="no worker"):
             files.digest()
-
-
-def test_r8_a_lost_scheduler(folder: Path) -> None:
-    made = cluster.local_cluster(1)
-    files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
-    made.close()
     with pytest.raises(ClusterError, match="is gone"):
         files.digest()
 
@@ -236,19 +231,19 @@ def _end_the_worker(position: int, blocks: Any) -> None:
     os._exit(1)
 
 
-def test_r9_nobody_from_outside_reaches_workers_that_are_started() -> None:
+def test_r9_nobody_from_outside_reaches_workers_that_are_started(two_workers: Any) -> None:
     psutil = pytest.importorskip("psutil")
-    with cluster.local_cluster(1) as made:
-        assert made.scheduler_address.startswith("tcp://127.0.0.1:")
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"http://127.0.0.1:{made.scheduler.http_server.port}/status")
-        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        listening = {
-            each.laddr.ip
-            for process in processes
-            for each in process.net_connections(kind="inet")
-            if each.status == psutil.CONN_LISTEN
-        }
+    made = two_workers.cluster
+    assert made.scheduler_address.startswith("tcp://127.0.0.1:")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{made.scheduler.http_server.port}/status")
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    listening = {
+        each.laddr.ip
+        for process in processes
+        for each in process.net_connections(kind="inet")
+        if each.status == psutil.CONN_LISTEN
+    }
     assert listening == {"127.0.0.1"}
 
 
