@@ -1,4 +1,4 @@
-"""Mixtures of normals as predictive laws: against scipy, brute force and simulation."""
+"""Predictive laws, mixtures of normals and of Student's t: scipy, brute force and simulation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from scipy import optimize, special, stats
 
 from mercer.errors import DataError, UsageError
 from mercer.posterior import predictive
-from mercer.posterior.predictive import NormalMixture
+from mercer.posterior.diagnostics import effective_size, flat_weights, mean_sd, quantiles
+from mercer.posterior.draws import Draws
+from mercer.posterior.predictive import NormalMixture, one_value_per_row, search_quantiles
 from support.statistics import dkw_distance, dkw_limit
 
 
@@ -138,3 +140,160 @@ def test_what_is_no_law_is_refused() -> None:
     for level in (0.0, 1.0, math.nan, 90):
         with pytest.raises(UsageError, match="level"):
             law.interval(level)
+
+
+# Roots of many rows at once: smooth, flat and broken gaps.
+
+
+ROOTS = np.array([-3.0, 0.0, 0.5, 4.0])
+
+
+def search(gap_and_slope, **options) -> np.ndarray:
+    ends = np.full(len(ROOTS), -10.0), np.full(len(ROOTS), 10.0)
+    start = np.full(len(ROOTS), 9.0)
+    found = search_quantiles(start, *ends, gap_and_slope, 1e-9, **options)
+    assert (start == 9.0).all()  # arguments are left alone
+    assert (ends[0] == -10.0).all()
+    assert (ends[1] == 10.0).all()
+    return found
+
+
+def cube(x, rows):
+    return (x - ROOTS[rows]) ** 3, 3.0 * (x - ROOTS[rows]) ** 2
+
+
+def stairs(x, rows):
+    return np.sign(x - ROOTS[rows]), np.zeros(len(x))
+
+
+def endless(x, rows):
+    with np.errstate(divide="ignore"):
+        gap = np.log(np.where(x > ROOTS[rows], np.inf, 0.0))
+    return gap, np.full(len(x), np.nan)
+
+
+def misleading(x, rows):
+    return x - ROOTS[rows], np.full(len(x), 1e9)
+
+
+@pytest.mark.parametrize("is_patient", [False, True])
+@pytest.mark.parametrize("gap_and_slope", [cube, stairs, endless, misleading])
+def test_roots_are_found_whatever_newton_does(gap_and_slope, is_patient: bool) -> None:
+    found = search(gap_and_slope, is_patient=is_patient)
+    np.testing.assert_allclose(found, ROOTS, rtol=0.0, atol=4e-9)
+
+
+def test_a_row_has_a_tolerance_of_its_own_and_found_rows_are_left_alone() -> None:
+    asked: list[list[int]] = []
+
+    def gap_and_slope(x, rows):
+        asked.append(rows.tolist())
+        return stairs(x, rows)
+
+    tolerance = np.array([20.0, 1e-3, 1e-6, 1e-9])
+    ends = np.full(4, -10.0), np.full(4, 10.0)
+    found = search_quantiles(np.full(4, 9.0), *ends, gap_and_slope, tolerance)
+    assert found[0] == 9.0
+    assert (np.abs(found - ROOTS)[1:] < 4.0 * tolerance[1:]).all()
+    assert asked[0] == [1, 2, 3]
+    assert asked[-1] == [3]
+
+
+def test_a_step_that_meets_the_root_before_a_halving_costs_nothing_with_patience() -> None:
+    """Newton leads to the root to the last digit in the third step; the fourth is the middle."""
+
+    def evaluations(is_patient: bool) -> int:
+        count = 0
+
+        def late(x, rows):
+            nonlocal count
+            count += 1
+            slope = 1.2 if count < 3 else 1.0
+            return x - ROOTS[rows], np.full(len(x), slope)
+
+        search(late, is_patient=is_patient)
+        return count
+
+    assert evaluations(is_patient=True) <= 6
+    assert evaluations(is_patient=False) > 20
+
+
+# Shapes and numbers that are no mixtures; the laws' own tests refuse them through the laws.
+
+
+def test_values_become_an_array_of_floats() -> None:
+    values = one_value_per_row([1, 2], 2)
+    assert values.dtype == np.float64
+    np.testing.assert_array_equal(values, [1.0, 2.0])
+    for y in ([1.0], [[1.0, 2.0]], [1.0, np.nan], [np.inf, 0.0]):
+        with pytest.raises(DataError, match="one finite value for each of 2 rows"):
+            one_value_per_row(y, 2)
+
+
+def test_components_need_a_place_and_a_scale() -> None:
+    NormalMixture(np.zeros((2, 3)), np.ones(3))
+    NormalMixture(np.zeros((2, 3)), np.ones((2, 3)), np.zeros(2))
+    NormalMixture(np.zeros((0, 3)), np.ones(3))
+    with pytest.raises(DataError, match="centre"):
+        NormalMixture(np.zeros((2, 3)), np.ones(3), np.zeros(3))
+    with pytest.raises(DataError, match="positive"):
+        NormalMixture(np.zeros((2, 3)), np.array([1.0, 0.0, 1.0]))
+
+
+# Means, spreads and quantiles, weighted or not.
+
+
+def weighted(log_weights: np.ndarray) -> Draws:
+    return Draws({"a": np.zeros(log_weights.shape)}, {}, {}, (), log_weights=log_weights)
+
+
+def test_weights_are_normalised_and_may_be_zero() -> None:
+    draws = weighted(np.array([[1000.0, 1000.0 + np.log(3.0), -np.inf]]))
+    np.testing.assert_allclose(flat_weights(draws), [0.25, 0.75, 0.0])
+
+
+def test_no_weights() -> None:
+    assert flat_weights(Draws({"a": np.zeros((1, 2))}, {}, {}, ())) is None
+
+
+def test_effective_size_adds_over_populations() -> None:
+    assert effective_size(weighted(np.zeros((2, 5)))) == pytest.approx(10.0)
+    one = np.where(np.arange(5) == 0, 0.0, -np.inf)
+    assert effective_size(weighted(np.stack([one, np.zeros(5)]))) == pytest.approx(6.0)
+
+
+def test_mean_sd_agree_with_numpy() -> None:
+    x = np.random.default_rng(2).normal(3.0, 2.0, size=(50, 4))
+    mean, sd = mean_sd(x, None)
+    np.testing.assert_allclose(mean, x.mean(axis=0))
+    np.testing.assert_allclose(sd, x.std(axis=0, ddof=1))
+
+
+def test_weighted_mean_sd() -> None:
+    mean, sd = mean_sd(np.array([[0.0], [4.0]]), np.array([0.75, 0.25]))
+    assert mean[0] == pytest.approx(1.0)
+    assert sd[0] == pytest.approx(np.sqrt(3.0))
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_extreme_scales(scale: float) -> None:
+    mean, sd = mean_sd(scale * np.array([[1.0], [3.0]]), None)
+    np.testing.assert_allclose([mean[0] / scale, sd[0] / scale], [2.0, np.sqrt(2.0)])
+
+
+def test_one_draw_has_no_spread() -> None:
+    assert mean_sd(np.array([[7.0]]), None)[1][0] == 0.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_not_finite_is_nan_for_that_quantity_only(bad: float) -> None:
+    mean, sd = mean_sd(np.array([[1.0, bad], [2.0, 0.0]]), None)
+    assert mean[0] == 1.5
+    assert np.isnan([mean[1], sd[1]]).all()
+
+
+def test_quantiles() -> None:
+    x = np.arange(101.0)
+    assert quantiles(x, None, (0.05, 0.95)) == (5.0, 95.0)
+    assert quantiles(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.5, 0.5]), (0.05, 0.95)) == (1, 2)
+    assert quantiles(np.array([1.0, 2.0]), np.array([0.5, 0.5 - 1e-12]), (1.0,)) == (2.0,)

@@ -6,7 +6,10 @@ import re
 
 import pytest
 
-from mercer.report import Report, render
+from mercer.errors import StorageError
+from mercer.plot.style import PALETTE, bare_figure, dress, plain, to_svg
+from mercer.report import Report, render, write_report
+from mercer.report.build import inline
 from mercer.report.section import Cell, Figure, NamedTable, Section, Tile
 
 _SVG = '<svg viewBox="0 0 10 5"><g id="axes_1"/></svg>'
@@ -75,3 +78,59 @@ def test_long_tables_are_folded(n_rows, is_folded):
 
 def test_an_empty_table_is_rendered():
     assert "<tbody>" in render(_report(n_rows=0))
+
+
+def test_the_file_holds_the_page_as_utf_8(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    write_report(path, "<p>ä – 日本\udc80</p>")
+    assert path.read_bytes() == "<p>ä – 日本?</p>".encode()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_not_there_is_a_storage_error(tmp_path):
+    with pytest.raises(StorageError):
+        write_report(tmp_path / "none" / "report.html", "<p>")
+    with pytest.raises(StorageError):
+        write_report(tmp_path, "<p>")
+
+
+def _svg(title: str) -> str:
+    fig = bare_figure(3, 2)
+    ax = fig.subplots()
+    dress(ax)
+    ax.plot([0, 1], [0, 1], "o-", color=PALETTE["series-1"])
+    ax.set_title(plain(title))
+    return to_svg(fig)
+
+
+def test_ids_get_the_prefix_and_references_follow():
+    svg = inline(_svg("x"), "a-1", "words")
+    ids = re.findall(r'\bid="([^"]*)"', svg)
+    used = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', svg)
+    assert ids
+    assert used
+    assert all(name.startswith("a-1-") for name in ids)
+    assert {one or other for one, other in used} <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_colours_become_variables_with_the_old_ones_to_fall_back_on():
+    svg = inline(_svg("x"), "a", "words")
+    assert "var(--plot-series-1, #0072b2)" in svg
+    rest = re.sub(r"var\([^)]*\)", "", svg)
+    assert not [colour for colour in PALETTE.values() if colour in rest]
+
+
+def test_what_only_a_file_needs_goes_away():
+    svg = inline(_svg("x"), "a", 'say "<b>"')
+    assert svg.startswith(
+        '<svg role="img" aria-label="say &#34;&lt;b&gt;&#34;" viewBox="0 0 216 144"'
+    )
+    for gone in ("<?xml", "DOCTYPE", "metadata", "<style", "http", "<!--"):
+        assert gone not in svg
+
+
+def test_text_is_left_alone():
+    svg = inline(_svg('id="q" url(#z) <i>'), "a", "words")
+    assert 'id="q" url(#z) &lt;i&gt;' in svg

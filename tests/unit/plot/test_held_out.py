@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.plot import error_coverage, interval_coverage, pit, predictions, reliability
+from mercer.plot.style import bare_figure
+from mercer.posterior.scores import error_coverage_curve, pit_histogram, reliability_curve
+from mercer.posterior.scores import interval_coverage as count_inside
+
+
+def _curve():
+    rng = np.random.default_rng(3)
+    p = rng.random(400)
+    return p, reliability_curve((rng.random(400) < p).astype(int), p)
+
+
+def test_points_and_intervals_are_those_of_the_curve():
+    _, curve = _curve()
+    ax = reliability(curve, ax=bare_figure(4, 4).subplots())
+    points = next(line for line in ax.lines if line.get_gid() == "mark-points")
+    np.testing.assert_allclose(points.get_xdata(), curve.mean_predicted)
+    np.testing.assert_allclose(points.get_ydata(), curve.observed)
+    bars = next(c for c in ax.collections if c.get_gid() == "mark-intervals")
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    np.testing.assert_allclose(ends, np.column_stack([curve.lower, curve.upper]))
+    assert not ax.child_axes
+
+
+def test_the_histogram_counts_the_rows():
+    p, curve = _curve()
+    ax = reliability(curve, probabilities=p, ax=bare_figure(4, 4).subplots())
+    (strip,) = ax.child_axes
+    heights = [bar.get_height() for bar in strip.patches]
+    np.testing.assert_array_equal(heights, np.histogram(p, bins=20, range=(0, 1))[0])
+    assert strip.texts[0].get_text() == "400 rows"
+
+
+def test_probabilities_of_exactly_zero_and_one_are_counted():
+    curve = reliability_curve([0, 1, 1], [0.0, 1.0, 1.0])
+    ax = reliability(curve, probabilities=[0.0, 1.0, 1.0], ax=bare_figure(4, 4).subplots())
+    heights = [bar.get_height() for bar in ax.child_axes[0].patches]
+    assert (heights[0], heights[-1]) == (1, 2)
+
+
+def _line(ax, name):
+    return next(line for line in ax.lines if line.get_gid() == f"mark-{name}")
+
+
+def test_the_line_is_the_curve_and_points_are_at_the_shares():
+    rng = np.random.default_rng(3)
+    p = 0.5 + 0.5 * rng.random(200)
+    y = (rng.random(200) > p).astype(int)
+    curve = error_coverage_curve(y, np.column_stack([p, 1 - p]))
+    ax = error_coverage(curve, ax=bare_figure(5, 4).subplots())
+    np.testing.assert_array_equal(_line(ax, "curve").get_xdata(), curve.coverage)
+    np.testing.assert_array_equal(_line(ax, "curve").get_ydata(), curve.error)
+    points = _line(ax, "points")
+    np.testing.assert_allclose(points.get_xdata(), [1.0, 0.9, 0.75, 0.5])
+    np.testing.assert_array_equal(
+        points.get_ydata(), [curve.error_at(c) for c in (1.0, 0.9, 0.75, 0.5)]
+    )
+    assert ax.texts[0].get_text() == f"{100 * curve.error_at(1.0):.1f} %"
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_without_errors_and_with_nothing_else_it_still_draws(label):
+    curve = error_coverage_curve([label], [[0.6, 0.4]])
+    ax = error_coverage(curve, ax=bare_figure(5, 4).subplots())
+    low, high = ax.get_ylim()
+    assert low < float(label) < high
+
+
+def test_the_line_is_the_curve_and_chance_is_grey():
+    curve = count_inside(np.random.default_rng(0).random(90))
+    ax = interval_coverage(curve, ax=bare_figure(5, 5).subplots())
+    line = next(line for line in ax.lines if line.get_gid() == "mark-coverage")
+    np.testing.assert_array_equal(line.get_xdata(), curve.level)
+    np.testing.assert_array_equal(line.get_ydata(), curve.observed)
+    (band,) = [each for each in ax.collections if each.get_gid() == "mark-chance"]
+    assert band.get_paths()
+
+
+@pytest.mark.parametrize("n", [1, 30, 500])
+def test_bars_are_the_shares_and_fit(n):
+    histogram = pit_histogram(np.random.default_rng(0).random(n))
+    ax = pit(histogram, ax=bare_figure(5, 4).subplots())
+    bars = [bar for bar in ax.patches if str(bar.get_gid()).startswith("mark-bar-")]
+    assert [bar.get_height() for bar in bars] == histogram.share.tolist()
+    assert ax.get_ylim()[1] > histogram.share.max()
+
+
+def _marked(ax, name):
+    return next(each for each in ax.get_children() if each.get_gid() == f"mark-{name}")
+
+
+def test_points_and_bars_are_those_of_the_rows():
+    y, mean = np.array([1.0, 2.0, 9.0]), np.array([1.5, 2.5, 3.0])
+    ax = predictions(y, mean, mean - 1, mean + 1, ax=bare_figure(5, 5).subplots())
+    np.testing.assert_array_equal(_marked(ax, "points-inside").get_xdata(), [1.5, 2.5])
+    np.testing.assert_array_equal(_marked(ax, "points-outside").get_ydata(), [9.0])
+    (bar,) = _marked(ax, "intervals-outside").get_segments()
+    np.testing.assert_array_equal(bar, [[3.0, 2.0], [3.0, 4.0]])
+    assert ax.texts[0].get_text() == "outside: 1 of 3"
+
+
+def test_all_inside_and_a_single_row():
+    ax = predictions([1.0], [1.0], [0.0], [2.0], ax=bare_figure(5, 5).subplots())
+    assert ax.texts[0].get_text() == "outside: 0 of 1"
+    assert not [each for each in ax.get_children() if each.get_gid() == "mark-points-outside"]
