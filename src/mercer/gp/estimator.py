@@ -163,7 +163,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     log_evidence_, log_evidence_se_ : float
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
-        After "importance" only.
+        After "importance" only. Given the hyperparameters it is that of expectation propagation,
+        fitted at 24 of them as a correction of Laplace's; of several classes Laplace's.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     encoder_ : TableEncoder

@@ -12,14 +12,22 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gp.importance import Estimate, EvidenceEstimator, lower_factor, no_estimate
-from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior
+from mercer.errors import NumericalError
+from mercer.gp.importance import (
+    Estimate,
+    EvidenceEstimator,
+    lower_factor,
+    matched_evidence,
+    no_estimate,
+)
+from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior, LaplaceValues
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import expected_logistic
 from mercer.numerics.cholesky import Workspace, add_nugget, one_blas_thread, solve_lower
@@ -34,8 +42,10 @@ from mercer.sampling.hmc import (
 )
 from mercer.sampling.nuts import NUTS, NUTSInfo, NUTSState
 from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
+from mercer.sampling.signals import is_late
 
 __all__ = [
+    "CalibratedValues",
     "Correction",
     "DelayedAcceptance",
     "ExactAdaptation",
@@ -46,6 +56,7 @@ __all__ = [
     "LearnedCorrection",
     "PredictiveDistance",
     "TiltedTarget",
+    "calibrated",
     "draw_probabilities",
     "fit_slope",
     "laplace_weights",
@@ -640,3 +651,85 @@ def _batches(n_total: int, n_chains: int) -> NDArray[np.int64]:
     per_chain = max(1, min(-(-_BATCHES // n_chains), length // 2))
     within = np.arange(length) * per_chain // length
     return np.concatenate([chain * per_chain + within for chain in range(n_chains)])
+
+
+# Laplace's evidence, corrected by what expectation propagation says of a few hyperparameters.
+#
+# With 300 rows and 30 inputs Laplace's evidence is 2 to 8 nats too low, and from draw to draw the
+# error changes by 1 to 2 nats: averages give too much weight to short length scales and small
+# variances, whose predictions are too close to 1/2. The other's error is .1 to .2 nats, at three
+# times the cost. Their difference is nearly a function of two numbers that Laplace's evaluation
+# gives: what all rows say together, log|B|/2, and each by itself, sum log(1 + W_i K_ii)/2.
+
+_RIDGE = 0.1  # in units of a position: two numbers may be nearly one where parameters are few
+_LEAST_CALIBRATING = 6  # positions that must have an evidence
+_BEYOND = 0.5  # of the range of either number among them: farther out the difference stays
+# A normal log density is below its maximum by p/2 on average, with a standard deviation of
+# (p/2)^.5; positions that are farther down by more than so many of these have no mass.
+_WITHIN = 5.0
+
+
+@dataclass(frozen=True)
+class CalibratedValues:
+    """`LaplaceValues` with the difference as fitted: a constant and slopes by the two numbers.
+
+    These, (2,), are moved into the limits, (2,) each, before.
+    """
+
+    values: LaplaceValues
+    constant: float
+    slopes: Array
+    limits: tuple[Array, Array]
+
+    def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
+        """Return the log density, and the latent values and dual coefficients of a draw."""
+        log_density, recorded = self.values(theta)
+        if np.isfinite(log_density):
+            a = recorded["dual_coef"]
+            two = _log_determinants(self.values.model, theta, log_density, a).clip(*self.limits)
+            log_density += self.constant + float(self.slopes @ two)
+        return log_density, recorded
+
+
+def calibrated(
+    values: LaplaceValues, positions: Array, deadline: float | None = None
+) -> LaplaceValues | CalibratedValues:
+    """Fit the difference of expectation propagation's evidence at positions (m, p) of theta.
+
+    The values come back as they are where too few positions have one, or once it is late.
+    """
+    model, found = values.model, list[tuple[Array, float]]()
+    evaluated = [values(theta) for theta in positions]
+    p, best = positions.shape[1], max(log_density for log_density, _ in evaluated)
+    least = best - 0.5 * p - _WITHIN * np.sqrt(0.5 * p)
+    for theta, (log_density, recorded) in zip(positions, evaluated, strict=True):
+        if is_late(deadline):
+            return values
+        if not log_density >= least > -np.inf:
+            continue
+        a, K = recorded["dual_coef"], model.kernel.gram(theta, model.X)
+        with suppress(NumericalError):
+            log_evidence = matched_evidence(K, model.y, a, (model.y - a) * (1.0 - model.y + a))
+            if log_evidence is not None:
+                difference = log_evidence + model.prior.log_density(theta) - log_density
+                found.append((_log_determinants(model, theta, log_density, a), difference))
+    if len(found) < _LEAST_CALIBRATING:
+        return values
+    numbers, differences = (np.array(each) for each in zip(*found, strict=True))
+    mean, std = numbers.mean(axis=0), np.maximum(numbers.std(axis=0), 1e-9)
+    z = (numbers - mean) / std
+    slopes = np.linalg.solve(z.T @ z + _RIDGE * np.eye(2), z.T @ differences) / std
+    spare = _BEYOND * np.ptp(numbers, axis=0)
+    limits = numbers.min(axis=0) - spare, numbers.max(axis=0) + spare
+    return CalibratedValues(values, float(differences.mean() - slopes @ mean), slopes, limits)
+
+
+def _log_determinants(
+    model: HyperparameterPosterior, theta: Array, log_density: float, a: Array
+) -> Array:
+    """log|B|/2, and what it would be if B were diagonal, from Laplace's log density."""
+    u = np.clip(np.abs(a), 1e-300, 1.0 - 1e-16)  # the probability of the other class
+    log_odds, log_evidence = np.log1p(-u) - np.log(u), log_density - model.prior.log_density(theta)
+    together = np.log1p(-u).sum() - 0.5 * (u @ log_odds) - log_evidence
+    alone = 0.5 * np.log1p(u * (1.0 - u) * model.kernel.diagonal(theta, model.X)).sum()
+    return np.array([together, alone])

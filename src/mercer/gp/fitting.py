@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, make_exact_sampler
+from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, calibrated, make_exact_sampler
 from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior, RegressionRecorder
 from mercer.gp.hyperparameters import (
     NO_EVIDENCE,
@@ -29,7 +29,7 @@ from mercer.gp.hyperparameters import (
     places_of_weights,
     prior_start,
 )
-from mercer.gp.laplace import HyperparameterPosterior, Recorder
+from mercer.gp.laplace import HyperparameterPosterior, LaplaceValues, Recorder
 from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
@@ -99,6 +99,9 @@ __all__ = [
 # **Cost.** About 15 gradients for each search of a maximum, one a parameter for the Hessian.
 
 Array = NDArray[np.float64]
+
+
+Evaluate = Callable[[Array], tuple[float, Mapping[str, Array]]]  # log density, what a draw keeps
 
 
 class Record(Protocol):
@@ -355,12 +358,20 @@ def _fit_by_importance(
         limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
         return float(min(max((share * spread / _ACCURACY) ** 2, fewest), limit, most))
 
-    covariance = maximum.covariance
-    if covariance is None:
-        covariance = np.diag(model.prior.std**2)
-    found = importance_sample(
+    covariance, values = (
+        maximum.covariance,
         model.values(maximum.point, maximum.slopes, recorder.rows),
-        first_proposal(maximum.point.position, covariance),
+    )
+    proposal = first_proposal(
+        maximum.point.position,
+        np.diag(model.prior.std**2) if covariance is None else covariance,
+    )
+    if covariance is not None:
+        rng = stream(options.entropy, "importance", _CALIBRATING)
+        values = _calibrated(values, proposal.draw(rng, _N_CALIBRATING), options)
+    found = importance_sample(
+        values,
+        proposal,
         Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
         options,
         wide_proposal(model.prior.mean, model.prior.std),
@@ -378,6 +389,18 @@ def _fit_by_importance(
             f"{found.ess:.0f} draws"
         )
     return _weighted(found, recorder, options, labels, tuple(notes), _evidence(model, found))
+
+
+_CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
+_N_CALIBRATING = 24  # positions, for three numbers
+
+
+def _calibrated(values: Evaluate, positions: Array, options: RunOptions) -> Evaluate:
+    """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
+    if not isinstance(values, LaplaceValues):
+        return values
+    with one_blas_thread():
+        return calibrated(values, positions, options.deadline)
 
 
 def _fewest(options: RunOptions, share: float) -> float:
@@ -409,7 +432,10 @@ def _fit_nearby(
         return None
     wanted = _fewest(options, share)
     n_evaluations = round(_NEARBY * max(share, _LEAST / _FEWEST))
-    found = reweigh(model.values(point, None, recorder.rows), nearby, n_evaluations, options)
+    rng = stream(options.entropy, "importance", _CALIBRATING)
+    few = nearby.positions[thinned(rng, nearby.log_weights, _N_CALIBRATING)[0]]
+    values = _calibrated(model.values(point, None, recorder.rows), few, options)
+    found = reweigh(values, nearby, n_evaluations, options)
     if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
         return None
     return _weighted(found, recorder, options, labels, (), None)

@@ -43,6 +43,7 @@ __all__ = [
     "lower_factor",
     "make_proposal",
     "match_moments",
+    "matched_evidence",
     "no_estimate",
 ]
 
@@ -288,8 +289,7 @@ def match_moments(K: Array, y: Array, coef: Array, weights: Array) -> Proposal |
     nu = coef + W * proposal.mean
     first = change = np.inf
     for sweep in range(_MAX_SWEEPS):
-        inverse = invert_factored(proposal.L.copy(order="F"))
-        gain = np.clip(1.0 - inverse.diagonal(), 1e-300, W * K.diagonal())
+        gain = _gain(K, proposal.L, W)
         variance = gain / W
         new_W, nu, shift = _sites(y, proposal.mean, variance, W, nu)
         stretch = np.log(new_W / W) * gain
@@ -304,12 +304,44 @@ def match_moments(K: Array, y: Array, coef: Array, weights: Array) -> Proposal |
     return proposal if change <= first else None
 
 
+def matched_evidence(K: Array, y: Array, coef: Array, weights: Array) -> float | None:
+    """Log evidence, nats, of the Gaussian that `match_moments` finds; None where it finds none.
+
+    Each site is scaled so that with the others it has the mass of its likelihood: with Z_i of
+    step 2 and E_i = E exp(nu f - W f^2/2) over N(m_c, v_c),
+    log Z = -log|B|/2 + nu'm/2 + sum_i (log Z_i - log E_i).
+    """
+    matched = match_moments(K, y, coef, weights)
+    if matched is None:
+        return None
+    W, mean = matched.root_weights**2, matched.mean
+    nu = matched.coef + W * mean
+    cavity, centre = _without_own(mean, _gain(K, matched.L, W) / W, W, nu)
+    Z = np.maximum(logistic_moments((2.0 * y - 1.0) * centre, cavity).logistic, 1e-300)
+    wider = 1.0 + W * cavity
+    square = nu * nu * cavity + 2.0 * nu * centre - W * centre * centre
+    log_E = 0.5 * (square / wider - np.log(wider))
+    log_evidence = float(0.5 * (nu @ mean) - matched.log_det + (np.log(Z) - log_E).sum())
+    return log_evidence if np.isfinite(log_evidence) else None
+
+
+def _gain(K: Array, L: Array, W: Array) -> Array:
+    """1 - diag B^-1, B = L L': W times the variance of f, which is at most the prior's."""
+    inverse = invert_factored(L.copy(order="F"))
+    return np.clip(1.0 - inverse.diagonal(), 1e-300, W * K.diagonal())
+
+
+def _without_own(mean: Array, variance: Array, W: Array, nu: Array) -> tuple[Array, Array]:
+    """Step 1: variances and means of f without the own site."""
+    cavity = 1.0 / np.maximum(1.0 / variance - W, 1e-300)
+    return cavity, cavity * (mean / variance - nu)
+
+
 def _sites(
     y: Array, mean: Array, variance: Array, W: Array, nu: Array
 ) -> tuple[Array, Array, Array]:
     """Steps 1 to 3: the new W and nu, and by how much means move, in standard deviations."""
-    cavity = 1.0 / np.maximum(1.0 / variance - W, 1e-300)  # step 1
-    centre = cavity * (mean / variance - nu)
+    cavity, centre = _without_own(mean, variance, W, nu)  # step 1
     side = 2.0 * y - 1.0
     moments = logistic_moments(side * centre, cavity)  # step 2
     Z = np.maximum(moments.logistic, 1e-300)

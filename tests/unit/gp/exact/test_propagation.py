@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from mercer.gp import importance as propagation
-from mercer.gp.importance import match_moments
-from mercer.gp.laplace import fit_laplace
+from mercer.gp.exact import CalibratedValues, calibrated
+from mercer.gp.hyperparameters import find_maximum, kernel_prior
+from mercer.gp.importance import EvidenceEstimator, match_moments, matched_evidence
+from mercer.gp.laplace import HyperparameterPosterior, LaplaceValues, fit_laplace
+from mercer.kernels.stationary import SquaredExponentialARD
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem
 
@@ -66,3 +69,77 @@ def test_sweeps_that_go_astray_are_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         propagation, "_sites", lambda y, mean, variance, W, nu: (W, nu, np.full(len(y), np.nan))
     )
     assert match_moments(*arguments) is None
+
+
+def test_the_evidence_is_nearly_that_of_quadrature() -> None:
+    """Of one row it is exact; of two and three at most a quarter of Laplace's error is left."""
+    for n in (1, 2, 3):
+        for log_v0 in (-1.0, 1.0, 3.0, 5.0):
+            K, y, a, W = start(n, np.array([log_v0, -0.5]))
+            log_evidence, truth = matched_evidence(K, y, a, W), np.log(trapezoid_moments(K, y)[0])
+            share = 0.25 if n > 1 else 0.0
+            laplace_error = abs(fit_laplace(K, y).log_evidence - truth)
+            assert log_evidence == pytest.approx(truth, abs=share * laplace_error + 1e-4)
+
+
+def test_sweeps_that_go_astray_have_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(propagation, "match_moments", lambda *arguments: None)
+    assert matched_evidence(*start(3, np.array([1.0, 0.0]))) is None
+
+
+def values_around_the_maximum(d: int = 6, n: int = 120) -> tuple[LaplaceValues, np.ndarray]:
+    """Laplace's log density, and 64 draws of the Gaussian at its maximum."""
+    X, y = problem(n, d)
+    model = HyperparameterPosterior(X, y, SquaredExponentialARD(), kernel_prior(d))
+    maximum = find_maximum(model, with_covariance=True)
+    root = np.linalg.cholesky(maximum.covariance)
+    draws = np.random.default_rng(0).standard_normal((64, d + 1)) @ root.T
+    values = model.values(maximum.point, maximum.slopes, np.array([0]))
+    return values, maximum.point.position + draws
+
+
+def test_calibrated_evidence_is_the_exact_one_but_for_a_little() -> None:
+    """Of Laplace's error, as it spreads over hyperparameters, less than a third is left."""
+    values, positions = values_around_the_maximum()
+    fitted = calibrated(values, positions[:24])
+    model, errors = values.model, []
+    exact = EvidenceEstimator(
+        model.X, model.y, model.kernel, "matched", min_draws=2048, max_draws=2048
+    )
+    for k, theta in enumerate(positions[24:]):
+        point = model.evaluate(theta)
+        truth = exact.estimate(np.random.default_rng(k), point).log_evidence
+        truth += model.prior.log_density(theta)
+        log_density, recorded = fitted(theta)
+        np.testing.assert_array_equal(recorded["dual_coef"], values(theta)[1]["dual_coef"])
+        errors.append((point.log_density - truth, log_density - truth))
+    laplace, left = np.array(errors).T
+    assert left.std() < laplace.std() / 3.0
+    assert abs(left.mean()) < 0.1 < abs(laplace.mean())
+
+
+def test_far_from_where_it_was_calibrated_the_difference_stays() -> None:
+    values, positions = values_around_the_maximum()
+    fitted = calibrated(values, positions[:24])
+    assert isinstance(fitted, CalibratedValues)
+    far = positions[0] + np.array([12.0, *[1.0] * 6])
+    farther = far + np.array([3.0, *[0.0] * 6])
+    gaps = [fitted(theta)[0] - values(theta)[0] for theta in (far, farther)]
+    assert gaps[0] == pytest.approx(gaps[1], abs=1e-9)
+    assert fitted(positions[0] + 100.0)[0] == -np.inf
+
+
+def test_positions_without_mass_teach_nothing() -> None:
+    """Far down the difference is another function; one such position would bend the fit."""
+    values, positions = values_around_the_maximum()
+    far = positions[0] + np.array([9.0, *[-1.0] * 3, *[6.0] * 3])
+    assert values(far)[0] < values(positions[0])[0] - 15.0
+    both = [calibrated(values, each) for each in (positions[:23], np.vstack((positions[:23], far)))]
+    assert both[0](positions[30])[0] == both[1](positions[30])[0]
+
+
+def test_nothing_is_calibrated_at_few_positions_or_late() -> None:
+    values, positions = values_around_the_maximum(2, 30)
+    assert calibrated(values, positions[:5]) is values
+    assert calibrated(values, np.vstack((positions[:5], positions[:20] + 100.0))) is values
+    assert calibrated(values, positions[:24], deadline=0.0) is values
