@@ -1,4 +1,4 @@
-"""Learning a table or a stream: rows held back until scales are known, then one by one."""
+"""Learning numbers or classes, a table or a stream: rows are held until scales are known."""
 
 from __future__ import annotations
 

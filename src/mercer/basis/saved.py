@@ -1,4 +1,4 @@
-"""A stream in the middle of it as parts of a model file and back, to the last bit.
+"""A stream, of numbers or classes, in the middle of it as parts of a model file and back.
 
 The file holds the buffered rows, standardised, and rows held back as they came.
 """

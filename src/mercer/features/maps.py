@@ -1,4 +1,4 @@
-"""What a finite feature map can do; rows are mapped block by block."""
+"""Finite feature maps, block by block: what one can do, random Fourier features, Nystroem's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hybrid (Hamiltonian) Monte Carlo: masses, the leapfrog, plain and split trajectories.
+"""Hybrid (Hamiltonian) Monte Carlo: masses, the leapfrog, trajectories, warm-up.
 
 Hybrid (Hamiltonian) Monte Carlo with a fixed or a jittered number of leapfrog steps.
 
