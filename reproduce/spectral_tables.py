@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from reproduce.cost_model import ENGINE_TERMS, TERMS
 from reproduce.markdown import page_lines, table
 
 __all__ = ["SPECTRAL_TABLES"]
@@ -60,6 +61,144 @@ def _dask(metrics: Metrics) -> list[str]:
         f"{targets['two_workers_to_one']:g}); one takes {metrics['one_worker_to_none']:.2f} times "
         f"as long as no cluster (target {targets['one_worker_to_none']:g} at most).",
     ]
+
+
+def _scaling_model(metrics: Metrics) -> list[str]:
+    """Seconds a unit: what one process does, then what Dask adds."""
+    parts = (("work", TERMS, "one process"), ("engine", ENGINE_TERMS, "added by Dask"))
+    return table(
+        ["by", "for each", "CPU seconds"],
+        [
+            [who, words, f"{metrics['model'][part][name]:.3g}"]
+            for part, terms, who in parts
+            for name, words in terms.items()
+        ],
+    )
+
+
+_KINDS = {
+    "sweep": "a sweep, numbers",
+    "classes": "a sweep, two classes",
+    "completion": "coefficients of four draws",
+    "checksums": "checksums",
+}
+
+
+def _scaling_check(metrics: Metrics) -> list[str]:
+    """What was held out, beside the model; and the largest errors of what was fitted."""
+    header = ["what", "rows", "frequencies", "inputs"]
+    rows = [row for row in metrics["sizes"] if row["is_held_out"]]
+    for n_workers in (0, 1, 2):
+        header += [("no engine", "one worker", "two workers")[n_workers], "model, error"]
+    lines = table(
+        header,
+        [
+            [
+                *(_KINDS[row["kind"]], row["n"], row["n_frequencies"], row["d"]),
+                *(cell for each in _alike(rows, row) for cell in _beside_model(each)),
+            ]
+            for row in rows
+            if row["workers"] == 0
+        ],
+    )
+    fitted = [abs(row["error"]) for row in metrics["sizes"] if not row["is_held_out"]]
+    median, largest = sorted(fitted)[len(fitted) // 2], max(fitted)
+    return [
+        *lines,
+        "",
+        f"Of what was fitted, {len(fitted)} sizes and engines, the median error is "
+        f"{100 * median:.0f} %, the largest {100 * largest:.0f} %.",
+    ]
+
+
+def _alike(rows: list[Metrics], row: Metrics) -> list[Metrics]:
+    keys = ("kind", "n", "n_frequencies", "d")
+    return [each for each in rows if all(each[key] == row[key] for key in keys)]
+
+
+def _beside_model(row: Metrics) -> tuple[str, str]:
+    return f"{row['seconds']:.3g}", f"{row['expected']:.3g}, {100 * row['error']:+.0f} %"
+
+
+def _scaling_engine(metrics: Metrics) -> list[str]:
+    """What Dask adds to each size."""
+    rows = metrics["sizes"]
+    return table(
+        ["what", "rows", "frequencies", "inputs", "no engine, CPU s", "one worker", "two workers"],
+        [
+            [
+                *(_KINDS[row["kind"]], row["n"], row["n_frequencies"], row["d"]),
+                f"{row['seconds']:.3g}",
+                *(f"{each['to_none']:.2f} times" for each in _alike(rows, row)[1:]),
+            ]
+            for row in rows
+            if row["workers"] == 0
+        ],
+    )
+
+
+def _scaling_pairs(metrics: Metrics) -> list[str]:
+    """What Dask adds to the largest size, measured in turn."""
+    target = metrics["targets"]
+    lines = table(
+        ["workers", "one process, CPU s", "client and scheduler", "on the workers", "ratio"],
+        [
+            [
+                row["workers"],
+                *(f"{row[key]:.3g}" for key in ("none", "client", "on_workers")),
+                f"{row['to_none']:.2f}",
+            ]
+            for row in metrics["pairs"]
+        ],
+    )
+    return [
+        *lines,
+        "",
+        f"The targets: one worker at most {target['one_worker_to_none']:g}, and in all at most "
+        f"{1.0 + target['added_to_a_sweep']:g}.",
+    ]
+
+
+def _scaling_fits(metrics: Metrics) -> list[str]:
+    """Passes that fits made."""
+    words = {"numbers": "numbers", "classes": "two classes"}
+    kinds = ["reading", "completion", "newton", "likelihood"]
+    return table(
+        ["fit of", "that only read", "coefficients of all draws", "Newton steps", "likelihoods"],
+        [[words[name], *(of.get(k, 0) for k in kinds)] for name, of in metrics["passes"].items()],
+    )
+
+
+def _scaling_chains(metrics: Metrics) -> list[str]:
+    """A chain of the defaults, and its completion from all rows."""
+    words = {"sweep": ("numbers", "numbers"), "classes": ("classes", "two classes")}
+    million = metrics["passes_of_million"]
+    return table(
+        ["fit of", "`kernel_rows`", "four chains, CPU minutes", "each 10^6 rows, CPU minutes"],
+        [
+            [
+                words[row["kind"]][1],
+                row["n"],
+                f"{4 * row['seconds'] / 60:.3g}",
+                f"{million[words[row['kind']][0]] / 60:.3g}",
+            ]
+            for row in metrics["chains"]
+        ],
+    )
+
+
+def _scaling_billion(metrics: Metrics) -> list[str]:
+    header = ["what", "workers", "minutes", "work", "reading", "one process", "sums on their way"]
+    parts = ("total", "work", "reading", "client", "reduction")
+    order = {row["what"]: k for k, row in reversed(list(enumerate(metrics["predictions"])))}
+    rows = sorted(metrics["predictions"], key=lambda row: (order[row["what"]], row["workers"]))
+    return table(
+        header,
+        [
+            [row["what"], row["workers"], *(f"{row[part] / 60:.3g}" for part in parts)]
+            for row in rows
+        ],
+    )
 
 
 def _features(metrics: Metrics) -> list[str]:
@@ -178,6 +317,13 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-shares": ("spectral-sweep-v1", _shares),
     "spectral-linear": ("spectral-linear-v1", _linear),
     "dask-sums": ("dask-sums-v1", _dask),
+    "scaling-model": ("spectral-scaling-v1", _scaling_model),
+    "scaling-check": ("spectral-scaling-v1", _scaling_check),
+    "scaling-engine": ("spectral-scaling-v1", _scaling_engine),
+    "scaling-pairs": ("spectral-scaling-v1", _scaling_pairs),
+    "scaling-fits": ("spectral-scaling-v1", _scaling_fits),
+    "scaling-chains": ("spectral-scaling-v1", _scaling_chains),
+    "scaling-billion": ("spectral-scaling-v1", _scaling_billion),
     "spectral-features": ("spectral-features-v1", _features),
     "spectral-large": ("spectral-large-v1", _large),
     "spectral-million": ("spectral-million-v1", _million),

@@ -32,7 +32,8 @@ from mercer.errors import ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 
 __all__ = [
-    "ClusterRows", "connect", "each_partition", "local_cluster", "open_collection", "share",
+    "ClusterRows", "connect", "each_partition", "level_of_runs", "local_cluster",
+    "open_collection", "share",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -46,6 +47,16 @@ PATIENCE = 30.0
 _RUNS_PER_THREAD = 4
 # The most bytes of rows that one task is given, where rows lie in the memory of workers.
 _BYTES_PER_RUN = 2**26
+# Of clusters that are started here. By default each process looks at its own threads 100 times a
+# second, for a dashboard that nobody sees, which takes 3 % of a core; and workers give each block
+# of rows back to the system and ask for it anew, at up to a quarter of a pass with few frequencies.
+_OWN_CLUSTER = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
+}
 _REMEDY = "what a checkpoint holds goes on by the same call, on one machine too"
 
 
@@ -102,16 +113,19 @@ def _has(client: Any, n_workers: int | None) -> bool:
 def local_cluster(n_workers: int | None = None) -> Any:
     """Start workers on this machine, a thread each, which nobody from outside can reach."""
     distributed = _distributed()
+    from dask import config
+
     try:
-        return distributed.LocalCluster(
-            n_workers=n_workers or os.cpu_count(),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            silence_logs=logging.CRITICAL,  # what a task raises is raised here too
-        )
+        with config.set(_OWN_CLUSTER):
+            return distributed.LocalCluster(
+                n_workers=n_workers or os.cpu_count(),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,  # what a task raises is raised here too
+            )
     except RuntimeError as error:
         raise ClusterError(
             f"workers on this machine did not start: {error} They import the script that starts "
@@ -220,7 +234,7 @@ class ClusterRows(RowSource):
         self._refuse_columns()
         n_terms = self.n_blocks(ROWS_PER_TERM)
         n_threads = max(1, sum(client.nthreads().values()))
-        level = max(0, (n_terms // (_RUNS_PER_THREAD * n_threads)).bit_length() - 1)
+        level = level_of_runs(n_terms, n_threads)
         sent = client.submit(_same, work, pure=False)  # a task: made again where it was lost
         given = self._given(client)
         token = uuid.uuid4().hex
@@ -289,6 +303,11 @@ class ClusterRows(RowSource):
                 f"the Dask scheduler at {self.scheduler}, or what it knew of the rows, is gone "
                 f"({type(error).__name__}); {_REMEDY}"
             ) from error
+
+
+def level_of_runs(n_terms: int, n_threads: int) -> int:
+    """Return k for so many threads: they share runs of 2^k terms, four to eight for each."""
+    return max(0, (n_terms // (_RUNS_PER_THREAD * n_threads)).bit_length() - 1)
 
 
 def _make_room() -> None:

@@ -1,0 +1,86 @@
+"""What rows cost: the counts, the fit, the predictions; the scenario at tiny sizes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reproduce.cost_model import (
+    ENGINE_TERMS,
+    TERMS,
+    Cluster,
+    Size,
+    chain_sweeps,
+    fitted,
+    predicted,
+    total,
+    work_counts,
+)
+from reproduce.spectral_tables import SPECTRAL_TABLES
+
+
+def lines_of(name: str, metrics: Any) -> list[str]:
+    """The lines of a table; the metrics are as a record holds them."""
+    return SPECTRAL_TABLES[name][1](json.loads(json.dumps(metrics)))
+
+
+SMALL = tuple(
+    Size(kind, n, m, d)
+    for kind in ("sweep", "classes", "completion")
+    for n, m, d in ((20_000, 16, 3), (40_000, 8, 10), (20_000, 32, 5))
+)
+
+
+def test_what_rows_cost() -> None:
+    """The scenario in little: every engine, a model, predictions and their tables."""
+    pytest.importorskip("distributed")
+    from reproduce.scenarios import spectral_scaling_v1 as scenario
+
+    held_out = (Size("sweep", 30_000, 12, 4),)
+    rows = scenario.rows_of((*SMALL, Size("checksums", 40_000, 1, 3)), held_out, 1)
+    pairs = scenario.pairs_of(held_out[0], 1)
+    metrics = scenario.metrics_of(rows, pairs, scenario.passes_of_fits(20_000, 3000, 8, 4))
+    assert {row["workers"] for row in metrics["sizes"]} == {0, 1, 2}
+    assert metrics["passes"]["numbers"] == {"completion": 1, "reading": 3}
+    assert metrics["passes"]["classes"]["newton"] == metrics["passes"]["classes"]["likelihood"]
+    assert len(lines_of("scaling-check", metrics)) == 2 + 1 + 2
+    assert len(lines_of("scaling-billion", metrics)) == 2 + 5 * 3
+    for name in ("model", "engine", "pairs", "fits", "chains"):
+        assert lines_of(f"scaling-{name}", metrics)
+
+
+def test_seconds_of_a_sum_of_terms_are_found_again() -> None:
+    true = dict(zip(TERMS, 1e-9 * np.arange(1.0, 1.0 + len(TERMS)), strict=True))
+    sizes = [*SMALL, *(Size("checksums", n, 1, 4) for n in (10_000, 90_000))]
+    sizes += [Size("newton", 50_000, 12, 9), Size("likelihood", 30_000, 70, 2)]
+    sizes += [Size("reading", n, 1, 6) for n in (100, 20_000)]
+    counts = [work_counts(size) for size in sizes]
+    seconds = [total(true, each) for each in counts]
+    found = fitted(counts, seconds, seconds)
+    for size in (Size("sweep", 10**6, 384, 20), Size("classes", 10**6, 100, 50)):
+        assert total(found, work_counts(size)) == pytest.approx(total(true, work_counts(size)))
+
+
+def test_products_are_counted_as_the_pages_say() -> None:
+    """12 n M^2 operations of a sweep, 16 of classes, 4 of a completed draw, and two passes."""
+    n, m = 1000, 10_000
+    for kind, flops in (("sweep", 12), ("classes", 16), ("newton", 4)):
+        counts = work_counts(Size(kind, n, m, 3))
+        assert counts["products"] == pytest.approx(flops * n * m**2, rel=1e-3)
+    assert work_counts(Size("classes", n, m, 3))["passes"] == 2
+    assert work_counts(Size("completion", n, m, 3))["passes"] == 1
+    assert chain_sweeps(200_000, 100, 100) == {25_000: 23, 50_000: 23, 100_000: 23, 200_000: 131}
+
+
+def test_a_pass_ends_with_the_longest_share() -> None:
+    model = {"work": dict.fromkeys(TERMS, 1e-9), "engine": dict.fromkeys(ENGINE_TERMS, 1e-9)}
+    size = Size("sweep", 10**8, 64, 5)
+    whole = predicted(model, size, Cluster(1))
+    shared = predicted(model, size, Cluster(8))
+    assert whole["work"] / 8 <= shared["work"] < 1.3 * whole["work"] / 8
+    assert shared["reading"] == pytest.approx(whole["reading"] / 8)
+    parts = ("work", "reading", "client", "reduction")
+    assert shared["total"] == pytest.approx(sum(shared[part] for part in parts))
