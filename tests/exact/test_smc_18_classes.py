@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import functools
-import math
 import warnings
-from collections import Counter
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from mercer.basis import learner
 from mercer.basis.class_filter import ClassFilter, ClassPrior, ClassSchedule
@@ -18,9 +15,9 @@ from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.errors import ConvergenceWarning
 from support.class_cases import (
     after_rows,
-    cells_of,
     exact_of,
-    exact_particles,
+    largest_z,
+    moved_from_exact,
     tiny_filter,
 )
 from support.class_twins import Approximated, plain_move
@@ -37,32 +34,23 @@ MOVED = ("all rows", "sets of two", "rows leave")
 N_MOVED, N_KEPT = len(MOVED), 2500
 
 
-def largest_z(case: str, n_particles: int, n_runs: int) -> tuple[float, float, float]:
-    """E[Zhat]/Z; largest |z| of that and of E[Zhat W 1{cell}]/Z - p(cell); its limit."""
-    n_slots, schedule, n_rows, is_wide = CASES[case]
-    filter_ = tiny_filter(n_particles, n_slots, schedule, is_wide=is_wide)
-    exact = exact_of(filter_, after_rows(filter_, n_rows, 0))
-    Z = sum(exact.values())
-    cells = [cell for cell, mass in exact.items() if mass > 0.03 * Z]
-    values = np.empty((n_runs, 1 + len(cells)))
-    for run in range(n_runs):
-        state = after_rows(filter_, n_rows, 1000 + run)
-        found = Counter()
-        for cell, weight in zip(cells_of(state), np.exp(state.particles.log_weight), strict=True):
-            found[cell] += weight
-        ratio = math.exp(state.log_evidence) / Z
-        values[run] = [ratio, *(ratio * found[cell] for cell in cells)]
-    truth = np.array([1.0, *(exact[cell] / Z for cell in cells)])
-    error = values.std(axis=0, ddof=1) / math.sqrt(n_runs)
-    z = np.abs(values.mean(axis=0) - truth) / error
-    limit = stats.t.isf(FALSE_ALARM / (2.0 * len(CASES) * values.shape[1]), n_runs - 1)
-    return float(values[:, 0].mean()), float(z.max()), float(limit)
+def filter_of(case: str, n_particles: int) -> ClassFilter:
+    n_slots, schedule, _, is_wide = CASES[case]
+    return tiny_filter(n_particles, n_slots, schedule, is_wide=is_wide)
+
+
+def z_of(case: str, n_runs: int) -> tuple[float, float, float]:
+    return largest_z(filter_of(case, 40), CASES[case][2], n_runs, len(CASES))
+
+
+def moved(case: str, n: int, move=move_particles) -> tuple[float, float]:
+    return moved_from_exact(filter_of(case, 2), CASES[case][2], n, N_MOVED, move)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_smc_18(case: str) -> None:
     """False alarm 1e-6 over all; detects 10 % of the evidence."""
-    _, z, limit = largest_z(case, 40, 300)
+    _, z, limit = z_of(case, 300)
     assert z < limit
 
 
@@ -76,64 +64,38 @@ def test_smc_18_sees_a_prior_that_is_not_normalised(monkeypatch: pytest.MonkeyPa
         return log_sizes(self, counts) + np.log(sums)[:, np.newaxis]
 
     monkeypatch.setattr(ClassFilter, "_log_sizes", without_constant)
-    _, z, limit = largest_z("sets of two", 40, 100)
+    _, z, limit = z_of("sets of two", 100)
     assert z > limit
 
 
 @pytest.mark.parametrize("case", ["sets of two", "all rows"])
 def test_the_quadrature_has_converged(case: str) -> None:
-    n_slots, schedule, n_rows, is_wide = CASES[case]
-    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
-    state = after_rows(filter_, n_rows, 0)
+    filter_ = filter_of(case, 2)
+    state = after_rows(filter_, CASES[case][2], 0)
     few, more = (sum(exact_of(filter_, state, more).values()) for more in (0, 6))
     assert few == pytest.approx(more, rel=1e-3)
-
-
-def moved_from_exact(case: str, n: int, move=move_particles) -> tuple[float, float]:
-    """After one round of moves from exact starts: chi-square of the cells over its limit, and the
-    smaller p of bias and scale against other exact draws.
-    """
-    n_slots, schedule, n_rows, is_wide = CASES[case]
-    filter_ = tiny_filter(2, n_slots, schedule, is_wide=is_wide)
-    state, rng = after_rows(filter_, n_rows, 0), np.random.default_rng(18)
-    exact = exact_of(filter_, state)
-    expected = n * np.array(list(exact.values())) / sum(exact.values())
-    others = exact_particles(filter_, state, n, rng).particles
-    state = exact_particles(filter_, state, n, rng)
-    r = state.n_candidates
-    for _ in range(3):
-        state = filter_._approximate(state, r)
-    move(rng, *filter_._arguments(state), filter_.sets.log_size(r), 2, r, 2, state.particles, 0, n)
-    counts = Counter(cells_of(state))
-    seen = np.array([counts[cell] for cell in exact])
-    assert expected.min() > 10.0
-    value = float(((seen - expected) ** 2 / expected).sum())
-    limit = stats.chi2.isf(FALSE_ALARM / N_MOVED, len(expected) - 1)
-    new = state.particles
-    pairs = (others.scale, new.scale), (others.beta[:, 0], new.beta[:, 0])
-    return value / float(limit), min(float(stats.ks_2samp(*pair).pvalue) for pair in pairs)
 
 
 @pytest.mark.parametrize("case", MOVED)
 def test_smc_18_one_round_of_moves(case: str) -> None:
     """False alarm 1e-6 over sets, 1e-6 over bias and scale: detects 4 % of a distribution."""
-    sets, p = moved_from_exact(case, 20_000)
+    sets, p = moved(case, 20_000)
     assert sets < 1.0
     assert p > FALSE_ALARM / (2.0 * N_MOVED)
 
 
-def plain(rng, design, sign, gram, moment, n, prior, *rest, **own) -> None:
+def plain(rng, design, labels, gram, moment, n, prior, *rest, **own) -> None:
     """`plain_move` with the arguments of `move_particles`: rows' weights from their sums."""
     products = np.einsum("cs,ds->cds", design[0, :, :n], design[0, :, :n])
     weight = np.linalg.lstsq(products.reshape(-1, n), gram[0].ravel(), rcond=None)[0]
-    near = Approximated(prior, design, sign, weight, moment, n)
+    near = Approximated(prior, design, labels.sign, weight, moment, n)
     plain_move(rng, near, prior, *rest[:-2], **own)
 
 
 def test_smc_18_sees_an_approximation_that_is_taken_for_exact() -> None:
     """The mutant takes all that is proposed."""
     move = functools.partial(plain, taken=lambda *_: True)
-    sets, p = moved_from_exact("all rows", 2 * N_KEPT, move)
+    sets, p = moved("all rows", 2 * N_KEPT, move)
     assert sets > 1.0 or p < 0.01 * FALSE_ALARM
 
 
@@ -145,7 +107,7 @@ def test_smc_18_sees_a_likelihood_without_the_last_row(monkeypatch) -> None:
         return whole(self, level, columns, beta) + float(np.logaddexp(0.0, -margin))
 
     monkeypatch.setattr(Approximated, "excess", without_last)
-    assert moved_from_exact("all rows", N_KEPT, plain)[1] < 0.01 * FALSE_ALARM
+    assert moved("all rows", N_KEPT, plain)[1] < 0.01 * FALSE_ALARM
 
 
 # Of few labels the prior decides how sure a prediction is.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
-from mercer.basis.class_filter import ClassParticles, ClassPrior
+from mercer.basis.class_filter import ClassParticles, ClassPrior, Labels
 from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
 from mercer.basis.model import SetPrior
 from support.class_twins import Approximated, plain_admit, plain_move, plain_retire
@@ -53,7 +53,12 @@ def approximated(seed: int, m: int) -> tuple[tuple, Approximated, ClassPrior, Cl
     sign, omega = rng.choice([-1.0, 1.0], N_ROWS + 4), 0.05 + 0.2 * rng.random(N_ROWS)
     moment = design[:, :, :N_ROWS] @ (0.5 * sign[:N_ROWS] + 0.1 * omega)
     near = Approximated(prior, design, sign, omega, moment, N_ROWS)
-    return (design, sign, near.gram, moment, N_ROWS, prior), near, prior, particles
+    return (
+        (design, Labels(sign, np.zeros(0)), near.gram, moment, N_ROWS, prior),
+        near,
+        prior,
+        particles,
+    )
 
 
 @pytest.mark.parametrize("m", [1, 3])

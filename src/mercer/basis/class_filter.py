@@ -17,10 +17,18 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
-from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
+from mercer.basis.class_loops import (
+    admit,
+    fill_latent,
+    fill_log_likelihood,
+    move_particles,
+    retire,
+    weigh_row,
+)
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale, factorise_set, solve_back
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
+from mercer.basis.population_loops import normalise
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
@@ -70,6 +78,10 @@ class ClassParticles(NamedTuple):
 # count, as if the others had never been seen. A row that leaves is divided out. With a buffer that
 # holds all rows it is the posterior.
 #
+# **Forgetting.** With retention g < 1 the likelihood of a row counts with the power g^a, where a
+# rows came after it, those of classes that a filter does not learn too: the target is p(set, ...)
+# prod_s p(y_s | x_s)^(g^(a_s)). No more rows are held than it takes to fall to `LEAST_WEIGHT`.
+#
 # **Several classes** in the order 0 .. C - 1: class c has probability s_c prod_(b < c) (1 - s_b),
 # s_c = 1 / (1 + e^-f_c), s_(C-1) = 1. Each f_c is a model of two classes on the rows of class c and
 # later ones, so that likelihood, evidence and predictive probability are products. The prior
@@ -95,10 +107,11 @@ class ClassSchedule:
     n_redraws: int = 3  # redraws of a centre in a move
     n_buffered: int = 1024  # the most rows held
     is_rare: bool = False  # whether candidates change hands after some rounds only
+    n_counting: int = 2**62  # rows after which a move comes no more rarely
 
     def period(self, n_seen: int) -> int:
         """Rows in which each particle is moved once, after so many rows (from 1)."""
-        power = 1 << (min(n_seen, self.n_buffered).bit_length() - 1)
+        power = 1 << (min(n_seen, self.n_buffered, self.n_counting).bit_length() - 1)
         return max(1, power // self.per_doubling)
 
     def renews_at(self, n_seen: int) -> bool:
@@ -119,15 +132,48 @@ class ClassSchedule:
         return n_particles * phase // period, n_particles * (phase + 1) // period
 
 
+#: A row may leave once it weighs no more.
+LEAST_WEIGHT = 1e-3
+# Rounds of moves are those of a stream of so many times as many rows as are remembered.
+_ROWS_PER_REMEMBERED = 3.0
+
+
+def forgetting_schedule(schedule: ClassSchedule, retention: float) -> ClassSchedule:
+    """Hold rows as long as they weigh `LEAST_WEIGHT`, and move as often as is forgotten."""
+    if retention == 1.0:
+        return schedule
+    n_held = max(1, math.ceil(math.log(LEAST_WEIGHT) / math.log(retention)))
+    n_counting = max(1, int(_ROWS_PER_REMEMBERED / (1.0 - retention)))
+    n_buffered = min(schedule.n_buffered, n_held)
+    return replace(schedule, n_buffered=n_buffered, n_counting=n_counting)
+
+
 # All that the filter of two classes needs for the next row.
+
+
+class Labels(NamedTuple):
+    """Labels of rows, and by which power of its likelihood each counts."""
+
+    sign: Array  # (B,), 1 where y = 1, -1 where y = 0
+    weight: Array  # (B,); (0,) where all count once
 
 
 class HeldRows(NamedTuple):
     """The last rows, in a ring: row number t stands at t modulo the length B."""
 
     X: Array  # (B, d)
-    sign: Array  # (B,), 1 where y = 1, -1 where y = 0
+    sign: Array  # see `Labels`
+    weight: Array
     design: Array  # (L, C, B), columns of the design at each level
+
+    @property
+    def labels(self) -> Labels:
+        """What the loops are given."""
+        return Labels(self.sign, self.weight)
+
+    def weights(self, n: int) -> Array | float:
+        """Weights of the first n rows, (n,) or 1."""
+        return self.weight[:n] if len(self.weight) else 1.0
 
 
 class Approximation(NamedTuple):
@@ -155,6 +201,7 @@ class ClassState:
     log_evidence: float  # of the rows held, in nats: unbiased on the scale of the evidence itself
     evidence_variance: float  # of the log evidence, to first order, from the resamplings so far
     n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
+    log_likelihood: Array  # (N,), of the rows held, by weight; (0,) where nothing is forgotten
 
     @property
     def n_held(self) -> int:
@@ -168,6 +215,7 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
     return HeldRows(
         np.pad(rows.X, ((0, more), (0, 0))),
         np.pad(rows.sign, (0, more)),
+        np.pad(rows.weight, (0, more if len(rows.weight) else 0)),
         np.pad(rows.design, ((0, 0), (0, 0), (0, more))),
     )
 
@@ -180,9 +228,10 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # **One row** (`ClassFilter.learn`):
 #
 # 1. *Resample* if the effective sample size has fallen below N / 2.
-# 2. *Weigh* each particle by the likelihood of the label, 1 / (1 + e^(-s f)) with s = +-1. If the
+# 2. *Forget*, where that is asked for: weigh by the power g - 1 of what the rows held still count.
+# 3. *Weigh* each particle by the likelihood of the label, 1 / (1 + e^(-s f)) with s = +-1. If the
 #    buffer was full, the row that leaves it is divided out first.
-# 3. *Move* a share of the particles, so that all are moved once in a round. At the end of a round,
+# 4. *Move* a share of the particles, so that all are moved once in a round. At the end of a round,
 #    or after every second or fourth, *candidates* that have to make room retire, and the inputs
 #    of the rows since then come in. When that is depends on the row's number alone.
 #
@@ -233,12 +282,13 @@ class ClassFilter:
     reservoir: Reservoir
     schedule: ClassSchedule
     scheme: str  # of resampling
+    retention: float = 1.0  # weight of a row after the next; 1 forgets nothing
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw particles without centres, all else from the prior."""
         N, k_max, m, prior = self.n_particles, self.sets.largest, self.grid.n_mean, self.prior
         L, R, d = self.grid.n_levels, self.reservoir.n_slots, self.grid.scalings.shape[1]
-        B = min(_FIRST_ROOM, self.schedule.n_buffered)
+        B, forgets = min(_FIRST_ROOM, self.schedule.n_buffered), self.retention < 1.0
         beta = np.zeros((N, m + k_max))
         beta[:, :m] = rng.standard_normal((N, m)) / math.sqrt(prior.slope_precision)
         beta[:, 0] *= math.sqrt(prior.slope_precision / prior.constant_precision)
@@ -254,7 +304,10 @@ class ClassFilter:
         )
         return ClassState(
             particles=particles,
-            rows=HeldRows(np.zeros((B, d)), np.zeros(B), np.zeros((L, m + R, B))),
+            rows=HeldRows(
+                np.zeros((B, d)), np.zeros(B), np.zeros(B if forgets else 0),
+                np.zeros((L, m + R, B)),
+            ),
             centres=np.zeros((R, d)),
             n_candidates=0,
             waiting=np.zeros((R, d)),
@@ -266,7 +319,8 @@ class ClassFilter:
             log_evidence=0.0,
             evidence_variance=0.0,
             n_ancestors=N,
-        )
+            log_likelihood=np.zeros(N if forgets else 0),
+        )  # fmt: skip
 
     def learn(
         self, rng: np.random.Generator, state: ClassState, x: Array, sign: float
@@ -280,6 +334,16 @@ class ClassFilter:
         state = replace(state, n_seen=state.n_seen + 1)
         return self._with_ancestry(self._moved(rng, state)), seen
 
+    def faded(self, state: ClassState) -> ClassState:
+        """Forget a little, as with each row that comes; the arrays of ``state`` are changed."""
+        if self.retention == 1.0:
+            return state
+        state.particles.log_weight[:] += (self.retention - 1.0) * state.log_likelihood
+        state.log_likelihood[:] *= self.retention
+        state.rows.weight[:] *= self.retention
+        gain = normalise(state.particles.log_weight)
+        return replace(state, log_evidence=state.log_evidence + gain)
+
     def look(self, state: ClassState, x: Array) -> ClassSeen:
         """Predict a row x (d,) that is not learned."""
         return self._looked(state, x)[2]
@@ -288,13 +352,22 @@ class ClassFilter:
         """Move a share of the particles; candidates change hands first where they are to."""
         if self.schedule.renews_at(state.n_seen):
             state = self._with_new_candidates(rng, state)
-        r = state.n_candidates
+            self._weigh_anew(state, 0, self.n_particles)
+        r, share = state.n_candidates, self.schedule.share(state.n_seen, self.n_particles)
         move_particles(
             rng, *self._arguments(state), self.sets.log_size(r), self.grid.n_widths, r,
-            self.schedule.n_redraws, state.particles,
-            *self.schedule.share(state.n_seen, self.n_particles),
+            self.schedule.n_redraws, state.particles, *share,
         )  # fmt: skip
+        self._weigh_anew(state, *share)
         return state
+
+    def _weigh_anew(self, state: ClassState, first: int, last: int) -> None:
+        """Keep the log likelihoods of particles that have changed, where rows are forgotten."""
+        if self.retention < 1.0:
+            fill_log_likelihood(
+                state.rows.design, state.rows.labels, state.n_held, self.grid.n_mean,
+                state.particles, first, last, state.log_likelihood,
+            )  # fmt: skip
 
     def predict(self, state: ClassState, Z: Array) -> Array:
         """Probability of y = 1 at rows Z (m, d), standardised: shape (m,)."""
@@ -334,8 +407,13 @@ class ClassFilter:
         chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
         particles = ClassParticles._make(array[chosen] for array in particles)
         particles.log_weight[:] = -math.log(self.n_particles)
+        log_likelihood = state.log_likelihood
+        if self.retention < 1.0:
+            log_likelihood = log_likelihood[chosen]
         variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
-        return replace(state, particles=particles, evidence_variance=variance)
+        return replace(
+            state, particles=particles, evidence_variance=variance, log_likelihood=log_likelihood
+        )
 
     def _weighed(self, state: ClassState, x: Array, sign: float) -> tuple[ClassState, ClassSeen]:
         """Predict a row, make room for it, weigh by it and keep it."""
@@ -347,12 +425,19 @@ class ClassFilter:
             state = replace(state, approximation=state.approximation._replace(anchor=anchor))
             n_ring = len(rows.sign)
         design, f, seen = self._looked(state, x)
-        position, gain = state.n_seen % n_ring, 0.0
+        state = self.faded(state)
+        position, gain, forgets = state.n_seen % n_ring, 0.0, self.retention < 1.0
         if state.n_seen >= n_ring:
             old = np.empty(self.n_particles)
             fill_latent(np.ascontiguousarray(rows.design[:, :, position]), m, particles, old)
-            gain = weigh_row(old, rows.sign[position], -1.0, particles.log_weight)
+            weight = float(rows.weight[position]) if forgets else 1.0
+            gain = weigh_row(old, rows.sign[position], -weight, particles.log_weight)
+            if forgets:
+                state.log_likelihood[:] -= weight * log_expit(rows.sign[position] * old)
         gain += weigh_row(f, sign, 1.0, particles.log_weight)
+        if forgets:
+            state.log_likelihood[:] += log_expit(sign * f)
+            rows.weight[position] = 1.0
         rows.X[position], rows.sign[position] = x, sign
         state.approximation.anchor[position] = 0.0
         rows.design[:, : design.shape[1], position] = design
@@ -392,7 +477,7 @@ class ClassFilter:
     def _arguments(self, state: ClassState) -> tuple[Any, ...]:
         """First arguments of the loops."""
         rows, near = state.rows, state.approximation
-        return rows.design, rows.sign, near.gram, near.moment, state.n_held, self.prior
+        return rows.design, rows.labels, near.gram, near.moment, state.n_held, self.prior
 
     def _approximate(self, state: ClassState, r: int) -> ClassState:
         """Renew the approximation, for r candidates.
@@ -416,9 +501,9 @@ class ClassFilter:
             if tried > value:
                 level, log_scale, anchor = other, log_other, latent
         here.anchor[:n] = anchor
-        proba = expit(anchor)
-        weight = proba * (1.0 - proba)
-        right = label - proba + weight * anchor
+        proba, counts = expit(anchor), state.rows.weights(n)
+        weight = counts * proba * (1.0 - proba)
+        right = counts * (label - proba) + weight * anchor
         for a in range(self.grid.n_levels):
             columns = state.rows.design[a, :C, :n]
             here.gram[a, :C, :C] = (columns * weight) @ columns.T
@@ -432,14 +517,14 @@ class ClassFilter:
         n, m = state.n_held, self.grid.n_mean
         columns = state.rows.design[level, :C, :n]
         sign, label = state.rows.sign[:n], 0.5 * (1.0 + state.rows.sign[:n])
-        prior, precision = self.prior, math.exp(-log_scale)
+        prior, precision, counts = self.prior, math.exp(-log_scale), state.rows.weights(n)
         ridge = np.full(C, precision)
         ridge[:m], ridge[0] = prior.slope_precision, prior.constant_precision
         U, whitened, coef, half_logdet = np.empty((C, C)), np.empty(C), np.empty(C), 0.0
         for _ in range(_NEWTON_STEPS):
             proba = expit(anchor)
-            weight = np.maximum(proba * (1.0 - proba), _LEAST_WEIGHT)
-            right = columns @ (label - proba + weight * anchor)
+            weight = counts * np.maximum(proba * (1.0 - proba), _LEAST_WEIGHT)
+            right = columns @ (counts * (label - proba) + weight * anchor)
             half_logdet, _ = factorise_set(
                 (columns * weight) @ columns.T, right, np.arange(C), C, m,
                 prior.constant_precision, prior.slope_precision, precision, U, whitened,
@@ -448,7 +533,8 @@ class ClassFilter:
             if not np.isfinite(coef).all():  # inputs so far out that their products lose all else
                 return -math.inf, np.zeros(n)
             anchor = np.clip(coef @ columns, -_MOST_LATENT, _MOST_LATENT)
-        value = float(log_expit(sign * anchor).sum() - 0.5 * ridge @ coef**2) - half_logdet
+        fit = (counts * log_expit(sign * anchor)).sum()
+        value = float(fit - 0.5 * ridge @ coef**2) - half_logdet
         value += 0.5 * float(np.log(ridge).sum())
         return value, anchor
 
@@ -548,6 +634,7 @@ class StickBreaking:
                 states[name], seen = filter_.learn(rng, states[name], x, sign)
             else:
                 seen = filter_.look(states[name], x)
+                states[name] = filter_.faded(states[name])
             all_seen.append(seen)
         return StickState(states), _outlook(all_seen, label)
 

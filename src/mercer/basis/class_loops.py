@@ -78,9 +78,9 @@ def fill_latent(rows, n_mean, particles, f):
 
 @compiled(nogil=True, error_model="numpy")
 def weigh_row(f, sign, times, log_weight):
-    """Weigh by the likelihood of a row, ``times`` 1, or divide it out, -1; return the log weight.
+    """Weigh by a power of the likelihood of a row, or divide it out, ``times`` < 0.
 
-    ``sign`` is 1 where y = 1 and -1 where y = 0.
+    ``sign`` is 1 where y = 1 and -1 where y = 0. Returns the log of the mean weight.
     """
     for i in range(len(f)):
         margin = sign * f[i]
@@ -136,9 +136,15 @@ def _fill_latent_rows(features, n, columns, p, beta, f):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _log_likelihood(sign, n, f):
-    """Return the log likelihood of the first n rows, given their latent values."""
+def _log_likelihood(labels, n, f):
+    """Return the log likelihood of the first n rows, by weight, given their latent values."""
+    sign, weight = labels.sign, labels.weight
     total, product = 0.0, 1.0
+    if len(weight) > 0:
+        for s in range(n):
+            margin = sign[s] * f[s]
+            total += weight[s] * (min(margin, 0.0) - math.log1p(math.exp(-abs(margin))))
+        return total
     for s in range(n):
         margin = sign[s] * f[s]
         total += min(margin, 0.0)
@@ -170,10 +176,10 @@ def _approximation(prior, scale, U, w, p, beta):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f):
+def _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f):
     """Return the log likelihood less its approximation."""
     _fill_latent_rows(features, n, columns, p, beta, f)
-    return _log_likelihood(sign, n, f) - _approximation(prior, scale, U, w, p, beta)
+    return _log_likelihood(labels, n, f) - _approximation(prior, scale, U, w, p, beta)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -252,7 +258,7 @@ def _carried(rng, prior, gram, moment, log_size, n_columns, p, largest, scale, o
 
 
 @compiled(nogil=True, error_model="numpy")
-def _rotate(rng, prior, features, sign, n, columns, p, scale, U, w, beta, excess, spare):
+def _rotate(rng, prior, features, labels, n, columns, p, scale, U, w, beta, excess, spare):
     """Draw the coefficients by elliptical slice sampling about the approximation, whose law of
     them is normal: on an ellipse through the old ones, by what likelihood and approximation differ.
     """
@@ -287,7 +293,7 @@ def _rotate(rng, prior, features, sign, n, columns, p, scale, U, w, beta, excess
             near += 0.5 * _precision(prior, scale, j) * new[j] * new[j]
         for r in range(n):
             f_new[r] = f_mean[r] + c * (f_here[r] - f_mean[r]) + s * f_aside[r]
-        if _log_likelihood(sign, n, f_new) - near > limit:
+        if _log_likelihood(labels, n, f_new) - near > limit:
             beta[:p] = new[:p]
             return
         if angle < 0.0:
@@ -308,12 +314,12 @@ def _put_set(particles, i, m, columns, p, beta):
 
 @compiled(nogil=True, error_model="numpy")
 def move_particles(
-    rng, design, sign, gram, moment, n, prior, log_size, n_widths, n_candidates, n_redraws,
+    rng, design, labels, gram, moment, n, prior, log_size, n_widths, n_candidates, n_redraws,
     particles, first, last,
 ):  # fmt: skip
     """Move particles ``first`` to ``last``: sets, length scales, coefficients and their variance.
 
-    ``design`` (L, C, B) and ``sign`` (B,) are those of `HeldRows`, ``gram`` (L, C, C) and
+    ``design`` (L, C, B) and ``labels`` are those of `HeldRows`, ``gram`` (L, C, C) and
     ``moment`` (L, C) those of the approximation, for the n_candidates held; log_size (k_max +
     2,) is the log prior of a set of each size. Returns how many of the sets that were proposed
     were taken, and of the length scales.
@@ -330,7 +336,7 @@ def move_particles(
         for j in range(p):
             here[3][j] = particles.beta[i, j]
         excess = _excess(
-            prior, design[level], sign, n, here[0], p, scale, here[1], here[2], here[3], f
+            prior, design[level], labels, n, here[0], p, scale, here[1], here[2], here[3], f
         )
         # The set, with its coefficients.
         _copy_set(p, here, there)
@@ -341,7 +347,7 @@ def move_particles(
                 there, x, v, room,
             )  # fmt: skip
         proposed = _excess(
-            prior, design[level], sign, n, there[0], q, scale, there[1], there[2], there[3], f
+            prior, design[level], labels, n, there[0], q, scale, there[1], there[2], there[3], f
         )
         if math.log(1.0 - rng.random()) < proposed - excess:
             here, there, p, excess = there, here, q, proposed
@@ -365,7 +371,7 @@ def move_particles(
                     v[j] = there[2][j] + rng.standard_normal()
                 solve_back(there[1], p, v, there[3])
                 proposed = _excess(
-                    prior, design[other], sign, n, columns, p, scale, there[1], there[2],
+                    prior, design[other], labels, n, columns, p, scale, there[1], there[2],
                     there[3], f,
                 )  # fmt: skip
                 if math.log(1.0 - rng.random()) < proposed - excess:
@@ -373,14 +379,24 @@ def move_particles(
                     particles.level[i] = level
                     n_levels += 1
         columns, U, w, beta = here
-        _rotate(rng, prior, design[level], sign, n, columns, p, scale, U, w, beta, excess, spare)
+        _rotate(rng, prior, design[level], labels, n, columns, p, scale, U, w, beta, excess, spare)
         _put_set(particles, i, m, columns, p, beta)
         _redraw_scale(rng, prior, particles, i)
     return n_sets, n_levels
 
 
 @compiled(nogil=True, error_model="numpy")
-def admit(rng, design, sign, gram, moment, n, prior, log_sizes, new, particles):
+def fill_log_likelihood(design, labels, n, n_mean, particles, first, last, out):
+    """Write the log likelihood of the rows held to out[i], for particles ``first`` to ``last``."""
+    columns, f = np.empty(particles.beta.shape[1], np.int64), np.empty(n)
+    for i in range(first, last):
+        p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
+        _fill_latent_rows(design[particles.level[i]], n, columns, p, particles.beta[i], f)
+        out[i] = _log_likelihood(labels, n, f)
+
+
+@compiled(nogil=True, error_model="numpy")
+def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles):
     """Let the columns ``new`` in one after the other, each into a particle or not by its weight.
 
     ``log_sizes`` (len(new) + 1, k_max + 2) are those of the sets before the first, and after each;
@@ -412,14 +428,14 @@ def admit(rng, design, sign, gram, moment, n, prior, log_sizes, new, particles):
             gain += both - evidence - log_sizes[a, size]
             if math.log(1.0 - rng.random()) < with_it - both:
                 if not is_changed:
-                    before = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+                    before = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
                     is_changed = True
                 p = _with_centre(rng, new[a], square, part, columns, p, U, w, v, beta, x)
                 half_logdet += 0.5 * math.log(square)
                 fit += part * part / square
                 size += 1
         if is_changed:
-            after = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+            after = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
             gain += after - before
         if math.isfinite(gain):  # else inputs so far out that all else is lost: it stays as it is
             particles.log_weight[i] += gain
@@ -428,7 +444,7 @@ def admit(rng, design, sign, gram, moment, n, prior, log_sizes, new, particles):
 
 
 @compiled(nogil=True, error_model="numpy")
-def retire(design, sign, gram, moment, n, prior, log_sizes, old, particles):
+def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
     """Take the columns ``old`` out one after the other, as `admit` lets them in; draws nothing."""
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
@@ -450,7 +466,7 @@ def retire(design, sign, gram, moment, n, prior, log_sizes, old, particles):
             if position >= 0:
                 with_it = _log_evidence(prior, half_logdet, fit, size, scale) + log_sizes[a, size]
                 if not is_changed:
-                    before = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+                    before = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
                     is_changed = True
                 p = _without(G, columns, p, position, U, w, beta, x, v)
                 size -= 1
@@ -468,7 +484,7 @@ def retire(design, sign, gram, moment, n, prior, log_sizes, old, particles):
             both = _sum_of_both(evidence + log_sizes[a, size], with_it)
             gain += evidence + log_sizes[a + 1, size] - both
         if is_changed:
-            after = _excess(prior, features, sign, n, columns, p, scale, U, w, beta, f)
+            after = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
             gain += after - before
             for j in range(p):
                 if not math.isfinite(beta[j]):

@@ -36,8 +36,14 @@ from mercer.basis.prediction import (
     evidence_variance,
     judge_ancestry,
 )
-from mercer.basis.settings import checked_common, checked_given, checked_lengthscale, known_runs
-from mercer.errors import RowsError
+from mercer.basis.settings import (
+    checked_common,
+    checked_forgetting,
+    checked_given,
+    checked_lengthscale,
+    known_runs,
+)
+from mercer.errors import RowsError, UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
@@ -78,7 +84,8 @@ def log_targets(filter_: ClassFilter, state: ClassState) -> Array:
     for i in range(N):
         k = m + particles.size[i]
         design = state.rows.design[particles.level[i], columns[i, :k], :n]
-        result[i] += log_expit(state.rows.sign[:n] * (particles.beta[i, :k] @ design)).sum()
+        logs = log_expit(state.rows.sign[:n] * (particles.beta[i, :k] @ design))
+        result[i] += (state.rows.weights(n) * logs).sum()
     return np.asarray(result)
 
 
@@ -218,17 +225,23 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
     @property
     def log_evidence_(self) -> float:
         """Log evidence of the rows held, in nats; its exponential is unbiased."""
+        self._check_has_evidence()
         return sum(each.log_evidence for each in self._ready().state.states)
 
     @property
     def log_evidence_se_(self) -> float:
         """Standard error of the log evidence, in nats, to first order."""
+        self._check_has_evidence()
         return math.sqrt(sum(map(evidence_variance, self._ready().state.states)))
 
     @property
     def standardizer_(self) -> Any:
         """How the inputs are standardised."""
         return self._ready().standardizer
+
+    def _check_has_evidence(self) -> None:
+        if self._learner.settings.forgetting != 1.0:
+            raise AttributeError("there is no evidence where rows are forgotten")
 
 
 # Rows predicted, then learned, one after the other: for classes.
@@ -290,6 +303,13 @@ def predict_then_learn(
     return ClassPrequential(proba, prediction, log_density, n_centres, lower, upper)
 
 
+def _one_forgetting(value: Any) -> float:
+    several = checked_forgetting(value)
+    if len(several) > 1:
+        raise UsageError(f"forgetting must be one number in [0.5, 1] for classes; got {value!r}")
+    return several[0]
+
+
 class SequentialKernelClassifier(StreamClassifier):
     """Sparse Bayesian kernel classification that learns row after row, in one pass.
 
@@ -315,12 +335,16 @@ class SequentialKernelClassifier(StreamClassifier):
     max_candidates : int or None, default=None
         Inputs that may be centres: the first so many, of which later ones take the place at
         random, without a look at the labels. None: 128.
+    forgetting : float, default=1.0
+        Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
+        rows or so. Rows leave at the latest when they weigh a thousandth.
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
         Prior of the number of centres. The first spreads wide: accurate with more centres.
     linear_part : bool, default=True
         Whether the mean is linear in the inputs beside a constant.
     n_buffered : int, default=1024
-        The most rows of a stream that are held: the posterior is that given these.
+        The most rows of a stream that are held: the posterior is that given these, each by its
+        weight.
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input is scaled; learned from the first rows.
@@ -410,6 +434,7 @@ class SequentialKernelClassifier(StreamClassifier):
         expected_centres: float = 20.0,
         max_centres: int = 50,
         max_candidates: int | None = None,
+        forgetting: float = 1.0,
         centres_prior: str = "negative_binomial",
         linear_part: bool = True,
         n_buffered: int = 1024,
@@ -429,6 +454,7 @@ class SequentialKernelClassifier(StreamClassifier):
         self.expected_centres = expected_centres
         self.max_centres = max_centres
         self.max_candidates = max_candidates
+        self.forgetting = forgetting
         self.centres_prior = centres_prior
         self.linear_part = linear_part
         self.n_buffered = n_buffered
@@ -628,6 +654,7 @@ class SequentialKernelClassifier(StreamClassifier):
             linear_part=bool(self.linear_part),
             resampling=self.resampling,
             n_buffered=int(self.n_buffered),
+            forgetting=_one_forgetting(self.forgetting),
         )
 
     def _new_learner(self, common: CommonArguments) -> ClassLearner:

@@ -19,6 +19,7 @@ from mercer.basis.class_filter import (
     StickBreaking,
     StickState,
     default_prior,
+    forgetting_schedule,
 )
 from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, filter_law, mean_function
 from mercer.basis.length_scales import (
@@ -438,7 +439,10 @@ MOST_CANDIDATES = 128
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """Arguments of the estimator, checked; ``n_buffered``: rows of a stream that are held."""
+    """Arguments of the estimator, checked; ``n_buffered``: rows of a stream that are held.
+
+    ``forgetting`` is the weight of a row after the next.
+    """
 
     kernel: str
     lengthscale: str | tuple[float, ...]
@@ -450,6 +454,7 @@ class ClassSettings:
     linear_part: bool
     resampling: str
     n_buffered: int
+    forgetting: float = 1.0
 
     def sticks(
         self, lengthscales: Array, d: int, n_classes: int, n_rows: int, entropy: int
@@ -462,8 +467,9 @@ class ClassSettings:
         grid = LengthScaleGrid(lengthscales, np.ones((1, d)), self.kernel, self.linear_part)
         keys = stream(entropy, "rows", 4).integers(2**63, size=n_classes - 1)
         n_buffered = max(self.n_buffered, n_rows)
+        is_stream = n_buffered == self.n_buffered or self.forgetting < 1.0
         # Several classes need their candidates soon: each filter has some of the rows only.
-        is_rare = n_classes == 2 and n_buffered == self.n_buffered
+        schedule = ClassSchedule(n_buffered=n_buffered, is_rare=n_classes == 2 and is_stream)
         return StickBreaking(
             tuple(
                 ClassFilter(
@@ -471,11 +477,10 @@ class ClassSettings:
                     prior=default_prior(grid.n_mean),
                     sets=SetPrior(self.centres_prior, self.expected_centres, self.max_centres),
                     grid=grid,
-                    reservoir=Reservoir(
-                        self.max_candidates, int(key), n_buffered == self.n_buffered
-                    ),
-                    schedule=ClassSchedule(n_buffered=n_buffered, is_rare=is_rare),
+                    reservoir=Reservoir(self.max_candidates, int(key), is_stream),
+                    schedule=forgetting_schedule(schedule, self.forgetting),
                     scheme=self.resampling,
+                    retention=self.forgetting,
                 )
                 for key in keys
             )
@@ -633,7 +638,7 @@ def compile_classes_now() -> None:
     settings = ClassSettings(
         kernel="rbf", lengthscale=(1.0,), n_particles=4, expected_centres=1.0, max_centres=2,
         max_candidates=2, centres_prior="poisson", linear_part=False, resampling="systematic",
-        n_buffered=8,
+        n_buffered=8, forgetting=0.9,
     )  # fmt: skip
     sticks = settings.sticks(np.ones(1), 1, 2, 0, 0)
     rng = np.random.default_rng(0)

@@ -350,6 +350,7 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     shapes = {
         "rows/X": (rows.X, (B, d)),
         "rows/sign": (rows.sign, (B,)),
+        "rows/weight": (rows.weight, (B if filter_.retention < 1.0 else 0,)),
         "rows/design": (rows.design, (L, C, B)),
         "centres": (state.centres, (R, d)),
         "waiting": (state.waiting, (R, d)),
@@ -363,6 +364,7 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     require(n >= 0 and 0 < B <= filter_.schedule.n_buffered, "rows")
     require(n <= B or filter_.schedule.n_buffered == B, "rows")
     require(bool((np.abs(rows.sign[: state.n_held]) == 1.0).all()), "rows/sign")
+    require(bool(((rows.weight >= 0.0) & (rows.weight <= 1.0)).all()), "rows/weight")
     r, slots = state.n_candidates, np.flatnonzero(state.is_waiting)
     new = slots[slots >= r]
     require(0 <= r <= R and new.tolist() == list(range(r, r + len(new))), "is_waiting")
@@ -383,6 +385,8 @@ def _check_class_particles(state: ClassState, like: ClassState, filter_: ClassFi
     particles, m = state.particles, filter_.prior.n_mean
     for name, mine, theirs in zip(particles._fields, particles, like.particles, strict=True):
         require(mine.shape == theirs.shape and is_finite(mine), f"particles/{name}")
+    mine, theirs = state.log_likelihood, like.log_likelihood
+    require(mine.shape == theirs.shape and is_finite(mine), "log_likelihood")
     check_sets(particles, m, state.n_candidates, filter_.grid.n_levels)
     require(1 <= state.n_ancestors <= len(particles.size), "n_ancestors")
     scale = particles.scale
@@ -450,6 +454,9 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
         if f"{own}/approximation/gram" not in arrays:  # a file of before: renewed as rows come
             anchor = np.zeros(len(arrays[f"{own}/rows/sign"]))
             arrays |= pack(each.approximation._replace(anchor=anchor), f"{own}/approximation")
+        if each.log_likelihood.size == 0:  # nor does a file of before know of weights
+            for name in ("rows/weight", "log_likelihood"):
+                arrays.setdefault(f"{own}/{name}", np.zeros(0))
     of_state = {name for name in arrays if name.startswith("state/")}
     require(of_state == set(pack(template, "state")), "state")
     state = sticks.copied(unpack(template, arrays, "state"))

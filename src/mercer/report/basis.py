@@ -47,9 +47,8 @@ def describe(estimator: Any) -> tuple[str, ...]:
 
 def sections(estimator: Any) -> tuple[Section, ...]:
     """Return the sections on the centres and on the pass over the rows."""
-    drift = "forgetting (as --set forgetting=0.99) is for that"
     given = "the probability density that was given to the target"
-    return _centres_section(estimator), *pass_sections(estimator, given, drift)
+    return _centres_section(estimator), *pass_sections(estimator, given)
 
 
 def _centres_section(estimator: Any) -> Section:
@@ -111,11 +110,10 @@ def _table(estimator: Any, summary: Any) -> NamedTable:
     return NamedTable(caption, ("height", *names), rows)
 
 
-def pass_sections(estimator: Any, given: str, drift: str) -> tuple[Section, ...]:
+def pass_sections(estimator: Any, given: str) -> tuple[Section, ...]:
     """Return the section on the one pass over the rows, if there are enough of them.
 
-    ``given`` is what the score is the logarithm of, ``drift`` what helps where the data have
-    changed on the way.
+    ``given`` is what the score is the logarithm of.
     """
     densities = estimator.log_predictive_
     n = len(densities)
@@ -131,7 +129,7 @@ def pass_sections(estimator: Any, given: str, drift: str) -> tuple[Section, ...]
         f"All {count(n)} rows: {number(float(densities.mean()))}. The first tenth of them: "
         f"{number(early)}; the last, predicted from all before: {number(late)}, which is "
         f"{course}. Where the recent rows fall below the average and stay there, the data have "
-        f"changed on the way: {drift}.",
+        "changed on the way: forgetting (as --set forgetting=0.99) is for that.",
     )
     figure = Figure(
         prequential_svg(densities),
@@ -178,5 +176,4 @@ def describe_classes(estimator: Any) -> tuple[str, ...]:
 
 def class_sections(estimator: Any) -> tuple[Section, ...]:
     """Return the section on the pass over the rows."""
-    drift = "a smaller buffer (as --set n_buffered=256) forgets sooner what a stream brought first"
-    return pass_sections(estimator, "the probability that was given to the class", drift)
+    return pass_sections(estimator, "the probability that was given to the class")

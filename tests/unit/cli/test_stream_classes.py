@@ -74,6 +74,25 @@ def test_each_row_is_answered_before_it_is_learned(stream, rows: Path) -> None:
     assert f"{100 * n_wrong / len(late):.1f} % wrong" in err
 
 
+def test_a_stream_that_forgets(stream, rows: Path, tmp_path: Path) -> None:
+    """It answers as the classifier does, and goes on from its file."""
+    words = [*COMMON, "--set", "forgetting=0.9"]
+    code, answers, err = stream(rows, *words)
+    assert code == 0, err
+    table = as_json_lines(rows)
+    X, y = np.array([[row["a"], row["b"]] for row in table]), [row["kind"] for row in table]
+    model = SequentialKernelClassifier(
+        n_particles=12, max_candidates=6, n_buffered=40, forgetting=0.9, random_state=0
+    )
+    model.partial_fit(X[:W], y[:W], LABELS).predict(X)
+    expected = model.prequential(X[W:], y[W:])
+    assert [answer["score"] for answer in answers[W:]] == expected.log_density.tolist()
+    out = tmp_path / "m.mercer"
+    first = stream(part(rows, 0, 45), *words, "--save", out)[1]
+    more = stream(part(rows, 45, len(y)), "--load", out, "--id", "name")[1]
+    assert [a["score"] for a in (*first, *more)] == [a["score"] for a in answers]
+
+
 @pytest.mark.parametrize(
     ("labels", "values", "reason"),
     [
@@ -228,7 +247,7 @@ REFUSED = {
     "dates": ("a,kind\n" + "1,2024-01-01\n2,2024-01-02\n" * 20, [], 3, "neither numbers nor"),
     "fraction": ("a,kind\n1,1.5\n2,2\n", ["--task", "classification"], 3, "not a whole number"),
     "set": ("a,kind\n1,x\n", ["--set", "n_partikles=3"], 2, "n_particles"),
-    "set of numbers": ("a,kind\n1,x\n2,y\n", ["--set", "forgetting=0.9"], 2, "forgetting"),
+    "set of numbers": ("a,kind\n1,x\n2,y\n", ["--set", "robust=False"], 2, "robust"),
     "many": ("a,kind\n" + "".join(f"1,x{k}\n" for k in range(60)), ["--warmup", "60"], 3, "60 cl"),
 }
 
