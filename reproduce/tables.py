@@ -26,6 +26,8 @@ PAGES = (
     "docs/papers/basis.md",
     "docs/papers/spectral.md",
     "docs/performance.md",
+    "docs/scaling.md",
+    "docs/how-to/data-do-not-fit.md",
     "docs/how-to/find-wrong-labels.md",
     "docs/how-to/find-wrong-numbers.md",
 )
