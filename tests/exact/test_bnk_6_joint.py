@@ -6,19 +6,22 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from mercer.spectral import sampler as spectral_sampler
+from mercer.spectral.base_measure import DiagonalComponents
+from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import RidgeDensity
 from mercer.spectral.sampler import SpectralSampler
-from support.spectral_joint import CASES, distances, limit
+from support.spectral_joint import CASES, distances, limit, ten_carries
 
 N_RUNS, N_STEPS = 300, 3
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_bnk_6_joint(case: str) -> None:
-    """False alarm 1e-6 over the 72 distances; detects 0.35."""
+    """False alarm 1e-6 over the 96 distances; detects 0.35."""
     found = distances(case, N_RUNS, N_STEPS)
     assert max(found.values()) < limit(N_RUNS), found
 
@@ -26,7 +29,7 @@ def test_bnk_6_joint(case: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_bnk_6_joint_with_more_runs(case: str) -> None:
-    """False alarm 1e-6 over the 72 distances; detects 0.09."""
+    """False alarm 1e-6 over the 96 distances; detects 0.09."""
     found = distances(case, 5000, 5, seed=63)
     assert max(found.values()) < limit(5000), found
 
@@ -68,6 +71,26 @@ def ignore_the_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def decide_by_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Components move whatever the targets say."""
+    monkeypatch.setattr(spectral_sampler, "decide_groups", lambda _, u: np.ones(len(u), dtype=bool))
+
+
+def leave_the_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Components move, their members stay."""
+    monkeypatch.setattr(DiagonalComponents, "carry", lambda self, W, assignment, others: W)
+
+
+def forget_the_prior_of_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scale of the base measure is accepted by the evidence alone."""
+    propose = Mixture.propose_scale
+
+    def proposed(self, rng, state, W):
+        return dataclasses.replace(propose(self, rng, state, W), log_ratio=0.0)
+
+    monkeypatch.setattr(Mixture, "propose_scale", proposed)
+
+
 MUTANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
     (forget_the_centre, "diagonal, pcn, linear part", 6),
     (keep_the_sines, "full, prior, linear part", 3),
@@ -81,4 +104,23 @@ MUTANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
 def test_bnk_6_sees(mutant, case: str, n_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
     found = distances(case, N_RUNS, n_steps)
+    assert max(found.values()) > 1.2 * limit(N_RUNS), found
+
+
+CARRIED = [case for case in CASES if case.endswith("scale drawn")]
+
+
+@pytest.mark.parametrize("case", CARRIED)
+def test_bnk_6_components_with_their_members(case: str) -> None:
+    """Moves of components and scales alone; false alarm 1e-6, detects 0.35."""
+    found = distances(case, N_RUNS, 3, take=ten_carries)
+    assert max(found.values()) < limit(N_RUNS), found
+
+
+@pytest.mark.parametrize(
+    "mutant", [decide_by_the_prior, leave_the_members, forget_the_prior_of_scales]
+)
+def test_bnk_6_sees_members_left(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant(monkeypatch)
+    found = distances(CARRIED[0], N_RUNS, 3, take=ten_carries)
     assert max(found.values()) > 1.2 * limit(N_RUNS), found

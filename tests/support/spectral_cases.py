@@ -8,7 +8,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from mercer.spectral.base_measure import BaseMeasure, DiagonalBase
+from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, ScalePrior
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import GammaPrior, Probe, RegressionModel
 from mercer.spectral.rows import MemoryRows
@@ -34,6 +34,7 @@ def make_spectral(
     y: np.ndarray,
     *,
     base: BaseMeasure | None = None,
+    scale_prior: ScalePrior | None = None,
     has_linear_part: bool = True,
     is_ridge_learned: bool = True,
     is_symmetric: bool = True,
@@ -49,7 +50,7 @@ def make_spectral(
     return SpectralSampler(
         rows=MemoryRows(X, y, has_linear_part),
         model=make_model(n, 1 + d if has_linear_part else 0, is_ridge_learned=is_ridge_learned),
-        mixture=Mixture(base, CONCENTRATION, is_symmetric=is_symmetric),
+        mixture=Mixture(base, CONCENTRATION, scale_prior=scale_prior, is_symmetric=is_symmetric),
         start=Start(np.ones(d), (0.5, 1.0), ridge, 1.0),
         n_frequencies=n_frequencies,
         n_deviations=n_deviations,

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import special, stats
 
-from mercer.spectral.base_measure import DiagonalBase
+from mercer.spectral.base_measure import DiagonalBase, ScalePrior
 from mercer.spectral.model import coefficients
 from mercer.spectral.sampler import SpectralSampler, SpectralState
 from support.mixture_cases import BASES, partitions, seating_log_probability
@@ -41,7 +42,10 @@ CASES: dict[str, tuple[str, bool, float, float]] = {
     "full, prior, linear part": ("full, 2 inputs", True, 1.0, 0.0),
     "diagonal, all global": ("diagonal, 1 input", False, 0.5, 1.0),
     "full, half global, linear part": ("full, 2 inputs", True, 0.5, 0.5),
+    "diagonal, half global, scale drawn": ("diagonal, 1 input", False, 0.5, 0.5),
+    "full, half global, scale drawn": ("full, 2 inputs", False, 0.5, 0.5),
 }
+SCALE_PRIOR = ScalePrior(2.0, np.array([0.6]))
 N_STATISTICS = 12
 
 
@@ -51,7 +55,9 @@ def make(case: str) -> SpectralSampler:
     base = BASES[name]
     X = np.random.default_rng(40).standard_normal((N, base.n_inputs))
     return make_spectral(
-        X, np.zeros(N), base=base, has_linear_part=has_linear_part, step=step,
+        X, np.zeros(N), base=base,
+        scale_prior=SCALE_PRIOR if case.endswith("scale drawn") else None,
+        has_linear_part=has_linear_part, step=step,
         global_share=global_share, n_frequencies=M,
     )  # fmt: skip
 
@@ -61,7 +67,26 @@ def limit(n: int, n_cases: int = len(CASES)) -> float:
     return math.sqrt(math.log(2.0 * N_STATISTICS * n_cases / FALSE_ALARM) / (2.0 * n))
 
 
-def distances(case: str, n: int, n_steps: int, seed: int = 61) -> dict[str, float]:
+def one_sweep(
+    rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
+) -> SpectralState:
+    """The state after a step."""
+    return sampler.step(rng, state)[0]
+
+
+def ten_carries(
+    rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
+) -> SpectralState:
+    """The state after ten times the moves that take members along, and nothing else between."""
+    mixture, W, gram = state.mixture, state.frequencies, state.gram
+    for _ in range(10):
+        mixture, W, gram = sampler._carry(rng, state, mixture, W, gram)
+    return sampler._complete(rng, W, gram, state.ridge, state.linear_precision, mixture)
+
+
+def distances(
+    case: str, n: int, n_steps: int, seed: int = 61, take: Callable[..., SpectralState] = one_sweep
+) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
     rng, sampler, rows = np.random.default_rng(seed), make(case), []
     for _ in range(n):
@@ -69,7 +94,7 @@ def distances(case: str, n: int, n_steps: int, seed: int = 61) -> dict[str, floa
         for i in range(n_steps):
             if i > 0:
                 own, state = redraw_targets(rng, own, state)
-            state, _ = own.step(rng, state)
+            state = take(rng, own, state)
         rows.append(statistics(own, state))
     values = np.array([list(row.values()) for row in rows]).T
     found = dict(zip(rows[0], values, strict=True))
@@ -96,7 +121,8 @@ def statistics(sampler: SpectralSampler, state: SpectralState) -> dict[str, floa
     precisions = model.prior_precisions(m2, state.ridge, state.linear_precision)
     shape = marginal_shape(model, F, precisions)
     fit = float(rows.y @ np.linalg.solve(shape, rows.y)) / N
-    base, Z = sampler.mixture.base, state.mixture.assignment[0]
+    base = sampler.mixture.base.with_scale(state.mixture.scale)
+    Z = state.mixture.assignment[0]
     deviation = (W[0, 0] - state.mixture.means[Z, 0]) / state.mixture.components.stds[Z, 0]
     found = {
         "frequency": _one_frequency(base, W[0, 0]),
@@ -110,6 +136,9 @@ def statistics(sampler: SpectralSampler, state: SpectralState) -> dict[str, floa
         "components": state.mixture.n_components,
         "log evidence": state.coef.log_evidence,
     }
+    if sampler.mixture.scale_prior is not None:
+        shape, mean = SCALE_PRIOR.shape, SCALE_PRIOR.mean[0]
+        found["scale"] = special.gammainc(shape, shape / mean * state.mixture.scale[0])
     if len(slopes):
         found["linear precision"] = special.gammainc(
             LINEAR_PRIOR.shape, LINEAR_PRIOR.rate * state.linear_precision

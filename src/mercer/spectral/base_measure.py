@@ -59,6 +59,17 @@ class Components(ABC):
         """Draw N(0, Sigma_k) for each entry k of ``assignment`` (n,), shape (n, d)."""
 
     @abstractmethod
+    def carry(self, W: Array, assignment: Labels, others: Components) -> Array:
+        """Take frequencies W (n, d) along from these components to others of the same number.
+
+        Where a frequency stands in its component, in units of its spread, stays as it is.
+        """
+
+    @abstractmethod
+    def stretched(self, factor: Array) -> Components:
+        """Return the components of frequencies times a factor, (d,) or (1,)."""
+
+    @abstractmethod
     def characteristic(self, lags: Array) -> Array:
         """Real part exp(-t'Sigma t / 2) cos(mu't) at lags t (n, d), shape (n, K)."""
 
@@ -207,19 +218,29 @@ class DiagonalComponents(Components):
 
         Differences are squared, not expanded: a component may be far narrower than its mean.
         """
-        out = np.empty((len(W), self.n_components))
-        for k, (mean, std) in enumerate(zip(self.means, self.stds, strict=True)):
-            z = (W - mean) / std
-            out[:, k] = np.einsum("ij,ij->i", z, z) + 2.0 * np.log(std).sum()
-        out += W.shape[1] * math.log(2.0 * math.pi)
+        stds = self.stds
+        z = W[:, np.newaxis, :] - self.means
+        z /= stds
+        out = np.einsum("nkd,nkd->nk", z, z)
+        out += 2.0 * np.log(stds).sum(axis=1) + W.shape[1] * math.log(2.0 * math.pi)
         out *= -0.5
-        return out
+        return np.asarray(out)
 
     def draw_noise(self, rng: np.random.Generator, assignment: Labels) -> Array:
         """Draw N(0, Sigma_k) for each entry k of ``assignment`` (n,), shape (n, d)."""
         noise = rng.standard_normal((len(assignment), self.means.shape[1]))
         noise *= self.stds[assignment]
         return noise
+
+    def carry(self, W: Array, assignment: Labels, others: Components) -> Array:
+        """Take frequencies W (n, d) along to other components."""
+        ratio = others.stds / self.stds
+        moved = others.means[assignment] + (W - self.means[assignment]) * ratio[assignment]
+        return np.asarray(moved)
+
+    def stretched(self, factor: Array) -> DiagonalComponents:
+        """Return the components of frequencies times a factor (d,)."""
+        return DiagonalComponents(self.means * factor, self.variances * factor**2)
 
     def characteristic(self, lags: Array) -> Array:
         """Real part exp(-t'Sigma t / 2) cos(mu't) at lags t (n, d), shape (n, K)."""
@@ -369,6 +390,19 @@ class FullComponents(Components):
         """Draw N(0, Sigma_k) for each entry k of ``assignment`` (n,), shape (n, d)."""
         noise = rng.standard_normal((len(assignment), self.means.shape[1]))
         return np.asarray(np.einsum("nij,nj->ni", self.factors[assignment], noise))
+
+    def carry(self, W: Array, assignment: Labels, others: Any) -> Array:
+        """Take frequencies W (n, d) along to other components."""
+        moved = np.empty_like(W)
+        for k, L in enumerate(self.factors):
+            own = assignment == k
+            z = solve_lower(L, (W[own] - self.means[k]).T)
+            moved[own] = others.means[k] + (others.factors[k] @ z).T
+        return moved
+
+    def stretched(self, factor: Array) -> FullComponents:
+        """Return the components of frequencies times a factor (1,)."""
+        return FullComponents(self.means * factor, self.factors * factor)
 
     def characteristic(self, lags: Array) -> Array:
         """Real part exp(-t'Sigma t / 2) cos(mu't) at lags t (n, d), shape (n, K)."""

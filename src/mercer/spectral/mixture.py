@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -244,6 +244,44 @@ def tabulate(state: MixtureState) -> ComponentTable:
 _LARGEST_LOG = np.log(np.finfo(np.float64).max)
 
 
+# Frequencies that a component draws to be drawn anew from, and spread of a scale's logarithm: from
+# steps that hardly move to such as forget where they were. What rows allow differs by component.
+_DRAWN = (0, 1, 2, 4, 8, 16, 32)
+_STRETCHES = (0.1, 0.3, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Components elsewhere, and their members with them.
+
+    A frequency is the place and spread of its component and a standard normal of its own. Given
+    these normals the prior of components and scale alone counts, so that a move of them that is
+    reversible for it takes all members along and is decided by the evidence: however many
+    frequencies would have to move one by one.
+    """
+
+    frequencies: Array  # (M, d)
+    components: Components  # (K,)
+    scale: Array  # of the base measure
+    groups: Labels  # (M,), which group each frequency is decided with
+    log_ratio: float = 0.0  # of the prior, for each group
+
+    def decided(
+        self, state: MixtureState, W: Array, is_accepted: NDArray[np.bool_]
+    ) -> tuple[MixtureState, Array]:
+        """Return mixture and frequencies where groups (G,) are accepted or not.
+
+        Components move as their groups do; the scale, where there is one group for all.
+        """
+        took = is_accepted[self.groups]
+        K = state.n_components
+        places = np.arange(K) + K * np.broadcast_to(is_accepted, K)
+        components = state.components.with_others(self.components).chosen(places)
+        scale = self.scale if is_accepted.all() else state.scale
+        mixture = replace(state, components=components, scale=scale)
+        return mixture, np.where(took[:, np.newaxis], self.frequencies, W)
+
+
 @dataclass(frozen=True)
 class Mixture:
     """The prior of frequencies and its Gibbs sampler. Nothing that is passed in is changed.
@@ -349,6 +387,38 @@ class Mixture:
             born = base.draw_components(rng, *nobody, int(parts.max()) + 1)
             components = components.with_others(born)
         return Z, components, components.means[Z] + components.draw_noise(rng, Z)
+
+    def propose_components(
+        self, rng: np.random.Generator, state: MixtureState, W: Array
+    ) -> Carried:
+        """Propose other components, their members among W (M, d) moving along.
+
+        Each component draws a few frequencies, from none to many, and is drawn anew from its
+        posterior given those alone: reversible for the base measure.
+        """
+        n_drawn = rng.choice(_DRAWN, state.n_components)
+        Z = np.repeat(np.arange(state.n_components), n_drawn)
+        drawn = state.means[Z] + state.components.draw_noise(rng, Z)
+        others = self._base(state).draw_components(rng, drawn, Z, state.n_components)
+        proposed = state.components.carry(W, state.assignment, others)
+        return Carried(proposed, others, state.scale, state.assignment)
+
+    def propose_scale(self, rng: np.random.Generator, state: MixtureState, W: Array) -> Carried:
+        """Propose another scale of one input, or of all in a full base, all else moving along.
+
+        The scale has a prior.
+        """
+        prior, factor = self.scale_prior, np.ones_like(state.scale)
+        if prior is None:
+            raise ValueError("the scale is fixed")
+        place = rng.integers(len(factor))
+        factor[place] = math.exp(rng.choice(_STRETCHES) * rng.standard_normal())
+        scale = state.scale * factor**2
+        # Of the density of the scale's logarithm.
+        ratio = 2.0 * prior.shape * np.log(factor)
+        ratio -= prior.shape / prior.mean * (scale - state.scale)
+        components, together = state.components.stretched(factor), np.zeros(len(W), dtype=np.int64)
+        return Carried(W * factor, components, scale, together, float(ratio.sum()))
 
     def log_density(self, state: MixtureState, W: Array) -> float:
         """Log density of frequencies W (M, d) given their components, in nats."""

@@ -9,21 +9,23 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 2. One pass over the rows: products of proposed and current features.
 3. Each frequency in its turn, accepted by the ratio of evidences, eqs. (9) to (12), beta and s2
    integrated out.
-4. The ridge, beta and s2 integrated out.
-5. s2, then beta.
-6. The precision of the linear part given beta and s2.
-7. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration: eq. (8) and
+4. Components with their members, each component in its turn, then the scale of one input with all
+   frequencies: by the evidence as well, two more passes.
+5. The ridge, beta and s2 integrated out.
+6. s2, then beta.
+7. The precision of the linear part given beta and s2.
+8. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration: eq. (8) and
    section 3.2.
 
-Whatever uses beta or s2 comes after the last change of W: a stale beta in 6 would break the law.
+Whatever uses beta or s2 comes after the last change of W: a stale beta in 7 would break the law.
 
 **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``, Lambda_0 -> ``ridge``,
 sigma_eps -> ``noise_variance``, Phi'Phi -> part of ``gram``.
 
-**Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; global proposals;
-products are computed once a sweep and not by low-rank updates, which changes no decision.
+**Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; global proposals
+and 4, but not with proposals from the prior as in the paper; products are computed once a sweep and not by low-rank updates, which changes no decision.
 
-**Cost** of a step: 12 n M^2 flops and O(M^3).
+**Cost** of a sweep: 28 n M^2 flops and O(K M^3), K components.
 
 References
 ----------
@@ -326,6 +328,24 @@ def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half:
     return schur
 
 
+def decide_groups(
+    log_evidence: Callable[[NDArray[np.bool_]], float], log_uniform: Array
+) -> NDArray[np.bool_]:
+    """Accept or reject groups of proposals in their turn, all of a group or none.
+
+    ``log_evidence`` is that where some groups are accepted, in nats; ``log_uniform`` has one
+    entry for each group.
+    """
+    is_accepted = np.zeros(len(log_uniform), dtype=bool)
+    now = log_evidence(is_accepted)
+    for k, level in enumerate(log_uniform):
+        is_accepted[k] = True
+        then = log_evidence(is_accepted)
+        is_accepted[k] = level < then - now
+        now = then if is_accepted[k] else now
+    return is_accepted
+
+
 @dataclass(frozen=True)
 class CoefDraw:
     """The law of the coefficients given all else, and k draws from it."""
@@ -447,6 +467,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
         mixture, W, gram, accepted = self._sweep(rng, state)
+        if self.tuning.global_share > 0.0:
+            mixture, W, gram = self._carry(rng, state, mixture, W, gram)
         ridge = state.ridge
         if self.model.ridge_prior is not None:
             density = ridge_density(self.model_now, gram, state.linear_precision)
@@ -492,6 +514,45 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         gram = select(state.gram, products.among, products.across, is_accepted)
         mixture, W = proposed.decided(state.mixture, W, is_accepted)
         return mixture, W, gram, proposed.rates(is_accepted)
+
+    def _carry(
+        self,
+        rng: np.random.Generator,
+        state: SpectralState,
+        mixture: MixtureState,
+        W: Array,
+        gram: Array,
+    ) -> tuple[MixtureState, Array, Array]:
+        """Step 4: components, then a scale, that take their members along."""
+        model, rows = self.model_now, self.rows_now
+        precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
+
+        def log_evidence(gram: Array) -> float:
+            try:
+                return coefficients(model, gram, precisions).log_evidence
+            except NumericalError:  # collinear features
+                return -math.inf
+
+        carried = self.mixture.propose_components(rng, mixture, W)
+        products = rows.products(carried.frequencies, W)
+
+        def chosen(is_accepted: NDArray[np.bool_]) -> Array:
+            took = is_accepted[carried.groups]
+            return np.asarray(select(gram, products.among, products.across, took))
+
+        log_uniform = np.log(rng.random(mixture.n_components))
+        is_accepted = decide_groups(lambda took: log_evidence(chosen(took)), log_uniform)
+        gram = chosen(is_accepted)
+        mixture, W = carried.decided(mixture, W, is_accepted)
+        if self.mixture.scale_prior is None:
+            return mixture, W, gram
+        carried = self.mixture.propose_scale(rng, mixture, W)
+        other = rows.gram(carried.frequencies)
+        ratio = log_evidence(other) - log_evidence(gram) + carried.log_ratio
+        if math.log(rng.random()) < ratio:
+            mixture, W = carried.decided(mixture, W, np.ones(1, dtype=bool))
+            gram = other
+        return mixture, W, gram
 
     def _complete(
         self,
