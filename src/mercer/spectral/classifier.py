@@ -121,9 +121,10 @@ class BaNKClassifier(FunctionClassifier):
     Parameters
     ----------
     n_frequencies : int or "auto", default="auto"
-        Number of Fourier frequencies, two features each. "auto": two for each effective degree of
-        freedom that the rows give the function at the start, 48 at least; at most two for each five
-        rows or 160, 384 from 5000 rows on.
+        Number of Fourier frequencies, two features each. "auto": by the effective degrees of
+        freedom that the rows give the function at the start, six for ten of the first 60 and five
+        for each four further ones, 16 at least; at most two for each five rows (48 with few of
+        them) or 160, 384 from 5000 rows on.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     sampler : {"polya-gamma", "joint"}, default="polya-gamma"

@@ -78,15 +78,17 @@ class BaNKRegressor(FunctionRegressor):
     Parameters
     ----------
     n_frequencies : int or "auto", default="auto"
-        Number of Fourier frequencies, two features each. "auto": two for each effective degree of
-        freedom that the rows give the function at the start, 48 at least; at most two for each five
-        rows or 160, 384 from 5000 rows on.
+        Number of Fourier frequencies, two features each. "auto": by the effective degrees of
+        freedom that the rows give the function at the start, six for ten of the first 60 and five
+        for each four further ones, 16 at least; at most two for each five rows (48 with few of
+        them) or 160, 384 from 5000 rows on.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     proposals : {"pcn", "prior"}, default="pcn"
         How frequencies are proposed. "pcn": some by a step from where they are, tuned in warm-up,
         the others anew from the whole mixture: half of them, up to nine in ten where steps are
-        long; "prior": anew from their component, as in the paper.
+        long; then components move with all their members, and scales with all frequencies;
+        "prior": anew from their component, as in the paper.
     base_measure : {"diagonal", "full"}, default="diagonal"
         Covariances of the components; full ones are for up to about 30 inputs.
     frequency_scale : float or "learn", default="learn"

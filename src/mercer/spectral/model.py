@@ -153,16 +153,38 @@ class Coefficients:
 def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -> Coefficients:
     """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
-    bordered = np.array(gram, order="F")
-    bordered[np.arange(m), np.arange(m)] += prior_precisions
-    bordered[m, m] += 2.0 * model.noise_rate
-    factor = factorise(bordered)
+    factor = _factored(model, gram, prior_precisions)
     inner, solved = np.asfortranarray(factor[:m, :m]), factor[m, :m]
-    rate = 0.5 * float(factor[m, m]) ** 2
     mean, _ = lapack.dtrtrs(inner, solved, lower=1, trans=1)
-    log_det_ratio = 2.0 * np.log(np.diag(inner)).sum() - np.log(prior_precisions).sum()
-    evidence = model.log_evidence(float(log_det_ratio), rate)
+    rate, evidence = _rate_and_evidence(model, factor, prior_precisions)
     return Coefficients(np.asarray(mean), inner, rate, evidence)
+
+
+def evidence_of_products(model: RegressionModel, gram: Array, prior_precisions: Array) -> float:
+    """Log evidence in nats from [F, y]'[F, y]; minus infinity where F is collinear."""
+    try:
+        factor = _factored(model, gram, prior_precisions)
+    except NumericalError:
+        return -math.inf
+    return _rate_and_evidence(model, factor, prior_precisions)[1]
+
+
+def _factored(model: RegressionModel, gram: Array, prior_precisions: Array) -> Array:
+    """Lower factor (m + 1, m + 1) of [F, y]'[F, y] with the priors on its diagonal."""
+    bordered = np.array(gram, order="F")
+    diagonal = np.append(prior_precisions, 2.0 * model.noise_rate)
+    places = np.arange(len(diagonal))
+    bordered[places, places] += diagonal
+    return factorise(bordered)
+
+
+def _rate_and_evidence(
+    model: RegressionModel, factor: Array, prior_precisions: Array
+) -> tuple[float, float]:
+    pivots = factor.diagonal()
+    rate = 0.5 * float(pivots[-1]) ** 2
+    log_det_ratio = 2.0 * np.log(pivots[:-1]).sum() - np.log(prior_precisions).sum()
+    return rate, model.log_evidence(float(log_det_ratio), rate)
 
 
 # Draws of the ridge precision with all coefficients and the noise integrated out.

@@ -23,7 +23,8 @@ Whatever uses beta or s2 comes after the last change of W: a stale beta in 7 wou
 sigma_eps -> ``noise_variance``, Phi'Phi -> part of ``gram``.
 
 **Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; global proposals
-and 4, but not with proposals from the prior as in the paper; products are computed once a sweep and not by low-rank updates, which changes no decision.
+and 4, but not with proposals from the prior as in the paper; products are computed once a sweep
+and not by low-rank updates, which changes no decision.
 
 **Cost** of a sweep: 28 n M^2 flops and O(K M^3), K components.
 
@@ -49,7 +50,14 @@ from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
 from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
-from mercer.spectral.model import Probe, RegressionModel, coefficients, draw_ridge, ridge_density
+from mercer.spectral.model import (
+    Probe,
+    RegressionModel,
+    coefficients,
+    draw_ridge,
+    evidence_of_products,
+    ridge_density,
+)
 from mercer.spectral.rows import TrainingRows
 
 # Proposals of frequencies, all drawn at the start of a sweep, and their tuning.
@@ -528,10 +536,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
 
         def log_evidence(gram: Array) -> float:
-            try:
-                return coefficients(model, gram, precisions).log_evidence
-            except NumericalError:  # collinear features
-                return -math.inf
+            return evidence_of_products(model, gram, precisions)
 
         carried = self.mixture.propose_components(rng, mixture, W)
         products = rows.products(carried.frequencies, W)

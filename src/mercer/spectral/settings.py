@@ -98,17 +98,20 @@ class SpectralSettings:
         return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)
 
     def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
-        """Have no more frequencies than rows like those of X (n, d) resolve, 48 at least.
+        """Have no more frequencies than rows like those of X (n, d) resolve, 16 at least.
 
-        Two for each effective degree of freedom of the function at the start: what is more cannot
-        be placed by the rows, and shares of components become walks of all that are there. Draws
-        take as many sweeps as this saves.
+        Six for ten of the first 60 effective degrees of freedom of the function at the start, five
+        for each four further ones, and each has two features: what is more cannot be placed by the
+        rows, and shares of components become walks of all that are there. Draws take up to three
+        sweeps instead.
         """
         if self.rows_to_resolve == 0:
             return self
         W, _ = self.start(found).frequencies(rng, self.n_frequencies)
         degrees = effective_degrees(W, X, found.ridge, self.rows_to_resolve)
-        number = max(math.ceil(_A_DEGREE * degrees), _FEWEST)
+        first = min(degrees, _FIRST_DEGREES)
+        wanted = _A_DEGREE * first + _A_FURTHER_DEGREE * (degrees - first)
+        number = max(math.ceil(wanted), _FEWEST_RESOLVED)
         number = min(number, self.n_frequencies)
         n_sweeps = min(int((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
         return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
@@ -157,8 +160,10 @@ _RANGES = {
 _MANY_ROWS, _OF_MANY_ROWS = 5000, 384
 # With fewer rows: frequencies for each of them, two features each, and the fewest and the most.
 _A_ROW, _FEWEST, _MOST = 0.4, 48, 160
-_A_DEGREE = 2.0  # frequencies for each degree of freedom
-_MOST_SWEEPS = 8
+# Frequencies for each of the first degrees of freedom, and for each further one: fewer are as good
+# for a plain function, but not for a rich one with little noise.
+_A_DEGREE, _FIRST_DEGREES, _A_FURTHER_DEGREE = 0.6, 60.0, 1.25
+_FEWEST_RESOLVED, _MOST_SWEEPS = 16, 3
 # Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
 _FUNCTIONS = 128
 

@@ -86,7 +86,7 @@ def resolved(X: np.ndarray, ridge: float, **own: Any) -> SpectralSettings:
     return plan.resolved(np.random.default_rng(3), found, X)
 
 
-def test_frequencies_are_two_for_each_degree_of_freedom() -> None:
+def test_frequencies_by_degrees_of_freedom() -> None:
     """Against the trace of the hat matrix; sweeps take up what fewer of them save."""
     X = np.linspace(-12.0, 12.0, 300)[:, np.newaxis]
     found, plan = Scales(np.ones(1), 0.1), settings(n_frequencies=160)
@@ -95,9 +95,13 @@ def test_frequencies_are_two_for_each_degree_of_freedom() -> None:
     hat = F @ np.linalg.solve(F.T @ F + 0.1 * np.eye(320), F.T)
     assert effective_degrees(W, X, 0.1, 300) == pytest.approx(np.trace(hat), rel=1e-8)
     new = resolved(X, 0.1)
-    assert new.n_frequencies == int(np.ceil(2.0 * np.trace(hat)))
-    assert 48 < new.n_frequencies < 120
-    assert new.n_sweeps == int((160 / new.n_frequencies) ** 2)
+    assert new.n_frequencies == int(np.ceil(0.6 * np.trace(hat)))
+    assert 16 < new.n_frequencies < 36
+    assert new.n_sweeps == 3
+    wide = 4.0 * X
+    degrees = effective_degrees(W, wide, 0.1, 300)
+    assert degrees > 60
+    assert resolved(wide, 0.1).n_frequencies == np.ceil(0.6 * 60 + 1.25 * (degrees - 60))
 
 
 def test_more_rows_like_these_resolve_more() -> None:
@@ -105,13 +109,13 @@ def test_more_rows_like_these_resolve_more() -> None:
     assert resolved(X, 0.1, rows_to_resolve=3000).n_frequencies > resolved(X, 0.1).n_frequencies
 
 
-def test_not_fewer_than_48_nor_more_than_asked_for() -> None:
+def test_not_fewer_than_16_nor_more_than_asked_for() -> None:
     X = np.random.default_rng(4).standard_normal((500, 6))
     few, many = resolved(X, 1e4), resolved(X, 1e-4)
-    assert (few.n_frequencies, few.n_sweeps) == (48, 8)
+    assert (few.n_frequencies, few.n_sweeps) == (16, 3)
     assert (many.n_frequencies, many.n_sweeps) == (160, 1)
-    assert resolved(X, 1e4, n_frequencies=20) == settings(
-        n_frequencies=20, rows_to_resolve=500, n_sweeps=1
+    assert resolved(X, 1e4, n_frequencies=12) == settings(
+        n_frequencies=12, rows_to_resolve=500, n_sweeps=1
     )
 
 
