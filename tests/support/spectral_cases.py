@@ -40,6 +40,7 @@ def make_spectral(
     is_symmetric: bool = True,
     step: float = 0.5,
     global_share: float = 0.0,
+    carries: bool = False,
     n_frequencies: int = 4,
     n_deviations: int = 1,
     ridge: float = 1.0,
@@ -56,6 +57,7 @@ def make_spectral(
         n_deviations=n_deviations,
         tuning=ProposalTuning(step, global_share=global_share),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
+        carries=carries,
     )
 
 

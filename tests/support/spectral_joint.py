@@ -58,7 +58,7 @@ def make(case: str) -> SpectralSampler:
         X, np.zeros(N), base=base,
         scale_prior=SCALE_PRIOR if case.endswith("scale drawn") else None,
         has_linear_part=has_linear_part, step=step,
-        global_share=global_share, n_frequencies=M,
+        global_share=global_share, carries=global_share == 0.5, n_frequencies=M,
     )  # fmt: skip
 
 

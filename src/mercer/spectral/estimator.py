@@ -87,8 +87,8 @@ class BaNKRegressor(FunctionRegressor):
     proposals : {"pcn", "prior"}, default="pcn"
         How frequencies are proposed. "pcn": some by a step from where they are, tuned in warm-up,
         the others anew from the whole mixture: half of them, up to nine in ten where steps are
-        long; then components move with all their members, and scales with all frequencies;
-        "prior": anew from their component, as in the paper.
+        long; below 5000 rows components move with all their members, and scales with all
+        frequencies, too; "prior": anew from their component, as in the paper.
     base_measure : {"diagonal", "full"}, default="diagonal"
         Covariances of the components; full ones are for up to about 30 inputs.
     frequency_scale : float or "learn", default="learn"

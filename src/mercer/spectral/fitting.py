@@ -48,7 +48,12 @@ from mercer.spectral.sampler import (
     decide_together,
     global_share,
 )
-from mercer.spectral.settings import ROWS_OF_WARP, SpectralSettings, choose_standardizer
+from mercer.spectral.settings import (
+    MANY_ROWS,
+    ROWS_OF_WARP,
+    SpectralSettings,
+    choose_standardizer,
+)
 
 Array = NDArray[np.float64]
 
@@ -97,7 +102,9 @@ def fit_spectral(
         settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = make_sampler(rows, X, found, settings, few)
-    adaptation = StepAdaptation(more_rows_after) if settings.proposals == "pcn" else None
+    adaptation = None
+    if settings.proposals == "pcn":
+        adaptation = StepAdaptation(more_rows_after, settings.n_sweeps)
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
@@ -140,9 +147,10 @@ def make_sampler(
         tuning=ProposalTuning(
             FIRST_STEP if is_tuned else 1.0,
             global_share=global_share(FIRST_STEP) if is_tuned else 0.0,
+            n_sweeps=1 if is_tuned else settings.n_sweeps,
         ),
         probe=make_probe(some_rows, settings.linear_part),
-        n_sweeps=settings.n_sweeps,
+        carries=is_tuned and rows.n_rows < MANY_ROWS,
         few=few,
     )
 

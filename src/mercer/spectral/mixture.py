@@ -462,3 +462,4 @@ class ProposalTuning:
     step: float
     level: int = 0  # of the sampler's ``few``, if it has them, or all
     global_share: float = 0.0  # of the frequencies that have a global proposal in a sweep
+    n_sweeps: int = 1  # that make a step

@@ -9,8 +9,8 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 2. One pass over the rows: products of proposed and current features.
 3. Each frequency in its turn, accepted by the ratio of evidences, eqs. (9) to (12), beta and s2
    integrated out.
-4. Components with their members, each component in its turn, then the scale of one input with all
-   frequencies: by the evidence as well, two more passes.
+4. Where rows are few: components with their members, each component in its turn, then the scale of
+   one input with all frequencies: by the evidence as well, two more passes.
 5. The ridge, beta and s2 integrated out.
 6. s2, then beta.
 7. The precision of the linear part given beta and s2.
@@ -23,10 +23,10 @@ Whatever uses beta or s2 comes after the last change of W: a stale beta in 7 wou
 sigma_eps -> ``noise_variance``, Phi'Phi -> part of ``gram``.
 
 **Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; global proposals
-and 4, but not with proposals from the prior as in the paper; products are computed once a sweep
-and not by low-rank updates, which changes no decision.
+and 4, but not with proposals from the prior as in the paper; in 3 products are computed once a
+sweep and not by low-rank updates, which changes no decision.
 
-**Cost** of a sweep: 28 n M^2 flops and O(K M^3), K components.
+**Cost** of a sweep: 12 n M^2 flops and O(M^3); with 4, 28 n M^2 and O(K M^3), K components.
 
 References
 ----------
@@ -193,10 +193,12 @@ class LearnedStep:
 class StepAdaptation(Adaptation):
     """Robbins & Monro's search for the step that is accepted 3 times in 10.
 
-    More rows are looked at after some warm-up sweeps: one number for each of ``few``.
+    More rows are looked at after some warm-up sweeps: one number for each of ``few``. A step has
+    one sweep in warm-up, ``n_sweeps`` after it.
     """
 
     more_rows_after: tuple[int, ...] = ()
+    n_sweeps: int = 1
 
     def init(self, sampler: Any) -> LearnedStep:
         """Begin at the sampler's own step."""
@@ -212,10 +214,12 @@ class StepAdaptation(Adaptation):
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
-        return self._tuned(sampler, learned.average, len(self.more_rows_after))
+        return self._tuned(
+            sampler, learned.average, len(self.more_rows_after), n_sweeps=self.n_sweeps
+        )
 
-    def _tuned(self, sampler: Any, step: float, level: int) -> Any:
-        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step)))
+    def _tuned(self, sampler: Any, step: float, level: int, n_sweeps: int = 1) -> Any:
+        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), n_sweeps))
 
 
 # The accept loop of one sweep: every frequency in its turn, from products computed once.
@@ -431,7 +435,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     n_deviations: int  # draws of the coefficients that each kept draw stores
     tuning: ProposalTuning
     probe: Probe  # where kernel and function are recorded for the diagnostics
-    n_sweeps: int = 1  # that make a step
+    carries: bool = False  # whether components move with all their members as well
     few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
 
     @property
@@ -458,7 +462,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     ) -> tuple[SpectralState, SpectralInfo]:
         """Take the sweeps of a step; shares of accepted proposals are those of all of them."""
         infos: list[SpectralInfo] = []
-        for _ in range(self.n_sweeps):
+        for _ in range(self.tuning.n_sweeps):
             state, info = self._take_sweep(rng, state)
             infos.append(info)
         local, elsewhere = np.mean(
@@ -475,7 +479,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
         mixture, W, gram, accepted = self._sweep(rng, state)
-        if self.tuning.global_share > 0.0:
+        if self.carries:
             mixture, W, gram = self._carry(rng, state, mixture, W, gram)
         ridge = state.ridge
         if self.model.ridge_prior is not None:

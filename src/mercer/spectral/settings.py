@@ -64,7 +64,7 @@ class SpectralSettings:
     linear_part: bool
     n_deviations: int
     rows_to_resolve: int = 0  # where the rows say how many of these frequencies there are
-    n_sweeps: int = 1  # that make a draw
+    n_sweeps: int = 1  # that make a draw after warm-up
 
     @property
     def is_scale_learned(self) -> bool:
@@ -102,7 +102,7 @@ class SpectralSettings:
 
         Six for ten of the first 60 effective degrees of freedom of the function at the start, five
         for each four further ones, and each has two features: what is more cannot be placed by the
-        rows, and shares of components become walks of all that are there. Draws take up to three
+        rows, and shares of components become walks of all that are there. Draws take up to four
         sweeps instead.
         """
         if self.rows_to_resolve == 0:
@@ -113,7 +113,7 @@ class SpectralSettings:
         wanted = _A_DEGREE * first + _A_FURTHER_DEGREE * (degrees - first)
         number = max(math.ceil(wanted), _FEWEST_RESOLVED)
         number = min(number, self.n_frequencies)
-        n_sweeps = min(int((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
+        n_sweeps = min(math.ceil((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
         return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
 
     def start(self, found: Scales) -> Start:
@@ -157,13 +157,13 @@ _RANGES = {
     "frequency_scale": (1e-6, 1e6),
     "ridge_precision": RIDGE_LIMITS,
 }
-_MANY_ROWS, _OF_MANY_ROWS = 5000, 384
+MANY_ROWS, _OF_MANY_ROWS = 5000, 384
 # With fewer rows: frequencies for each of them, two features each, and the fewest and the most.
 _A_ROW, _FEWEST, _MOST = 0.4, 48, 160
 # Frequencies for each of the first degrees of freedom, and for each further one: fewer are as good
 # for a plain function, but not for a rich one with little noise.
 _A_DEGREE, _FIRST_DEGREES, _A_FURTHER_DEGREE = 0.6, 60.0, 1.25
-_FEWEST_RESOLVED, _MOST_SWEEPS = 16, 3
+_FEWEST_RESOLVED, _MOST_SWEEPS = 16, 4
 # Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
 _FUNCTIONS = 128
 
@@ -199,7 +199,7 @@ def settings_of(model: Any, n_rows: int) -> SpectralSettings:
     n_frequencies, rows_to_resolve = model.n_frequencies, 0
     if n_frequencies == "auto":
         rows_to_resolve = n_rows if model.frequency_scale == "learn" else 0
-        n_frequencies = _OF_MANY_ROWS if n_rows >= _MANY_ROWS else _frequencies_of(n_rows)
+        n_frequencies = _OF_MANY_ROWS if n_rows >= MANY_ROWS else _frequencies_of(n_rows)
     n_total = int(model.n_draws) * int(model.n_chains)
     return SpectralSettings(
         n_frequencies=int(n_frequencies),

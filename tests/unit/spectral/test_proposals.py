@@ -128,3 +128,11 @@ def test_more_rows_as_warm_up_goes_on() -> None:
     assert levels == [0, 0, 1, 2, 2]
     fresh = make_spectral(*problem(5, 1))
     assert adaptation.finish(adaptation.init(fresh), fresh).tuning.level == 2
+
+
+def test_steps_of_several_sweeps_begin_after_warm_up() -> None:
+    sampler, adaptation = make_spectral(*problem(5, 1)), StepAdaptation(n_sweeps=4)
+    info = SpectralInfo(0.3, sampler.tuning.step, 0.0, 0.0)
+    learned, warming = adaptation.update(adaptation.init(sampler), sampler, None, info)
+    assert warming.tuning.n_sweeps == 1
+    assert adaptation.finish(learned, warming).tuning.n_sweeps == 4

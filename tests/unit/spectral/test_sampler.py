@@ -174,10 +174,10 @@ def test_all_rows_are_looked_at_in_the_end() -> None:
 def test_a_step_of_several_sweeps() -> None:
     """It ends where so many steps of one sweep do, and reports their mean acceptance."""
     one = make_spectral(X, Y, global_share=0.5)
-    three = dataclasses.replace(one, n_sweeps=3)
+    three = dataclasses.replace(one, tuning=dataclasses.replace(one.tuning, n_sweeps=3))
     rngs = [np.random.default_rng(8) for _ in range(2)]
     state, infos = one.init(rngs[0]), []
-    end, info = three.step(rngs[1], three.init(rngs[1]))
+    end, info = three.step(rngs[1], one.init(rngs[1]))
     for _ in range(3):
         state, each = one.step(rngs[0], state)
         infos.append(each)
