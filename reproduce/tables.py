@@ -30,6 +30,7 @@ PAGES = (
     "docs/how-to/data-do-not-fit.md",
     "docs/how-to/find-wrong-labels.md",
     "docs/how-to/find-wrong-numbers.md",
+    "docs/how-to/mix-all-models.md",
 )
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 

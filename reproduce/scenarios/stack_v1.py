@@ -26,7 +26,6 @@ from reproduce.scenarios.gp_kernels_v2 import NUMBERS, TABLES, table_of
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 SPLITS = (0, 1)
 N_LEARNED, N_JUDGED = 200, 300
 
