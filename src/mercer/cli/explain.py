@@ -21,7 +21,7 @@ from mercer.cli.options import (
     seed_option,
     spreadsheet_option,
 )
-from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id
+from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id, read_model_before
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
@@ -195,12 +195,11 @@ def command(
     from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
     from mercer.cli.prediction import read_for
     from mercer.cli.terminal import Session
-    from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
-    saved = read_model(model)
+    saved = read_model_before(model, data)
     frame = read_for(saved, data, id_column, encoding)
     explained = explain_frame(saved, frame, asked, id_column, label=label, seed=seed)
     for note in explained.notes:

@@ -57,14 +57,13 @@ def command(
     """
     from mercer.cli.out_of_core import open_stream
     from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
-    from mercer.cli.prediction import predict_frame, read_for
+    from mercer.cli.prediction import predict_frame, read_for, read_model_before
     from mercer.cli.terminal import Session, evaluation_json, score_words
-    from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
-    saved = read_model(model)
+    saved = read_model_before(model, data)
     is_whole = is_json or encoding is not None
     stream = None if is_whole else open_stream(saved, data, out, id_column)
     if stream is not None:

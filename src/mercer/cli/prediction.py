@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,30 @@ from mercer.data.files import quoted
 from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import (
     Inputs,
     Inspection,
 )
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
-from mercer.models import SavedModel
+from mercer.models import SavedModel, read_model
+from mercer.posterior.container import is_container
 from mercer.posterior.evaluation import AnyEvaluation, HeldClasses, HeldOut, hold
 from mercer.posterior.scores import LEVEL
+
+# The model of a command that takes MODEL and DATA.
+
+
+def read_model_before(model: Path, data: str | None) -> SavedModel:
+    """Read the model of a command; where its two arguments look swapped, the error says so."""
+    try:
+        return read_model(model)
+    except ModelFileError as error:
+        if data is None or is_container(model) or not is_container(data):
+            raise
+        raise ModelFileError(f"{error}, but {data!r} is one: the model comes first") from None
+
 
 # What a saved model says of a block of rows, as columns of a table: classes or numbers.
 

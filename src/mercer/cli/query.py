@@ -19,7 +19,7 @@ from mercer.cli.options import (
     out_path,
     spreadsheet_option,
 )
-from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id
+from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id, read_model_before
 from mercer.data.files import printable
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
@@ -114,12 +114,11 @@ def command(
     from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
     from mercer.cli.prediction import read_for
     from mercer.cli.terminal import Session, rows_table
-    from mercer.models import read_model
 
     check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
-    saved = read_model(model)
+    saved = read_model_before(model, pool)
     check_model(saved, model)
     frame = read_for(saved, pool, id_column, encoding)
     found = query_frame(saved, frame, n_queries, id_column)

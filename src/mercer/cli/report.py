@@ -25,15 +25,14 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
     from dataclasses import replace
 
     from mercer.cli.outputs import check_outputs
-    from mercer.cli.prediction import read_for, score_frame
+    from mercer.cli.prediction import read_for, read_model_before, score_frame
     from mercer.cli.saving import as_pair, compare_step, next_steps
     from mercer.cli.terminal import Session, score_words
-    from mercer.models import read_model
     from mercer.report import build_report, render, write_report
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     session = Session()
-    saved = read_model(model)
+    saved = read_model_before(model, data)
     evaluation = None if saved.table is None else saved.table.evaluation
     inspection = None
     if data is not None:

@@ -185,6 +185,15 @@ def read_container(
         raise ModelFileError(f"{shown}: not a valid mercer file: {error}") from None
 
 
+def is_container(path: PathLike) -> bool:
+    """Whether there is a file that starts as those of mercer do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):  # ValueError: a NUL byte in the path
+        return False
+
+
 def _read_bytes(path: PathLike, shown: str, max_bytes: int) -> bytearray:
     """Return the bytes of a regular file of acceptable size that starts with the magic."""
     # Not blocking: opening a FIFO returns at once, and its kind is asked of the open file.

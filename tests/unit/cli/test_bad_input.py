@@ -202,6 +202,20 @@ def test_foreign_files(run, table: Path, tmp_path: Path, row: str, make, command
     assert not (tmp_path / "r.html").exists()
 
 
+@pytest.mark.parametrize("command", ["predict", "report", "explain", "query"])
+def test_arguments_the_other_way_round(run, table: Path, tmp_path: Path, command: str) -> None:
+    """The error says so where the data are a model, and only there."""
+    model = tmp_path / "m.mercer"
+    write_container(model, {"kind": "any"}, {})
+    more = {"report": ["--out", tmp_path / "r.html"], "explain": ["--row", 1]}.get(command, [])
+    code, _, err = run(command, table, model, *more)
+    assert code == 4
+    assert f"not a mercer file, but '{model}' is one: the model comes first" in err
+    code, _, err = run(command, table, table, *more)
+    assert code == 4
+    assert "comes first" not in err
+
+
 @pytest.mark.parametrize(
     ("row", "key", "value", "words"),
     [
