@@ -337,7 +337,8 @@ class SequentialKernelClassifier(StreamClassifier):
         random, without a look at the labels. None: 128.
     forgetting : float, default=1.0
         Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
-        rows or so. Rows leave at the latest when they weigh a thousandth.
+        rows or so. Rows leave at the latest when so many others came that they weigh a thousandth;
+        of several classes, others that a class learns.
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
         Prior of the number of centres. The first spreads wide: accurate with more centres.
     linear_part : bool, default=True

@@ -164,7 +164,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
         After "importance" only. Given the hyperparameters it is that of expectation propagation,
-        fitted at 24 of them as a correction of Laplace's; of several classes Laplace's.
+        fitted at 24 of them as a correction of Laplace's, where it can be had there; of several
+        classes Laplace's.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
     encoder_ : TableEncoder

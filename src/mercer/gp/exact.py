@@ -663,6 +663,7 @@ def _batches(n_total: int, n_chains: int) -> NDArray[np.int64]:
 
 _RIDGE = 0.1  # in units of a position: two numbers may be nearly one where parameters are few
 _LEAST_CALIBRATING = 6  # positions that must have an evidence
+_MOST_LEFT = 0.5  # nats, of the standard deviation of what the fit leaves of the difference
 _BEYOND = 0.5  # of the range of either number among them: farther out the difference stays
 # A normal log density is below its maximum by p/2 on average, with a standard deviation of
 # (p/2)^.5; positions that are farther down by more than so many of these have no mass.
@@ -696,11 +697,17 @@ def calibrated(
 ) -> LaplaceValues | CalibratedValues:
     """Fit the difference of expectation propagation's evidence at positions (m, p) of theta.
 
-    The values come back as they are where too few positions have one, or once it is late.
+    The values come back as they are where too few positions have one, where the difference is no
+    such function, or once it is late.
     """
     model, found = values.model, list[tuple[Array, float]]()
-    evaluated = [values(theta) for theta in positions]
-    p, best = positions.shape[1], max(log_density for log_density, _ in evaluated)
+    evaluated = []
+    for theta in positions:
+        if is_late(deadline):
+            return values
+        evaluated.append(values(theta))
+    p = positions.shape[1]
+    best = max((log_density for log_density, _ in evaluated), default=-np.inf)
     least = best - 0.5 * p - _WITHIN * np.sqrt(0.5 * p)
     for theta, (log_density, recorded) in zip(positions, evaluated, strict=True):
         if is_late(deadline):
@@ -719,9 +726,12 @@ def calibrated(
     mean, std = numbers.mean(axis=0), np.maximum(numbers.std(axis=0), 1e-9)
     z = (numbers - mean) / std
     slopes = np.linalg.solve(z.T @ z + _RIDGE * np.eye(2), z.T @ differences) / std
+    constant = float(differences.mean() - slopes @ mean)
+    if not np.std(differences - constant - numbers @ slopes) < _MOST_LEFT:
+        return values
     spare = _BEYOND * np.ptp(numbers, axis=0)
     limits = numbers.min(axis=0) - spare, numbers.max(axis=0) + spare
-    return CalibratedValues(values, float(differences.mean() - slopes @ mean), slopes, limits)
+    return CalibratedValues(values, constant, slopes, limits)
 
 
 def _log_determinants(

@@ -392,7 +392,7 @@ def _fit_by_importance(
 
 
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
-_N_CALIBRATING = 24  # positions, for three numbers
+_N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, and share of time
 
 
 def _calibrated(values: Evaluate, positions: Array, options: RunOptions) -> Evaluate:
@@ -400,7 +400,7 @@ def _calibrated(values: Evaluate, positions: Array, options: RunOptions) -> Eval
     if not isinstance(values, LaplaceValues):
         return values
     with one_blas_thread():
-        return calibrated(values, positions, options.deadline)
+        return calibrated(values, positions, options.deadline_before_chains(_TIME_OF_CALIBRATING))
 
 
 def _fewest(options: RunOptions, share: float) -> float:

@@ -201,6 +201,9 @@ def t_characteristic(square: Array, degrees: float) -> Array:
 # kappa0) / nu0. A component costs O(d) numbers: the base for many inputs.
 
 
+_MOST_NUMBERS = 2**20  # of differences between frequencies and means that are in memory at a time
+
+
 @dataclass(frozen=True)
 class DiagonalComponents(Components):
     """Normal distributions with diagonal covariances; means and variances are (K, d)."""
@@ -219,12 +222,15 @@ class DiagonalComponents(Components):
         Differences are squared, not expanded: a component may be far narrower than its mean.
         """
         stds = self.stds
-        z = W[:, np.newaxis, :] - self.means
-        z /= stds
-        out = np.einsum("nkd,nkd->nk", z, z)
+        out = np.empty((len(W), self.n_components))
+        n_at_once = max(_MOST_NUMBERS // max(self.means.size, 1), 1)
+        for begin in range(0, len(W), n_at_once):
+            z = W[begin : begin + n_at_once, np.newaxis, :] - self.means
+            z /= stds
+            np.einsum("nkd,nkd->nk", z, z, out=out[begin : begin + n_at_once])
         out += 2.0 * np.log(stds).sum(axis=1) + W.shape[1] * math.log(2.0 * math.pi)
         out *= -0.5
-        return np.asarray(out)
+        return out
 
     def draw_noise(self, rng: np.random.Generator, assignment: Labels) -> Array:
         """Draw N(0, Sigma_k) for each entry k of ``assignment`` (n,), shape (n, d)."""

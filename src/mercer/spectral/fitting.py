@@ -103,8 +103,11 @@ def fit_spectral(
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = make_sampler(rows, X, found, settings, few)
     adaptation = None
-    if settings.proposals == "pcn":
+    if settings.proposals == "pcn" and options.n_warmup > 0:
         adaptation = StepAdaptation(more_rows_after, settings.n_sweeps)
+    else:
+        tuning = replace(sampler.tuning, n_sweeps=settings.n_sweeps)
+        sampler = replace(sampler, tuning=tuning)
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
@@ -147,7 +150,6 @@ def make_sampler(
         tuning=ProposalTuning(
             FIRST_STEP if is_tuned else 1.0,
             global_share=global_share(FIRST_STEP) if is_tuned else 0.0,
-            n_sweeps=1 if is_tuned else settings.n_sweeps,
         ),
         probe=make_probe(some_rows, settings.linear_part),
         carries=is_tuned and rows.n_rows < MANY_ROWS,
@@ -478,7 +480,8 @@ def learn_spectrum(
     }
 
 
-# Compiling the loops, before the user waits for them unawares.
+# Compiling the loops, before the user waits for them unawares: those of the mixture, of numbers,
+# and of classes.
 
 
 def compile_mixture_now() -> None:
@@ -487,9 +490,6 @@ def compile_mixture_now() -> None:
     mixture = Mixture(DiagonalBase(np.ones(1)))
     state, W = mixture.draw_prior(rng, 3)
     mixture.step(rng, state, W)
-
-
-# Compiling the loops that BaNK uses, before the user waits for them unawares.
 
 
 def compile_loops(tell: Callable[[str], None]) -> None:
@@ -509,9 +509,6 @@ def compile_now() -> None:
     decide_together((joint, joint), np.zeros(m))
     loops.select(gram, among, across, decisions.is_accepted)
     loops.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)
-
-
-# Compiling the loops of the classifier, before the user waits for them unawares.
 
 
 def compile_class_loops(tell: Callable[[str], None]) -> None:

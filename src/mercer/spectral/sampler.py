@@ -558,7 +558,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         carried = self.mixture.propose_scale(rng, mixture, W)
         other = rows.gram(carried.frequencies)
         ratio = log_evidence(other) - log_evidence(gram) + carried.log_ratio
-        if math.log(rng.random()) < ratio:
+        if math.log(1.0 - rng.random()) < ratio:
             mixture, W = carried.decided(mixture, W, np.ones(1, dtype=bool))
             gram = other
         return mixture, W, gram
@@ -572,7 +572,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         linear_precision: float,
         mixture: MixtureState,
     ) -> SpectralState:
-        """Steps 5 and 6: draw noise, coefficients and the precision of the linear part."""
+        """Steps 6 and 7: draw noise, coefficients and the precision of the linear part."""
         model, n_features = self.model_now, 2 * len(W)
         law = coefficients(model, gram, model.prior_precisions(n_features, ridge, linear_precision))
         noise_variance, deviations = law.draw(rng, model.posterior_shape, self.n_deviations)
@@ -587,7 +587,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         )
 
     def _turn(self, rng: np.random.Generator, state: SpectralState) -> SpectralState:
-        """Step 7; a frequency that changes its sign takes the sign of its sine with it."""
+        """Step 8; a frequency that changes its sign takes the sign of its sine with it."""
         mixture, signs = self.mixture.step(rng, state.mixture, state.frequencies)
         factors = np.ones(len(state.gram))
         factors[1 : 2 * len(signs) : 2] = signs

@@ -113,7 +113,7 @@ class SpectralSettings:
         wanted = _A_DEGREE * first + _A_FURTHER_DEGREE * (degrees - first)
         number = max(math.ceil(wanted), _FEWEST_RESOLVED)
         number = min(number, self.n_frequencies)
-        n_sweeps = min(math.ceil((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
+        n_sweeps = min(round((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
         return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
 
     def start(self, found: Scales) -> Start:
