@@ -336,10 +336,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-paper-chain": ("spectral-paper-chain-v1", _paper_chain),
     "spectral-figure-5": ("spectral-figure-5-v1", page_lines),
     "spectral-figure-4-classes": ("spectral-figure-4-classes-v1", page_lines),
-    "spectral-figure-3": (
-        "spectral-figures-v1",
-        lambda metrics: _page(metrics["spectral-figure-3"]),
-    ),
+    "spectral-figure-3": ("spectral-figure-3-v1", page_lines),
     "spectral-figure-4": (
         "spectral-figures-v1",
         lambda metrics: _page(metrics["spectral-figure-4"]),

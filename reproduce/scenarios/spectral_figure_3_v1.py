@@ -14,7 +14,6 @@ from reproduce.papers.names import reproduce
 from reproduce.papers.reproduction import Settings
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 
 
 def run() -> dict[str, object]:
