@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import UsageError
-from mercer.features import base
+from mercer.features import maps
 from mercer.features.maps import FeatureMap, FourierMap, NystroemMap, draw_fourier, fit_nystroem
 from mercer.kernels.names import kernel_named
 from mercer.posterior.container import read_container, write_container
@@ -71,7 +71,7 @@ def test_out_is_overwritten_and_returned(phi: FeatureMap, dtype: type) -> None:
 @each_map
 def test_blocks_of_rows_change_nothing(phi: FeatureMap, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = phi.features(_X)
-    monkeypatch.setattr(base, "_BLOCK_ENTRIES", 7 * phi.n_features)
+    monkeypatch.setattr(maps, "_BLOCK_ENTRIES", 7 * phi.n_features)
     np.testing.assert_allclose(phi.features(_X), whole, rtol=1e-11, atol=1e-12)
 
 

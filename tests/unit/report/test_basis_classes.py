@@ -26,7 +26,7 @@ def test_the_pass_says_its_scores(model) -> None:
     text = " ".join(section.text)
     assert "All 60 rows" in text
     assert "the probability that was given to the class" in text
-    assert "n_buffered" in text
+    assert "--set forgetting=0.99" in text
 
 
 def test_the_whole_report_speaks_of_particles_not_of_chains(model) -> None:
