@@ -34,7 +34,7 @@ def _check_panel(ax, model, j):
 
 
 def test_one_input_has_one_panel_up_to_three_standard_deviations():
-    model = learned(d=1)
+    model = learned(d=1, n_draws=60, n_warmup=60)  # so many that it knows the period
     (ax,) = _draw(model).axes
     _check_panel(ax, model, 0)
     assert ax.get_xlim() == pytest.approx((0.0, 3.0 * model.standardizer_.units[0]))
