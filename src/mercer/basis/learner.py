@@ -601,7 +601,7 @@ def fit_classes(
     return learn_table(learner, running.sticks, Z, labels, options, 0.0)
 
 
-# Compiling the loops, before the user waits for them unawares.
+# Compiling the loops of numbers and of classes, before the user waits for them unawares.
 
 
 def compile_loops(tell: Callable[[str], None]) -> None:
@@ -623,9 +623,6 @@ def compile_now() -> None:
         state, _ = ensemble.learn(rng, state, np.array([float(t)]), 0.0)
     filter_law(ensemble.filters[0], state.states[0], np.ones((1, 1)))
     mean_function(ensemble.filters[0], state.states[0], np.ones((1, 1)))
-
-
-# Compiling the loops of the classifier, before the user waits for them unawares.
 
 
 def compile_class_loops(tell: Callable[[str], None]) -> None:

@@ -455,8 +455,8 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
             anchor = np.zeros(len(arrays[f"{own}/rows/sign"]))
             arrays |= pack(each.approximation._replace(anchor=anchor), f"{own}/approximation")
         if each.log_likelihood.size == 0:  # nor does a file of before know of weights
-            for name in ("rows/weight", "log_likelihood"):
-                arrays.setdefault(f"{own}/{name}", np.zeros(0))
+            for part in ("rows/weight", "log_likelihood"):
+                arrays.setdefault(f"{own}/{part}", np.zeros(0))
     of_state = {name for name in arrays if name.startswith("state/")}
     require(of_state == set(pack(template, "state")), "state")
     state = sticks.copied(unpack(template, arrays, "state"))

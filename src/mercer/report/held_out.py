@@ -100,14 +100,21 @@ def scores_section(evaluation: Evaluation | None) -> Section:
     title = "Scores on rows it had not seen"
     if evaluation is None:
         return Section("scores", title, (ABSENT,))
+    return Section(
+        "scores", title, _standing(evaluation, LOG_SCORE), tables=(_score_table(evaluation),)
+    )
+
+
+def _standing(
+    evaluation: Evaluation | RegressionEvaluation, judges: str, of_baselines: str = ""
+) -> tuple[str, ...]:
+    """Say on what was scored, and how the model stands beside the baselines."""
     n_rows = evaluation.entries[0].scores.n_rows
-    text = [
-        f"Scored on {count(n_rows)} rows that were not used for fitting ({evaluation.how}).",
-        verdict(evaluation),
-    ]
-    if len(evaluation.entries) > 1:
-        text.append(f"{LOG_SCORE} {log_score_words(evaluation)}")
-    return Section("scores", title, tuple(text), tables=(_score_table(evaluation),))
+    scored = f"Scored on {count(n_rows)} rows that were not used for fitting ({evaluation.how})."
+    if len(evaluation.entries) == 1:
+        return scored, verdict(evaluation)
+    log_scores = f"{judges} {log_score_words(evaluation)} {of_baselines}".rstrip()
+    return scored, verdict(evaluation), log_scores
 
 
 def _score_table(evaluation: Evaluation) -> NamedTable:
@@ -382,14 +389,8 @@ def _rmse_error(evaluation: RegressionEvaluation) -> float:
 
 
 def _scores_section(evaluation: RegressionEvaluation) -> Section:
-    n_rows = evaluation.entries[0].scores.n_rows
-    text = [
-        f"Scored on {count(n_rows)} rows that were not used for fitting ({evaluation.how}).",
-        verdict(evaluation),
-    ]
-    if len(evaluation.entries) > 1:
-        text.append(f"{_LOG_SCORE[0]} {log_score_words(evaluation)} {_LOG_SCORE[1]}")
-    return Section("scores", _TITLES["scores"], tuple(text), tables=(_number_table(evaluation),))
+    said = _standing(evaluation, *_LOG_SCORE)
+    return Section("scores", _TITLES["scores"], said, tables=(_number_table(evaluation),))
 
 
 _LOG_SCORE: Final = (

@@ -122,7 +122,7 @@ class BaNKRegressor(FunctionRegressor):
         same seed gives draws that differ in their last bits, and soon in more. Predictions are by
         NumPy: a fitted model needs no device.
     n_draws : int, default=100
-        Kept draws of each chain, a sweep over all frequencies each; up to 8 sweeps where
+        Kept draws of each chain, a sweep over all frequencies each; up to 4 sweeps where
         ``n_frequencies="auto"`` finds that fewer frequencies are enough.
     n_warmup : int, default=100
         Sweeps of each chain that tune the step and are dropped. With many rows most of them look
