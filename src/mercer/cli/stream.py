@@ -33,7 +33,7 @@ from mercer.cli.options import (
 )
 from mercer.cli.outputs import check_outputs
 from mercer.cli.stream_keeping import Keeper, read_interval
-from mercer.cli.stream_model import Learner, Numbers, Reporter, Tally
+from mercer.cli.stream_model import Learner, Reporter, Tally
 from mercer.cli.stream_plan import (
     RowStream,
     SeriesStream,
@@ -306,8 +306,8 @@ def _begin(
             f"nothing is predicted until {plan.warmup} rows with a target were read (--warmup)"
         )
     stream: RowStream | SeriesStream = RowStream(learner, plan.state)
-    if plan.n_lags and isinstance(plan.predictor, Numbers):
-        stream = SeriesStream(learner, plan.predictor, plan.n_lags, plan.horizon, plan.state)
+    if plan.n_lags:
+        stream = SeriesStream(learner, plan.n_lags, plan.horizon, plan.state)
     keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream.state)
     output, facts = Output(stopping), Facts(learner)
     return _Loop(lines, parser, stream, output, keeper, panel, facts, stopping), first
@@ -363,8 +363,8 @@ class _Loop:
         n = learner.tally.n_rows
         if n >= _MANY_BAD and learner.tally.n_bad == n:
             learner.reporter.once(
-                f"none of the first {n} rows could be used: see --target, --lags (for numbers), "
-                "--format and --encoding",
+                f"none of the first {n} rows could be used: see --target, --format, "
+                "--encoding, and of a series of classes --task classification",
                 "useless",
             )
 
@@ -441,7 +441,8 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
     "--lags",
     type=click.IntRange(1, 10_000),
     metavar="L",
-    help="The rows are a series: predict from the last L values of the target.",
+    help="The rows are a series: predict from the last L values of the target; of classes with "
+    "--task classification.",
 )
 @click.option(
     "--horizon",
@@ -501,6 +502,7 @@ def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **
     sensors | mercer stream --target power --interval 0.9 --save power.mercer
     mercer stream --target power --load power.mercer --save power.mercer < more.csv
     mercer stream --target level --lags 24 --horizon 3 levels.csv
+    mercer stream --target state --lags 5 --task classification states.csv
     mercer stream --target species flowers.csv
     """
     save: Path | None = given["save"]

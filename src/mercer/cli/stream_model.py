@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -29,7 +29,7 @@ from mercer.data.frame import (
 )
 from mercer.data.target import LARGEST, MAX_CLASSES, Target, Task, read_target
 from mercer.errors import DataError, RowsError
-from mercer.posterior.predictive import StudentMixture, check_level
+from mercer.posterior.predictive import check_level
 
 Array = NDArray[np.float64]
 Fields = dict[str, Any]
@@ -59,20 +59,18 @@ class Prediction:
     """What was said of a row before it was learned; what is not known is None.
 
     ``fields`` is the prediction as JSON can hold it, ``score`` the log predictive density of the
-    target in nats, ``law`` that of a target that comes later.
+    target in nats; ``judge`` scores it once the target is there.
     """
 
     fields: Fields
     score: float | None = None
     is_inside: bool | None = None  # the target in its interval
     is_right: bool | None = None  # the class
-    law: StudentMixture | None = None
+    judge: Callable[[Any], Prediction] | None = None
 
-    def scored(self, y: float) -> Prediction:
+    def scored(self, target: Any) -> Prediction:
         """Score it, now that the target is there."""
-        if self.law is None:
-            return self
-        return _judged(self.fields, float(self.law.log_density(np.array([y]))[0]), y)
+        return self if self.judge is None else self.judge(target)
 
 
 def _judged(fields: Fields, score: float, y: float) -> Prediction:
@@ -118,6 +116,22 @@ class Numbers:
         """Learn rows, one after the other."""
         self.model.partial_fit(X, np.asarray(y, dtype=np.float64))
 
+    def lag_code(self, name: str) -> ColumnCode:
+        """Say how an earlier target is an input: as it is."""
+        return ColumnCode(name, "number")
+
+    def lag_inputs(self, lags: Sequence[Sequence[float]]) -> Array:
+        """Return earlier targets of rows (m, n_lags) as inputs (m, k)."""
+        return np.array(lags)
+
+    def stored(self, target: float) -> float:
+        """Return an earlier target as a number to keep in a file."""
+        return target
+
+    def restored(self, value: float) -> float:
+        """Read back what `stored` gave."""
+        return value
+
     def foretell(self, x: Array) -> Prediction:
         """Predict the row x, of shape (1, d), whose target comes later."""
         law = self.model.predictive(x)
@@ -125,7 +139,11 @@ class Numbers:
         values = (float(each[0]) for each in (law.mean, law.std, *ends))
         fields = dict(zip(self.unknown, values, strict=True))
         fields["n_centres"] = float(self.model.n_centres_)
-        return Prediction(fields, law=law)
+
+        def judge(y: float) -> Prediction:
+            return _judged(fields, float(law.log_density(np.array([y]))[0]), y)
+
+        return Prediction(fields, judge=judge)
 
 
 class Labels:
@@ -146,6 +164,7 @@ class Labels:
         self._labels = classes.tolist()
         self._values = {value: value for value in self._labels}
         self._names = [str(v).lower() if isinstance(v, bool) else str(v) for v in self._labels]
+        self._as_inputs = self.lag_code("").encode(np.array(self._names, dtype=object))
 
     def target(self, cell: str, *, has_decimal_comma: bool) -> Any:
         """Read a class; a ValueError says why it is none."""
@@ -184,6 +203,36 @@ class Labels:
     def learn(self, X: Array, y: Sequence[Any]) -> None:
         """Learn rows, one after the other."""
         self.model.partial_fit(X, np.array(y, dtype=self._classes.dtype), classes=self._classes)
+
+    def lag_code(self, name: str) -> ColumnCode:
+        """Say how an earlier class is an input: as the levels of a column of text are."""
+        return ColumnCode(name, "levels", tuple(self._names))
+
+    def lag_inputs(self, lags: Sequence[Sequence[Any]]) -> Array:
+        """Return earlier classes of rows (m, n_lags) as inputs (m, k)."""
+        positions = [[self._labels.index(label) for label in row] for row in lags]
+        return np.asarray(self._as_inputs[np.array(positions)].reshape(len(lags), -1))
+
+    def stored(self, target: Any) -> float:
+        """Return an earlier class as a number to keep in a file: its position."""
+        return float(self._labels.index(target))
+
+    def restored(self, value: float) -> Any:
+        """Read back what `stored` gave; a ValueError where there is no such class."""
+        if value not in range(len(self._labels)):
+            raise ValueError(f"{value:g} is the position of no class")
+        return self._labels[int(value)]
+
+    def foretell(self, x: Array) -> Prediction:
+        """Predict the row x, of shape (1, d), whose class comes later."""
+        (said,) = self.ahead(x, [None])
+        proba = dict(zip(self._labels, said.fields["proba"].values(), strict=True))
+
+        def judge(label: Any) -> Prediction:
+            is_right = bool(label == said.fields["prediction"])
+            return replace(said, score=math.log(proba[label]), is_right=is_right)
+
+        return replace(said, judge=judge)
 
 
 Predictor: TypeAlias = Numbers | Labels
@@ -512,7 +561,7 @@ class Learner:
         self.encoder = encoder
         self.held: list[Row] = []
         self._parser = parser
-        self._lag_codes = tuple(ColumnCode(name, "number") for name in lag_names)
+        self._lag_names = lag_names
         self._coder: Coder | None = None
         if encoder is not None:
             self._take_encoder(encoder)
@@ -529,7 +578,7 @@ class Learner:
         return len(self.held) >= max(self.warmup, 1)
 
     @property
-    def _decided(self) -> Predictor:
+    def decided(self) -> Predictor:
         """The predictor, once numbers or classes are to be learned."""
         assert not isinstance(self.predictor, Undecided)
         return self.predictor
@@ -555,6 +604,11 @@ class Learner:
         """Say which cell of a row is missing; nothing if none is."""
         return gap(row, self._parser.inputs)
 
+    def problem(self, row: Row) -> str:
+        """Say what is wrong with the cells of a row; nothing if they can be used."""
+        words = self.gap(row)
+        return words if words or self._coder is None else self._coder.encode([row])[1].get(0, "")
+
     def begin(self, seen: Sequence[Row] = ()) -> None:
         """Learn the encoding from the rows that are held, or those seen; then none is held."""
         rows, source = self.held or list(seen), self.reporter.source
@@ -570,7 +624,8 @@ class Learner:
                 refuse_text(encoder, source)
             for note in encoding_notes(encoder, len(rows)):
                 self.reporter.note(note)
-        encoder = Encoder((*self._lag_codes, *codes), "error")
+        lags = (self.decided.lag_code(name) for name in self._lag_names)
+        encoder = Encoder((*lags, *codes), "error")
         self._take_encoder(encoder)
         # Without a data frame scikit-learn has no way to pass the names of columns on.
         self.predictor.model._names_of_columns = encoder.feature_names
@@ -578,7 +633,7 @@ class Learner:
 
     def _take_encoder(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        codes = encoder.codes[len(self._lag_codes) :]
+        codes = encoder.codes[len(self._lag_names) :]
         missing: Missing = "error" if encoder.missing == "drop" else encoder.missing
         self._coder = Coder(Encoder(codes, missing), self._parser, self.reporter)
 
@@ -588,16 +643,16 @@ class Learner:
         Else the scales would depend on how many rows come together after these.
         """
         if self.n_rows_of_model and self.encoder is not None:
-            self._decided.model.predict(np.zeros((1, len(self.encoder.feature_names))))
+            self.decided.model.predict(np.zeros((1, len(self.encoder.feature_names))))
 
     def encode(
-        self, rows: Sequence[Row], lags: Sequence[tuple[float, ...]] = ()
+        self, rows: Sequence[Row], lags: Sequence[tuple[Any, ...]] = ()
     ) -> tuple[Array, Problems]:
-        """Encode rows, with the values of inputs that are no columns."""
+        """Encode rows, in a series with the earlier targets of each."""
         assert self._coder is not None
         X, problems = self._coder.encode(rows)
-        if self._lag_codes:
-            X = np.hstack([np.array(lags).reshape(len(rows), len(self._lag_codes)), X])
+        if lags:
+            X = np.hstack([self.decided.lag_inputs(lags), X])
         return X, problems
 
     def learn(self, X: Array, y: Sequence[Any]) -> list[str | None]:
@@ -607,14 +662,14 @@ class Learner:
         """
 
         def learn(X: Array, y: Sequence[Any]) -> list[None]:
-            self._decided.learn(X, y)
+            self.decided.learn(X, y)
             return [None] * len(y)
 
         return self._each(learn, X, y)
 
     def ahead(self, X: Array, y: Sequence[Any]) -> list[Prediction | str]:
         """Predict rows, then learn those with a target; else as `learn`."""
-        return self._each(self._decided.ahead, X, y)
+        return self._each(self.decided.ahead, X, y)
 
     def _each(self, learn: Callable[..., list[Any]], X: Array, y: Sequence[Any]) -> list[Any]:
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -258,20 +258,19 @@ class SeriesStream:
     """
 
     def __init__(
-        self, learner: Learner, numbers: Numbers, n_lags: int, horizon: int,
-        state: StreamState | None = None,
-    ) -> None:  # fmt: skip
+        self, learner: Learner, n_lags: int, horizon: int, state: StreamState | None = None
+    ) -> None:
         self._learner = learner
-        self._numbers = numbers
         self._n_lags, self._horizon = n_lags, horizon
-        self._past: deque[float | None] = deque(maxlen=n_lags)
+        self._past: deque[Any] = deque(maxlen=n_lags)  # targets, None where one is missing
         self._waiting: deque[_Origin] = deque(maxlen=horizon)
         self._held: list[Row | None] = []  # rows of the warm-up, None where it broke
         if state is not None:
-            self._past.extend(state.past)
+            predictor = learner.decided
+            self._past.extend(_each_known(predictor.restored, state.past))
             self._waiting.extend(_Origin(x=x) for x in state.waiting)
             if self._waiting and (x := self._waiting[-1].x) is not None:
-                self._waiting[-1] = _Origin(x=x, foretold=numbers.foretell(x[np.newaxis]))
+                self._waiting[-1] = _Origin(x=x, foretold=predictor.foretell(x[np.newaxis]))
 
     def take(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows."""
@@ -300,7 +299,8 @@ class SeriesStream:
     def state(self) -> StreamState:
         """Return what a later stream needs beside the model."""
         waiting = tuple(origin.x for origin in self._waiting)
-        return StreamState(self._n_lags, self._horizon, tuple(self._past), waiting)
+        past = _each_known(self._learner.decided.stored, self._past)
+        return StreamState(self._n_lags, self._horizon, past, waiting)
 
     def _take(self, row: Row) -> Answer:
         learner, tally = self._learner, self._learner.tally
@@ -318,16 +318,13 @@ class SeriesStream:
         said = self._advance(row, target)
         tally.last_row = row.number
         foretold = self._waiting[-1].foretold
-        fields = self._numbers.unknown if foretold is None else foretold.fields
+        fields = learner.predictor.unknown if foretold is None else foretold.fields
         return _answer(row, target, fields, said, tally, for_row=row.number + self._horizon)
 
     def _read(self, row: Row) -> Any:
         """Read the target of a row; a ValueError says what is wrong with the row."""
         target = self._learner.target(row)
-        words = self._learner.gap(row)
-        if not words and self._learner.is_ready:
-            words = self._learner.encode([row], [(0.0,) * self._n_lags])[1].get(0, "")
-        if words:
+        if words := self._learner.problem(row):
             raise ValueError(words)
         return target
 
@@ -364,13 +361,17 @@ class SeriesStream:
             X, _ = learner.encode([row], [lags])
             self._waiting.append(_Origin(x=X[0]))  # whatever the prediction comes to
             if is_new:
-                self._waiting[-1] = _Origin(x=X[0], foretold=self._numbers.foretell(X))
+                self._waiting[-1] = _Origin(x=X[0], foretold=learner.decided.foretell(X))
         return said
 
     @property
     def _origin(self) -> _Origin:
         """What was known when the row in hand was predicted."""
         return self._waiting[0] if len(self._waiting) == self._horizon else _Origin()
+
+
+def _each_known(change: Callable[[Any], Any], past: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(None if value is None else change(value) for value in past)
 
 
 # What `mercer stream` is to do, from its options: a new model, or one that goes on.
@@ -420,15 +421,12 @@ class StreamOptions:
     @property
     def asked_task(self) -> str:
         """The task that the options leave; "auto" if the first rows are to decide."""
-        for is_given, words in (
-            (self.lags, "--lags needs a target of numbers"),
-            (self.warmup == 0, "--warmup 0 needs a target of numbers: classes are learned from it"),
-        ):
-            if is_given and self.task == CLASSIFICATION.name:
-                raise UsageError(words)
-            if is_given:
-                return REGRESSION.name
-        return self.task
+        if self.warmup == 0 and self.task == CLASSIFICATION.name:
+            raise UsageError(
+                "--warmup 0 needs a target of numbers: classes are learned from the first rows"
+            )
+        is_of_numbers = self.lags is not None or self.warmup == 0
+        return REGRESSION.name if is_of_numbers and self.task == "auto" else self.task
 
 
 @dataclass(frozen=True)
@@ -569,13 +567,16 @@ def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
     level = options.level
     predictor = Numbers(model, level) if is_number else Labels(model, model.classes_, level)
     encoder = encoder_of(saved)
+    try:
+        _each_known(predictor.restored, state.past)
+        lag_codes = tuple(map(predictor.lag_code, lag_names(target, state.n_lags, state.horizon)))
+        is_consistent = encoder.codes[: state.n_lags] == lag_codes
+    except ValueError:
+        is_consistent = False
     plan = StreamPlan(predictor, target, state.n_lags, state.horizon, 0, seed, encoder, state)
     rows = [*state.waiting, *(x for _, x in state.later)]
-    if (
-        encoder.input_names[: state.n_lags] != plan.lag_names
-        or any(x is not None and len(x) != len(encoder.feature_names) for x in rows)
-        or (state.n_lags and not is_number)
-    ):
+    width = len(encoder.feature_names)
+    if not is_consistent or any(x is not None and len(x) != width for x in rows):
         raise ModelFileError(
             f"{name}: inconsistent state of a stream: its inputs are not the model's"
         )

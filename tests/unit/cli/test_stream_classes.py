@@ -11,7 +11,7 @@ import pytest
 
 from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.cli import stream as running
-from mercer.posterior.container import read_container
+from mercer.posterior.container import read_container, write_container
 from support.streams import as_json_lines, json_lines, read_answers, write_classes
 
 W = 30  # of the warm-up in these tests
@@ -240,9 +240,99 @@ def test_a_model_that_was_fitted_goes_on_with_a_stream(run, stream, rows: Path, 
     assert all(answer["score"] < 0.0 for answer in answers)
 
 
+def write_series(path: Path, labels: list[str]) -> tuple[Path, list[str], np.ndarray]:
+    """A class that mostly follows the one before in turn, and a column that says nothing."""
+    rng = np.random.default_rng(4)
+    position, kinds, others = 0, [], rng.normal(size=90).round(3)
+    for _ in others:
+        position = (position + (rng.random() < 0.9)) % len(labels)
+        kinds.append(labels[position])
+    lines = [f"{other},{kind}\n" for other, kind in zip(others, kinds, strict=True)]
+    path.write_text("other,kind\n" + "".join(lines))
+    return path, kinds, others
+
+
+SERIES = ["--target", "kind", "--warmup", W, "--task", "classification", "--lags", 2, *TINY]
+
+
+@pytest.mark.parametrize("labels", [LABELS, ["0", "1"]], ids=["3", "2"])
+def test_a_series_of_classes_is_predicted_from_its_past(
+    run, stream, tmp_path: Path, labels: list[str]
+) -> None:
+    """The inputs are the classes of two and three rows ago, as columns of text are encoded."""
+    path, kinds, others = write_series(tmp_path / "rows.csv", labels)
+    words = [*SERIES, "--horizon", 2, "--interval", "0.8"]
+    out = tmp_path / "m.mercer"
+    code, answers, err = stream(path, *words, "--save", out)
+    assert code == 0, err
+    y = np.array(kinds if len(labels) == 3 else [int(kind) for kind in kinds])
+    shown = np.unique(y)[1:] if len(labels) == 2 else np.unique(y)
+    X = np.array(  # what is known after row t
+        [[*(y[t] == shown), *(y[t - 1] == shown), others[t]] for t in range(1, len(y))], dtype=float
+    )
+    first = 3  # the first row that can be learned
+    model = SequentialKernelClassifier(
+        n_particles=12, max_candidates=6, n_buffered=40, random_state=0
+    )
+    model.partial_fit(X[:W], y[first : first + W], np.unique(y)).predict(X)
+    foretold = {}
+    for t in range(first + W, len(y) + 1):  # after row t - 1
+        said = model.prequential(X[[t - 2]], [None], level=0.8)
+        foretold[t + 1] = dict(zip(labels, said.proba[0].tolist(), strict=True))
+        answer = answers[t - 1]
+        assert (answer["row"], answer["for_row"]) == (t, t + 2)
+        assert answer["proba"] == foretold[t + 1]
+        assert list(answer["upper"].values()) == said.upper[0].tolist()
+        if t < len(y):
+            assert answers[t]["target"] == y[t]
+            score = math.log(foretold[t][str(y[t])]) if t in foretold else None
+            assert answers[t]["score"] == score
+            model.partial_fit(X[[t - first]], y[[t]])
+    assert answers[first + W - 2]["prediction"] is None
+    assert read_container(out)[0]["stream"]["past"] == [labels.index(k) for k in kinds[:-3:-1]]
+    assert run("inspect", out)[0] == 0
+
+
+def test_a_gap_in_a_series_of_classes_is_not_learned_from(stream, tmp_path: Path) -> None:
+    path, _, _ = write_series(tmp_path / "rows.csv", LABELS)
+    lines = path.read_text().splitlines(keepends=True)
+    lines[50] = "0.5,NA\n"
+    lines[60] = "0.5,oak\n"
+    code, answers, err = stream("".join(lines), *SERIES)
+    assert code == 0, err
+    assert [a["row"] for a in answers if "error" in a] == [60]
+    assert [a["row"] for a in answers[W + 2 :] if a.get("proba", 0) is None] == [50, 51, 61]
+    assert [a["row"] for a in answers[W + 3 :] if a.get("score", 0) is None] == [50, 51, 52, 61, 62]
+
+
+def test_a_series_of_classes_goes_on_from_its_file(run, stream, tmp_path: Path) -> None:
+    rows = write_series(tmp_path / "rows.csv", LABELS)[0]
+    whole, half, both = (tmp_path / name for name in ("whole", "half", "both"))
+    _, expected, _ = stream(rows, *SERIES, "--save", whole)
+    assert stream(part(rows, 0, 60), *SERIES, "--save", half)[0] == 0
+    code, answers, err = stream(part(rows, 60, 90), "--load", half, "--save", both)
+    assert code == 0, err
+    assert arrays_of(both) == arrays_of(whole)
+    same = ("prediction", "proba", "target", "score", "n_centres")
+    assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[60:]]
+    manifest, arrays = read_container(half)
+    for past in ([3.0, 0.0], [0.5, 0.0], [-1.0, 0.0]):
+        manifest["stream"]["past"] = past
+        write_container(half, manifest, arrays)
+        code, _, err = stream(part(rows, 60, 90), "--load", half)
+        assert (code, "inconsistent state of a stream" in err) == (4, True), err
+
+
+def test_a_series_of_text_says_how_to_ask_for_classes(stream, tmp_path: Path) -> None:
+    path, _, _ = write_series(tmp_path / "rows.csv", LABELS)
+    words = ["--target", "kind", "--lags", 2]
+    code, answers, err = stream(path, *words)
+    assert code == 3 or all("error" in answer for answer in answers)
+    assert "--task classification" in err
+
+
 REFUSED = {
     "one class": ("a,kind\n" + "1,x\n" * 40, [], 3, "has one class only, 'x', in the first 30"),
-    "lags": ("a,kind\n1,x\n", ["--task", "classification", "--lags", "2"], 2, "--lags needs"),
     "warm-up": ("a,kind\n1,x\n", ["--task", "classification", "--warmup", "0"], 2, "--warmup 0"),
     "dates": ("a,kind\n" + "1,2024-01-01\n2,2024-01-02\n" * 20, [], 3, "neither numbers nor"),
     "fraction": ("a,kind\n1,1.5\n2,2\n", ["--task", "classification"], 3, "not a whole number"),
