@@ -30,8 +30,6 @@ try:
 except ImportError:  # a system without it: nothing is locked there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["STALE_SECONDS", "locked", "replacing"]
-
 PREFIX, SUFFIX = ".mercer-", ".tmp"
 STALE_SECONDS = 3600.0  # a temporary file untouched for so long has no living writer
 _LOCK = ".mercer.lock"

@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.errors import UsageError
 
-__all__ = ["entropy_of", "generator_from_json", "generator_to_json", "stream"]
-
 # A new purpose is appended; the numbers are part of what "the same seed" means.
 _PURPOSES = (
     "start",

@@ -37,9 +37,9 @@ from mercer.numerics.compilation import compile_first
 from mercer.posterior.predictive import Contamination, StudentMixture
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sampling.driver import RunOptions, is_late, run_to_end
+from mercer.sampling.driver import RunOptions, run_to_end
 from mercer.sampling.sampler import Sampler
-from mercer.sampling.signals import check_stop, hold_interrupts
+from mercer.sampling.signals import check_stop, hold_interrupts, is_late
 
 # A stream being learned, whatever its targets: rows held back until scales are known.
 #

@@ -150,14 +150,8 @@ def audit_json(
 @debug_option
 def command(
     data: str,
-    target: str,
-    task: str,
+    table: TableOptions,
     settings: tuple[str, ...],
-    drop: tuple[str, ...],
-    id_column: str | None,
-    missing: str,
-    dates: str,
-    encoding: str | None,
     seed: int,
     fdr: float,
     out: Path | None,
@@ -185,7 +179,7 @@ def command(
     session = Session(is_json)
     options = FitOptions(
         data=data,
-        table=TableOptions(target, task, drop, id_column, None, missing, dates, encoding),
+        table=table,
         scoring=None,
         model="auto",
         settings=settings,
@@ -193,11 +187,11 @@ def command(
         jobs=jobs,
         checkpoint=checkpoint,
     )
-    check_id(options.table)
+    check_id(table)
     with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
         plan = make_plan(options, session)
         writes = Writes(out, report, is_for_spreadsheet)
-        _audit(plan, session, options.table, fdr, writes, is_strict=strict)
+        _audit(plan, session, table, fdr, writes, is_strict=strict)
 
 
 def _audit(

@@ -63,18 +63,6 @@ from mercer.posterior.evaluation import (
 )
 from mercer.posterior.scores import Metric, find_metric
 
-__all__ = [
-    "LiveScores",
-    "advice",
-    "best_model",
-    "command",
-    "make_contenders",
-    "metric_for",
-    "results_json",
-    "write_scores",
-]
-
-
 # The table of `compare`: it fills as models finish, and ends with a sentence of advice.
 
 _SILENCE = 10.0  # seconds without a line, after which a fold is worth one
@@ -514,15 +502,8 @@ _METRICS = (
 @debug_option
 def command(
     data: str,
-    target: str,
-    task: str,
+    table: TableOptions,
     settings: tuple[str, ...],
-    drop: tuple[str, ...],
-    id_column: str | None,
-    group: str | None,
-    missing: str,
-    dates: str,
-    encoding: str | None,
     seed: int,
     models: str | None,
     metric: str | None,
@@ -550,15 +531,13 @@ def command(
     check_format(out)
     check_outputs({"--out": out}, {"DATA": data})
     session = Session(is_json)
-    table = read_training(
-        data, TableOptions(target, task, drop, id_column, group, missing, dates, encoding)
-    )
+    training = read_training(data, table)
     tell = functools.partial(session.note, "")
-    metric = metric_for(table.task, metric)
-    n_folds = cv or (N_FOLDS if len(table.labels) < SMALL else 5)
-    split = cross_validation(table, n_folds, seed)
-    contenders = make_contenders(table, models, settings, seed, split.folds, tell)
-    describe_table(table, session)
+    metric = metric_for(training.task, metric)
+    n_folds = cv or (N_FOLDS if len(training.labels) < SMALL else 5)
+    split = cross_validation(training, n_folds, seed)
+    contenders = make_contenders(training, models, settings, seed, split.folds, tell)
+    describe_table(training, session)
     session.say(
         "scoring",
         f"{split.how}, the same for all; {seconds_per_model:g} CPU seconds a model, its folds "
@@ -570,7 +549,7 @@ def command(
     session.say("seed", str(seed))
     session.blank()
     live = LiveScores(
-        [each.name for each in contenders], len(split.folds), metric, table.task, tell
+        [each.name for each in contenders], len(split.folds), metric, training.task, tell
     )
     report = _Report(live, metric, seconds_per_model, split.how, out)
     try:
@@ -579,12 +558,12 @@ def command(
                 contenders,
                 split.folds,
                 n_jobs=jobs or cpu_count(),
-                task=table.task,
+                task=training.task,
                 seconds_per_contender=seconds_per_model,
                 on_begin=live.begin,
                 on_fold=live.count,
                 on_result=report.take,
-                name_rows=table.names.listed,
+                name_rows=training.names.listed,
             )
     except StoppedError as error:
         report.end(session, is_complete=False)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mercer.cli.out_of_core import StoredTraining
     from mercer.cli.terminal import Session
 
-__all__ = ["command"]
-
 
 @click.command()
 @data_argument()
@@ -64,15 +62,8 @@ __all__ = ["command"]
 @debug_option
 def command(
     data: str,
-    target: str,
-    task: str,
+    table: TableOptions,
     settings: tuple[str, ...],
-    drop: tuple[str, ...],
-    id_column: str | None,
-    group: str | None,
-    missing: str,
-    dates: str,
-    encoding: str | None,
     seed: int,
     model: str,
     test: str | None,
@@ -117,15 +108,16 @@ def command(
         raise UsageError("--scheduler and --workers are of --engine dask")
     if engine is not None:
         unused = {
-            "--id": id_column, "--group": group, "--test": test, "--test-size": test_size,
-            "--cv": cv, "--missing": None if missing == "error" else missing,
-            "--dates": None if dates == "auto" else dates, "--encoding": encoding,
+            "--id": table.id_column, "--group": table.group, "--test": test,
+            "--test-size": test_size, "--cv": cv, "--encoding": table.encoding,
+            "--missing": None if table.missing == "error" else table.missing,
+            "--dates": None if table.dates == "auto" else table.dates,
         }  # fmt: skip
         refuse_with_engine([name for name, value in unused.items() if value is not None])
     options = FitOptions(
         data=data,
-        table=TableOptions(target, task, drop, id_column, group, missing, dates, encoding),
-        scoring=ScoringOptions(test, test_size, cv, not no_refit, encoding),
+        table=table,
+        scoring=ScoringOptions(test, test_size, cv, not no_refit, table.encoding),
         model=model,
         settings=settings,
         seed=seed,
@@ -135,7 +127,7 @@ def command(
     with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
         if engine is None:
             plan = make_plan(options, session)
-            _fit(plan, session, target=target, out=out, report=report, is_strict=strict)
+            _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)
             return
         stored = open_training(
             options, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json

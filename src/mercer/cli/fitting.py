@@ -65,29 +65,6 @@ from mercer.posterior.evaluation import AnyEvaluation
 from mercer.posterior.scores import find_metric
 from mercer.sampling.checkpoint import digest_arrays
 
-__all__ = [
-    "FitOptions",
-    "Fitted",
-    "Plan",
-    "always",
-    "claim_folder",
-    "constant_columns",
-    "data_digest",
-    "describe_table",
-    "fit_final",
-    "inspect_fit",
-    "kept_to_this",
-    "look_of",
-    "make_estimator",
-    "make_plan",
-    "parse_settings",
-    "parse_value",
-    "refuse_unconverged",
-    "say_first",
-    "score",
-]
-
-
 # ``--set NAME=VALUE``: from words to arguments of an estimator.
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}

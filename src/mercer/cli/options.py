@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,9 +21,9 @@ class TableOptions:
     target: str
     task: str
     drop: tuple[str, ...]
-    id_column: str | None
-    group: str | None
-    missing: str
+    id_column: str | None = None
+    group: str | None = None
+    missing: str = "error"
     dates: str = "auto"
     encoding: str | None = None
 
@@ -129,8 +130,14 @@ def set_option(example: str) -> Callable[[Command], Command]:
     )
 
 
-def table_options(command: Command) -> Command:
-    """Add the options of commands that learn from a table."""
+def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of commands that learn from a table, which get them as ``table``."""
+
+    @functools.wraps(command)
+    def gathered(**given: Any) -> Any:
+        names = [each.name for each in fields(TableOptions) if each.name in given]
+        return command(table=TableOptions(**{name: given.pop(name) for name in names}), **given)
+
     for option in reversed(
         (
             click.option(
@@ -156,8 +163,8 @@ def table_options(command: Command) -> Command:
             seed_option,
         )
     ):
-        command = option(command)
-    return command
+        gathered = option(gathered)
+    return gathered
 
 
 group_option = click.option(

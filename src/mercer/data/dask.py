@@ -31,11 +31,6 @@ from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 
-__all__ = [
-    "ClusterRows", "connect", "each_partition", "level_of_runs", "local_cluster",
-    "open_collection", "share",
-]  # fmt: skip
-
 Array = NDArray[np.float64]
 
 _TICK = 0.5  # seconds between two looks at whether to stop, and whether anyone is still there

@@ -13,27 +13,6 @@ from numpy.typing import NDArray
 from mercer.data.files import nearest, place, printable, quoted
 from mercer.errors import DataError
 
-__all__ = [
-    "INDEX_COLUMNS",
-    "LEAK",
-    "MISSING",
-    "Column",
-    "ColumnBuilder",
-    "Frame",
-    "InputFacts",
-    "Kind",
-    "Origin",
-    "TableFacts",
-    "column_of_texts",
-    "index_column",
-    "parse_number",
-    "parse_numbers",
-    "refuse_other_columns",
-    "refuse_twins",
-    "stray_text",
-]
-
-
 Kind = Literal["number", "text", "boolean", "date", "other"]
 #: Columns in which pandas leaves the names of rows: CSV without a name for them, and Parquet.
 INDEX_COLUMNS = ("Unnamed: 0", "__index_level_0__")

@@ -20,8 +20,6 @@ from mercer.data.files import check_path, nearest, printable, quoted, reading
 from mercer.data.frame import Column, Frame
 from mercer.errors import DataError, StorageError
 
-__all__ = ["TARGET", "NamedSet", "is_named", "list_named", "load_named", "named_hint"]
-
 #: The name of the target column of every known data set.
 TARGET = "target"
 VARIABLE = "MERCER_DATA"

@@ -23,8 +23,6 @@ from mercer.data.frame import Column, Frame, Origin, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
 from mercer.errors import DataError, StorageError
 
-__all__ = ["list_folder", "read_frame", "refuse_foreign", "split_sheet"]
-
 TEXT_SUFFIXES = tuple(
     kind + packed
     for kind in (".csv", ".tsv", ".jsonl", ".ndjson")

@@ -18,8 +18,6 @@ from mercer.data.formats import Dates
 from mercer.data.frame import Column, ColumnBuilder, Frame, Origin, column_of_texts
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
 
-__all__ = ["TableEncoder", "frame_of", "is_frame", "needs_encoding"]
-
 _MISSING = ("error", "impute", "indicator")
 
 

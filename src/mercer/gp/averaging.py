@@ -60,31 +60,9 @@ from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives, stacking_weights
 from mercer.posterior.schema import check_arrays, draws_of
 from mercer.random import stream
-from mercer.sampling.driver import RunOptions, is_late, part_of_time
+from mercer.sampling.driver import RunOptions
 from mercer.sampling.importance import NearbyDraws
-
-__all__ = [
-    "AT_A_GLANCE",
-    "AUTO",
-    "MOST_FEW",
-    "AveragedGP",
-    "Candidate",
-    "ComparedKernels",
-    "Few",
-    "KernelFit",
-    "KernelTask",
-    "Rows",
-    "check_draws",
-    "choose_few",
-    "choose_kernels",
-    "compare_kernels",
-    "few_rows",
-    "fit_kernels",
-    "fit_known",
-    "mixed_moments",
-    "with_few",
-    "words_of",
-]
+from mercer.sampling.signals import is_late, part_of_time
 
 Array = NDArray[np.float64]
 

@@ -29,7 +29,6 @@ from mercer.estimation.standardize import METHODS, TargetScale
 from mercer.gp.averaging import (
     AUTO,
     AveragedGP,
-    Candidate,
     ComparedKernels,
     Few,
     KernelFit,
@@ -40,6 +39,7 @@ from mercer.gp.averaging import (
     fit_known,
     words_of,
 )
+from mercer.gp.candidates import Candidate
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import N_KINDS, NOISE_FLOOR, NoiseOfRows, function_draws
 from mercer.gp.hyperparameters import (
@@ -69,19 +69,6 @@ from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Rule as SchemaRule
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions
-
-__all__ = [
-    "GPEstimator",
-    "choose_inducing",
-    "parts_of",
-    "relevance_of",
-    "restore",
-    "restore_evidence",
-    "restore_rows",
-    "restore_sources",
-    "stratified_rows",
-]
-
 
 # A fitted GP as parts of a model file, and what is checked of those that come back.
 

@@ -19,16 +19,6 @@ from mercer.gp.hyperparameters import Maximum
 from mercer.kernels.columns import categories_of, on_columns
 from mercer.kernels.names import kernel_named, write_kernel
 
-__all__ = [
-    "Candidate",
-    "Terms",
-    "has_input_weights",
-    "is_simpler",
-    "kernels_of_categories",
-    "plain_kernels",
-    "rank",
-]
-
 Array = NDArray[np.float64]
 Terms = tuple[str, ...]
 Search = tuple[Terms, Sequence[Array]]  # what is searched for, and the starts; none: the model's

@@ -48,14 +48,6 @@ from mercer.posterior.draws import Draws
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
 
-__all__ = [
-    "ClassAnswers",
-    "ClassTask",
-    "MixedAnswers",
-    "compile_softmax_loops",
-    "compile_softmax_now",
-]
-
 Array = NDArray[np.float64]
 
 _RBF = SquaredExponentialARD()

@@ -37,14 +37,7 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import (
-    Labels,
-    RunOptions,
-    Sampled,
-    is_late,
-    load_finished,
-    sample,
-)
+from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
 from mercer.sampling.hmc import (
     HMC,
     HamiltonianAdaptation,
@@ -66,23 +59,7 @@ from mercer.sampling.importance import (
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
 from mercer.sampling.sampler import Adaptation, Point, Sampler
-
-__all__ = [
-    "FittedGP",
-    "GPSettings",
-    "Record",
-    "RegressionSettings",
-    "fit_exactly",
-    "fit_gp",
-    "fit_posterior",
-    "fit_regression",
-    "fit_several",
-    "kernel_labels",
-    "make_sampler",
-    "monitored_rows",
-    "paper_hmc",
-]
-
+from mercer.sampling.signals import is_late
 
 # Samplers over the hyperparameters of a GP, and the point that they start from.
 #

@@ -17,38 +17,6 @@ from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.sampling.sampler import Point
 from mercer.sampling.signals import is_late, stop_when_late
 
-__all__ = [
-    "LARGEST_LOG",
-    "NO_EVIDENCE",
-    "SEARCHING",
-    "SMALLEST_PROBA",
-    "HyperparameterTarget",
-    "Maximum",
-    "NormalPrior",
-    "PriorChoice",
-    "check_prior",
-    "class_labels",
-    "class_parameters",
-    "class_shapes",
-    "class_thetas",
-    "each_parameter",
-    "find_maximum",
-    "input_weights",
-    "is_within_range",
-    "kernel_prior",
-    "named_parameters",
-    "no_density",
-    "noise_prior",
-    "paper_start",
-    "places_of_weights",
-    "plain_prior",
-    "prior_start",
-    "shapes_of_parameters",
-    "stacked_parameters",
-    "with_curvature",
-]
-
-
 # Log parameters of a kernel by name: from theta to the arrays that a draw keeps, and back.
 
 Array = NDArray[np.float64]

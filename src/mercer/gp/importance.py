@@ -31,23 +31,6 @@ from mercer.numerics.cholesky import (
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.sampler import Point
 
-__all__ = [
-    "SMALLEST_WEIGHT",
-    "Estimate",
-    "EvidenceEstimator",
-    "Proposal",
-    "Weighted",
-    "draw_weights",
-    "fit_variational",
-    "log_likelihoods",
-    "lower_factor",
-    "make_proposal",
-    "match_moments",
-    "matched_evidence",
-    "no_estimate",
-]
-
-
 Array = NDArray[np.float64]
 
 

@@ -15,20 +15,6 @@ import numpy as np
 
 from mercer.numerics.compilation import compiled
 
-__all__ = [
-    "add_products",
-    "add_weighted",
-    "chord_steps",
-    "column_sums",
-    "draw_kinds",
-    "evidence_adjoint",
-    "inverse_diagonal",
-    "mirror",
-    "softmax_chord_steps",
-    "solve_factored",
-    "weighted_identity_plus",
-]
-
 
 @compiled(nogil=True)
 def _scale_row(row, weights, scale, out):

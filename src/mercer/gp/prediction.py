@@ -23,8 +23,6 @@ from mercer.kernels.names import kernel_named
 from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 
-__all__ = ["ProcessRegressor", "few_functions", "functions_of"]
-
 Array = NDArray[np.float64]
 
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function

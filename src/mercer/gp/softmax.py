@@ -42,26 +42,6 @@ from mercer.numerics.cholesky import (
 )
 from mercer.sampling.sampler import Point
 
-__all__ = [
-    "Curvature",
-    "SoftmaxDraws",
-    "SoftmaxFit",
-    "SoftmaxPosterior",
-    "SoftmaxRecorder",
-    "SoftmaxValues",
-    "correction_at",
-    "curvature",
-    "damped_correction",
-    "expected_softmax",
-    "fit_softmax",
-    "latent_covariance",
-    "latent_moments",
-    "mean_class_probabilities",
-    "softmax_average",
-    "softmax_evidence",
-]
-
-
 Array = NDArray[np.float64]
 
 

@@ -40,8 +40,6 @@ from mercer.posterior.scores import (
     reliability_curve,
 )
 
-__all__ = ["ModelPlots", "of_model"]
-
 Result = TypeVar("Result")
 Given = tuple[tuple[Any, ...], dict[str, Any]]  # what a plot is called with
 

@@ -19,8 +19,6 @@ from mercer.atomic import locked
 from mercer.data.files import printable
 from mercer.errors import DataError, StorageError
 
-__all__ = ["Action", "Decision", "Journal", "open_journal"]
-
 Action = Literal["keep", "change", "unsure", "label", "undo"]
 _KIND, _FORMAT = "mercer review", 1
 

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from mercer.errors import MercerError, UsageError
 from mercer.review.journal import Action, Journal
 
-__all__ = ["Labels", "Question", "Reviewer", "StaleError"]
-
 Array = NDArray[np.float64]
 
 _SLIP = 1e-3  # P(a person's label is wrong)

@@ -16,8 +16,6 @@ from typing import Any
 from mercer.errors import MercerError
 from mercer.review.reviewer import Question, Reviewer, StaleError, as_json
 
-__all__ = ["ReviewServer", "make_app"]
-
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",

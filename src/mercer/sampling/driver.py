@@ -43,30 +43,7 @@ from mercer.sampling.signals import (
     StopSignals,
     is_late,
     part_of_time,
-    stop_when_late,
 )
-
-__all__ = [
-    "Chain",
-    "ChainPlan",
-    "End",
-    "Labels",
-    "RunOptions",
-    "Sampled",
-    "SamplingStoppedError",
-    "finished_chain",
-    "is_late",
-    "load_finished",
-    "on_engine",
-    "part_of_time",
-    "run_chain",
-    "run_deaf",
-    "run_to_end",
-    "sample",
-    "stop_when_late",
-    "uses_other_engine",
-]
-
 
 # One chain: warm-up, kept draws, checkpoints, and stopping between or within steps.
 

@@ -65,12 +65,11 @@ from mercer.sampling.checkpoint import ChainFile
 from mercer.sampling.driver import (
     RunOptions,
     SamplingStoppedError,
-    is_late,
     on_engine,
     run_deaf,
     uses_other_engine,
 )
-from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop
+from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop, is_late
 
 __all__ = [
     "Defended",

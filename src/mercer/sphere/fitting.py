@@ -25,9 +25,10 @@ from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, Sampled, part_of_time, sample
+from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
 from mercer.sampling.progress import tell, waiting
 from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sampling.signals import part_of_time
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.sampler import (
     PriorStart,

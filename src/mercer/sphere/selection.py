@@ -26,7 +26,7 @@ from mercer.kernels.linear import Linear
 from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
-from mercer.sampling.driver import is_late
+from mercer.sampling.signals import is_late
 from mercer.sphere.evidence import ErrorLaw, approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerError
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
-from mercer.sampling.driver import is_late
 from mercer.sampling.sampler import Sampler
+from mercer.sampling.signals import is_late
 from mercer.sphere.evidence import ErrorLaw, error_law, log_evidence_of, place_rungs
 from mercer.sphere.loops import tempered_sweeps
 from mercer.sphere.sampler import (
