@@ -665,6 +665,7 @@ _RIDGE = 0.1  # in units of a position: two numbers may be nearly one where para
 _LEAST_CALIBRATING = 6  # positions that must have an evidence
 _MOST_LEFT = 0.5  # nats, of the standard deviation of what the fit leaves of the difference
 _BEYOND = 0.5  # of the range of either number among them: farther out the difference stays
+_UNCORRECTED = "hyperparameters are averaged by Laplace's evidence, uncorrected: "
 # A normal log density is below its maximum by p/2 on average, with a standard deviation of
 # (p/2)^.5; positions that are farther down by more than so many of these have no mass.
 _WITHIN = 5.0
@@ -694,24 +695,25 @@ class CalibratedValues:
 
 def calibrated(
     values: LaplaceValues, positions: Array, deadline: float | None = None
-) -> LaplaceValues | CalibratedValues:
+) -> tuple[LaplaceValues | CalibratedValues, tuple[str, ...]]:
     """Fit the difference of expectation propagation's evidence at positions (m, p) of theta.
 
-    The values come back as they are where too few positions have one, where the difference is no
-    such function, or once it is late.
+    The values come back as they are, with a sentence that says so and why, where too few positions
+    have such an evidence, where the difference is no such function, or once it is late.
     """
     model, found = values.model, list[tuple[Array, float]]()
+    late = (f"{_UNCORRECTED}max_seconds left no time for expectation propagation's",)
     evaluated = []
     for theta in positions:
         if is_late(deadline):
-            return values
+            return values, late
         evaluated.append(values(theta))
     p = positions.shape[1]
     best = max((log_density for log_density, _ in evaluated), default=-np.inf)
     least = best - 0.5 * p - _WITHIN * np.sqrt(0.5 * p)
     for theta, (log_density, recorded) in zip(positions, evaluated, strict=True):
         if is_late(deadline):
-            return values
+            return values, late
         if not log_density >= least > -np.inf:
             continue
         a, K = recorded["dual_coef"], model.kernel.gram(theta, model.X)
@@ -721,17 +723,20 @@ def calibrated(
                 difference = log_evidence + model.prior.log_density(theta) - log_density
                 found.append((_log_determinants(model, theta, log_density, a), difference))
     if len(found) < _LEAST_CALIBRATING:
-        return values
+        said = f"expectation propagation settled at {len(found)} of {len(positions)} points only"
+        return values, (_UNCORRECTED + said,)
     numbers, differences = (np.array(each) for each in zip(*found, strict=True))
     mean, std = numbers.mean(axis=0), np.maximum(numbers.std(axis=0), 1e-9)
     z = (numbers - mean) / std
     slopes = np.linalg.solve(z.T @ z + _RIDGE * np.eye(2), z.T @ differences) / std
     constant = float(differences.mean() - slopes @ mean)
-    if not np.std(differences - constant - numbers @ slopes) < _MOST_LEFT:
-        return values
+    left = np.std(differences - constant - numbers @ slopes)
+    if not left < _MOST_LEFT:
+        said = f"how far expectation propagation's differs is known to {left:.1f} nats only"
+        return values, (_UNCORRECTED + said,)
     spare = _BEYOND * np.ptp(numbers, axis=0)
     limits = numbers.min(axis=0) - spare, numbers.max(axis=0) + spare
-    return CalibratedValues(values, constant, slopes, limits)
+    return CalibratedValues(values, constant, slopes, limits), ()
 
 
 def _log_determinants(

@@ -345,7 +345,8 @@ def _fit_by_importance(
     )
     if covariance is not None:
         rng = stream(options.entropy, "importance", _CALIBRATING)
-        values = _calibrated(values, proposal.draw(rng, _N_CALIBRATING), options)
+        values, said = _calibrated(values, proposal.draw(rng, _N_CALIBRATING), options)
+        maximum = replace(maximum, notes=(*maximum.notes, *said))
     found = importance_sample(
         values,
         proposal,
@@ -372,10 +373,12 @@ _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has
 _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, and share of time
 
 
-def _calibrated(values: Evaluate, positions: Array, options: RunOptions) -> Evaluate:
+def _calibrated(
+    values: Evaluate, positions: Array, options: RunOptions
+) -> tuple[Evaluate, tuple[str, ...]]:
     """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
     if not isinstance(values, LaplaceValues):
-        return values
+        return values, ()
     with one_blas_thread():
         return calibrated(values, positions, options.deadline_before_chains(_TIME_OF_CALIBRATING))
 
@@ -411,11 +414,11 @@ def _fit_nearby(
     n_evaluations = round(_NEARBY * max(share, _LEAST / _FEWEST))
     rng = stream(options.entropy, "importance", _CALIBRATING)
     few = nearby.positions[thinned(rng, nearby.log_weights, _N_CALIBRATING)[0]]
-    values = _calibrated(model.values(point, None, recorder.rows), few, options)
+    values, said = _calibrated(model.values(point, None, recorder.rows), few, options)
     found = reweigh(values, nearby, n_evaluations, options)
     if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
         return None
-    return _weighted(found, recorder, options, labels, (), None)
+    return _weighted(found, recorder, options, labels, said, None)
 
 
 def _weighted(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from mercer import GPClassifier
 from mercer.gp import exact
 from mercer.gp import importance as propagation
 from mercer.gp.exact import CalibratedValues, calibrated
@@ -143,7 +144,9 @@ def test_a_difference_that_is_no_such_function_is_left_out(monkeypatch: pytest.M
     values, positions = values_around_the_maximum(2, 30)
     rng = np.random.default_rng(5)
     monkeypatch.setattr(exact, "matched_evidence", lambda *_: float(3.0 * rng.standard_normal()))
-    assert calibrated(values, positions[:24]) is values
+    same, said = calibrated(values, positions[:24])
+    assert same is values
+    assert "uncorrected: how far expectation propagation's differs" in said[0]
 
 
 def values_around_the_maximum(d: int = 6, n: int = 120) -> tuple[LaplaceValues, np.ndarray]:
@@ -160,7 +163,8 @@ def values_around_the_maximum(d: int = 6, n: int = 120) -> tuple[LaplaceValues, 
 def test_calibrated_evidence_is_the_exact_one_but_for_a_little() -> None:
     """Of Laplace's error, as it spreads over hyperparameters, less than a third is left."""
     values, positions = values_around_the_maximum()
-    fitted = calibrated(values, positions[:24])
+    fitted, said = calibrated(values, positions[:24])
+    assert said == ()
     model, errors = values.model, []
     exact = EvidenceEstimator(
         model.X, model.y, model.kernel, "matched", min_draws=2048, max_draws=2048
@@ -179,7 +183,7 @@ def test_calibrated_evidence_is_the_exact_one_but_for_a_little() -> None:
 
 def test_far_from_where_it_was_calibrated_the_difference_stays() -> None:
     values, positions = values_around_the_maximum()
-    fitted = calibrated(values, positions[:24])
+    fitted, _ = calibrated(values, positions[:24])
     assert isinstance(fitted, CalibratedValues)
     far = positions[0] + np.array([12.0, *[1.0] * 6])
     farther = far + np.array([3.0, *[0.0] * 6])
@@ -193,12 +197,30 @@ def test_positions_without_mass_teach_nothing() -> None:
     values, positions = values_around_the_maximum()
     far = positions[0] + np.array([9.0, *[-1.0] * 3, *[6.0] * 3])
     assert values(far)[0] < values(positions[0])[0] - 15.0
-    both = [calibrated(values, each) for each in (positions[:23], np.vstack((positions[:23], far)))]
+    both = [
+        calibrated(values, each)[0] for each in (positions[:23], np.vstack((positions[:23], far)))
+    ]
     assert both[0](positions[30])[0] == both[1](positions[30])[0]
 
 
 def test_nothing_is_calibrated_at_few_positions_or_late() -> None:
     values, positions = values_around_the_maximum(2, 30)
-    assert calibrated(values, positions[:5]) is values
-    assert calibrated(values, np.vstack((positions[:5], positions[:20] + 100.0))) is values
-    assert calibrated(values, positions[:24], deadline=0.0) is values
+    few, far = positions[:5], np.vstack((positions[:5], positions[:20] + 100.0))
+    for given, deadline, words in (
+        (few, None, "settled at 5 of 5 points only"),
+        (far, None, "settled at 5 of 25 points only"),
+        (positions[:24], 0.0, "max_seconds left no time"),
+    ):
+        same, said = calibrated(values, given, deadline)
+        assert same is values
+        assert "Laplace's evidence, uncorrected" in said[0]
+        assert words in said[0]
+
+
+def test_a_fit_says_that_its_evidence_is_not_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(40, 2)
+    arguments = {"kernel": "rbf", "n_draws": 60, "n_chains": 1, "random_state": 0}
+    assert not any("uncorrected" in note for note in GPClassifier(**arguments).fit(X, y).notes_)
+    monkeypatch.setattr(propagation, "_MOMENTS_SETTLED", 0.0)
+    notes = GPClassifier(**arguments).fit(X, y).notes_
+    assert sum("expectation propagation settled at 0 of 24" in note for note in notes) == 1
