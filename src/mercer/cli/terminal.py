@@ -257,7 +257,7 @@ _MEANINGS = {
     "R-hat": "R-hat is the spread of chains together over that of each, 1 where they agree",
     "ESS": "ESS is how many independent draws they are worth",
     "effective": "effective sample size is how many independent draws they are worth",
-    "k-hat": "k-hat above 0.7 says that a few draws carry all the weight",
+    "k-hat": "k-hat above 0.7 says that a few draws carry all the weight, unless half would do",
     "diverge": "a divergent trajectory is one that lost the posterior where it bends sharply",
     "Monte Carlo error": "Monte Carlo error is what another seed would change",
     "BFMI": "BFMI is small where a chain moves too slowly between likely and unlikely places",

@@ -306,8 +306,9 @@ _FEWEST, _MOST = 200.0, 600.0
 _LEAST = 50.0  # of one of several kernels, whose weights are the shares of these numbers
 _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least two a parameter
 # With more parameters the positions that taught the proposals count, too: the bias that this has is
-# small beside the Monte Carlo error, and the cost of others is not.
-_FEW_PARAMETERS = 8
+# small beside the Monte Carlo error, and the cost of others is not. So they do with very few, where
+# none is the weight of one of several inputs and rows are many: no bias was seen.
+_FEW_PARAMETERS, _FEWEST_PARAMETERS = 8, 3
 _FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
@@ -326,7 +327,8 @@ def _fit_by_importance(
     most = options.n_draws * options.n_chains
     fewest = _fewest(options, share)
     size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
-    is_frozen = n_parameters <= _FEW_PARAMETERS
+    is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
+    is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
     learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
 
     def wanted(recorded: Mapping[str, Array], W: Array) -> float:

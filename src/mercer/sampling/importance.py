@@ -18,8 +18,8 @@ Rounds go on until the positions are worth enough equal draws for the fit to be 
 
 The positions of step 1 have taught the proposals that weigh them, and learning ends once these
 weights look good: averages over them are biased, with three parameters and twelve rows variances up
-to a fifth too small, with twelve and a hundred rows by a fiftieth. Those over step 4 are not. With
-many parameters step 4 is left out: rounds go on until the weights of step 2 are worth enough.
+to a fifth too small, with twelve and a hundred rows by a fiftieth. Those over step 4 are not. Where
+that matters little step 4 is left out: rounds go on until the weights of step 2 are worth enough.
 
 **Proposals** are Student's t's with a centre and, along each axis, a scale below and one above it
 [2]_; sides are as probable as they are wide, so that the density is continuous. The posterior of a

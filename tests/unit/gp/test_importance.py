@@ -60,6 +60,19 @@ def posteriors() -> dict[str, HyperparameterTarget]:
     }
 
 
+@pytest.mark.parametrize(
+    ("n", "kernel", "do_all_count"),
+    [(60, "isotropic(rbf)", False), (160, "isotropic(rbf)", True), (160, "rbf", False)],
+)
+def test_positions_that_teach_count_where_they_hardly_bias(
+    n: int, kernel: str, do_all_count: bool
+) -> None:
+    arguments = {"kernel": kernel, "n_draws": 2000, "n_chains": 1, "random_state": 0}
+    model = GPClassifier(**arguments).fit(*binary(n))
+    n_kept, n_evaluations = model.posterior_.n_total, model.diagnostics_.n_evaluations
+    assert (n_kept > 0.9 * n_evaluations) == do_all_count
+
+
 @pytest.mark.parametrize("name", ["logistic", "softmax", "gaussian"])
 def test_values_are_those_of_the_evaluation_with_its_gradient(name: str) -> None:
     model = posteriors()[name]
