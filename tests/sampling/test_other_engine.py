@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,16 @@ def test_a_deadline_in_warmup_leaves_a_draw_of_each_chain(on_dask: Any) -> None:
     assert "during warm-up" in found.notes[0]
 
 
-@pytest.mark.slow  # joblib may wait for ever where the client closes just then: once in a while
+def test_r8_a_client_that_has_closed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """joblib goes on waiting where a client closes while work is handed to it."""
+    closed = SimpleNamespace(client=SimpleNamespace(status="closed"))
+    monkeypatch.setattr(driver, "get_active_backend", lambda: (closed, 1))
+    monkeypatch.setattr(driver, "Parallel", lambda **_: lambda calls: threading.Event().wait())
+    monkeypatch.setattr(driver, "_LAST_WORDS", 0.1)
+    with pytest.raises(ClusterError, match="has lost its work"):
+        driver.on_engine(1, [])
+
+
 def test_r8_a_lost_scheduler_leaves_what_one_machine_goes_on_from(
     undisturbed: str, tmp_path: Path
 ) -> None:

@@ -461,6 +461,7 @@ def _run_in_worker(
 # a checkpoint holds but the draws; checkpoints, progress and stops stay in the process that fits.
 
 _SLICE = 5.0  # seconds until chains say where they are
+_LAST_WORDS = 5.0  # seconds that joblib has to say what an engine that is gone has lost
 _OWN = (LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend)
 _MODULES = ("distributed", "dask", "ray", "pyspark")  # whose errors are those of an engine
 
@@ -479,7 +480,7 @@ def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
         What makes them is gone.
     """
     try:
-        results: list[Any] = Parallel(n_jobs=n_jobs)(calls)
+        results = _results_of_engine(n_jobs, calls)
     except MercerError:
         raise
     except Exception as error:
@@ -491,6 +492,34 @@ def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
             f"{error}); what a checkpoint holds goes on by the same call, on one machine too"
         ) from error
     return results
+
+
+def _results_of_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
+    """Wait for results as long as the engine is there.
+
+    joblib may wait for ever for a Dask client that has closed, so that it waits in a thread.
+    """
+    backend = get_active_backend()[0]
+    outcome: dict[str, Any] = {}
+
+    def wait() -> None:
+        try:
+            outcome["results"] = Parallel(n_jobs=n_jobs, backend=backend)(calls)
+        except BaseException as error:
+            outcome["error"] = error
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    client = getattr(backend, "client", None)
+    while waiting.is_alive():
+        waiting.join(_TICK)
+        if getattr(client, "status", None) == "closed":
+            waiting.join(_LAST_WORDS)
+            if waiting.is_alive():
+                raise CancelledError("its client has closed")
+    if "error" in outcome:
+        raise outcome["error"]
+    return list(outcome["results"])
 
 
 @dataclass
