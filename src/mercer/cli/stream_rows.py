@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
+import io
 import os
 import select
 import shutil
@@ -17,11 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from mercer.data.arrow import is_arrow
 from mercer.data.csv_reader import (
     DELIMITERS,
     GZIP,
+    ZIP,
     ZSTD,
     cell_of,
     check_header,
@@ -30,9 +34,10 @@ from mercer.data.csv_reader import (
     unpacked,
     why_no_object,
 )
-from mercer.data.encoding import no_column
+from mercer.data.encoding import as_levels, no_column
 from mercer.data.files import check_path, printable, quoted, reading
 from mercer.data.frame import INDEX_COLUMNS, MISSING, Frame
+from mercer.data.tables import read_frame, refuse_foreign, split_sheet
 from mercer.errors import DataError, StorageError, UsageError
 from mercer.sampling.progress import Board
 from mercer.sampling.signals import StopSignals
@@ -362,24 +367,32 @@ def _name(value: Any) -> Any:
 
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
 
+_OPEN = Path("/dev/fd")  # where the shell names what <(command) writes
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[int]:
-    """Open a file, or standard input, as a descriptor."""
-    if path is None:
+def opened(name: Path | None) -> Iterator[int]:
+    """Open a file, a pipe that the shell has opened, or standard input, as lines."""
+    if name is None:
         if sys.stdin is None or sys.stdin.closed:
             raise StorageError("standard input is closed; pipe rows into it, or name a file")
         yield sys.stdin.fileno()
         return
-    if check_path(path):
+    path, sheet = split_sheet(str(name))
+    is_pipe = path.parent == _OPEN and path.is_fifo()
+    if not is_pipe and check_path(path):
         raise StorageError(f"{printable(str(path))}: is a folder; name a file")
     with reading(path):
         descriptor = os.open(path, os.O_RDONLY)
     try:
-        if os.pread(descriptor, 4, 0).startswith((GZIP, ZSTD)):
-            with _unpacking(path) as reader:
+        start = b"" if is_pipe else os.pread(descriptor, 16, 0)
+        if start.startswith((GZIP, ZSTD)):
+            with _feeding(path, functools.partial(_unpack, path)) as reader:
+                yield reader
+        elif start.startswith(ZIP) or is_arrow(start) or sheet is not None:
+            frame = read_frame(name)
+            with _feeding(path, functools.partial(_write_lines, frame)) as reader:
                 yield reader
         else:
             yield descriptor
@@ -387,22 +400,35 @@ def opened(path: Path | None) -> Iterator[int]:
         os.close(descriptor)
 
 
+def _unpack(path: Path, sink: BinaryIO) -> None:
+    with open(path, "rb") as raw:
+        shutil.copyfileobj(unpacked(path, raw), sink)
+
+
+def _write_lines(frame: Frame, sink: BinaryIO) -> None:
+    """Write a table as lines of CSV, numbers with all their digits."""
+    with io.TextIOWrapper(sink, encoding="utf-8", newline="") as text:
+        writer = csv.writer(text)
+        writer.writerow(frame.names)
+        writer.writerows(zip(*map(as_levels, frame.columns), strict=True))
+
+
 @contextmanager
-def _unpacking(path: Path) -> Iterator[int]:
-    """Unpack a file in a thread, into a pipe that is read like any other."""
+def _feeding(path: Path, write: Callable[[BinaryIO], None]) -> Iterator[int]:
+    """Write what a file holds, in a thread, into a pipe that is read like any other."""
     reader, writer = os.pipe()
     failures: list[Exception] = []
 
-    def unpack() -> None:
+    def feed() -> None:
         try:
-            with open(path, "rb") as raw, open(writer, "wb") as sink:
-                shutil.copyfileobj(unpacked(path, raw), sink)
+            with open(writer, "wb") as sink:
+                write(sink)
         except BrokenPipeError:  # the stream has ended before the file
             pass
         except Exception as error:
             failures.append(error)
 
-    thread = threading.Thread(target=unpack, daemon=True)
+    thread = threading.Thread(target=feed, daemon=True)
     thread.start()
     try:
         yield reader
@@ -449,15 +475,12 @@ def find_parser(
 
 def _refuse_foreign(source: str, start: bytes) -> None:
     """Refuse what is no text in UTF-8, by its first bytes."""
-    from mercer.data.arrow import is_arrow
-    from mercer.data.tables import refuse_foreign
-
     refuse_foreign(Path(source), start)
     kind = ""
     if start.startswith(GZIP):
         kind = "gzipped; unpack it on the way: gunzip -c FILE | mercer stream"
     elif is_arrow(start):
-        kind = "a Parquet or Arrow file; save the table as CSV"
+        kind = "a Parquet or Arrow file; name it, or write CSV into the pipe"
     elif start.startswith(_UTF_16):
         kind = "UTF-16 text; save it as UTF-8"
     if kind:

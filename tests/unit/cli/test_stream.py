@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 from mercer import models
@@ -500,6 +502,36 @@ def test_packed_files_and_encodings(stream, rows: Path, tmp_path: Path) -> None:
     code, _, err = stream(tmp_path / "old", *words, "--encoding", "utf-16")
     assert code == 2
     assert "line ends" in err
+
+
+def test_spreadsheets_and_parquet_files_are_read_row_by_row(
+    stream, rows: Path, tmp_path: Path
+) -> None:
+    """As CSV is, to the last digit, a cell without value too."""
+    lines = rows.read_text().replace(",red,", ",,", 1)
+    expected = stream(lines, *COMMON)[1]
+    assert any("error" in answer for answer in expected)
+    frame = pandas.read_csv(io.StringIO(lines))
+    book, table = tmp_path / "book.xlsx", tmp_path / "rows.parquet"
+    with pandas.ExcelWriter(book) as writer:
+        pandas.DataFrame({"a": []}).to_excel(writer, sheet_name="other", index=False)
+        frame.to_excel(writer, sheet_name="rows", index=False)
+    frame.to_parquet(table)
+    assert stream(Path(f"{book}:rows"), *COMMON)[1] == expected
+    assert stream(table, *COMMON)[1] == expected
+    code, answers, err = stream(book, "--quiet", *COMMON)
+    assert (code, answers) == (3, [])
+    assert "no row of data" in err
+
+
+def test_a_pipe_that_the_shell_has_opened_is_read(stream, rows: Path) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, rows.read_bytes())
+    os.close(writer)
+    try:
+        assert stream(Path(f"/dev/fd/{reader}"), *COMMON)[1] == stream(rows, *COMMON)[1]
+    finally:
+        os.close(reader)
 
 
 def test_it_is_said_that_no_row_can_be_used(stream) -> None:
