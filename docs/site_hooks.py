@@ -7,6 +7,7 @@ the comment that a cell begins with is text, and what the cell prints and draws 
 from __future__ import annotations
 
 import ast
+import base64
 import contextlib
 import io
 import re
@@ -52,7 +53,26 @@ class Example:
             for _ in cell.pictures:
                 number += 1
                 parts.append(f"![{self.title}]({self.name}-{number}.png)")
+        parts.append(
+            f"[This page as a notebook]({self.name}.ipynb), with what it printed and drew."
+        )
         return "\n\n".join(part for part in parts if part) + "\n"
+
+    def notebook(self) -> str:
+        """Write it as a Jupyter notebook, with what its cells printed and drew."""
+        from nbformat import v4, writes
+
+        cells = [v4.new_markdown_cell(f"# {self.title}\n\n{self.lead}\n\n{self.rest}".strip())]
+        for cell in self.cells:
+            seen = [v4.new_output("stream", text=cell.printed)] if cell.printed else []
+            for picture in cell.pictures:
+                data = {"image/png": base64.b64encode(picture).decode()}
+                seen.append(v4.new_output("display_data", data=data))
+            cells += [v4.new_markdown_cell(cell.text)] if cell.text else []
+            cells.append(v4.new_code_cell(cell.code, outputs=seen))
+        for number, cell in enumerate(cells):
+            cell["id"] = f"{self.name}-{number}"[-64:]  # the same whenever the site is built
+        return str(writes(v4.new_notebook(cells=cells)))
 
     def pictures(self) -> dict[str, bytes]:
         """Return the drawings, by the names of their files."""
@@ -112,14 +132,16 @@ def on_files(files: Any, config: Any) -> Any:
     done = [run_example(path) for path in EXAMPLES]
     config.extra["cards"] = {folder: cards(done, folder) for folder in ("gallery/", "")}
     head = (
-        "# Gallery\n\nExamples that run within seconds, as they ran when this page was built.\n\n"
+        "# Gallery\n\nExamples that run within seconds, as they ran when this page was built; "
+        "each is a notebook, too.\n\n"
     )
     pages = {"index": head + CARDS} | {each.name: each.page() for each in done}
     for name, text in pages.items():
         files.append(File.generated(config, f"gallery/{name}.md", content=text))
     for each in done:
-        for name, picture in each.pictures().items():
-            files.append(File.generated(config, f"gallery/{name}", content=picture))
+        beside = {f"{each.name}.ipynb": each.notebook(), **each.pictures()}
+        for name, content in beside.items():
+            files.append(File.generated(config, f"gallery/{name}", content=content))
     return files
 
 

@@ -8,6 +8,7 @@ import time
 import warnings
 from pathlib import Path
 
+import nbformat
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -32,6 +33,13 @@ def test_an_example_runs(path: Path) -> None:
     assert pictures
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
     assert f"({example.name}-1.png)" in example.page()
+    notebook = nbformat.reads(example.notebook(), as_version=4)
+    nbformat.validate(notebook)
+    drawn = [o for cell in notebook.cells for o in cell.get("outputs", ()) if "data" in o]
+    assert len(drawn) == len(pictures)
+    assert "".join(cell.source for cell in notebook.cells if cell.cell_type == "code") == "".join(
+        cell.code for cell in example.cells
+    )
 
 
 def test_the_nav_names_every_example() -> None:
