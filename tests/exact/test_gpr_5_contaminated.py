@@ -13,14 +13,16 @@ import pytest
 from scipy.special import betaln
 
 from mercer.gp import contamination, loops
-from mercer.gp.contamination import (
-    N_KINDS,
-    ContaminatedSampler,
-    added_variances,
-    target_laws,
-)
+from mercer.gp.contamination import ContaminatedSampler, target_laws
 from mercer.gp.fitting import GPSettings, RegressionSettings
-from mercer.gp.gaussian import FunctionDraws, RegressionPosterior, whole_noise_variance
+from mercer.gp.gaussian import (
+    N_KINDS,
+    FunctionDraws,
+    RegressionPosterior,
+    whole_noise_variance,
+)
+from mercer.likelihoods import label_noise
+from mercer.likelihoods.label_noise import added_variances
 from mercer.sampling.driver import RunOptions, sample
 from support.statistics import largest_z, tiers, z_limit
 
@@ -51,8 +53,8 @@ def truth() -> np.ndarray:
     model = _model()
     codes = np.array(list(itertools.product(range(N_KINDS + 1), repeat=N)))
     n_wrong = (codes > 0).sum(axis=1)
-    shares = np.r_[1.0, contamination._SHARES]
-    a, b = contamination._N_WRONG, contamination._N_RIGHT
+    shares = np.r_[1.0, label_noise.SHARES]
+    a, b = label_noise.N_WRONG, label_noise.N_RIGHT
     log_prior = betaln(a + n_wrong, b + N - n_wrong) + np.log(shares)[codes].sum(axis=1)
     grid = np.linspace(-3.5, 3.5, 21) * SPREAD
     log_joint, each = np.empty((len(grid), len(codes))), []
@@ -115,7 +117,7 @@ def test_gpr_5_sees_targets_that_speak_for_themselves(
 def test_gpr_5_sees_another_size_of_errors(
     truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contamination, "_LEAST", 100.0)
+    monkeypatch.setattr(label_noise, "LEAST_ERROR", 100.0)
     assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
 
 
@@ -123,7 +125,7 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
     """Each code from the law of its row left out, solved anew, by the same uniform numbers."""
     rng, model = np.random.default_rng(3), _model()
     added = added_variances(0.05)
-    log_shares = contamination._log_shares(0.2)
+    log_shares = label_noise.log_shares(0.2)
     codes = rng.integers(0, 8, N)  # small errors: no digits are lost
     K = model.kernel.gram(np.zeros(2), X) + model.intercept_variance + 0.05 * np.eye(N)
 
@@ -171,7 +173,7 @@ def test_gpr_5_a_new_target_is_judged_as_if_it_had_been_one_of_the_rows() -> Non
     means, variances = (each[0] for each in functions.moments(at))
     whole = variances[:, np.newaxis] + 0.05 + added_variances(0.05)
     density = np.exp(-0.5 * (value - means)[:, np.newaxis] ** 2 / whole) / np.sqrt(whole)
-    joint = density * np.exp(contamination._log_shares(rates))
+    joint = density * np.exp(label_noise.log_shares(rates))
     assert laws.wrong[0] == pytest.approx(joint[:, 1:].sum() / joint.sum())
     assert laws.mean[0] == pytest.approx(means.mean())
     assert laws.std[0] == pytest.approx(np.sqrt((variances + 0.05).mean() + means.var()))

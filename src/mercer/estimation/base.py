@@ -16,14 +16,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.errors import ConvergenceWarning, UsageError, rows_without_names, warn_user
-from mercer.estimation.model_file import write_model
+from mercer.errors import (
+    ConvergenceWarning,
+    DataError,
+    UsageError,
+    rows_without_names,
+    warn_user,
+)
+from mercer.estimation.model_file import ModelParts, require, write_model
 from mercer.estimation.run import CommonArguments
 from mercer.kernels.columns import distinct_rows
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
+    from mercer.posterior.label_errors import TargetLaws
     from mercer.posterior.predictive import StudentMixture
 
 
@@ -488,3 +495,89 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
         """
         check_is_fitted(self)
         return self._law(self._standardized(X))
+
+
+class JudgedNumbers:
+    """Mixin of regressors that may learn which of their targets are wrong."""
+
+    noise: str
+    target_centre_: float
+    target_scale_: float
+
+    @abstractmethod
+    def _laws_of(self, Z: NDArray[np.float64], y: NDArray[np.float64]) -> TargetLaws:
+        """What the draws say of standardised rows (m, d) and targets that were not fitted."""
+
+    @property
+    def _is_contaminated(self) -> bool:
+        return self.noise == "contaminated"
+
+    def target_errors(
+        self: Any, X: ArrayLike, y: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Say of rows that were not fitted how probably their targets are wrong.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, d)
+        y : array of shape (m,)
+            Their targets.
+
+        Returns
+        -------
+        proba : ndarray of shape (m,)
+            Probability that each is wrong, each by itself.
+        expected, std : ndarray of shape (m,)
+            Mean and standard deviation of a right target there.
+
+        Raises
+        ------
+        UsageError
+            If the noise is not "contaminated".
+        """
+        from mercer.likelihoods.label_noise import FARTHEST
+
+        check_is_fitted(self)
+        if not self._is_contaminated:
+            raise UsageError('target_errors needs a fit with noise="contaminated"')
+        Z = self._standardized(X)
+        given = np.asarray(y, dtype=np.float64)
+        if given.shape != (len(Z),) or not np.isfinite(given).all():
+            raise DataError(f"y must hold {len(Z)} finite numbers, one for a row of X")
+        scale, centre = self.target_scale_, self.target_centre_
+        laws = self._laws_of(Z, np.clip((given - centre) / scale, -FARTHEST, FARTHEST))
+        return laws.wrong, laws.mean * scale + centre, laws.std * scale
+
+    def _set_errors(self: Any, y: NDArray[np.float64], laws: TargetLaws, names: RowNames) -> None:
+        self.recorded_, self._laws = y, laws
+        self.row_names_ = names
+        self.target_error_proba_ = laws.wrong
+        self.expected_target_ = laws.mean * self.target_scale_ + self.target_centre_
+        self.expected_target_std_ = laws.std * self.target_scale_
+        self.contamination_rate_ = float(np.exp(self.posterior_.flat("log_rate")).mean())
+
+    def _put_errors(self: Any, parts: ModelParts) -> None:
+        """Add what is known of the targets to the parts of a file."""
+        parts.arrays["recorded"] = self.recorded_
+        parts.fields["rows"], numbers = self.row_names_.to_parts()
+        parts.arrays.update(numbers)
+        for name, values in vars(self._laws).items():
+            parts.arrays[f"targets/{name}"] = values
+
+    def _restore_errors(self: Any, parts: ModelParts) -> None:
+        """Check what a file says of targets, and take it over."""
+        from mercer.data.row_names import RowNames
+        from mercer.posterior.label_errors import TargetLaws
+        from mercer.posterior.schema import LARGEST, Array, check_arrays
+
+        rules = {
+            "recorded": Array(("1+",), least=-LARGEST, most=LARGEST),
+            "targets/wrong": Array(("1+",), least=0.0, most=1.0),
+            "targets/mean": Array(("1+",), least=-LARGEST, most=LARGEST),
+            "targets/std": Array(("1+",), least=0.0, most=LARGEST),
+        }
+        check_arrays(parts.arrays, rules, {})
+        recorded, *laws = (parts.arrays[name] for name in rules)
+        require(len({len(recorded), *map(len, laws)}) == 1, "targets")
+        names = RowNames.from_parts(parts.fields.get("rows"), parts.arrays, len(recorded))
+        self._set_errors(recorded, TargetLaws(*laws), names)

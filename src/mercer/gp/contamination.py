@@ -2,13 +2,11 @@
 
 **Target.** Each target is right, or wrong by an error of its own size,
 
-    y_i = f(x_i) + e_i,    e_i ~ N(0, s2 + h(z_i)),    h(0) = 0,    h(k) = 9 s2 + t_k^2,
-    P(z_i = 0) = 1 - r,    P(z_i = k) = r w_k,    r ~ Beta(1, 19),
+    y_i = f(x_i) + e_i,    e_i ~ N(0, s2 + h(z_i)),    P(z_i > 0) = r,
 
-where the w_k are those of a half-Cauchy law of the size t of an error, in standard deviations of
-the target, at powers of four from 1/4 to 2.6e5; an error is three times the noise at least. The
-function, a Gaussian process with an intercept, is integrated out; the log parameters of kernel and
-noise, theta, have the priors of `mercer.gp.fitting.RegressionSettings`.
+with the sizes h and the prior of the rate r of `mercer.likelihoods.label_noise`. The function, a
+Gaussian process with an intercept, is integrated out; the log parameters of kernel and noise,
+theta, have the priors of `mercer.gp.fitting.RegressionSettings`.
 
 **One step**
 
@@ -43,10 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.estimation.model_file import require
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kernel_labels
 from mercer.gp.gaussian import (
-    N_KINDS,
     FunctionDraws,
     RegressionPosterior,
     RegressionRecorder,
@@ -56,11 +52,17 @@ from mercer.gp.gaussian import (
 )
 from mercer.gp.hyperparameters import is_within_range, stacked_parameters
 from mercer.gp.loops import draw_kinds
+from mercer.likelihoods.label_noise import (
+    N_RIGHT,
+    N_WRONG,
+    SHARES,
+    added_variances,
+    log_shares,
+)
 from mercer.numerics.cholesky import invert_factored, solve_factored
 from mercer.posterior.diagnostics import diagnose, flat_weights
 from mercer.posterior.draws import Draws
-from mercer.posterior.schema import Array as Rule
-from mercer.posterior.schema import check_arrays
+from mercer.posterior.label_errors import TargetLaws
 from mercer.sampling.driver import RunOptions, sample
 from mercer.sampling.hmc import mass_from_covariance
 from mercer.sampling.importance import first_proposal
@@ -69,8 +71,6 @@ from mercer.sampling.signals import check_stop
 
 __all__ = [
     "ContaminatedSampler",
-    "TargetLaws",
-    "added_variances",
     "fit_contaminated",
     "look_right",
     "target_laws",
@@ -79,28 +79,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_SIZES = 4.0 ** np.arange(-1, N_KINDS - 1)
-# Standardised targets are cut here: the largest size of an error is a quarter of it, and the
-# variance of a row left out is a difference that loses digits with the square of that size.
-FARTHEST = 1e6
-_SHARES = _SIZES / (1.0 + _SIZES**2) / (_SIZES / (1.0 + _SIZES**2)).sum()  # half-Cauchy, by log t
-_LEAST = 9.0  # of an error, in variances of the noise
 _MOVES = (False, True) * 3  # of theta in a step: whether it is the random walk
-_LARGEST = 1e150  # of what a file says of targets
-_N_WRONG, _N_RIGHT = 1.0, 19.0  # of the prior of the rate: a twentieth
-
-
-def added_variances(noise_variance: float | Array) -> Array:
-    """h of every kind of error, 0 first: shape (..., 12) for variances of the noise (...)."""
-    noise = np.asarray(noise_variance)[..., np.newaxis]
-    sizes = _LEAST * noise + _SIZES**2
-    return np.concatenate([np.zeros_like(noise), sizes], axis=-1)
-
-
-def _log_shares(rate: float | Array) -> Array:
-    """Log prior probability of every kind, (..., 12), for rates (...)."""
-    rate = np.asarray(rate)[..., np.newaxis]
-    return np.concatenate([np.log1p(-rate), np.log(rate) + np.log(_SHARES)], axis=-1)
 
 
 # The sampler.
@@ -162,7 +141,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     def init(self, rng: np.random.Generator) -> ContaminatedState:
         """Begin at a draw of theta where the density can be computed, with the first codes."""
         n = len(self.model.y)
-        rate = (_N_WRONG + np.count_nonzero(self.codes)) / (_N_WRONG + _N_RIGHT + n)
+        rate = (N_WRONG + np.count_nonzero(self.codes)) / (N_WRONG + N_RIGHT + n)
         theta = rng.multivariate_normal(self.mean, self.covariance, method="cholesky")
         found = self._evaluate(theta, self.codes)
         if found is None:
@@ -182,7 +161,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         check_stop()
         drawn = self._draw_codes(rng, state)
         n_wrong = int(np.count_nonzero(drawn.codes))
-        rate = rng.beta(_N_WRONG + n_wrong, _N_RIGHT + len(drawn.codes) - n_wrong)
+        rate = rng.beta(N_WRONG + n_wrong, N_RIGHT + len(drawn.codes) - n_wrong)
         rate = min(max(rate, 1e-12), 1.0 - 1e-12)
         moved, acceptance_rate = self._move(rng, replace(drawn, rate=rate))
         changed = int(np.count_nonzero(moved.codes != state.codes))
@@ -219,7 +198,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         wrong, means, bases = np.empty(n), np.empty(n), np.empty(n)
         added = self._noise(state.position)[1]
         grown = draw_kinds(
-            A, a, y, codes, added, _log_shares(state.rate), rng.random(n), wrong, means, bases
+            A, a, y, codes, added, log_shares(state.rate), rng.random(n), wrong, means, bases
         )
         gained = 0.5 * float(y @ found.dual_coef - y @ a) - 0.5 * grown
         return ContaminatedState(
@@ -361,7 +340,7 @@ def fit_contaminated(
     covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
     covariance += 1e-6 * np.eye(len(mean))
     # Where an error begins matters little: the kind that is the most frequent.
-    codes = np.where(right, 0, 1 + int(np.argmax(_SHARES))).astype(np.int64)
+    codes = np.where(right, 0, 1 + int(np.argmax(SHARES))).astype(np.int64)
     sampler = ContaminatedSampler(model, mean, covariance, codes, rows)
     shorter = replace(
         options,
@@ -372,23 +351,6 @@ def fit_contaminated(
     sampled = sample(sampler, shorter, labels=labels)
     draws, laws = _split(sampled.draws)
     return FittedGP(draws, diagnose(draws), sampled.notes), laws
-
-
-@dataclass(frozen=True, eq=False)
-class TargetLaws:
-    """What the other rows, and the target itself, say of each target; standardised.
-
-    Attributes
-    ----------
-    wrong : ndarray of shape (n,)
-        P(wrong).
-    mean, std : ndarray of shape (n,)
-        Of a right target at the row, given all the others.
-    """
-
-    wrong: Array
-    mean: Array
-    std: Array
 
 
 _OF_ROWS = ("wrong", "left_out_mean", "left_out_variance")
@@ -411,20 +373,6 @@ def with_errors(functions: FunctionDraws, draws: Draws) -> FunctionDraws:
     return replace(functions, added_variance=np.take_along_axis(added, codes, axis=1))
 
 
-def restore_errors(arrays: Mapping[str, Array]) -> tuple[Array, TargetLaws]:
-    """Check what a file says of targets: these, in units of the target, and their laws."""
-    rules = {
-        "recorded": Rule(("1+",), least=-_LARGEST, most=_LARGEST),
-        "targets/wrong": Rule(("1+",), least=0.0, most=1.0),
-        "targets/mean": Rule(("1+",), least=-_LARGEST, most=_LARGEST),
-        "targets/std": Rule(("1+",), least=0.0, most=_LARGEST),
-    }
-    check_arrays(arrays, rules, {})
-    recorded, *laws = (arrays[name] for name in rules)
-    require(len({len(recorded), *map(len, laws)}) == 1, "targets")
-    return recorded, TargetLaws(*laws)
-
-
 def target_laws(functions: FunctionDraws, rate: Array, X: Array, y: Array) -> TargetLaws:
     """What draws (S,) of function and rate say of targets y (m,) that they were not learned from.
 
@@ -436,10 +384,9 @@ def target_laws(functions: FunctionDraws, rate: Array, X: Array, y: Array) -> Ta
     noise = functions.noise_variance[chosen]
     right = variances + noise
     added = added_variances(noise)  # (S, 12)
-    log_shares = _log_shares(rate[chosen])
     variance = right[..., np.newaxis] + added
     log_joint = (
-        log_shares
+        log_shares(rate[chosen])
         + np.log(weights)[:, np.newaxis]
         - 0.5 * (np.log(variance) + ((y[:, np.newaxis] - means) ** 2)[..., np.newaxis] / variance)
     )

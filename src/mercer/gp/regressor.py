@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.row_names import RowNames
-from mercer.errors import DataError, UsageError
+from mercer.errors import UsageError
 from mercer.estimation.base import (
+    JudgedNumbers,
     check_weights,
     copies,
     weighted_rows,
@@ -47,14 +46,7 @@ from mercer.gp.base import (
     restore_evidence,
     restore_sources,
 )
-from mercer.gp.contamination import (
-    FARTHEST,
-    TargetLaws,
-    fit_contaminated,
-    look_right,
-    restore_errors,
-    target_laws,
-)
+from mercer.gp.contamination import fit_contaminated, look_right, target_laws
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, monitored_rows
 from mercer.gp.gaussian import (
     MOST_PREDICTING,
@@ -69,6 +61,8 @@ from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum
 from mercer.gp.laplace import compile_loops
 from mercer.gp.prediction import ProcessRegressor, few_functions, functions_of
 from mercer.kernels.names import kernel_named
+from mercer.likelihoods.label_noise import FARTHEST
+from mercer.posterior.label_errors import TargetLaws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -102,7 +96,7 @@ def _with_few_draws(
     return with_few(averaged, few, "{:.2g} in units of the target", is_induced=is_induced)
 
 
-class GPRegressor(ProcessRegressor, GPEstimator):
+class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     """Regression by a Gaussian process, averaged over hyperparameters.
 
     The target is an intercept, a function and normal noise. The function has a covariance with one
@@ -419,38 +413,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._warn_of_convergence()
         return self
 
-    def target_errors(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Array]:
-        """Say of rows that were not fitted how probably their targets are wrong.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        y : array of shape (m,)
-            Their targets.
-
-        Returns
-        -------
-        proba : ndarray of shape (m,)
-            Probability that each is wrong, each by itself.
-        expected, std : ndarray of shape (m,)
-            Mean and standard deviation of a right target there.
-
-        Raises
-        ------
-        UsageError
-            If the noise is not "contaminated".
-        """
-        check_is_fitted(self)
-        if not self._is_contaminated:
-            raise UsageError('target_errors needs a fit with noise="contaminated"')
-        Z = self._standardized(X)
-        given = np.asarray(y, dtype=np.float64)
-        if given.shape != (len(Z),) or not np.isfinite(given).all():
-            raise DataError(f"y must hold {len(Z)} finite numbers, one for a row of X")
-        scale, centre = self.target_scale_, self.target_centre_
-        laws = self._laws_of(Z, np.clip((given - centre) / scale, -FARTHEST, FARTHEST))
-        return laws.wrong, laws.mean * scale + centre, laws.std * scale
-
     def _contaminated(
         self,
         Xs: Array,
@@ -499,18 +461,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
         rate = np.exp(self.posterior_.flat("log_rate"))
         return target_laws(self._all_functions[0], rate, Z, y)
-
-    def _set_errors(self, y: Array, laws: TargetLaws, names: RowNames) -> None:
-        self.recorded_, self._laws = y, laws
-        self.row_names_ = names
-        self.target_error_proba_ = laws.wrong
-        self.expected_target_ = laws.mean * self.target_scale_ + self.target_centre_
-        self.expected_target_std_ = laws.std * self.target_scale_
-        self.contamination_rate_ = float(np.exp(self.posterior_.flat("log_rate")).mean())
-
-    @property
-    def _is_contaminated(self) -> bool:
-        return self.noise == "contaminated"
 
     @property
     def _plots(self) -> tuple[str, ...]:
@@ -583,11 +533,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             parts.arrays["rows/weights"] = self._noise.weights
             parts.arrays["rows/variances"] = self._noise.variances
         if self._is_contaminated:
-            parts.arrays["recorded"] = self.recorded_
-            parts.fields["rows"], numbers = self.row_names_.to_parts()
-            parts.arrays.update(numbers)
-            for name in ("wrong", "mean", "std"):
-                parts.arrays[f"targets/{name}"] = getattr(self._laws, name)
+            self._put_errors(parts)
         if np.ndim(self.noise_std) > 0:
             parts.arrays["noise_std"] = np.asarray(self.noise_std, dtype=np.float64)
             parts.params["noise_std"] = None
@@ -612,9 +558,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
         model._set_fitted(X, y, noise, target, intercept, fits, relevance, evidence, induced)
         if model._is_contaminated:
-            recorded, laws = restore_errors(parts.arrays)
-            named = RowNames.from_parts(parts.fields.get("rows"), parts.arrays, len(recorded))
-            model._set_errors(recorded, laws, named)
+            model._restore_errors(parts)
         return model
 
     def _check_arguments(self) -> CommonArguments:

@@ -122,6 +122,23 @@ class TargetAudit(Audit):
         }
 
 
+@dataclass(frozen=True, eq=False)
+class TargetLaws:
+    """What the other rows, and the target itself, say of each target; standardised.
+
+    Attributes
+    ----------
+    wrong : ndarray of shape (n,)
+        P(wrong).
+    mean, std : ndarray of shape (n,)
+        Of a right target at the row, given all the others.
+    """
+
+    wrong: Array
+    mean: Array
+    std: Array
+
+
 def longest_list(p_wrong: Array, fdr: float) -> int:
     """Length of the longest list whose expected false discovery rate is at most ``fdr``.
 
