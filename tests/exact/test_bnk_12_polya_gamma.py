@@ -14,9 +14,9 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
-from mercer.spectral.class_model import logistic_coefficients, polya_gamma, weighted_products
+from mercer.spectral.class_model import logistic_coefficients, polya_gamma, sticks
 from mercer.spectral.class_sampler import ClassSampler, JointSampler, LogisticRidgeDensity
-from mercer.spectral.rows import MemoryRows
+from mercer.spectral.rows import MemoryRows, weighted_products
 from mercer.spectral.sampler import decide, join
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import problem
@@ -62,7 +62,7 @@ class OneFrequency:
             return self.omega, weighted
 
         none, coef = np.empty((0, 2)), np.zeros((1, 2))
-        (products,) = weighted_products(self.rows, none, self.W, coef, lambda _: weigh)
+        (products,) = weighted_products(self.rows, none, self.W, coef, lambda _: weigh, sticks)
         law = logistic_coefficients(products.gram, np.full(2, RIDGE))
         return law.log_evidence - len(self.X) * np.log(2.0)
 
@@ -100,7 +100,7 @@ def ratio_error(n_classes: int, m: int) -> float:
     calls = iter(omega[k, codes >= k] for k in range(K))
     products = weighted_products(
         MemoryRows(X, codes, True), proposed, W, np.zeros((K, 2 * m + 3)),
-        lambda _: lambda f, kappa: (next(calls), kappa),
+        lambda _: lambda f, kappa: (next(calls), kappa), sticks,
     )  # fmt: skip
     linear, log_uniform = np.array([0.5, 2.0, 2.0]), np.log(rng.random(m))
     joints = tuple(join(p.gram, p.among, p.across, RIDGE, linear) for p in products)

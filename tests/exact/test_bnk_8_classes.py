@@ -19,8 +19,8 @@ from scipy.special import expit, log_expit
 
 from mercer.spectral import class_sampler
 from mercer.spectral.base_measure import DiagonalBase
-from mercer.spectral.class_model import weighted_products
 from mercer.spectral.class_sampler import ClassChain, ClassSampler, JointSampler
+from mercer.spectral.rows import weighted_products
 from support.spectral_class_cases import make_classes
 from support.statistics import largest_z, z_limit
 
@@ -121,9 +121,9 @@ def late_omega(monkeypatch: pytest.MonkeyPatch) -> None:
     """The variables are drawn at the coefficients of the sweep before."""
     before: list[np.ndarray] = []
 
-    def mutant(rows, proposed, frequencies, coef, weigh):
+    def mutant(rows, proposed, frequencies, coef, weigh, tasks):
         before.append(coef)
-        return weighted_products(rows, proposed, frequencies, before[-2:][0], weigh)
+        return weighted_products(rows, proposed, frequencies, before[-2:][0], weigh, tasks)
 
     monkeypatch.setattr(class_sampler, "weighted_products", mutant)
 

@@ -27,11 +27,10 @@ from mercer.spectral.class_model import (
     ClassTuning,
     LogisticCoefficients,
     LogisticModel,
-    Weigh,
     class_codes,
     log_likelihood,
     logistic_coefficients,
-    weighted_products,
+    sticks,
 )
 from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
 from mercer.spectral.fitting import (
@@ -51,7 +50,15 @@ from mercer.spectral.fitting import (
 )
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import GammaPrior, Scales, design
-from mercer.spectral.rows import MemoryRows, RowsWithout, TrainingRows, check_table, some_positions
+from mercer.spectral.rows import (
+    MemoryRows,
+    RowsWithout,
+    TrainingRows,
+    Weigh,
+    check_table,
+    some_positions,
+    weighted_products,
+)
 from mercer.spectral.sampler import Start
 from mercer.spectral.settings import SpectralSettings
 from mercer.spectral.trajectory import Ascent, prepare_ascent
@@ -469,7 +476,8 @@ def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) ->
 def _newton(task: _Task, coef: Array, *rows: TrainingRows) -> list[LogisticCoefficients]:
     """Normal laws whose means are one Newton step from these coefficients; rows in parts."""
     none = np.empty((0, task.frequencies.shape[1]))
-    parts = [weighted_products(each, none, task.frequencies, coef, _curvature_of) for each in rows]
+    given = none, task.frequencies, coef, _curvature_of, sticks
+    parts = [weighted_products(each, *given) for each in rows]
     return [
         logistic_coefficients(np.sum([each.gram for each in of_stick], axis=0), diagonal)
         for of_stick, diagonal in zip(zip(*parts, strict=True), task.prior_precisions, strict=True)

@@ -16,23 +16,28 @@ are compared with each other. Of two classes the function is that of the second 
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
-from mercer.features.device import Device
-from mercer.features.products import fill_features
 from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics.cholesky import factorise
-from mercer.numerics.sums import PairwiseSum
 from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior
-from mercer.spectral.rows import RowSum, TrainingRows
+from mercer.spectral.rows import (
+    Say,
+    TrainingRows,
+    Weigh,
+    WeighOf,
+    fill_design,
+    function_sums,
+    of_blocks,
+    parts,
+)
 
 Array = NDArray[np.float64]
 
@@ -189,40 +194,16 @@ class ClassTuning(ProposalTuning):
     trajectory: float = 0.1
 
 
-# Passes over the rows for classes: weighted products of features, and log likelihoods.
-#
-# Of each block of rows the functions f = F beta are computed, Polya-Gamma variables omega | f
-# drawn, and what the sweep needs is added up:
-#
-#     [Phi*, Phi, H, z]' Omega [Phi*, Phi, H, z],   z = kappa / omega
-#
-# for each stick over its own rows. omega is used and forgotten: never stored, never stale. Nothing
-# is known from the sweep before, since the weights change: 16 n M^2 flops for each stick.
-#
-# Blocks are summed in pairs, pairs in fours and so on, in their order; each has its own stream of
-# random numbers, so that whoever reads it draws the same omega.
-
-# Rows whose features stand in memory at a time: what computes them stays in the cache.
-_ROWS_AT_ONCE = 1024
-
-# (functions, targets - 1/2) of some rows of a stick -> weights and weights times targets z.
-Weigh = Callable[[Array, Array], tuple[Array, Array]]
-# (index of a block) -> how its rows are weighed, stick after stick.
-WeighOf = Callable[[int], Weigh]
+# Passes over the rows for classes: Polya-Gamma variables omega given the functions make products
+# weighted by them, the targets z = kappa / omega (`mercer.spectral.rows.weighted_products`), for
+# each stick over its own rows; log likelihoods.
 
 
-@dataclass(frozen=True, eq=False)
-class StickProducts:
-    """Sums over the rows of one stick.
-
-    ``gram`` is the weighted Gram matrix of [Phi, H, z]; ``among`` (2 M, 2 M) and ``across`` (2
-    M, 2 M + p + 1) are weighted products of the proposed features, with each other and with
-    those columns.
-    """
-
-    gram: Array
-    among: Array
-    across: Array
+def sticks(codes: Array, n_functions: int) -> Iterator[tuple[NDArray[np.bool_] | None, Array]]:
+    """Rows of each stick, None for all, and their targets less 1/2, from places of classes (b,)."""
+    for k in range(n_functions):
+        is_in = codes >= k
+        yield None if n_functions == 1 else is_in, (codes[is_in] == k) - 0.5
 
 
 def polya_gamma(rng: np.random.Generator) -> Weigh:
@@ -237,216 +218,31 @@ def polya_gamma(rng: np.random.Generator) -> Weigh:
 
 
 def polya_gamma_of_blocks(rng: np.random.Generator) -> WeighOf:
-    """Let each block draw its omega from a stream of its own; one draw of ``rng`` seeds all."""
-    return functools.partial(_polya_gamma_of_block, int(rng.integers(2**63)))
-
-
-def _polya_gamma_of_block(entropy: int, index: int) -> Weigh:
-    return polya_gamma(np.random.Generator(np.random.PCG64([entropy, index])))
-
-
-def weighted_products(
-    rows: TrainingRows, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf
-) -> tuple[StickProducts, ...]:
-    """Sum the products of all sticks in one pass.
-
-    Targets of the rows are places of classes, see `ClassCodes`. Proposed frequencies (M', d)
-    may be none; ``coef`` (K, 2 M + p) are those of the functions that the weights depend on.
-    What ``weigh_of`` returns is called for each stick in turn on some rows at a time, in order.
-    """
-    given = proposed, frequencies, coef, weigh_of
-    make: Callable[[], RowSum] = functools.partial(_StickSums, *given)
-    if rows.device is not None:
-        make = functools.partial(_DeviceStickSums, *given, rows.device)
-    return tuple(_split(total, 2 * len(proposed)) for total in rows.sums([make])[0])
-
-
-class _Room:
-    """Memory for the design of some rows and for phases, kept from one part of rows to the next."""
-
-    def __init__(self) -> None:
-        self._kept = np.empty((0, 0)), np.empty((0, 0))
-
-    def of(self, n_columns: int, n_rows: int) -> tuple[Array, Array]:
-        """Two arrays, of shapes (n_columns, n_rows) and (n_columns / 2, n_rows)."""
-        if self._kept[0].shape != (n_columns, n_rows):
-            self._kept = np.empty((n_columns, n_rows)), np.empty((n_columns // 2, n_rows))
-        return self._kept
-
-
-class _StickSums:
-    """The products of all sticks, a sum each: see `weighted_products`."""
-
-    def __init__(self, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf) -> None:
-        self._proposed, self._frequencies, self._coef = proposed, frequencies, coef
-        self._weigh_of, self._room = weigh_of, _Room()
-        self._sums = [PairwiseSum() for _ in coef]
-
-    def begin_term(self, index: int) -> None:
-        """Weigh the next rows as those of this block."""
-        self._weigh = self._weigh_of(index)
-
-    def add(self, X: Array, columns: Array) -> None:
-        """Add a block: the last of the columns holds the places of classes."""
-        n_new, n_sticks = 2 * len(self._proposed), len(self._coef)
-        order = n_new + self._coef.shape[1] + 1
-        terms = [np.zeros((order, order), order="F") for _ in range(n_sticks)]
-        for part, codes in parts(X, columns[-1]):
-            room, phase = self._room.of(order, len(part))
-            if n_new:
-                fill_features(self._proposed, part, room[:n_new], phase[: len(self._proposed)])
-            own = phase[: len(self._frequencies)]
-            fill_design(len(columns) > 1, self._frequencies, part, room[n_new:-1], own)
-            for k, term in enumerate(terms):
-                own = room if n_sticks == 1 else room[:, codes >= k]
-                _add(term, own, codes[codes >= k] == k, self._coef[k], self._weigh)
-        for total, term in zip(self._sums, terms, strict=True):
-            total.add(term)
-
-    def sum(self) -> tuple[Array, ...]:
-        """The sum of each stick."""
-        return tuple(total.total() for total in self._sums)
-
-
-class _DeviceStickSums:
-    """The sums of `_StickSums`, whose features and products a device computes."""
-
-    def __init__(
-        self, proposed: Array, frequencies: Array, coef: Array, weigh_of: WeighOf, device: Device
-    ) -> None:
-        self._n_new, self._frequencies = 2 * len(proposed), (proposed, frequencies)
-        self._coef, self._weigh_of, self._device = coef, weigh_of, device
-        self._sums = [PairwiseSum() for _ in coef]
-
-    def begin_term(self, index: int) -> None:
-        """Weigh the next rows as those of this block."""
-        self._weigh = self._weigh_of(index)
-
-    def add(self, X: Array, columns: Array) -> None:
-        """Add a block: the last of the columns holds the places of classes."""
-        codes, n_sticks, device = columns[-1], len(self._coef), self._device
-        F = device.design(self._frequencies, X, columns[:-1])
-        f = device.get(F[:, self._n_new :] @ device.put(self._coef.T))
-        roots, targets = np.zeros((2, n_sticks, len(X)))
-        # Variables are drawn in the order of `_StickSums`, rows of other sticks weigh nothing.
-        for rows in _slices(len(X)):
-            for k in range(n_sticks):
-                own = rows.start + np.flatnonzero(codes[rows] >= k)
-                if len(own):
-                    weights, weighted = self._weigh(f[own, k], (codes[own] == k) - 0.5)
-                    roots[k, own] = np.sqrt(weights)
-                    targets[k, own] = weighted / roots[k, own]
-        for k, total in enumerate(self._sums):
-            total.add(device.weighted_gram(F, roots[k], targets[k]))
-
-    def sum(self) -> tuple[Array, ...]:
-        """The sum of each stick."""
-        return tuple(self._device.get(total.total()) for total in self._sums)
-
-
-class _LogLikelihood:
-    """Log probability of all labels, summed over blocks."""
-
-    def __init__(self, frequencies: Array, coef: Array, device: Device | None) -> None:
-        self._frequencies, self._coef, self._device = frequencies, coef, device
-        self._room = _Room()
-        self._sum = PairwiseSum()
-
-    def begin_term(self, index: int) -> None:
-        """Do nothing: blocks are terms."""
-
-    def add(self, X: Array, columns: Array) -> None:
-        """Add a block: the last of the columns holds the places of classes."""
-        total, codes = 0.0, columns[-1]
-        if self._device is not None:
-            F = self._device.design((self._frequencies,), X, columns[:-1])
-            f = self._device.get(F @ self._device.put(self._coef.T)).T
-            total = float(_log_probabilities_of(f, codes).sum())
-        else:
-            for part in parts(X, codes):
-                given = len(columns) > 1, self._frequencies, self._coef
-                total += float(_log_probabilities(*given, *part, self._room).sum())
-        self._sum.add(total)
-
-    def sum(self) -> float:
-        """Return the log likelihood."""
-        return float(self._sum.total())
+    """Let each block draw its omega from a stream of its own."""
+    made: WeighOf = of_blocks(rng, polya_gamma)
+    return made
 
 
 def log_likelihood(rows: TrainingRows, frequencies: Array, coef: Array) -> float:
     """Log probability of all labels, in nats: one pass, O(n M)."""
-    make = functools.partial(_LogLikelihood, frequencies, coef, rows.device)
-    return float(rows.sums([make])[0])
+    return float(function_sums(rows, frequencies, coef, _log_likelihood_of))
+
+
+def _log_likelihood_of(index: int) -> Say:
+    return lambda f, codes: float(_log_probabilities_of(f, codes).sum())
 
 
 def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Array:
     """Log probability of each label, shape (n,), in nats."""
-    return np.concatenate(
-        [
-            _log_probabilities(rows.has_linear_part, frequencies, coef, *part)
-            for block in rows.blocks()
-            for part in parts(*block)
-        ]
-    )
-
-
-def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
-    """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
-    for rows in _slices(len(X), size):
-        yield X[rows], y[rows]
-
-
-def _slices(n: int, size: int = _ROWS_AT_ONCE) -> Iterator[slice]:
-    return (slice(begin, begin + size) for begin in range(0, n, size))
-
-
-def _log_probabilities(
-    has_linear_part: bool,
-    frequencies: Array,
-    coef: Array,
-    X: Array,
-    codes: Array,
-    room: _Room | None = None,
-) -> Array:
-    F, phase = (room or _Room()).of(coef.shape[1], len(X))
-    fill_design(has_linear_part, frequencies, X, F, phase[: len(frequencies)])
-    return _log_probabilities_of(coef @ F, codes)
+    found = []
+    for X, codes in (part for block in rows.blocks() for part in parts(*block)):
+        F = np.empty((coef.shape[1], len(X)))
+        fill_design(rows.has_linear_part, frequencies, X, F)
+        found.append(_log_probabilities_of(coef @ F, codes))
+    return np.concatenate(found)
 
 
 def _log_probabilities_of(f: Array, codes: Array) -> Array:
     """Log probability of each label, given the functions (K, n)."""
     sign = signs_of(codes, len(f))
     return np.asarray(-np.logaddexp(0.0, -sign * f).sum(axis=0, where=sign != 0.0))
-
-
-def fill_design(
-    has_linear_part: bool, frequencies: Array, X: Array, out: Array, phase: Array | None = None
-) -> None:
-    """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
-    m2 = 2 * len(frequencies)
-    fill_features(frequencies, X, out[:m2], phase)
-    if has_linear_part:
-        out[m2] = 1.0
-        out[m2 + 1 :] = X.T
-
-
-def _add(task: Array, columns: Array, is_first: Array, coef: Array, weigh: Weigh) -> None:
-    """Add some rows of one stick to the lower triangle of its products; changes the columns."""
-    if columns.shape[1] == 0:
-        return
-    F = columns[-1 - len(coef) : -1]
-    weights, weighted = weigh(coef @ F, is_first - 0.5)
-    root = np.sqrt(weights)
-    columns[:-1] *= root
-    columns[-1] = weighted / root
-    # Writes into the Fortran-ordered sum, in place.
-    blas.dsyrk(1.0, columns.T, beta=1.0, c=task, trans=1, lower=1, overwrite_c=1)
-
-
-def _split(total: Array, n_new: int) -> StickProducts:
-    full = np.tril(total) + np.tril(total, -1).T
-    return StickProducts(
-        np.ascontiguousarray(full[n_new:, n_new:]),
-        np.ascontiguousarray(full[:n_new, :n_new]),
-        np.ascontiguousarray(full[:n_new, n_new:]),
-    )

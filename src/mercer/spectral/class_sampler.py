@@ -21,7 +21,7 @@ from mercer.spectral.class_model import (
     polya_gamma,
     polya_gamma_of_blocks,
     signs_of,
-    weighted_products,
+    sticks,
 )
 from mercer.spectral.loops import move_jointly, select, tridiagonal_evidence
 from mercer.spectral.mixture import Mixture, MixtureState
@@ -33,7 +33,7 @@ from mercer.spectral.model import (
     draw_ridge,
     reduce_products,
 )
-from mercer.spectral.rows import MemoryRows, TrainingRows
+from mercer.spectral.rows import MemoryRows, TrainingRows, weighted_products
 from mercer.spectral.sampler import (
     TARGET_ACCEPTANCE,
     LearnedStep,
@@ -306,7 +306,7 @@ class ClassSampler(ClassChain):
         proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
         products = weighted_products(
-            self.rows, proposed.frequencies, W, state.coef, polya_gamma_of_blocks(rng)
+            self.rows, proposed.frequencies, W, state.coef, polya_gamma_of_blocks(rng), sticks
         )
         joints = tuple(
             join(each.gram, each.among, each.across, float(ridge), self._linear(precision))

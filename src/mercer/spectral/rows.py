@@ -1,11 +1,12 @@
 """The rows that BaNK learns from: a table of arrays or a source, block by block.
 
-The sampler asks them for products of features and for nothing else.
+The sampler asks them for products of features, plain or weighted, and for nothing else.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from mercer.data.source import RowSource
 from mercer.errors import DataError, UsageError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.device import Device, check_device, feature_products
-from mercer.features.products import Products
+from mercer.features.products import Products, fill_features
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.signals import check_stop, is_late
@@ -333,6 +335,307 @@ class RowsWithout(TrainingRows):
         """Positions among all rows of those among what is left."""
         n_kept_before = self.left_out - np.arange(len(self.left_out))
         return chosen + np.searchsorted(n_kept_before, chosen, side="right")
+
+
+# Weighted products of features: one pass over rows whose weights are drawn as it goes.
+#
+# Of each block of rows the functions f = F beta are computed, weights omega and pseudo-targets z
+# drawn given f and the targets, and what a sweep needs is added up:
+#
+#     [Phi*, Phi, H, z]' Omega [Phi*, Phi, H, z]
+#
+# for each function over its own rows. omega is used and forgotten: never stored, never stale.
+# Nothing is known from the sweep before, since the weights change: 16 n M^2 flops a function.
+#
+# Blocks are summed in pairs, pairs in fours and so on, in their order; each has its own stream of
+# random numbers, so that whoever reads it draws the same omega.
+
+# Rows whose features stand in memory at a time: what computes them stays in the cache.
+_ROWS_AT_ONCE = 1024
+
+# (functions, targets) of some rows -> weights, and weights times pseudo-targets z.
+Weigh = Callable[[Array, Array], tuple[Array, Array]]
+# (index of a block) -> how its rows are weighed, function after function.
+WeighOf = Callable[[int], Weigh]
+# (targets of some rows, number of functions) -> of each function its rows, None for all of them,
+# and what these have for targets.
+Tasks = Callable[[Array, int], Iterator[tuple[NDArray[np.bool_] | None, Array]]]
+
+
+def numbers(y: Array, n_functions: int) -> Iterator[tuple[None, Array]]:
+    """All rows, with their targets as they are: those of one function."""
+    for _ in range(n_functions):
+        yield None, y
+
+
+def of_blocks(rng: np.random.Generator, make: Callable[[np.random.Generator], Any]) -> Any:
+    """Make something of a stream for each block; one draw of ``rng`` seeds all."""
+    return functools.partial(_of_block, make, int(rng.integers(2**63)))
+
+
+def _of_block(make: Callable[[np.random.Generator], Any], entropy: int, index: int) -> Any:
+    return make(np.random.Generator(np.random.PCG64([entropy, index])))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedProducts:
+    """Sums over the rows of one function.
+
+    ``gram`` is the weighted Gram matrix of [Phi, H, z]; ``among`` (2 M, 2 M) and ``across`` (2
+    M, 2 M + p + 1) are weighted products of the proposed features, with each other and with
+    those columns.
+    """
+
+    gram: Array
+    among: Array
+    across: Array
+
+
+def weighted_products(
+    rows: TrainingRows,
+    proposed: Array,
+    frequencies: Array,
+    coef: Array,
+    weigh_of: WeighOf,
+    tasks: Tasks = numbers,
+    known_at: Array | None = None,
+) -> tuple[WeightedProducts, ...]:
+    """Sum the products of all functions in one pass.
+
+    Proposed frequencies (M', d) may be none; ``coef`` (K, 2 M + p) are those of the functions that
+    the weights depend on, at ``known_at`` (M, d) or else at the frequencies. What ``weigh_of``
+    returns is called for each function in turn on some rows at a time, in order.
+    """
+    given = proposed, frequencies, coef, weigh_of, tasks, known_at
+    make: Callable[[], RowSum] = functools.partial(_WeightedSums, *given)
+    if rows.device is not None:
+        make = functools.partial(_DeviceWeightedSums, *given, rows.device)
+    return tuple(_split(total, 2 * len(proposed)) for total in rows.sums([make])[0])
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedRows:
+    """Rows weighed by what one function makes of them, the same in each pass.
+
+    Its products are those of `TrainingRows`, weighted, with pseudo-targets for y.
+    """
+
+    rows: TrainingRows
+    frequencies: Array  # (M, d), of the function
+    coef: Array  # (2 M + p,)
+    weigh_of: WeighOf
+
+    def products(self, new: Array, old: Array) -> WeightedProducts:
+        """Weighted products of new features and [old features, H, z]: one pass."""
+        known_at = None if old is self.frequencies else self.frequencies
+        coef = self.coef[np.newaxis]
+        given = new, old, coef, self.weigh_of, numbers, known_at
+        return weighted_products(self.rows, *given)[0]
+
+    def gram(self, frequencies: Array) -> Array:
+        """[Phi, H, z]' Omega [Phi, H, z], shape (2 M + p + 1, 2 M + p + 1): one pass."""
+        return self.products(frequencies[:0], frequencies).gram
+
+
+class Room:
+    """Memory for the design of some rows and for phases, kept from one part of rows to the next."""
+
+    def __init__(self) -> None:
+        self._kept = np.empty((0, 0)), np.empty((0, 0))
+
+    def of(self, n_columns: int, n_rows: int) -> tuple[Array, Array]:
+        """Two arrays, of shapes (n_columns, n_rows) and (n_columns / 2, n_rows)."""
+        if self._kept[0].shape != (n_columns, n_rows):
+            self._kept = np.empty((n_columns, n_rows)), np.empty((n_columns // 2, n_rows))
+        return self._kept
+
+
+class _WeightedSums:
+    """The products of all functions, a sum each: see `weighted_products`."""
+
+    def __init__(
+        self,
+        proposed: Array,
+        frequencies: Array,
+        coef: Array,
+        weigh_of: WeighOf,
+        tasks: Tasks,
+        known_at: Array | None,
+    ) -> None:
+        self._proposed, self._frequencies, self._coef = proposed, frequencies, coef
+        self._weigh_of, self._tasks, self._known_at = weigh_of, tasks, known_at
+        self._room, self._other_room = Room(), Room()
+        self._sums = [PairwiseSum() for _ in coef]
+
+    def begin_term(self, index: int) -> None:
+        """Weigh the next rows as those of this block."""
+        self._weigh = self._weigh_of(index)
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add a block: the last of the columns holds the targets."""
+        n_new, has_linear_part = 2 * len(self._proposed), len(columns) > 1
+        order = n_new + 2 * len(self._frequencies) + len(columns)
+        terms = [np.zeros((order, order), order="F") for _ in self._coef]
+        for part, y in parts(X, columns[-1]):
+            room, phase = self._room.of(order, len(part))
+            if n_new:
+                fill_features(self._proposed, part, room[:n_new], phase[: len(self._proposed)])
+            own = phase[: len(self._frequencies)]
+            fill_design(has_linear_part, self._frequencies, part, room[n_new:-1], own)
+            other, _ = self._other_room.of(self._coef.shape[1], len(part))
+            if self._known_at is not None:
+                fill_design(has_linear_part, self._known_at, part, other)
+            tasks = self._tasks(y, len(terms))
+            for term, coef, (is_in, targets) in zip(terms, self._coef, tasks, strict=True):
+                if len(targets):
+                    chosen = room if is_in is None else room[:, is_in]
+                    F = chosen[n_new:-1] if self._known_at is None else other
+                    _add(term, chosen, *self._weigh(coef @ F, targets))
+        for total, term in zip(self._sums, terms, strict=True):
+            total.add(term)
+
+    def sum(self) -> tuple[Array, ...]:
+        """The sum of each function."""
+        return tuple(total.total() for total in self._sums)
+
+
+class _DeviceWeightedSums:
+    """The sums of `_WeightedSums`, whose features and products a device computes."""
+
+    def __init__(
+        self,
+        proposed: Array,
+        frequencies: Array,
+        coef: Array,
+        weigh_of: WeighOf,
+        tasks: Tasks,
+        known_at: Array | None,
+        device: Device,
+    ) -> None:
+        self._n_new, self._frequencies = 2 * len(proposed), (proposed, frequencies)
+        self._coef, self._weigh_of, self._tasks = coef, weigh_of, tasks
+        self._known_at, self._device = known_at, device
+        self._sums = [PairwiseSum() for _ in coef]
+
+    def begin_term(self, index: int) -> None:
+        """Weigh the next rows as those of this block."""
+        self._weigh = self._weigh_of(index)
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add a block: the last of the columns holds the targets."""
+        y, n_functions, device = columns[-1], len(self._coef), self._device
+        F = device.design(self._frequencies, X, columns[:-1])
+        known = F[:, self._n_new :]
+        if self._known_at is not None:
+            known = device.design((self._known_at,), X, columns[:-1])
+        f = device.get(known @ device.put(self._coef.T))
+        roots, weighed = np.zeros((2, n_functions, len(X)))
+        # Variables are drawn in the order of `_WeightedSums`; rows of no function weigh nothing.
+        for rows in slices(len(X)):
+            for k, (is_in, targets) in enumerate(self._tasks(y[rows], n_functions)):
+                if len(targets):
+                    own = slice(None) if is_in is None else is_in
+                    weights, weighted = self._weigh(f[rows, k][own], targets)
+                    roots[k, rows][own] = np.sqrt(weights)
+                    weighed[k, rows][own] = weighted / np.sqrt(weights)
+        for k, total in enumerate(self._sums):
+            total.add(device.weighted_gram(F, roots[k], weighed[k]))
+
+    def sum(self) -> tuple[Array, ...]:
+        """The sum of each function."""
+        return tuple(self._device.get(total.total()) for total in self._sums)
+
+
+# (functions (K, b), targets) of some rows -> what is to be added up: a number or an array.
+Say = Callable[[Array, Array], Any]
+
+
+def function_sums(
+    rows: TrainingRows, frequencies: Array, coef: Array, say_of: Callable[[int], Say]
+) -> Any:
+    """Sum what functions of coefficients (K, 2 M + p) and targets say of rows: one pass, O(n M).
+
+    What ``say_of`` returns for a block is called on some rows at a time, in order.
+    """
+    return rows.sums([functools.partial(_FunctionSums, frequencies, coef, say_of, rows.device)])[0]
+
+
+class _FunctionSums:
+    """See `function_sums`."""
+
+    def __init__(
+        self,
+        frequencies: Array,
+        coef: Array,
+        say_of: Callable[[int], Say],
+        device: Device | None,
+    ) -> None:
+        self._frequencies, self._coef, self._say_of = frequencies, coef, say_of
+        self._device, self._room, self._sum = device, Room(), PairwiseSum(operator.add)
+
+    def begin_term(self, index: int) -> None:
+        """Hear the next rows as those of this block."""
+        self._say = self._say_of(index)
+
+    def add(self, X: Array, columns: Array) -> None:
+        """Add a block: the last of the columns holds the targets."""
+        total, device = 0.0, self._device
+        if device is not None:
+            F = device.design((self._frequencies,), X, columns[:-1])
+            f = device.get(F @ device.put(self._coef.T)).T
+            for rows in slices(len(X)):
+                total = total + self._say(f[:, rows], columns[-1, rows])
+        else:
+            for part, y in parts(X, columns[-1]):
+                F, phase = self._room.of(self._coef.shape[1], len(part))
+                own = phase[: len(self._frequencies)]
+                fill_design(len(columns) > 1, self._frequencies, part, F, own)
+                total = total + self._say(self._coef @ F, y)
+        self._sum.add(total)
+
+    def sum(self) -> Any:
+        """The sum of the terms."""
+        return self._sum.total()
+
+
+def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
+    """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
+    for rows in slices(len(X), size):
+        yield X[rows], y[rows]
+
+
+def slices(n: int, size: int = _ROWS_AT_ONCE) -> Iterator[slice]:
+    """Cut n rows into parts."""
+    return (slice(begin, begin + size) for begin in range(0, n, size))
+
+
+def fill_design(
+    has_linear_part: bool, frequencies: Array, X: Array, out: Array, phase: Array | None = None
+) -> None:
+    """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
+    m2 = 2 * len(frequencies)
+    fill_features(frequencies, X, out[:m2], phase)
+    if has_linear_part:
+        out[m2] = 1.0
+        out[m2 + 1 :] = X.T
+
+
+def _add(term: Array, columns: Array, weights: Array, weighted: Array) -> None:
+    """Add some rows to the lower triangle of a function's products; changes the columns."""
+    root = np.sqrt(weights)
+    columns[:-1] *= root
+    columns[-1] = weighted / root
+    # Writes into the Fortran-ordered sum, in place.
+    blas.dsyrk(1.0, columns.T, beta=1.0, c=term, trans=1, lower=1, overwrite_c=1)
+
+
+def _split(total: Array, n_new: int) -> WeightedProducts:
+    full = np.tril(total) + np.tril(total, -1).T
+    return WeightedProducts(
+        np.ascontiguousarray(full[n_new:, n_new:]),
+        np.ascontiguousarray(full[:n_new, :n_new]),
+        np.ascontiguousarray(full[:n_new, n_new:]),
+    )
 
 
 # The training data as they are given: arrays, or a source of rows on a disk.

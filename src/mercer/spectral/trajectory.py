@@ -43,14 +43,18 @@ from mercer.spectral.base_measure import (
 from mercer.spectral.class_model import (
     ClassState,
     LogisticModel,
-    fill_design,
     log_probabilities,
-    parts,
     signs_of,
 )
 from mercer.spectral.loops import pull_of_phases
 from mercer.spectral.mixture import Mixture, MixtureState
-from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
+from mercer.spectral.rows import (
+    MemoryRows,
+    TrainingRows,
+    fill_design,
+    parts,
+    some_positions,
+)
 
 # Frequencies and components in coordinates whose prior is standard normal, or nearly.
 #

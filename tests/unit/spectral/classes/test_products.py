@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral import class_model as products
-from mercer.spectral.class_model import log_likelihood, polya_gamma_of_blocks, weighted_products
-from mercer.spectral.rows import MemoryRows
+from mercer.spectral import rows as products
+from mercer.spectral.class_model import log_likelihood, polya_gamma_of_blocks, sticks
+from mercer.spectral.rows import MemoryRows, weighted_products
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import plain_log_likelihood, problem
 
@@ -24,7 +24,12 @@ def test_weighted_products(
     coef = rng.standard_normal((n_classes - 1, 10 + 3 * has_linear_part))
     rows = MemoryRows(X, codes, has_linear_part)
     found = weighted_products(
-        rows, proposed, W, coef, lambda _: lambda f, kappa: (1.0 / (1.0 + f**2), kappa * (2.0 + f))
+        rows,
+        proposed,
+        W,
+        coef,
+        lambda _: lambda f, kappa: (1.0 / (1.0 + f**2), kappa * (2.0 + f)),
+        sticks,
     )
     F, new = plain_design(W, X, has_linear_part), plain_design(proposed, X, False)
     for k, one in enumerate(found):
@@ -53,7 +58,7 @@ def test_functions_far_out_overflow_nothing() -> None:
     X, codes = problem(20, 2)
     rows, W, coef = MemoryRows(X, codes, True), np.ones((2, 2)), np.full((1, 7), 1e4)
     rng = np.random.default_rng(0)
-    (one,) = weighted_products(rows, W, W, coef, polya_gamma_of_blocks(rng))
+    (one,) = weighted_products(rows, W, W, coef, polya_gamma_of_blocks(rng), sticks)
     assert all(np.isfinite(each).all() for each in (one.gram, one.among, one.across))
     assert np.isfinite(log_likelihood(rows, W, coef))
 
@@ -63,7 +68,7 @@ def test_a_function_without_rows_has_no_products() -> None:
     X, codes = problem(20, 2)
     rows, W = MemoryRows(X, 0.0 * codes, False), np.ones((2, 2))
     found = weighted_products(
-        rows, W, W, np.zeros((2, 4)), polya_gamma_of_blocks(np.random.default_rng(0))
+        rows, W, W, np.zeros((2, 4)), polya_gamma_of_blocks(np.random.default_rng(0)), sticks
     )
     np.testing.assert_array_equal(found[1].gram, 0.0)
     assert found[0].gram[0, 0] > 0.0
