@@ -87,14 +87,14 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 200,
-    "lines": 68_950,
+    "lines": 69_620,
     "files of gp": 17,
     "files of sphere": 15,
     "files of basis": 16,
     "files of spectral": 17,
     "files of cli": 28,
     "levels of folders": 1,
-    "modules with one importer": 42,
+    "modules with one importer": 43,
     "imports in 100 lines": 4.2,
     "longest chain of imports": 10,
     "modules that a GPClassifier needs": 49,

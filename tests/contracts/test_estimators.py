@@ -60,6 +60,8 @@ OTHER_SETTINGS = [
     GPClassifier(kernel="rbf", **TINY),
     process_fits.tiny(),
     BaNKRegressor(n_frequencies=6, **TINY),
+    BaNKRegressor(n_frequencies=6, noise="student_t", **TINY),
+    BaNKRegressor(n_frequencies=6, noise="contaminated", **TINY),
     BaNKClassifier(n_frequencies=6, **TINY),
     basis_fits.tiny(),
     class_fits.tiny(),

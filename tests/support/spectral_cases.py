@@ -8,11 +8,20 @@ import math
 import numpy as np
 from scipy import stats
 
+from mercer.likelihoods import label_noise
+from mercer.spectral import model as spectral_model
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, ScalePrior
 from mercer.spectral.mixture import Mixture
-from mercer.spectral.model import GammaPrior, Probe, RegressionModel
+from mercer.spectral.model import NOISES, GammaPrior, Probe, RegressionModel, StudentNoise
 from mercer.spectral.rows import MemoryRows
-from mercer.spectral.sampler import CoefDraw, ProposalTuning, SpectralSampler, SpectralState, Start
+from mercer.spectral.sampler import (
+    CoefDraw,
+    NoiseState,
+    ProposalTuning,
+    SpectralSampler,
+    SpectralState,
+    Start,
+)
 
 CONCENTRATION = 1.3
 # Proper enough for moments, and targets that say much: the function has about a hundred times the
@@ -44,6 +53,7 @@ def make_spectral(
     n_frequencies: int = 4,
     n_deviations: int = 1,
     ridge: float = 1.0,
+    noise: str = "normal",
 ) -> SpectralSampler:
     """A sampler with proper priors."""
     n, d = X.shape
@@ -58,6 +68,7 @@ def make_spectral(
         tuning=ProposalTuning(step, global_share=global_share),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
         carries=carries,
+        noise=NOISES[noise],
     )
 
 
@@ -108,7 +119,10 @@ def draw_joint(
     coef = CoefDraw(beta, np.zeros((1, len(beta))), noise_variance, math.nan)
     unset = np.empty((0, 0))
     n_rows = sampler.rows.n_rows
-    state = SpectralState(W, unset, float(ridge), float(linear_precision), mixture, coef, n_rows)
+    state = SpectralState(
+        W, unset, float(ridge), float(linear_precision), mixture, coef, n_rows,
+        draw_parameter(rng, sampler),
+    )  # fmt: skip
     return redraw_targets(rng, sampler, state)
 
 
@@ -119,13 +133,35 @@ def redraw_targets(
     rows = sampler.rows
     assert isinstance(rows, MemoryRows)
     F = plain_design(state.frequencies, rows.X, rows.has_linear_part)
-    noise = rng.standard_normal(len(F)) * math.sqrt(state.coef.noise_variance)
-    y = F @ drawn_coef(state) + noise
+    y = F @ drawn_coef(state) + draw_errors(rng, state, len(F))
     columns = np.column_stack([F, y])
-    return (
-        dataclasses.replace(sampler, rows=MemoryRows(rows.X, y, rows.has_linear_part)),
-        dataclasses.replace(state, gram=columns.T @ columns),
-    )
+    sampler = dataclasses.replace(sampler, rows=MemoryRows(rows.X, y, rows.has_linear_part))
+    state = dataclasses.replace(state, gram=columns.T @ columns)
+    if sampler.noise is not None:
+        state = sampler._heard(rng, sampler.noise, state, state.noise.parameter)
+    return sampler, state
+
+
+def draw_errors(rng: np.random.Generator, state: SpectralState, n: int) -> np.ndarray:
+    """Errors of n targets by their definition."""
+    variance, normals = state.coef.noise_variance, rng.standard_normal(n)
+    if math.isnan(state.noise.parameter):
+        return normals * math.sqrt(variance)
+    parameter = state.noise.parameter
+    if parameter < 1.0:  # a rate of wrong targets
+        shares = np.exp(label_noise.log_shares(parameter))
+        kinds = rng.choice(len(shares), n, p=shares / shares.sum())
+        return normals * np.sqrt(variance + label_noise.added_variances(variance)[kinds])
+    return normals * np.sqrt(variance * parameter / rng.chisquare(parameter, n))
+
+
+def draw_parameter(rng: np.random.Generator, sampler: SpectralSampler) -> NoiseState:
+    """The parameter of the noise from its prior."""
+    if sampler.noise is None:
+        return NoiseState()
+    if isinstance(sampler.noise, StudentNoise):
+        return NoiseState(float(rng.choice(StudentNoise.degrees)))
+    return NoiseState(float(rng.beta(spectral_model.N_WRONG, spectral_model.N_RIGHT)))
 
 
 def drawn_coef(state: SpectralState) -> np.ndarray:

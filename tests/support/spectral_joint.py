@@ -80,7 +80,7 @@ def ten_carries(
     """The state after ten times the moves that take members along, and nothing else between."""
     mixture, W, gram = state.mixture, state.frequencies, state.gram
     for _ in range(10):
-        mixture, W, gram = sampler._carry(rng, state, mixture, W, gram)
+        mixture, W, gram = sampler._carry(rng, state, mixture, W, gram, sampler.rows)
     return sampler._complete(rng, W, gram, state.ridge, state.linear_precision, mixture)
 
 

@@ -44,7 +44,7 @@ from mercer.cli.terminal import Session, list_words, noise_json, noise_words, su
 from mercer.data.files import quoted
 from mercer.errors import UsageError
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
-from mercer.posterior.label_errors import Audit, TargetAudit, audit_of
+from mercer.posterior.label_errors import Audit, audit_of
 
 # The work of `mercer audit`: from a fitted model to the rows whose target is probably wrong.
 
@@ -83,8 +83,9 @@ def write_audit(
     provenance: Provenance,
     session: Session,
     writes: Writes,
+    model: str,
 ) -> None:
-    """Write what was asked for: the rows, the report."""
+    """Write what was asked for: the rows, the report; propose what ``model`` could do next."""
     out, report = writes.out, writes.report
     if out is not None:
         columns = audit_columns(audit)
@@ -98,7 +99,7 @@ def write_audit(
         session.say("report", str(report))
     if out is None and report is None:
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
-    for step in audit_steps(typed_words(), is_number=isinstance(audit, TargetAudit)):
+    for step in audit_steps(typed_words(), model=model):
         session.propose(step)
 
 
@@ -134,6 +135,13 @@ def audit_json(
 @data_argument()
 @table_options
 @click.option(
+    "--model",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="auto; of numbers gp or spectral.",
+)
+@click.option(
     "--fdr",
     type=click.FloatRange(0.0, 1.0),
     default=0.1,
@@ -153,6 +161,7 @@ def command(
     table: TableOptions,
     settings: tuple[str, ...],
     seed: int,
+    model: str,
     fdr: float,
     out: Path | None,
     report: Path | None,
@@ -166,8 +175,8 @@ def command(
 
     Classes: a kernel Gibbs classifier (sphere) learns from all rows that some labels are wrong, how
     many, and which; each suspicious row gets the label that suits it best. If more than half of the
-    labels are wrong, nothing can tell. Numbers: a Gaussian process (gp) learns the same of values,
-    and says what the other rows would expect.
+    labels are wrong, nothing can tell. Numbers: a Gaussian process (gp) or, above 1000 rows, a
+    learned kernel (spectral) learns the same of values, and says what the other rows would expect.
 
     \b
     mercer audit patients.csv --target diabetic --id patient --out audit.csv
@@ -181,7 +190,7 @@ def command(
         data=data,
         table=table,
         scoring=None,
-        model="auto",
+        model=model,
         settings=settings,
         seed=seed,
         jobs=jobs,
@@ -220,5 +229,5 @@ def _audit(
     session.show(suspects_table(audit))
     session.blank()
     provenance = plan_provenance(plan, fitted, options.target)
-    write_audit(audit, fitted, provenance, session, writes)
+    write_audit(audit, fitted, provenance, session, writes, plan.entry.name)
     session.give(audit_json(plan, fitted, audit, provenance, writes))

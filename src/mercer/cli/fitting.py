@@ -531,7 +531,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     describe_table(table, session)
     n_rows, model = len(table.labels), options.model
     if options.scoring is None:
-        model, settings = _auditor(table, settings)
+        model, settings = _auditor(table, options.model, settings)
     entry = choose_model(model, table.task.name, len(table.classes), n_rows)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
@@ -559,14 +559,30 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     )
 
 
-def _auditor(table: TrainingTable, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+# Rows up to which a Gaussian process audits numbers: it learns from no more by default.
+MOST_ROWS_OF_GP = 1000
+_AUDITORS = {"classification": ("sphere",), "regression": ("gp", "spectral")}
+
+
+def _auditor(
+    table: TrainingTable, model: str, settings: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
     """Return the model that audits a table, and its settings.
+
+    Of numbers "auto" is BaNK above the rows of a Gaussian process, unless settings are given that
+    only the latter has.
 
     Raises
     ------
     UsageError
-        If the targets are numbers of which there are two: they are classes.
+        If the targets are numbers of which there are two: they are classes; or for a model that
+        does not audit such a table.
     """
+    able = _AUDITORS[table.task.name]
+    if model not in ("auto", *able):
+        raise UsageError(
+            f"--model {model} does not audit {table.task.name}: {' or '.join(able)} does"
+        )
     if table.classes:
         return "sphere", settings
     values = np.unique(table.labels)
@@ -575,7 +591,11 @@ def _auditor(table: TrainingTable, settings: dict[str, Any]) -> tuple[str, dict[
             f"{printable(table.source)}: {table.reason}, but the target has only "
             f"{len(values)} value{'s' * (len(values) > 1)}: --task classification audits classes"
         )
-    return "gp", {"noise": "contaminated", **settings}
+    if model == "auto":
+        known = choose_model("spectral", "regression", 0, 0).estimator_class()().get_params()
+        is_large = len(table.labels) > MOST_ROWS_OF_GP and settings.keys() <= known.keys()
+        model = "spectral" if is_large else "gp"
+    return model, {"noise": "contaminated", **settings}
 
 
 def refuse_numbers(table: TrainingTable) -> None:
@@ -613,7 +633,11 @@ def describe_table(table: TrainingTable, session: Session) -> None:
 def _describe_model(
     options: FitOptions, entry: ModelEntry, table: TrainingTable, session: Session
 ) -> None:
-    why = "as asked" if options.scoring is not None else "the one that audits"
+    why = "as asked"
+    if options.model == "auto" and options.scoring is None:
+        n, is_number = len(table.labels), not table.classes
+        large = f" above {MOST_ROWS_OF_GP} rows" * (is_number and n > MOST_ROWS_OF_GP)
+        why = "the one that audits" + large * (entry.name == "spectral")
     if options.model == "auto" and options.scoring is not None:
         first = able_models(table.task.name, 0)[0]
         why = "auto"

@@ -157,15 +157,18 @@ def next_steps(
     return tuple(as_pair(step) for step in steps)
 
 
-def audit_steps(words: Sequence[str], *, is_number: bool) -> tuple[NextStep, ...]:
-    """Propose what to do with suspicious targets: look at labels, and learn in spite of them."""
+def audit_steps(words: Sequence[str], *, model: str) -> tuple[NextStep, ...]:
+    """Propose what to do with suspicious targets: look at labels, and learn in spite of them.
+
+    ``model`` is the name of the one that audited.
+    """
     known = _parsed(words)
     if known is None or known["data"] == "-":
         return ()
     table = [known["data"], "--target", known["target"]]
-    if is_number:
-        model = ["--model", "gp", "--set", "noise=contaminated", *_table_options(known)]
-        command = ["mercer", "fit", *table, *model, "--out", _free_name("model.mercer")]
+    if model != "sphere":
+        given = ["--model", model, "--set", "noise=contaminated", *_table_options(known)]
+        command = ["mercer", "fit", *table, *given, "--out", _free_name("model.mercer")]
         why = "For predictions in spite of the values that are wrong"
         return (NextStep(why, shlex.join(command)),)
     options = _table_options(known, without=("--task", "--encoding", "--set"))

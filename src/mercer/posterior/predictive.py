@@ -337,6 +337,9 @@ class StudentMixture:
     outliers : Contamination, optional
         How often targets are outliers: this counts in the log density, and in nothing else. Mean,
         spread, intervals and draws are those of a target that is no outlier.
+    has_own_variances : bool, default=False
+        Whether rows that share a component have variances of their own in `sample`, as where the
+        noise itself is Student's t.
 
     Raises
     ------
@@ -357,6 +360,7 @@ class StudentMixture:
     df: float | Array
     centre: Array | None = None
     outliers: Contamination | None = None
+    has_own_variances: bool = False
 
     def __post_init__(self) -> None:
         shape, scales = self.locations.shape, self.scales
@@ -488,7 +492,8 @@ class StudentMixture:
         -------
         ndarray of shape (n, m)
             The rows of one draw share their component and its variance, as they share the
-            posterior draw that these stand for, and have normal noise of their own.
+            posterior draw that these stand for, and have normal noise of their own; the variance,
+            too, with ``has_own_variances``.
         """
         if chosen is None:
             chosen = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
@@ -496,7 +501,8 @@ class StudentMixture:
         stretch: float | Array = 1.0  # of normals
         if not np.isinf(df).all():
             df = np.minimum(df, _LARGEST)
-            stretch = np.sqrt(df / rng.chisquare(df))
+            size = (n, len(self.locations) if self.has_own_variances else 1)
+            stretch = np.sqrt(df / rng.chisquare(df, size))
         scales = np.broadcast_to(self.scales, self.locations.shape)
         noise = stretch * rng.standard_normal((n, len(self.locations)))
         return np.asarray(self.locations[:, chosen].T + scales[:, chosen].T * noise)

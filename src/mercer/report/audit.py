@@ -6,12 +6,33 @@ from typing import Any, Final
 
 import numpy as np
 
-from mercer.posterior.label_errors import Audit, TargetAudit
+from mercer.posterior.label_errors import Audit, TargetAudit, audit_of
 from mercer.report.figures import label_errors_svg, target_errors_svg
 from mercer.report.section import Cell, Figure, NamedTable, Section, count, number, percent
 
 _FEWEST, _MOST = 15, 50  # rows of the table
 _MOST_DRAWN: Final = 1000  # rows that are not listed; more would be one blot
+
+
+def errors_words(estimator: Any) -> str:
+    """Say that a regressor allows for wrong values, if it does."""
+    if not hasattr(estimator, "target_error_proba_"):
+        return ""
+    return (
+        "Some values may be wrong, by errors of at least three times the noise: which ones was "
+        f"drawn along ({percent(estimator.contamination_rate_)} of them on average), and the "
+        "function was learned in spite of them. "
+    )
+
+
+def wrong_values(estimator: Any, audit: Audit | None) -> tuple[Section, ...]:
+    """Return the section on wrong values, where there may be some.
+
+    Without ``audit`` the list is that of 10 % expected false ones.
+    """
+    if audit is None and hasattr(estimator, "target_error_proba_"):
+        audit = audit_of(estimator)
+    return () if audit is None else (audit_section(audit),)
 
 
 def audit_section(audit: Audit) -> Section:

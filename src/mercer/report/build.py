@@ -89,7 +89,7 @@ _METHODS: Final = {
         spectral.TITLE,
         spectral.GLOSSARY,
         spectral.describe,
-        lambda model, _: spectral.sections(model),
+        spectral.sections,
     ),
     "BaNKClassifier": _Method(
         spectral.TITLE_OF_CLASSES,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.posterior.draws import Table
-from mercer.posterior.label_errors import Audit, audit_of
-from mercer.report.audit import audit_section
+from mercer.posterior.label_errors import Audit
+from mercer.report.audit import errors_words, wrong_values
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
@@ -200,21 +200,11 @@ def describe_numbers(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
     return (
         "The model is a smooth unknown function of the inputs, and noise around it. "
-        f"{_errors_words(estimator)}{kernel_words(estimator)}How fast the "
+        f"{errors_words(estimator)}{kernel_words(estimator)}How fast the "
         "function may change along each input, how far it may rise and fall, and how large the "
         f"noise is, {_averaged(estimator)}",
         noise_words(estimator),
         f"{HOLDS_ROWS} {HOLDS_SUMMARIES}",
-    )
-
-
-def _errors_words(estimator: Any) -> str:
-    if not hasattr(estimator, "target_error_proba_"):
-        return ""
-    return (
-        "Some values may be wrong, by errors of at least three times the noise: which ones was "
-        f"drawn along ({percent(estimator.contamination_rate_)} of them on average), and the "
-        "function was learned in spite of them. "
     )
 
 
@@ -223,10 +213,7 @@ def number_sections(estimator: Any, audit: Audit | None) -> tuple[Section, ...]:
 
     Without ``audit`` the list is that of 10 % expected false ones.
     """
-    if audit is None and hasattr(estimator, "target_error_proba_"):
-        audit = audit_of(estimator)
-    found = () if audit is None else (audit_section(audit),)
-    return (*found, *_inputs_sections(estimator))
+    return (*wrong_values(estimator, audit), *_inputs_sections(estimator))
 
 
 def _inputs_sections(estimator: Any) -> tuple[Section, ...]:

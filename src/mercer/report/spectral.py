@@ -8,6 +8,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mercer.posterior.draws import Table
+from mercer.posterior.label_errors import Audit
+from mercer.report.audit import errors_words, wrong_values
 from mercer.report.figures import kernel_svg, spectral_density_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
@@ -109,7 +111,10 @@ def _components_table(estimator: Any, shown: tuple[int, ...]) -> NamedTable:
 TITLE: Final = "Regression with a learned kernel"
 GLOSSARY: Final = (
     "log_evidence: logarithm of the probability that the frequencies of a draw give to the "
-    "targets. noise_std: standard deviation of the noise, in those of the target. n_components: "
+    "targets; log_likelihood, where the noise is not normal: that of its function and noise. "
+    "noise_std: standard deviation of the noise, in those of the target; of Student's t its scale, "
+    "with noise_df degrees of freedom. log_rate: logarithm of the share of wrong values. "
+    "n_components: "
     "groups of frequencies. kernel[i]: the kernel at ten fixed differences of inputs, shorter and "
     "shorter. function[i]: the function at the i-th of twenty training rows (which need not be the "
     "i-th of the data); predictions are made of it, so these are what to look at where only "
@@ -132,19 +137,36 @@ def describe(estimator: Any) -> tuple[str, ...]:
         f"Markov chain Monte Carlo drew {count(draws.n_total)} kernels and functions that are "
         "plausible given the data, and every prediction is an average over "
         f"{used_words(estimator)}.",
-        noise_words(estimator),
-        f"A saved model file contains no training row. {HOLDS_SUMMARIES}",
+        f"{errors_words(estimator)}{noise_words(estimator)}{_tail_words(estimator)}",
+        _held_words(estimator),
     )
 
 
-def sections(estimator: Any) -> tuple[Section, ...]:
-    """Return the sections on the kernel and on its spectrum."""
-    scales = input_scales(estimator)
+def _tail_words(estimator: Any) -> str:
+    if estimator.noise != "student_t":
+        return ""
+    low, high = np.quantile(estimator.posterior_.flat("noise_df"), (0.05, 0.95))
+    return (
+        f" It has the tails of Student's t law of {number(low, 2)} to {number(high, 2)} degrees of "
+        "freedom (90 % of the draws): the fewer, the farther off are the targets that it allows."
+    )
+
+
+def _held_words(estimator: Any) -> str:
+    held = "no training row"
+    if estimator.noise == "contaminated":
+        held = "the targets of the training rows, and nothing else of them"
+    return f"A saved model file contains {held}. {HOLDS_SUMMARIES}"
+
+
+def sections(estimator: Any, audit: Audit | None = None) -> tuple[Section, ...]:
+    """Return the sections on wrong values, where there may be some, the kernel and its spectrum."""
+    scales, wrong = input_scales(estimator), wrong_values(estimator, audit)
     if not scales.order:
         words = ("All inputs are constant: there is no kernel to learn.",)
-        return (Section("kernel", "The kernel that was learned", words),)
+        return (*wrong, Section("kernel", "The kernel that was learned", words))
     kernel = kernel_section(estimator, scales, curve_figures(estimator))
-    return kernel, spectrum_section(estimator, scales)
+    return (*wrong, kernel, spectrum_section(estimator, scales))
 
 
 def used_words(estimator: Any) -> str:

@@ -46,10 +46,10 @@ from mercer.spectral.fitting import (
     compile_class_loops,
     learn_spectrum,
     make_probe,
-    spread,
 )
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import GammaPrior, Scales, design
+from mercer.spectral.prediction import spread
 from mercer.spectral.rows import (
     MemoryRows,
     RowsWithout,

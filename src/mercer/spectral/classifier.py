@@ -39,7 +39,6 @@ class FunctionClassifier(LearnedKernel, LabelPredictions):
 
     classes_: NDArray[Any]
     _functions: ClassDraws
-    _score_of_draws = "log_likelihood"  # what the best draw has most of
     _order: NDArray[np.int64]
 
     @by_partition

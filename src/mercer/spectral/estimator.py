@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimation.base import NumberPredictions
+from mercer.estimation.base import JudgedNumbers, NumberPredictions
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_count, fitting
-from mercer.posterior.predictive import NormalMixture
+from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
+from mercer.posterior.draws import Draws
+from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.predictive import NormalMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
-from mercer.spectral.prediction import FunctionDraws, LearnedKernel
+from mercer.spectral.model import NOISES
+from mercer.spectral.prediction import FunctionDraws, LearnedKernel, target_laws
 from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
 __all__ = ["BaNKRegressor", "FunctionRegressor"]
@@ -28,10 +32,11 @@ __all__ = ["BaNKRegressor", "FunctionRegressor"]
 Array = NDArray[np.float64]
 
 
-class FunctionRegressor(LearnedKernel, NumberPredictions[NormalMixture]):
+class FunctionRegressor(JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture]):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws
+    posterior_: Draws
 
     def sample_y(
         self,
@@ -49,12 +54,23 @@ class FunctionRegressor(LearnedKernel, NumberPredictions[NormalMixture]):
         parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
-    def _law(self, Z: Array) -> NormalMixture:
+    def _law(self, Z: Array) -> StudentMixture:
         centre, locations = self._functions.locations(Z)
         scale, shift = self.target_scale_, self.target_centre_
-        return NormalMixture(
-            locations * scale + shift, self._functions.scales * scale, centre * scale + shift
-        )
+        given = locations * scale + shift, self._functions.scales * scale
+        df = self._functions.degrees
+        if df is None:
+            return NormalMixture(*given, centre * scale + shift)
+        weights = np.full(len(df), 1.0 / len(df))
+        return StudentMixture(*given, weights, df, centre * scale + shift, has_own_variances=True)
+
+    def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
+        rates = np.exp(self.posterior_.flat("log_rate"))
+        return target_laws(self._functions, rates, Z, y, np.zeros(len(y), dtype=bool))
+
+    @property
+    def _plots(self) -> tuple[str, ...]:
+        return super()._plots + ("target_errors",) * self._is_contaminated
 
     def _function_draws(
         self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
@@ -97,6 +113,13 @@ class BaNKRegressor(FunctionRegressor):
         per standardised unit.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
+    noise : {"normal", "contaminated", "student_t"}, default="normal"
+        "contaminated": some targets are wrong, by errors of at least three times the noise and of
+        any size; which ones, and how many, is drawn along. The function is then learned in spite of
+        them, and predictions are of right targets. "student_t": the noise has Student's t law, its
+        degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
+        take a third more time with either, and with more rows than ``kernel_rows`` coefficients,
+        too, are learned on so many.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=200_000
@@ -148,11 +171,23 @@ class BaNKRegressor(FunctionRegressor):
     ----------
     posterior_ : Draws
         Draws of "log_evidence" (nats), "noise_std" and coefficients (standardised), "frequencies"
-        (radians per standardised unit), the partition, and what is monitored.
+        (radians per standardised unit), the partition, and what is monitored. With noise that is
+        not normal "log_likelihood" (nats, of the training rows) in place of the evidence, and
+        "log_rate" or "noise_df", degrees of freedom; "noise_std" of "student_t" is its scale.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     noise_std_ : float
         Posterior mean of the standard deviation of the noise, in units of the target.
+    target_error_proba_ : ndarray of shape (n,)
+        Probability that each target is wrong; this and the next with "contaminated" noise only.
+    expected_target_, expected_target_std_ : ndarray of shape (n,)
+        Mean and standard deviation of a right target of each row, given the targets of the others.
+    contamination_rate_ : float
+        Posterior mean of the share of wrong targets.
+    recorded_ : ndarray of shape (n,)
+        Targets as they were given.
+    row_names_ : RowNames
+        How a report calls the rows.
     components_ : Table
         The draw with the highest evidence: share, frequencies and spreads of each component, in
         radians per unit of each input.
@@ -207,6 +242,7 @@ class BaNKRegressor(FunctionRegressor):
         base_measure: str = "diagonal",
         frequency_scale: float | str = "learn",
         ridge_precision: float | str = "learn",
+        noise: str = "normal",
         linear_part: bool = True,
         kernel_rows: int | None = 200_000,
         full_draws: int = 4,
@@ -229,6 +265,7 @@ class BaNKRegressor(FunctionRegressor):
         self.base_measure = base_measure
         self.frequency_scale = frequency_scale
         self.ridge_precision = ridge_precision
+        self.noise = noise
         self.linear_part = linear_part
         self.kernel_rows = kernel_rows
         self.full_draws = full_draws
@@ -295,7 +332,10 @@ class BaNKRegressor(FunctionRegressor):
         started = time.monotonic()
         common = self._check_arguments()
         self._forget()
-        self._put(fit_result(self, X, y, common, started))
+        result = fit_result(self, X, y, common, started)
+        self._put(result)
+        if result.judged is not None:
+            self._set_errors(*result.judged, self._row_names(result.n_rows))
         self._warn_of_convergence()
         return self
 
@@ -303,7 +343,10 @@ class BaNKRegressor(FunctionRegressor):
         from mercer.spectral.saved import parts_of
 
         own = {"target_centre": self.target_centre_, "target_scale": self.target_scale_}
-        return parts_of(self, own)
+        parts = parts_of(self, own)
+        if self._is_contaminated:
+            self._put_errors(parts)
+        return parts
 
     @classmethod
     def _from_parts(cls, parts: ModelParts) -> BaNKRegressor:
@@ -312,10 +355,13 @@ class BaNKRegressor(FunctionRegressor):
         model = cls(**parts.params)
         model._check_arguments()
         model._put(restore(parts, model))
+        if model._is_contaminated:
+            model._restore_errors(parts)
         return model
 
     def _check_arguments(self) -> CommonArguments:
         check_arguments(self)
+        check_choice("noise", self.noise, tuple(NOISES))
         return self._common(self.checkpoint)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
@@ -324,4 +370,4 @@ class BaNKRegressor(FunctionRegressor):
 
     def _settings(self, n_rows: int) -> SpectralSettings:
         """Return what is fitted to so many rows."""
-        return settings_of(self, n_rows)
+        return replace(settings_of(self, n_rows), noise=self.noise)

@@ -22,6 +22,7 @@ from mercer.likelihoods import polya_gamma as polya_gamma_loops
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
+from mercer.posterior.label_errors import TargetLaws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
@@ -30,7 +31,7 @@ from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.loops import move_jointly, pull_of_phases
 from mercer.spectral.mixture import Mixture, ProposalTuning
 from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients, find_waves
-from mercer.spectral.prediction import FunctionDraws, function_draws
+from mercer.spectral.prediction import FunctionDraws, function_draws, spread, target_laws
 from mercer.spectral.rows import (
     LateError,
     MemoryRows,
@@ -96,8 +97,13 @@ def fit_spectral(
         if settings.is_scale_learned:
             deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
-            model = settings.model(*X.shape)
-            waves = find_waves(stream(options.entropy, "scales", 3), X, y, model, found)
+            right = settings.look_right(stream(options.entropy, "scales", 4), X, y, found)
+            X_right, y_right = X[right], y[right]
+            if not right.all():
+                rng = stream(options.entropy, "scales")
+                found = settings.climb(rng, X_right, y_right, deadline=deadline)
+            model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
+            waves = find_waves(rng, X_right, y_right, model, found)
             found = replace(found, waves=waves)
         settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
@@ -108,7 +114,10 @@ def fit_spectral(
     else:
         tuning = replace(sampler.tuning, n_sweeps=settings.n_sweeps)
         sampler = replace(sampler, tuning=tuning)
-    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, _MONITORED))
+    monitored: tuple[str, ...] = _MONITORED
+    if sampler.noise is not None:
+        monitored = ("log_likelihood", *_MONITORED[1:], sampler.noise.name)
+    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, monitored))
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
 
@@ -154,6 +163,7 @@ def make_sampler(
         probe=make_probe(some_rows, settings.linear_part),
         carries=is_tuned and rows.n_rows < MANY_ROWS,
         few=few,
+        noise=settings.noise_law,
     )
 
 
@@ -233,12 +243,6 @@ def complete(
     after = _functions(model, tasks, whole, entropy)
     note = _words(function_draws(draws), before, X, y, len(subset), rows.n_rows)
     return after, note
-
-
-def spread(n_total: int, n: int) -> Positions:
-    """Positions of n draws, each in the middle of its share of all."""
-    n = min(n, n_total)
-    return ((np.arange(n) + 0.5) * n_total / n).astype(np.int64)
 
 
 def check_rows(n_rows: int, subset: Positions, entropy: int) -> Positions:
@@ -364,16 +368,20 @@ class SpectralResult(ABC, Generic[Functions]):
 
 @dataclass(frozen=True, eq=False)
 class Result(SpectralResult[FunctionDraws]):
-    """A fit of numbers, with mean and standard deviation of the training targets."""
+    """A fit of numbers, with mean and standard deviation of the training targets.
+
+    Of contaminated noise also the targets as they were given and what is said of them.
+    """
 
     target_centre: float
     target_scale: float
+    judged: tuple[Array, TargetLaws] | None = None
 
     def _own_attributes(self) -> dict[str, Any]:
         return {
             "target_centre_": self.target_centre,
             "target_scale_": self.target_scale,
-            "noise_std_": float(self.functions.noise_std.mean()) * self.target_scale,
+            "noise_std_": self.functions.mean_noise_std * self.target_scale,
         }
 
 
@@ -381,6 +389,7 @@ class Result(SpectralResult[FunctionDraws]):
 
 # Rows from which the standardisation is learned, where all rows are on a disk and more than these.
 _ROWS_OF_SCALES = 200_000
+_ALL_FROM_SOME = "all was learned from {} of {} rows (kernel_rows), with noise that is not normal"
 _LATE = (
     "out of time before the pass over all rows was done (max_seconds): all was learned from {} "
     "of {} rows"
@@ -392,6 +401,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     table = check_table(model, X, y)
     settings = model._settings(table.n_rows)
     options = run_options(common, model, table.digest(), started)
+    is_normal = settings.noise_law is None
     target, shared = learn_spectrum(
         model,
         table,
@@ -399,12 +409,38 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         options,
         common.n_jobs,
         has_linear_part=settings.linear_part,
-        learn_target=scale_target,
+        learn_target=functools.partial(scale_target, is_robust=not is_normal),
         sample_rows=fit_spectral,
         functions_of=function_draws,
-        complete_draws=complete,
+        complete_draws=complete if is_normal else None,
     )
-    return Result(**shared, target_centre=target.centre, target_scale=target.scale)
+    judged = None
+    if settings.noise == "contaminated":
+        rows = table.rows(shared["standardizer"], target, settings.linear_part)
+        judged = table.targets(), _judged(rows, model.kernel_rows, shared, options.entropy)
+    return Result(**shared, target_centre=target.centre, target_scale=target.scale, judged=judged)
+
+
+def _judged(
+    rows: TrainingRows, kernel_rows: int | None, shared: dict[str, Any], entropy: int
+) -> TargetLaws:
+    """Say of the target of each row how probably it is wrong."""
+    is_fitted = np.zeros(rows.n_rows, dtype=bool)
+    is_fitted[_subset(rows.n_rows, kernel_rows or rows.n_rows, entropy)] = True
+    rates, found, begin = np.exp(shared["draws"].flat("log_rate")), [], 0
+    for X, y in rows.blocks():
+        own = is_fitted[begin : begin + len(y)]
+        found.append(target_laws(shared["functions"], rates, X, y, own))
+        begin += len(y)
+    wrong, mean, std = (
+        np.concatenate([getattr(each, name) for each in found]) for name in ("wrong", "mean", "std")
+    )
+    return TargetLaws(wrong, mean, std)
+
+
+def _subset(n_rows: int, limit: int, entropy: int) -> Positions:
+    """Positions of the rows, of so many at most, that the spectrum is learned from."""
+    return some_positions(stream(entropy, "rows", 3), n_rows, limit)
 
 
 Target = TypeVar("Target", bound=TargetTransform)
@@ -421,16 +457,17 @@ def learn_spectrum(
     learn_target: Callable[[Array], Target],
     sample_rows: Callable[[TrainingRows, Any, RunOptions], FittedSpectral],
     functions_of: Callable[[Draws], Any],
-    complete_draws: Callable[..., tuple[Any, str] | None],
+    complete_draws: Callable[..., tuple[Any, str] | None] | None,
     rows_of_warp: int = ROWS_OF_WARP,
 ) -> tuple[Target, dict[str, Any]]:
     """Standardise, sample and, where only some rows gave the spectrum, complete from all of them.
 
+    Where there is nothing to complete draws with, these are as those rows had them.
     Returns what was learned of the targets, and the fields of `SpectralResult`.
     """
     names = model._labels()
     limit = model.kernel_rows or _ROWS_OF_SCALES
-    subset = some_positions(stream(options.entropy, "rows", 3), table.n_rows, limit)
+    subset = _subset(table.n_rows, limit, options.entropy)
     X_some, y_some = table.take(subset)
     target = learn_target(y_some)
     y_some = target.transform(y_some)
@@ -453,7 +490,9 @@ def learn_spectrum(
         rows = table.rows(standardizer, target, has_linear_part)
     fitted = sample_rows(rows, settings, options)
     functions, said = functions_of(fitted.draws), ""
-    if is_partial:
+    if is_partial and complete_draws is None:
+        said = _ALL_FROM_SOME.format(len(subset), table.n_rows)
+    elif is_partial and complete_draws is not None:
         said = _LATE.format(len(subset), table.n_rows)
         completed = complete_draws(
             table.rows(standardizer, target, has_linear_part),

@@ -1,4 +1,4 @@
-"""BaNK's regression on Fourier features: evidence, ridge, where chains start.
+"""BaNK's regression on Fourier features: evidence, ridge, laws of the noise, where chains start.
 
 **Model** (section 2.2 of the paper, conjugate form). y = Phi beta + H gamma + noise, with
 
@@ -23,20 +23,32 @@ relative to the noise in another; only the second gives eq. (11).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp, poch
 
 from mercer.errors import NumericalError
 from mercer.features.products import fill_features
+from mercer.likelihoods.label_noise import (
+    LEAST_ERROR,
+    N_RIGHT,
+    N_WRONG,
+    added_variances,
+    log_kinds,
+)
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.loops import tridiagonal_evidence
+
+if TYPE_CHECKING:
+    from mercer.spectral.rows import Say, Weigh
 
 # Where the kernel and the function of each draw are looked at, for the diagnostics.
 
@@ -288,6 +300,153 @@ def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridg
         low, high = (proposal, high) if proposal < x else (low, proposal)
 
 
+# Noise that is a mixture of normals: given a weight w_i of each row, and a pseudo-target in place
+# of its target y_i, it is normal with variance s2 / w_i; all above holds of weighted products.
+#
+# Student's t of nu degrees of freedom: w_i ~ Gamma(nu/2, nu/2), and given an error e_i
+#
+#     w_i ~ Gamma((nu + 1) / 2, (nu + e_i^2 / s2) / 2).
+#
+# nu has equal prior probability at 2 + 2^(j/2), j = -4, .., 12: the noise has a variance. It is
+# drawn given the errors with the weights integrated out, before these.
+#
+# Contaminated (`mercer.likelihoods.label_noise`): an error of kind k > 0 is a sum u + v, u ~ N(0,
+# 10 s2) and v ~ N(0, t_k^2). Given kind and e, u ~ N(10 s2 e / (10 s2 + t_k^2), 10 s2 t_k^2 /
+# (10 s2 + t_k^2)): its row has the pseudo-target f + u and the weight 1/10. The rate is drawn given
+# kinds that are drawn for it; weights and pseudo-targets have kinds drawn anew, given the rate.
+
+_WIDE = 1.0 + LEAST_ERROR  # variance of u, in s2
+# The least rate, and what it is below 1 at least; the least weight.
+_RARE = 1e-12
+
+
+class ScaleMixture(ABC):
+    """A law of the noise given s2, its variance or squared scale, and a parameter of its own."""
+
+    name: ClassVar[str]  # of what is recorded of the parameter
+    first: ClassVar[float]  # parameter where chains start
+
+    @abstractmethod
+    def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
+        """Return what draws weights and pseudo-targets of rows."""
+
+    @abstractmethod
+    def hearer(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Say:
+        """Return what says of rows (functions (1, b), targets) what `draw` needs, to be summed."""
+
+    @abstractmethod
+    def log_likelihood(self, said: Array, parameter: float) -> float:
+        """Log density of all targets given function, s2 and parameter, in nats."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, said: Array) -> float:
+        """Draw the parameter."""
+
+    def recorded(self, parameter: float) -> float:
+        """What is recorded of the parameter."""
+        return parameter
+
+
+class ContaminatedNoise(ScaleMixture):
+    """Errors of which a share, the parameter, is far larger than the noise."""
+
+    name, first = "log_rate", 0.05
+
+    def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
+        """Weights 1 of right targets; 1/10 and what is left of the error of wrong ones."""
+        added, wide = added_variances(noise_variance), _WIDE * noise_variance
+
+        def weigh(f: Array, y: Array) -> tuple[Array, Array]:
+            errors = y - f
+            kinds = _draw_kinds(rng, log_kinds(errors, noise_variance, parameter))
+            total = noise_variance + added[kinds]
+            spread = np.sqrt(wide * np.maximum(total - wide, 0.0) / total)
+            left = wide / total * errors + spread * rng.standard_normal(len(y))
+            weights = np.where(kinds == 0, 1.0, 1.0 / _WIDE)
+            return weights, weights * np.where(kinds == 0, y, f + left)
+
+        return weigh
+
+    def hearer(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Say:
+        """Log likelihood, number of wrong rows as drawn, number of rows."""
+
+        def say(f: Array, y: Array) -> Array:
+            logs = log_kinds(y - f[0], noise_variance, parameter)
+            n_wrong = np.count_nonzero(_draw_kinds(rng, logs))
+            return np.array([logsumexp(logs, axis=1).sum(), n_wrong, len(y)])
+
+        return say
+
+    def log_likelihood(self, said: Array, parameter: float) -> float:
+        """Return what was heard."""
+        return float(said[0])
+
+    def draw(self, rng: np.random.Generator, said: Array) -> float:
+        """Beta, given the number of wrong rows."""
+        rate = rng.beta(N_WRONG + said[1], N_RIGHT + said[2] - said[1])
+        return float(min(max(rate, _RARE), 1.0 - _RARE))
+
+    def recorded(self, parameter: float) -> float:
+        """The logarithm of the rate."""
+        return math.log(parameter)
+
+
+def _draw_kinds(rng: np.random.Generator, logs: Array) -> NDArray[np.int64]:
+    """Draw a kind for each row from log joint densities (b, 12)."""
+    total = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+    level = rng.random(len(logs)) * total[:, -1]
+    return np.asarray((total[:, :-1] <= level[:, np.newaxis]).sum(axis=1))
+
+
+class StudentNoise(ScaleMixture):
+    """Student's t, whose degrees of freedom are the parameter."""
+
+    name, first = "noise_df", 4.0
+    degrees: ClassVar[Array] = np.asarray(2.0 + 2.0 ** (0.5 * np.arange(-4, 13)), np.float64)
+
+    def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
+        """Weights that are low where errors are large; targets as they are."""
+        scale = math.sqrt(noise_variance)
+
+        def weigh(f: Array, y: Array) -> tuple[Array, Array]:
+            rates = 0.5 * (parameter + np.square((y - f) / scale))
+            drawn = rng.standard_gamma(0.5 * (parameter + 1.0), len(y)) / rates
+            weights = np.maximum(drawn, _RARE)
+            return weights, weights * y
+
+        return weigh
+
+    def hearer(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Say:
+        """Log likelihood for each number of degrees of freedom."""
+        df, scale = self.degrees[:, np.newaxis], math.sqrt(noise_variance)
+        heights = np.log(poch(0.5 * df, 0.5) / (scale * np.sqrt(np.pi * df)))
+
+        def say(f: Array, y: Array) -> Array:
+            squares = np.square((y - f) / scale)
+            logs = heights - 0.5 * (df + 1.0) * np.log1p(squares / df)
+            return np.asarray(logs.sum(axis=1))
+
+        return say
+
+    def log_likelihood(self, said: Array, parameter: float) -> float:
+        """Return what was heard of these degrees of freedom."""
+        return float(said[np.argmin(np.abs(self.degrees - parameter))])
+
+    def draw(self, rng: np.random.Generator, said: Array) -> float:
+        """Given the errors alone: the weights are integrated out."""
+        total = np.cumsum(np.exp(said - said.max()))
+        place = int((total[:-1] <= rng.random() * total[-1]).sum())
+        return float(self.degrees[place])
+
+
+#: By the name that an estimator's ``noise`` has.
+NOISES: Mapping[str, ScaleMixture | None] = {
+    "normal": None,
+    "contaminated": ContaminatedNoise(),
+    "student_t": StudentNoise(),
+}
+
+
 # Where chains start: a scale for each input from a few steps up the evidence.
 #
 # With frequencies W0_jl c_l, W0 drawn once, the evidence of some rows is a smooth function of
@@ -430,11 +589,7 @@ def find_waves(
 ) -> tuple[Array, ...]:
     """Find frequencies (d,) of waves along one input each in what the scales leave of y (n,)."""
     X, y = X[:_MOST_ROWS_OF_WAVES], y[:_MOST_ROWS_OF_WAVES]
-    W = rng.standard_normal((_N_FREQUENCIES, X.shape[1])) * found.scales
-    F = design(W, X, model.n_linear > 0)
-    bordered = np.concatenate([F, y[np.newaxis]])
-    prior = model.prior_precisions(2 * len(W), found.ridge, 1.0)
-    left = y - coefficients(model, bordered @ bordered.T, prior).mean @ F
+    left = y - fitted_values(rng, X, y, model, found)
     grids = [_cycles(x) for x in X.T]
     n_looks = sum(len(grid) for grid in grids)
     waves: list[Array] = []
@@ -453,6 +608,17 @@ def find_waves(
         pair = np.column_stack([np.cos(phase), np.sin(phase), np.ones(len(left))])
         left = left - pair @ np.linalg.lstsq(pair, left, rcond=None)[0]
     return tuple(waves)
+
+
+def fitted_values(
+    rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
+) -> Array:
+    """Fit features drawn at the scales found to rows; the function at these, shape (n,)."""
+    W = rng.standard_normal((_N_FREQUENCIES, X.shape[1])) * found.scales
+    F = design(W, X, model.n_linear > 0)
+    bordered = np.concatenate([F, y[np.newaxis]])
+    prior = model.prior_precisions(2 * len(W), found.ridge, 1.0)
+    return np.asarray(coefficients(model, bordered @ bordered.T, prior).mean @ F)
 
 
 def _cycles(x: Array) -> Array:

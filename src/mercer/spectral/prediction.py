@@ -6,7 +6,8 @@ posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
     y* ~ N(phi(x)'(mu_n +- e), s2)
 
 mixed over draws and signs is the posterior predictive law: 2 k normals a draw. Its mean is that of
-phi(x)'mu_n, with the coefficients integrated out.
+phi(x)'mu_n, with the coefficients integrated out. Student's t noise makes these Student's t;
+contaminated noise leaves them as they are, the law of right targets.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
+from mercer.likelihoods.label_noise import log_kinds
 from mercer.posterior.draws import Draws, Table, finite_or_none
+from mercer.posterior.label_errors import TargetLaws
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel
 
@@ -36,7 +40,8 @@ class FunctionDraws:
     frequencies: Array  # (S, M, d)
     mean: Array  # (S, 2 M + p)
     deviations: Array  # (S, k, 2 M + p)
-    noise_std: Array  # (S,)
+    noise_std: Array  # (S,); of Student's t noise its scale
+    noise_df: Array | None = None  # (S,), degrees of freedom of Student's t noise
 
     @property
     def has_linear_part(self) -> bool:
@@ -47,6 +52,20 @@ class FunctionDraws:
     def scales(self) -> Array:
         """Standard deviation of each component of the predictive mixture, shape (2 k S,)."""
         return np.repeat(self.noise_std, 2 * self.deviations.shape[1])
+
+    @property
+    def degrees(self) -> Array | None:
+        """Degrees of freedom of each component, shape (2 k S,), of Student's t noise."""
+        if self.noise_df is None:
+            return None
+        return np.repeat(self.noise_df, 2 * self.deviations.shape[1])
+
+    @property
+    def mean_noise_std(self) -> float:
+        """Posterior mean of the standard deviation of the noise."""
+        if self.noise_df is None:
+            return float(self.noise_std.mean())
+        return float((self.noise_std * np.sqrt(self.noise_df / (self.noise_df - 2.0))).mean())
 
     def expected(self, X: Array) -> Array:
         """Posterior mean at rows X (m, d), shape (m,)."""
@@ -73,13 +92,25 @@ class FunctionDraws:
         n, k = -(-n_functions // 2), self.deviations.shape[1]
         which = np.resize(rng.permutation(len(self.mean)), n)
         pair = rng.integers(k, size=n)
-        deviations = self.deviations[which, pair][:, np.newaxis]
-        return FunctionDraws(
-            self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
-        )
+        return self._of(which, self.deviations[which, pair][:, np.newaxis])
+
+    def at(self, which: NDArray[np.int64]) -> FunctionDraws:
+        """Return the draws at some positions."""
+        return self._of(which, self.deviations[which])
+
+    def _of(self, which: NDArray[np.int64], deviations: Array) -> FunctionDraws:
+        df = None if self.noise_df is None else self.noise_df[which]
+        given = self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
+        return FunctionDraws(*given, df)
 
     def _design(self, i: int, X: Array) -> Array:
         return design(self.frequencies[i], X, self.has_linear_part)
+
+
+def spread(n_total: int, n: int) -> NDArray[np.int64]:
+    """Positions of n draws, each in the middle of its share of all."""
+    n = min(n, n_total)
+    return ((np.arange(n) + 0.5) * n_total / n).astype(np.int64)
 
 
 def function_draws(draws: Draws) -> FunctionDraws:
@@ -89,7 +120,52 @@ def function_draws(draws: Draws) -> FunctionDraws:
         draws.flat("coef_mean"),
         draws.flat("coef_deviation"),
         draws.flat("noise_std"),
+        draws.flat("noise_df") if "noise_df" in draws.variables else None,
     )
+
+
+# Which targets are wrong, by draws of a function with contaminated noise.
+#
+# Given a draw, the probability that a target y is wrong is that of its kinds of error. Draws that
+# were learned from y count alike; those that were not, in proportion to the density p(y | draw)
+# that they give it. The value that the other rows expect is the mean over draws learned without y:
+# of those learned with it each has the weight 1 / p(y | draw).
+
+_DRAWS_THAT_JUDGE = 200
+_ROWS_JUDGED_AT_ONCE = 256
+
+
+def target_laws(
+    functions: FunctionDraws, rates: Array, X: Array, y: Array, is_fitted: NDArray[np.bool_]
+) -> TargetLaws:
+    """What draws (S,) of functions and rates say of standardised rows X (m, d), targets y (m,).
+
+    ``is_fitted`` (m,) are the rows that the draws were learned from. By 200 draws at most.
+    """
+    which = spread(len(functions.mean), _DRAWS_THAT_JUDGE)
+    functions, found = functions.at(which), np.empty((3, len(X)))
+    rate = np.repeat(rates[which], 2 * functions.deviations.shape[1])
+    variance = functions.scales**2
+    for begin in range(0, len(X), _ROWS_JUDGED_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_JUDGED_AT_ONCE)
+        means = functions.locations(X[rows])[1]
+        logs = log_kinds(y[rows, np.newaxis] - means, variance, rate)
+        whole = logsumexp(logs, axis=2)
+        wrong = np.exp(logsumexp(logs[..., 1:], axis=2) - whole)
+        fitted = is_fitted[rows, np.newaxis]
+        weights = _shares(np.where(fitted, 0.0, whole))
+        found[0, rows] = (weights * wrong).sum(axis=1)
+        weights = _shares(np.where(fitted, -whole, 0.0))
+        found[1, rows] = (weights * means).sum(axis=1)
+        squares = variance + (means - found[1, rows, np.newaxis]) ** 2
+        found[2, rows] = np.sqrt((weights * squares).sum(axis=1))
+    return TargetLaws(np.minimum(found[0], 1.0), *found[1:])
+
+
+def _shares(logs: Array) -> Array:
+    """Weights (m, S) with sum 1 from their logarithms."""
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 # The kernel that was learned, its spectral density and its components, in the user's units.
@@ -292,6 +368,11 @@ def period_words(model: Any) -> tuple[str, ...]:
     return tuple(words) or ("no period along any input",)
 
 
+def _score_of(draws: Draws) -> str:
+    """Name of what the draw that explains the data best has most of."""
+    return next(name for name in ("log_evidence", "log_likelihood") if name in draws.variables)
+
+
 # What drawn spectra answer: the learned kernel and its density, whatever it was learned from.
 
 
@@ -305,14 +386,12 @@ class LearnedKernel:
     def _plots(self) -> tuple[str, ...]:
         return ("learned_kernel", "spectral_density")
 
-    _score_of_draws: ClassVar[str] = "log_evidence"
-
     def _put(self: Any, result: Any) -> None:
         """Set the fitted attributes."""
         for name, value in result.attributes().items():
             setattr(self, name, value)
         self._spectrum = Spectrum(
-            self.posterior_, result.mixture, self.standardizer_.units, self._score_of_draws
+            self.posterior_, result.mixture, self.standardizer_.units, _score_of(self.posterior_)
         )
         self.components_ = self._spectrum.components(self.feature_labels_)
 

@@ -666,6 +666,10 @@ class Table(ABC):
         """Return the values of the target, ascending, ``most`` at most, and their frequencies."""
 
     @abstractmethod
+    def targets(self) -> Array:
+        """All targets as they are given, shape (n,)."""
+
+    @abstractmethod
     def digest(self) -> str:
         """Content hash."""
 
@@ -696,6 +700,9 @@ class _Arrays(Table):
         _check_few(len(values), most)
         return values, counts.astype(np.int64)
 
+    def targets(self) -> Array:
+        return self.y
+
     def digest(self) -> str:
         return digest_arrays(self.X, self.y)
 
@@ -724,6 +731,9 @@ class _Stored(Table):
         found = self.source.count(self.source.names[-1], most)
         _check_few(len(found), most)
         return np.array(list(found)), np.array(list(found.values()))
+
+    def targets(self) -> Array:
+        return np.concatenate([block[:, -1] for block in self.source.blocks(ROWS_PER_TERM)])
 
     def digest(self) -> str:
         return self.source.digest()

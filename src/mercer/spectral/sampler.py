@@ -5,6 +5,9 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 
 **One step** (a sweep, or several where frequencies are few)
 
+0. Where the noise is a mixture of normals, see `mercer.spectral.model`: its parameter given the
+   errors; then weights and pseudo-targets of the rows, which hold for the rest of the sweep.
+
 1. Proposals for all frequencies given Z, mu, Sigma: local ones, and global ones of (Z_j, W_j).
 2. One pass over the rows: products of proposed and current features.
 3. Each frequency in its turn, accepted by the ratio of evidences, eqs. (9) to (12), beta and s2
@@ -35,9 +38,10 @@ References
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,12 +57,19 @@ from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
 from mercer.spectral.model import (
     Probe,
     RegressionModel,
+    ScaleMixture,
     coefficients,
     draw_ridge,
     evidence_of_products,
     ridge_density,
 )
-from mercer.spectral.rows import TrainingRows
+from mercer.spectral.rows import (
+    TrainingRows,
+    WeighedRows,
+    WeightedProducts,
+    function_sums,
+    of_blocks,
+)
 
 # Proposals of frequencies, all drawn at the start of a sweep, and their tuning.
 #
@@ -369,16 +380,26 @@ class CoefDraw:
 
 
 @dataclass(frozen=True)
+class NoiseState:
+    """Parameter of noise that is a mixture of normals, and what the rows say of the next one."""
+
+    parameter: float = math.nan
+    said: Array = field(default_factory=lambda: np.empty(0))  # empty where no row was asked
+    log_likelihood: float = math.nan  # of all targets given function and noise, in nats
+
+
+@dataclass(frozen=True)
 class SpectralState:
     """Where the chain stands."""
 
     frequencies: Array  # (M, d)
-    gram: Array  # [Phi, H, y]'[Phi, H, y] of these frequencies
+    gram: Array  # [Phi, H, y]'[Phi, H, y] of these frequencies; weighted, if the noise is a mixture
     ridge: float
     linear_precision: float
     mixture: MixtureState
     coef: CoefDraw
     n_rows: int  # rows that ``gram`` is a sum over
+    noise: NoiseState = field(default_factory=NoiseState)  # empty of normal noise
 
 
 @dataclass(frozen=True)
@@ -389,6 +410,17 @@ class SpectralInfo:
     step_size: float
     log_density: float
     global_acceptance: float  # of global ones
+
+
+# What gives products of features: rows as they are, or weighed.
+AnyRows = TrainingRows | WeighedRows
+
+
+def _log_density(state: SpectralState) -> tuple[str, float]:
+    """Name and value, in nats, of how well the state explains the targets."""
+    if not len(state.noise.said):
+        return "log_evidence", state.coef.log_evidence
+    return "log_likelihood", state.noise.log_likelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,6 +469,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     probe: Probe  # where kernel and function are recorded for the diagnostics
     carries: bool = False  # whether components move with all their members as well
     few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
+    noise: ScaleMixture | None = None  # None: normal
 
     @property
     def rows_now(self) -> TrainingRows:
@@ -449,13 +482,19 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         return replace(self.model, n_rows=self.rows_now.n_rows)
 
     def init(self, rng: np.random.Generator) -> SpectralState:
-        """Draw frequencies at the scales of the start, one component for each of its factors."""
+        """Draw frequencies at the scales of the start, one component for each of its factors.
+
+        Targets that are far from 0 have little weight at first, where the noise has far errors.
+        """
         start = self.start
         W, Z = start.frequencies(rng, self.n_frequencies)
         mixture = self.mixture.init(rng, W, Z)
-        return self._complete(
-            rng, W, self.rows_now.gram(W), start.ridge, start.linear_precision, mixture
-        )
+        rows: AnyRows = self.rows_now
+        if self.noise is not None:
+            coef = np.zeros(2 * len(W) + self.model.n_linear)
+            rows = self._weighed(rng, self.noise, W, coef, 1.0, self.noise.first)
+        new = self._complete(rng, W, rows.gram(W), start.ridge, start.linear_precision, mixture)
+        return new if self.noise is None else self._heard(rng, self.noise, new, self.noise.first)
 
     def step(
         self, rng: np.random.Generator, state: SpectralState
@@ -475,26 +514,33 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def _take_sweep(
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
-        if state.n_rows != self.rows_now.n_rows:
+        rows: AnyRows = self.rows_now
+        noise, parameter = self.noise, math.nan
+        if noise is not None:
+            state, parameter, rows = self._draw_noise(rng, noise, state)
+        elif state.n_rows != self.rows_now.n_rows:
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
-        mixture, W, gram, accepted = self._sweep(rng, state)
+        mixture, W, gram, accepted = self._sweep(rng, state, rows)
         if self.carries:
-            mixture, W, gram = self._carry(rng, state, mixture, W, gram)
+            mixture, W, gram = self._carry(rng, state, mixture, W, gram, rows)
         ridge = state.ridge
         if self.model.ridge_prior is not None:
             density = ridge_density(self.model_now, gram, state.linear_precision)
             ridge = draw_ridge(rng, density, ridge)
         new = self._complete(rng, W, gram, ridge, state.linear_precision, mixture)
         new = self._turn(rng, new)
+        if noise is not None:
+            new = self._heard(rng, noise, new, parameter)
         local, elsewhere = accepted
-        return new, SpectralInfo(local, self.tuning.step, new.coef.log_evidence, elsewhere)
+        return new, SpectralInfo(local, self.tuning.step, _log_density(new)[1], elsewhere)
 
     def record(self, state: SpectralState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, noise, partition, and what is monitored."""
         coef, mixture = state.coef, state.mixture
-        return {
-            "log_evidence": np.array(coef.log_evidence),
+        name, log_density = _log_density(state)
+        found = {
+            name: np.array(log_density),
             "noise_std": np.array(math.sqrt(coef.noise_variance)),
             "n_components": np.array(mixture.n_components),
             "kernel": self.probe.kernel(state.frequencies),
@@ -508,22 +554,66 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             "coef_mean": coef.mean,
             "coef_deviation": coef.deviations,
         }
+        if self.noise is not None:
+            found[self.noise.name] = np.array(self.noise.recorded(state.noise.parameter))
+        return found
+
+    def _draw_noise(
+        self, rng: np.random.Generator, noise: ScaleMixture, state: SpectralState
+    ) -> tuple[SpectralState, float, WeighedRows]:
+        """Step 0: the parameter, and how rows are weighed; of other rows they are heard first."""
+        if state.n_rows != self.rows_now.n_rows:
+            state = self._heard(rng, noise, state, state.noise.parameter)
+        parameter = noise.draw(rng, state.noise.said)
+        coef, variance = state.coef.mean + state.coef.deviations[0], state.coef.noise_variance
+        return (
+            state,
+            parameter,
+            self._weighed(rng, noise, state.frequencies, coef, variance, parameter),
+        )
+
+    def _weighed(
+        self,
+        rng: np.random.Generator,
+        noise: ScaleMixture,
+        W: Array,
+        coef: Array,
+        noise_variance: float,
+        parameter: float,
+    ) -> WeighedRows:
+        make = functools.partial(noise.weigher, noise_variance, parameter)
+        return WeighedRows(self.rows_now, W, coef, of_blocks(rng, make))
+
+    def _heard(
+        self,
+        rng: np.random.Generator,
+        noise: ScaleMixture,
+        state: SpectralState,
+        parameter: float,
+    ) -> SpectralState:
+        """Ask the rows what they say of the noise around the function; one pass, O(n M)."""
+        make = functools.partial(noise.hearer, state.coef.noise_variance, parameter)
+        coef = (state.coef.mean + state.coef.deviations[0])[np.newaxis]
+        said = function_sums(self.rows_now, state.frequencies, coef, of_blocks(rng, make))
+        heard = NoiseState(parameter, said, noise.log_likelihood(said, parameter))
+        return replace(state, noise=heard, n_rows=self.rows_now.n_rows)
 
     def _sweep(
-        self, rng: np.random.Generator, state: SpectralState
+        self, rng: np.random.Generator, state: SpectralState, rows: AnyRows
     ) -> tuple[MixtureState, Array, Array, tuple[float, float]]:
         """Steps 1 to 3: mixture, frequencies, their products, and what was accepted."""
         W = state.frequencies
         proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        products = self.rows_now.products(proposed.frequencies, W)
+        products = rows.products(proposed.frequencies, W)
+        gram = products.gram if isinstance(products, WeightedProducts) else state.gram
         model = self.model_now
         precisions = model.linear_precisions(state.linear_precision)
-        joint = join(state.gram, products.among, products.across, state.ridge, precisions)
+        joint = join(gram, products.among, products.across, state.ridge, precisions)
         is_accepted = decide(
             joint, log_uniform, model.posterior_shape, model.noise_rate
         ).is_accepted
-        gram = select(state.gram, products.among, products.across, is_accepted)
+        gram = select(gram, products.among, products.across, is_accepted)
         mixture, W = proposed.decided(state.mixture, W, is_accepted)
         return mixture, W, gram, proposed.rates(is_accepted)
 
@@ -534,9 +624,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         mixture: MixtureState,
         W: Array,
         gram: Array,
+        rows: AnyRows,
     ) -> tuple[MixtureState, Array, Array]:
         """Step 4: components, then a scale, that take their members along."""
-        model, rows = self.model_now, self.rows_now
+        model = self.model_now
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
 
         def log_evidence(gram: Array) -> float:

@@ -1,4 +1,7 @@
-"""Fitted BaNK models as parts of a file and back. No training row is in it."""
+"""Fitted BaNK models as parts of a file and back.
+
+No training row is in it; of contaminated noise the training targets are.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,18 @@ _SPECTRA = {
     "draws/concentration": Array(_DRAW, least=0.0, is_open=True),
     "draws/base_scale": Array((*_DRAW, "n_scales"), least=0.0, is_open=True),
 }
+_OF_NOISE = {
+    "normal": {"draws/log_evidence": Array(_DRAW)},
+    "contaminated": {
+        "draws/log_likelihood": Array(_DRAW),
+        "draws/log_rate": Array(_DRAW, most=0.0),
+    },
+    "student_t": {
+        "draws/log_likelihood": Array(_DRAW),
+        "draws/noise_df": Array(_DRAW, least=2.0, is_open=True),
+    },
+}
 _NUMBERS = {
-    "draws/log_evidence": Array(_DRAW),
     "draws/noise_std": Array(_DRAW, least=0.0, is_open=True),
     "draws/coef_mean": Array((*_DRAW, "n_coef")),
     "draws/coef_deviation": Array((*_DRAW, "1+", "n_coef")),
@@ -78,7 +91,8 @@ def parts_of(
     columns |= {"start_scales": model.start_scales_, **(arrays or {})}
     if not np.array_equal(model._functions.mean, model.posterior_.flat("coef_mean")):
         # Coefficients from all rows; else they are those of the draws.
-        columns |= {f"functions/{name}": each for name, each in vars(model._functions).items()}
+        own = vars(model._functions).items()
+        columns |= {f"functions/{name}": each for name, each in own if each is not None}
     return ModelParts(json_params(model.get_params(deep=False)), common, columns)
 
 
@@ -114,7 +128,8 @@ def _functions(
         return own
     sizes["n_few"] = len(parts.arrays["functions/frequencies"])
     check_arrays(parts.arrays, few, sizes)
-    return type(own)(**{f.name: parts.arrays[f"functions/{f.name}"] for f in fields(own)})
+    names = [f.name for f in fields(own) if f"functions/{f.name}" in few]
+    return type(own)(**{name: parts.arrays[f"functions/{name}"] for name in names})
 
 
 def restore(parts: ModelParts, model: Any) -> Result:
@@ -125,7 +140,7 @@ def restore(parts: ModelParts, model: Any) -> Result:
     settings = model._settings(values["n_training_rows"])
     sizes: Sizes = {"d": len(common.feature_labels)}
     _check_spectra(parts, sizes, settings)
-    check_arrays(parts.arrays, _NUMBERS, sizes)
+    check_arrays(parts.arrays, _NUMBERS | _OF_NOISE[settings.noise], sizes)
     common.put_into(model)
     functions = _functions(parts, function_draws(common.draws), _FEW_NUMBERS, sizes)
     centre, scale = values["target_centre"], values["target_scale"]

@@ -18,13 +18,16 @@ from mercer.sampling.signals import is_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 from mercer.spectral.mixture import ConcentrationPrior, Mixture
 from mercer.spectral.model import (
+    NOISES,
     PENALTY,
     RIDGE_LIMITS,
     GammaPrior,
     RegressionModel,
+    ScaleMixture,
     Scales,
     effective_degrees,
     find_scales,
+    fitted_values,
 )
 from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
@@ -46,6 +49,12 @@ _CONCENTRATION_PRIOR = ConcentrationPrior(1.0, 0.5)
 _SCALE_SHAPE = 1.0
 
 
+# Robust standard deviations of the target that it is cut at in the search for the start; and of
+# what the function there leaves of it, beyond which a row does not look right.
+TAME, _SUSPICIOUS = 3.0, 4.0
+_MEDIAN_OF_NORMAL = 0.6745  # of the size of a standard normal variable
+
+
 def default_scale(n_inputs: int) -> Array:
     """Standard deviation of frequencies before any data are seen: phases x'w of variance one."""
     return np.full(n_inputs, n_inputs**-0.5)
@@ -65,6 +74,12 @@ class SpectralSettings:
     n_deviations: int
     rows_to_resolve: int = 0  # where the rows say how many of these frequencies there are
     n_sweeps: int = 1  # that make a draw after warm-up
+    noise: str = "normal"  # one of `mercer.spectral.model.NOISES`
+
+    @property
+    def noise_law(self) -> ScaleMixture | None:
+        """Law of the noise where it is a mixture of normals."""
+        return NOISES[self.noise]
 
     @property
     def is_scale_learned(self) -> bool:
@@ -91,11 +106,28 @@ class SpectralSettings:
         penalty: float = PENALTY,
         deadline: float | None = None,
     ) -> Scales:
-        """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`."""
+        """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`.
+
+        Where the noise has far errors, targets count as no farther than `TAME`.
+        """
         n, d = X.shape
+        y = y if self.noise_law is None else np.clip(y, -TAME, TAME)
         first = self.first_scales(d)
         precision = self.start(first).linear_precision
         return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)
+
+    def look_right(
+        self, rng: np.random.Generator, X: Array, y: Array, found: Scales
+    ) -> NDArray[np.bool_]:
+        """Which rows X (n, d), y (n,) look right at the scales found: more than half of them.
+
+        This decides where chains start, and nothing else; all do where the noise is normal.
+        """
+        if self.noise_law is None:
+            return np.ones(len(y), dtype=bool)
+        tame = np.clip(y, -TAME, TAME)
+        left = np.abs(y - fitted_values(rng, X, tame, self.model(*X.shape), found))
+        return np.asarray(left <= _SUSPICIOUS * np.median(left) / _MEDIAN_OF_NORMAL)
 
     def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
         """Have no more frequencies than rows like those of X (n, d) resolve, 16 at least.

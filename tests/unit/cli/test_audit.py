@@ -208,3 +208,29 @@ def test_wrong_numbers_are_listed_with_what_is_expected(run, tmp_path: Path) -> 
     told = json.loads(said)
     assert 0.0 < told["noise_rate"]["lower"] < told["noise_rate"]["mean"] < 0.3
     assert told["rows"][0]["value"] == float(found[0]["value"])
+
+
+def test_above_a_thousand_rows_a_learned_kernel_lists_wrong_numbers(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    size = rng.uniform(1.0, 5.0, 1100)
+    price = np.round(100.0 + 40.0 * np.sin(size) + rng.normal(0.0, 3.0, 1100), 1)
+    price[[7, 20]] = [10.0 * price[7], price[20] - 60.0]
+    path = tmp_path / "p.csv"
+    lines = zip(size, price, strict=True)
+    path.write_text("size,price\n" + "".join(f"{a:.4f},{b}\n" for a, b in lines))
+    words = ["audit", path, "--target", "price"]
+    short = ["--set", "n_draws=20", "--set", "n_warmup=20", "--set", "n_chains=1"]
+    code, said, err = run(*words, *short)
+    assert code == 0, err
+    assert "spectral" in said
+    assert "the one that audits above 1000 rows" in said
+    assert "--model spectral --set noise=contaminated" in said
+    code, said, _ = run(*words, *short, "--set", "n_frequencies=16", "--json")
+    assert code == 0
+    told = json.loads(said)
+    assert told["model"] == "spectral"
+    assert {row["row"] for row in told["rows"][:2]} == {8, 21}
+    assert told["rows"][0]["p_wrong"] > 0.99
+    code, _, err = run(*words, "--model", "basis")
+    assert code != 0
+    assert "--model basis does not audit regression: gp or spectral does" in err

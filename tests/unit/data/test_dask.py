@@ -114,13 +114,19 @@ def test_dist_1_coefficients_from_all_rows_have_the_bits_of_one_process(
     assert bits(fitted(ROWS[:, :2], ROWS[:, 2], kernel_rows=2000)) == expected
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("n_jobs", "noise"), [(1, "normal"), (2, "normal"), (1, "student_t"), (1, "contaminated")]
+)
 def test_dist_5_sweeps_over_all_rows_have_the_bits_of_one_process(
-    two_workers: Any, folder: Path, far_fewer_rows_in_memory: None, n_jobs: int
+    two_workers: Any, folder: Path, far_fewer_rows_in_memory: None, n_jobs: int, noise: str
 ) -> None:
-    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=None))
+    given = {"kernel_rows": None, "noise": noise}
+    one = fitted(mercer.data.open(folder), "x2", **given)
     files = mercer.data.open(folder, engine="dask")
-    assert bits(fitted(files, "x2", kernel_rows=None, n_jobs=n_jobs)) == expected
+    several = fitted(files, "x2", n_jobs=n_jobs, **given)
+    assert bits(several) == bits(one)
+    if noise == "contaminated":
+        np.testing.assert_array_equal(several.target_error_proba_, one.target_error_proba_)
 
 
 def test_dist_5_chains_on_the_workers_that_hold_the_rows(

@@ -217,7 +217,16 @@ def test_the_prior_of_the_noise_is_worth_less_than_an_observation(
     assert width_beside_students() < 0.95
 
 
-@pytest.mark.parametrize("own", [{}, {"kernel_rows": 200}, {"linear_part": False}])
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"kernel_rows": 200},
+        {"linear_part": False},
+        {"noise": "student_t"},
+        {"noise": "contaminated"},
+    ],
+)
 def test_a_device_gives_the_predictions_of_numpy(
     own: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

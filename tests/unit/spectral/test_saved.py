@@ -24,6 +24,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "some rows": {"kernel_rows": 25, "full_draws": 2},
     "some rows, all draws completed": {"kernel_rows": 25, "full_draws": 1000},
     "several chains": {"n_chains": 2, "n_draws": 5},
+    "Student's t": {"noise": "student_t"},
 }
 
 
