@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, logsumexp, softmax
@@ -284,6 +285,19 @@ def test_numbers_are_mixed_with_the_laws_of_their_members() -> None:
     inside = ((lower <= drawn) & (drawn <= upper)).mean(axis=0)
     # 4.5 standard errors, 60 rows that share members: one run in 2000 fails.
     assert np.abs(inside - 0.5).max() < 4.5 * np.sqrt(0.25 / 4000)
+
+
+def test_members_know_the_names_of_columns() -> None:
+    """So that a kernel may name them, and text is one column to a kernel of categories."""
+    rng = np.random.default_rng(2)
+    frame = pandas.DataFrame({"age": rng.normal(size=60), "city": rng.choice(["a", "b", "c"], 60)})
+    y = np.sin(frame["age"]) + (frame["city"] == "b") + 0.1 * rng.normal(size=60)
+    kernel = "rbf[age] + categorical[city]"
+    member = mercer.GPRegressor(kernel=kernel, inference="map", random_state=0, progress=False)
+    fitted = MercerRegressor(models=[member, Plain()], **QUICK).fit(frame, y)
+    inner = fitted.members_["gp"]
+    assert inner.feature_labels_ == fitted.feature_labels_ == ("age", "city=a", "city=b", "city=c")
+    assert fitted.weights_["gp"] > 0.8
 
 
 def test_a_member_that_fails_in_a_fold_is_left_out() -> None:

@@ -147,7 +147,8 @@ class _Stack(KernelEstimator):
         pairs, said = ((), "") if known is not None else self._pairs(codes, options.entropy)
         if known is not None:
             members = {name: members[name] for name in known.names}
-        learned = self._learn(MemberTask(X, y, codes, pairs), members, known, options)
+        task = MemberTask(X, y, codes, pairs, self.feature_labels_, self._sources)
+        learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None and len(kept) == len(known.names):
             scores, fold = known.chosen(keys)

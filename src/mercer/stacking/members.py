@@ -290,6 +290,8 @@ class MemberTask:
     y: NDArray[Any]
     codes: NDArray[Any]  # positions of classes, or numbers
     pairs: tuple[tuple[Rows, Rows], ...]
+    names: tuple[str, ...]  # of the inputs
+    sources: tuple[str, ...]  # the columns of the table that these come from
 
     def learn(self, name: str, model: Any, nearby: Any, seconds: float | None) -> Learned:
         """Fit a member to all rows, then to all but each fold, in so many CPU seconds."""
@@ -305,14 +307,14 @@ class MemberTask:
         try:
             with warnings.catch_warnings(), threadpool_limits(limits=1):
                 warnings.simplefilter("ignore")  # of convergence, say: the scores tell
-                fitted = _limited(model, nearby, left()).fit(self.X, self.y)
+                fitted = self._copy(model, nearby, left()).fit(self.X, self.y)
                 own = getattr(fitted, "_left", None)
                 for train, test in self.pairs:
                     check_stop()
                     if left() == 1e-9:
                         break
                     short = for_folds(model) if isinstance(model, KernelEstimator) else model
-                    part = _limited(short, own, left()).fit(self.X[train], self.y[train])
+                    part = self._copy(short, own, left()).fit(self.X[train], self.y[train])
                     scores[test] = -losses_of(part, self.X[test], self.codes[test])[0]
         except Exception as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -327,15 +329,15 @@ class MemberTask:
             return Learned(name, fitted, None, spent, problem)
         return Learned(name, fitted, scores, spent)
 
-
-def _limited(model: Any, nearby: Any, seconds: float | None) -> Any:
-    """Copy an unfitted estimator that begins near another fit and stops in time, if it can."""
-    copy = clone(model)
-    if isinstance(copy, KernelEstimator):
-        copy._nearby = nearby
-        if seconds is not None:
-            copy.set_params(max_seconds=seconds)
-    return copy
+    def _copy(self, model: Any, nearby: Any, seconds: float | None) -> Any:
+        """Copy an unfitted estimator; one that can begins near another fit and stops in time."""
+        copy = clone(model)
+        if isinstance(copy, KernelEstimator):
+            copy._nearby = nearby
+            copy._names_of_columns, copy._sources_of_columns = self.names, self.sources
+            if seconds is not None:
+                copy.set_params(max_seconds=seconds)
+        return copy
 
 
 def entries_of(task: str, n_classes: int) -> list[ModelEntry]:
