@@ -8,7 +8,7 @@ runs, and three standard errors of the latter more (5 %, of variances 8 %; false
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from mercer.gp import fitting
 from mercer.gp.fitting import GPSettings, fit_posterior
 from mercer.gp.gaussian import RegressionRecorder
+from mercer.gp.hyperparameters import NormalPrior
 from mercer.sampling import importance
 from mercer.sampling.driver import Labels, RunOptions
 from mercer.sampling.importance import SplitT
@@ -32,11 +33,13 @@ NAMES = ("log_signal_variance", "log_weight", "log_noise_variance")
 class Bias:
     """Of averages over runs, (k,): z of the mean error, a run's own standard error over the true.
 
-    The averages are the means and the variances of the log parameters, and the log evidence.
+    The averages are the means and the variances of the log parameters, and the log evidence, whose
+    mean over runs has the standard error ``se_of_evidence``.
     """
 
     z: np.ndarray
     factor: np.ndarray
+    se_of_evidence: float
 
 
 def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
@@ -68,7 +71,8 @@ def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
     found = np.array(errors)
     std = found.std(axis=0, ddof=1)
     root_mean_square = np.sqrt(np.square(own).mean(axis=0))
-    return Bias(found.mean(axis=0) / std * np.sqrt(n_runs), root_mean_square / std)
+    se = std / np.sqrt(n_runs)
+    return Bias(found.mean(axis=0) / se, root_mean_square / std, float(se[-1]))
 
 
 @pytest.mark.parametrize(("n_parameters", "n_fewer"), [(1, 301), (2, 91), (3, 51)])
@@ -86,6 +90,16 @@ def test_imp_1_averages_beside_a_grid(n_parameters: int) -> None:
     assert np.abs(found.z).max() < Z_LIMIT
     noise = np.repeat([0.05, 0.08, 0.05], [n_parameters, n_parameters, 1])
     assert (np.abs(found.factor - 1.0) < 0.1 + 3.0 * noise).all()
+
+
+def test_imp_1_evidence_is_that_of_the_default_prior_as_stated() -> None:
+    """Log variance ~ N(1, 3^2), log weight ~ N(-1 - log 1, 3^2); a deviation of 2 is seen."""
+    case, fits = grid_posterior(2), bias(2, n_runs=60)
+    for std_of_weight, is_stated in ((3.0, True), (2.0, False)):
+        prior = NormalPrior(np.array([1.0, -1.0]), np.array([3.0, std_of_weight]))
+        stated = grid_moments(replace(case.model, prior=prior), 121)[0]
+        z = fits.z[-1] + (case.log_evidence - stated) / fits.se_of_evidence
+        assert (abs(z) < Z_LIMIT) == is_stated
 
 
 def test_imp_1_few_draws_kept_beside_a_grid() -> None:

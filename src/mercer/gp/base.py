@@ -454,6 +454,8 @@ class GPEstimator(KernelEstimator):
         fits: tuple[KernelFit, ...],
         relevance: Array | None,
         evidence: tuple[float, float] | None,
+        *,
+        is_several: bool = False,
     ) -> None:
         """Set what is learned of the hyperparameters on standardised rows X (n, d)."""
         self._evidence = evidence
@@ -467,7 +469,7 @@ class GPEstimator(KernelEstimator):
         if relevance is None:
             return
         self.relevance_, d = relevance, X.shape[1]
-        ends = self._settings("rbf").prior_of(d).interval(0.9)
+        ends = self._settings("rbf").prior_of(d, is_several=is_several).interval(0.9)
         kernel = kernel_named("rbf")
         lower, upper = (named_parameters(kernel, d, end)["log_weight"][0] for end in ends)
         self.prior_weight_interval_ = (float(np.exp(lower)), float(np.exp(upper)))

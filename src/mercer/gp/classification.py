@@ -119,10 +119,11 @@ class ClassTask:
 
     def model(self, settings: GPSettings) -> HyperparameterTarget:
         """Return the posterior of the hyperparameters, by Laplace's approximation."""
-        X, kernel, prior = self.X, settings.make_kernel(), settings.prior_of(self.X.shape[1])
+        X, kernel, n_classes = self.X, settings.make_kernel(), len(self.classes)
+        prior = settings.prior_of(X.shape[1], is_several=not self.is_binary)
         if self.is_binary:
             return HyperparameterPosterior(X, self.codes, kernel, prior)
-        codes, n_classes = self.codes.astype(np.int64), len(self.classes)
+        codes = self.codes.astype(np.int64)
         return SoftmaxPosterior(X, codes, n_classes, kernel, prior, is_shared=self.is_shared)
 
     def fit(

@@ -79,8 +79,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         slower, and `laplace_distance` says how far the two are apart.
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs. "wide": log variance ~ N(1, 3^2),
-        log weights ~ N(-1 - log d, 2^2). "paper": N(-3, 3^2) for
-        all. A mapping of kinds to mean and standard deviation of the logarithm, such as
+        log weights ~ N(-1 - log d, 3^2), of several classes 2^2. "paper": N(-3, 3^2) for all. A
+        mapping of kinds to mean and standard deviation of the logarithm, such as
         ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance, weight, shape, period,
         frequency.
     shared_kernel : bool, default=False
@@ -480,7 +480,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         evidence: tuple[float, float] | None,
     ) -> None:
         self._task_ = task.of(fits[0].kernel)
-        self._set_posterior(task.X, fits, relevance, evidence)
+        is_several = not task.is_binary
+        self._set_posterior(task.X, fits, relevance, evidence, is_several=is_several)
         self._answers = self._answers_of([each.predicting for each in fits])
         self._all_answers = self._answers_of([each.fitted.draws for each in fits])
 

@@ -202,9 +202,9 @@ class GPSettings:
         """Return the kernel."""
         return kernel_named(self.kernel)
 
-    def prior_of(self, n_inputs: int) -> NormalPrior:
-        """Return the prior of the log parameters of the kernel."""
-        return kernel_prior(n_inputs, self.prior, self.make_kernel())
+    def prior_of(self, n_inputs: int, *, is_several: bool = False) -> NormalPrior:
+        """Return the prior of the log parameters of the kernel, for numbers or classes."""
+        return kernel_prior(n_inputs, self.prior, self.make_kernel(), is_several=is_several)
 
 
 @dataclass(frozen=True)
@@ -631,9 +631,8 @@ def fit_several(
     """Draw hyperparameters for standardised inputs (n, d) and classes (n,), 0 to C - 1."""
     n, d = X.shape
     kernel = settings.make_kernel()
-    model = SoftmaxPosterior(
-        X, codes, len(classes), kernel, settings.prior_of(d), is_shared=is_shared
-    )
+    prior = settings.prior_of(d, is_several=True)
+    model = SoftmaxPosterior(X, codes, len(classes), kernel, prior, is_shared=is_shared)
     recorder = _Recorder(SoftmaxRecorder(model, monitored_rows(options, n)))
     monitored = (*(parameter.name for parameter in kernel.parameters()), "latent")
     labels = Labels(class_labels(kernel, names, classes, is_shared=is_shared), monitored)

@@ -134,13 +134,13 @@ _ARD = SquaredExponentialARD()
 def _wide(n_inputs: int) -> dict[str, Moments]:
     """Mean and standard deviation of log parameters, by kind, on standardised inputs.
 
-    The variance is wide where data speak (separable classes want e^4 to e^7); the weight of an
-    input that says nothing is of a size that does not slow a chain down. Periods are about the
-    spread of an input, frequencies about one wave in six of it.
+    The variance is wide where data speak (separable classes want e^4 to e^7). Weights lie within a
+    factor of 400 to either side, so that an input may say nothing; see `_OF_SEVERAL`. Periods are
+    about the spread of an input, frequencies about one wave in six of it.
     """
     return {
         "variance": (1.0, 3.0),
-        "weight": (-1.0 - float(np.log(n_inputs)), 2.0),
+        "weight": (-1.0 - float(np.log(n_inputs)), 3.0),
         "shape": (0.0, 2.0),
         "period": (0.0, 1.5),
         "frequency": (-1.0, 1.5),
@@ -149,6 +149,8 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
     }
 
 
+# Standard deviation of the log weights of several classes, of which 75 to 100 rows say less.
+_OF_SEVERAL = 2.0
 _KINDS = tuple(_wide(1))
 # Of moments of logarithms: beyond, exponentials overflow.
 _LARGEST = 100.0
@@ -221,14 +223,21 @@ class NormalPrior:
         return self.mean - half, self.mean + half
 
 
-def kernel_prior(n_inputs: int, choice: PriorChoice = "wide", kernel: Kernel = _ARD) -> NormalPrior:
+def kernel_prior(
+    n_inputs: int,
+    choice: PriorChoice = "wide",
+    kernel: Kernel = _ARD,
+    *,
+    is_several: bool = False,
+) -> NormalPrior:
     """Return independent normals over theta (p,), by the kinds of its entries.
 
     The weights of a kernel that looks at some inputs only are those of a table with no others.
+    ``is_several``: for the functions of several classes.
     """
     mean, std = np.empty((2, kernel.n_parameters(n_inputs)))
     for parameter, place in each_parameter(kernel, n_inputs):
-        moments = _moments(parameter.n_seen(n_inputs), choice)
+        moments = _moments(parameter.n_seen(n_inputs), choice, is_several=is_several)
         mean[place], std[place] = moments[parameter.kind]
     return NormalPrior(mean, std)
 
@@ -238,14 +247,14 @@ def noise_prior(n_inputs: int, choice: PriorChoice) -> Moments:
     return _moments(n_inputs, choice)["noise"]
 
 
-def _moments(n_inputs: int, choice: PriorChoice) -> dict[str, Moments]:
+def _moments(n_inputs: int, choice: PriorChoice, *, is_several: bool = False) -> dict[str, Moments]:
     if choice == "paper":
         return dict.fromkeys(_KINDS, _PAPER)
+    moments = _wide(n_inputs)
+    if is_several:
+        moments["weight"] = (moments["weight"][0], _OF_SEVERAL)
     own = {} if isinstance(choice, str) else choice
-    return {
-        kind: (float(own[kind][0]), float(own[kind][1])) if kind in own else usual
-        for kind, usual in _wide(n_inputs).items()
-    }
+    return moments | {kind: (float(mean), float(std)) for kind, (mean, std) in own.items()}
 
 
 def paper_start(n_inputs: int, kernel: Kernel = _ARD) -> Array:

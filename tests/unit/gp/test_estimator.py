@@ -26,7 +26,7 @@ def test_attributes() -> None:
     low, high = model.prior_weight_interval_
     centre = -1.0 - np.log(2.0)
     np.testing.assert_allclose(
-        np.log([low, high]), [centre - 2.0 * 1.6448536, centre + 2.0 * 1.6448536], rtol=1e-6
+        np.log([low, high]), [centre - 3.0 * 1.6448536, centre + 3.0 * 1.6448536], rtol=1e-6
     )
     assert model.feature_labels_ == ("x0", "x1")
     assert model.notes_ == ()

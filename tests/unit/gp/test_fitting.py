@@ -76,7 +76,9 @@ def test_chains_end_once_predictions_are_known(
 
     def fitted(**more: Any) -> GPRegressor:
         settings = {"kernel": "isotropic(rbf)", "inference": "hmc", "n_draws": 360, "n_warmup": 60}
-        return GPRegressor(**settings, random_state=0, progress=False, **more).fit(X, y)
+        prior = {"weight": (-1.0 - np.log(5.0), 2.0)}
+        model = GPRegressor(**settings, prior=prior, random_state=0, progress=False, **more)
+        return model.fit(X, y)
 
     short, kept = fitted(), fitted(checkpoint=tmp_path)
     again = fitted(checkpoint=tmp_path)

@@ -34,7 +34,7 @@ def test_attributes() -> None:
     centre = -1.0 - np.log(3.0)
     np.testing.assert_allclose(
         np.log(model.prior_weight_interval_),
-        [centre - 2.0 * 1.6448536, centre + 2.0 * 1.6448536],
+        [centre - 3.0 * 1.6448536, centre + 3.0 * 1.6448536],
         rtol=1e-6,
     )
     assert model.notes_ == ()

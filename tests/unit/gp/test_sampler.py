@@ -45,7 +45,7 @@ def test_where_data_say_nothing_the_prior_is_the_bound() -> None:
     model = HyperparameterPosterior(np.zeros((2, 2)), base.y, base.kernel, kernel_prior(2))
     maximum = find_maximum(model, with_covariance=True)
     assert maximum.covariance is not None
-    np.testing.assert_allclose(maximum.covariance[1:, 1:], 4.0 * np.eye(2), atol=1e-6)
+    np.testing.assert_allclose(maximum.covariance[1:, 1:], 9.0 * np.eye(2), atol=1e-6)
 
 
 def test_paper_settings() -> None:

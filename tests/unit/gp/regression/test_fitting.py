@@ -43,7 +43,7 @@ def test_priors_and_starts() -> None:
     X, y = standardised(9, 3)
     wide = RegressionSettings(CHAIN, None).posterior(X, y)
     np.testing.assert_array_equal(wide.prior.mean, [1.0, *[-1.0 - np.log(3.0)] * 3, -3.0])
-    np.testing.assert_array_equal(wide.prior.std, [3.0, 2.0, 2.0, 2.0, 3.0])
+    np.testing.assert_array_equal(wide.prior.std, [3.0, 3.0, 3.0, 3.0, 3.0])
     np.testing.assert_array_equal(wide.starts[0], [0.0, *[-1.0 - np.log(3.0)] * 3, -2.0])
     paper = RegressionSettings(PAPER, None).posterior(X, y)
     np.testing.assert_array_equal(paper.prior.mean, np.full(5, -3.0))
