@@ -109,7 +109,8 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             session.say(label, ", ".join(f"{each} {w:.3g}" for each, w in own.items()))
     words = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
     session.say("draws", words)
-    session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else 'no'}")
+    targets = "their targets only" if hasattr(estimator, "target_error_proba_") else "no"
+    session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else targets}")
     for label, words in (*_periods(estimator), *diagnosed(estimator.diagnostics_)):
         session.say(label, words)
     evaluation = None if saved.table is None else saved.table.evaluation

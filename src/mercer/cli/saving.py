@@ -326,7 +326,9 @@ def write_files(
     if out is not None:
         write_model(out, fitted.estimator, saved)
         size = out.stat().st_size / 2**20
-        holds = "the standardised" if fitted.estimator._to_parts().holds_rows else "no"
+        parts = fitted.estimator._to_parts()
+        targets = "the targets of the" if "targets/wrong" in parts.arrays else "no"
+        holds = "the standardised" if parts.holds_rows else targets
         session.say("model", f"{out} ({size:.1f} MB, holds {holds} training rows)")
     if report is not None:
         from mercer.report import build_report, render, write_report

@@ -231,6 +231,12 @@ def test_above_a_thousand_rows_a_learned_kernel_lists_wrong_numbers(run, tmp_pat
     assert told["model"] == "spectral"
     assert {row["row"] for row in told["rows"][:2]} == {8, 21}
     assert told["rows"][0]["p_wrong"] > 0.99
+    model = tmp_path / "m.mercer"
+    fit = ["fit", path, "--target", "price", "--model", "spectral", "--set", "noise=contaminated"]
+    code, said, err = run(*fit, *short, "--set", "n_frequencies=8", "--test", path, "--out", model)
+    assert code == 0, err
+    assert "holds the targets of the training rows" in said
+    assert "holds training rows: their targets only" in run("inspect", model)[1]
     code, _, err = run(*words, "--model", "basis")
     assert code != 0
     assert "--model basis does not audit regression: gp or spectral does" in err
