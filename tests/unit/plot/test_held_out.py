@@ -1,12 +1,25 @@
+"""What held-out rows say, drawn."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mercer.plot import error_coverage, interval_coverage, pit, predictions, reliability
+from mercer.errors import UsageError
+from mercer.plot import (
+    error_coverage,
+    interval_coverage,
+    pit,
+    predictions,
+    prequential,
+    reliability,
+    residuals,
+)
 from mercer.plot.style import bare_figure
 from mercer.posterior.scores import error_coverage_curve, pit_histogram, reliability_curve
 from mercer.posterior.scores import interval_coverage as count_inside
+
+# Held out.
 
 
 def _curve():
@@ -108,3 +121,76 @@ def test_all_inside_and_a_single_row():
     ax = predictions([1.0], [1.0], [0.0], [2.0], ax=bare_figure(5, 5).subplots())
     assert ax.texts[0].get_text() == "outside: 0 of 1"
     assert not [each for each in ax.get_children() if each.get_gid() == "mark-points-outside"]
+
+
+# Residual points.
+
+
+def _residual_line(ax, name):
+    return next((line for line in ax.lines if line.get_gid() == f"mark-{name}"), None)
+
+
+def test_points_are_residuals_and_the_line_their_mean():
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=1000)
+    y = mean + 0.5 * mean + 0.1 * rng.normal(size=1000)
+    ax = residuals(y, mean, n_shown=100, ax=bare_figure(5, 4).subplots())
+    points, means = _residual_line(ax, "points"), _residual_line(ax, "means")
+    assert len(points.get_xdata()) == 100
+    assert set(points.get_ydata()) <= set(y - mean)
+    np.testing.assert_allclose(means.get_ydata(), 0.5 * np.array(means.get_xdata()), atol=0.05)
+    assert len(means.get_xdata()) == 12
+
+
+def test_few_rows_have_no_line():
+    ax = residuals([1.0, 2.0], [1.0, 1.5], ax=bare_figure(5, 4).subplots())
+    assert _residual_line(ax, "means") is None
+    assert len(_residual_line(ax, "points").get_xdata()) == 2
+
+
+# Running scores.
+
+
+def _draw(*arguments):
+    return prequential(*arguments, ax=bare_figure(5, 4).subplots())
+
+
+def _marked_scores(ax, name):
+    return next(a for a in ax.get_children() if a.get_gid() == f"mark-{name}")
+
+
+def test_means_of_all_rows_and_of_the_last() -> None:
+    values = np.random.default_rng(0).standard_normal(60)
+    ax = _draw(values, 7)
+    rows, so_far = _marked_scores(ax, "so-far").get_data()
+    np.testing.assert_array_equal(rows, np.arange(1, 61))
+    np.testing.assert_allclose(so_far, [values[: t + 1].mean() for t in range(60)])
+    rows, lately = _marked_scores(ax, "lately").get_data()
+    np.testing.assert_array_equal(rows, np.arange(7, 61))
+    np.testing.assert_allclose(lately, [values[t - 6 : t + 1].mean() for t in range(6, 60)])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["last 7", "all rows so far"]
+
+
+def test_rows_without_a_target_are_left_out() -> None:
+    values = np.array([np.nan, 1.0, np.nan, 3.0])
+    rows, so_far = _marked_scores(_draw(values), "so-far").get_data()
+    np.testing.assert_array_equal(rows, [2, 4])
+    np.testing.assert_allclose(so_far, [1.0, 2.0])
+
+
+def test_a_first_row_that_was_a_surprise_does_not_squeeze_the_rest() -> None:
+    values = np.concatenate([[-1e6], np.zeros(2000)])
+    low, high = _draw(values).get_ylim()
+    assert -1e5 < low < high < 1e5
+
+
+def test_one_row() -> None:
+    assert len(_marked_scores(_draw([0.5]), "so-far").get_xdata()) == 1
+
+
+@pytest.mark.parametrize("wrong", [[], [np.nan], [[1.0]], [np.inf, 1.0]])
+def test_what_is_refused(wrong) -> None:
+    with pytest.raises(UsageError, match="log_density"):
+        _draw(wrong)
+    with pytest.raises(UsageError, match="window"):
+        _draw([1.0], 0)

@@ -1,11 +1,18 @@
+"""How plots look, and by which names they are found."""
+
 from __future__ import annotations
 
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
 import matplotlib as mpl
 import pytest
 
-from mercer.plot.style import bare_figure, dress, mark, plain, to_svg
+import mercer.plot
+from mercer.plot.style import bare_figure, dress, mark, new_axes, new_figure, plain, to_svg
+
+# Style.
 
 
 @pytest.mark.parametrize(
@@ -53,3 +60,35 @@ def test_drawing_leaves_the_global_settings_alone():
     dress(fig.subplots())
     to_svg(fig)
     assert dict(mpl.rcParams) == before
+
+
+# Init.
+
+
+def test_importing_loads_no_matplotlib_and_report_no_pyplot():
+    code = (
+        "import sys, mercer.plot; assert 'matplotlib' not in sys.modules; "
+        "import mercer.report; assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_functions_are_found_and_unknown_names_are_not():
+    for name in mercer.plot.__all__:
+        assert callable(getattr(mercer.plot, name))
+    assert dir(mercer.plot) == sorted(mercer.plot.__all__)
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = mercer.plot.nonsense
+
+
+def test_without_axes_a_pyplot_figure_is_made(monkeypatch):
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    ax = new_axes(None, 3.0, 2.0)
+    assert ax.figure.number in plt.get_fignums()
+    assert new_axes(ax, 9.0, 9.0) is ax
+    assert new_figure(ax.figure, 9.0, 9.0) is ax.figure
+    plt.close(ax.figure)

@@ -1,4 +1,4 @@
-"""Polya-Gamma draws against their law."""
+"""Polya-Gamma draws, compiled and not."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from scipy import stats
 
 from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from support.statistics import FALSE_ALARM, dkw_distance, dkw_limit
+
+# Polya-Gamma draws against their law.
+
 
 TILTS = (0.0, 0.3, 1.0, -3.0, 5.0, 12.0)
 N_DRAWS = 20_000

@@ -1,19 +1,27 @@
+"""What a terminal shows while scores and rows come."""
+
 from __future__ import annotations
 
 import io
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from mercer.cli.compare import LiveScores, advice, results_json
+from mercer.cli.stream import Facts, LivePanel
+from mercer.cli.stream_model import Prediction, Tally
 from mercer.cli.terminal import digits3, duration
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import REGRESSION
 from mercer.posterior.evaluation import HeldClasses
 from support.fake_regression import held_rows
+
+# Live scores.
+
 
 Y = tuple(np.arange(20) % 2 for _ in range(4))
 
@@ -156,3 +164,68 @@ def test_json_of_numbers_has_every_metric() -> None:
     assert fields["mse"]["mean"] == pytest.approx(
         np.mean([part.scores().mse for part in SPECTRAL.parts])
     )
+
+
+# Live stream.
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_it_is_drawn_four_times_a_second_at_most() -> None:
+    clock, asked = Clock(), []
+    console = Console(file=io.StringIO(), width=80, force_terminal=True)
+    panel = LivePanel(console, is_shown=True, clock=clock)
+    assert panel.seconds_left is None
+
+    def facts() -> dict[str, str]:
+        asked.append(clock.now)
+        return {"rows": f"{len(asked)}", "bad rows": "0"}
+
+    with panel.shown():
+        for step in range(100):
+            clock.now = step / 100
+            panel.tick(facts)
+        assert 0.0 < panel.seconds_left < 0.25
+    assert asked == [0.0, 0.25, 0.5, 0.75]
+    assert "bad rows" in console.file.getvalue()  # type: ignore[attr-defined]
+    panel.tick(facts)
+    assert len(asked) == 4
+
+
+def test_where_it_is_not_shown_nothing_is_asked() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    panel = LivePanel(console, is_shown=False)
+    with panel.shown():
+        panel.tick(lambda: {"rows": "1"})
+    assert console.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+# Facts.
+
+
+def facts_of(said: Prediction, **fields: float) -> dict[str, str]:
+    tally = Tally()
+    tally.n_rows = tally.n_learned = 3
+    tally.add(said)
+    model = SimpleNamespace(n_centres_=2.5, **fields)
+    learner = SimpleNamespace(tally=tally, predictor=SimpleNamespace(model=model), is_ready=True)
+    return Facts(learner, clock=lambda: 0.0)()
+
+
+def test_of_numbers_noise_and_intervals_are_said() -> None:
+    facts = facts_of(Prediction({}, -1.0, is_inside=True), noise_std_=0.25)
+    assert facts["in interval"] == "100.0 %"
+    assert facts["noise"] == "0.250"
+    assert "wrong (last 1000)" not in facts
+
+
+def test_of_classes_the_share_of_errors_is_said() -> None:
+    facts = facts_of(Prediction({}, -1.0, is_right=False))
+    assert facts["wrong (last 1000)"] == "100.0 %"
+    assert facts["centres"] == "2.5"
+    assert "noise" not in facts

@@ -1,4 +1,4 @@
-"""Hints about columns, targets and numbers of rows that people trip over."""
+"""Tables as commands read them: conflicts, hints, names, known tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,51 @@ import numpy as np
 import pytest
 
 from mercer.cli.options import TableOptions
-from mercer.cli.tables import ScoringOptions, read_training, split_rows
+from mercer.cli.tables import (
+    ScoringOptions,
+    TrainingTable,
+    conflicting_rows,
+    known_rows,
+    read_scored,
+    read_training,
+    say_conflicts,
+    split_rows,
+)
 from mercer.cli.terminal import meanings
+from mercer.data.encoding import fit_encoder
+from mercer.data.tables import read_frame
+from mercer.errors import DataError
+from mercer.estimation.tasks import CLASSIFICATION, REGRESSION
+
+# Conflicts.
+
+
+def table_of(path: Path, *rows: str) -> TrainingTable:
+    path.write_text("a,b,y\n" + "\n".join(rows) + "\n")
+    return read_training(str(path), TableOptions("y", "auto", (), None, None, "drop"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (("1,2,x", "1,3,y", "2,2,x"), None),
+        (("1,2,x", "1,2,x", "3,3,y"), None),
+        (("9,9,y", "1,2,x", "1,2,x", "1,2,y"), (1, 3, 3)),
+        (("1,2,x", "5,5,x", "5,5,z", "1,2,y", "0,0,y"), (1, 2, 4)),
+    ],
+)
+def test_the_first_pair_is_found(tmp_path: Path, rows: tuple[str, ...], found: object) -> None:
+    assert conflicting_rows(table_of(tmp_path / "d.csv", *rows)) == found
+
+
+def test_rows_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "d.csv", ",2,x", "1,2,x", "3,,x", "1,2,y")
+    assert "2 rows have" in say_conflicts(table)
+    assert "rows 2 and 4" in say_conflicts(table)
+    assert say_conflicts(table_of(tmp_path / "e.csv", "1,2,x", "2,2,y")) == ""
+
+
+# Hints about columns, targets and numbers of rows that people trip over.
 
 
 def options(*, id_column: str | None = None) -> TableOptions:
@@ -82,3 +125,33 @@ def test_words_of_diagnostics_are_explained() -> None:
     assert "divergent trajectory is" in meanings(["3 of 9 draws came from divergent trajectories"])
     assert "docs/glossary.md" in meanings(["Pareto k-hat 0.9"])
     assert meanings(["no warnings, and no draws to judge"]) == ""
+
+
+# Rows to score on: which ones, and what is said of the others.
+
+
+def test_labels_that_were_not_in_training_are_left_out_and_named() -> None:
+    known = known_rows(np.array(["b", "c", "a"], dtype=object), CLASSIFICATION, ("a", "b"))
+    assert (known.positions.tolist(), known.y.tolist()) == ([0, 2], [1, 0])
+    assert known.notes == (
+        "1 of 3 rows have a label that was not in training ('c') and are not scored",
+    )
+
+
+def test_blocks_of_known_rows() -> None:
+    known = known_rows(np.array(["x", "a", "b", "x", "a"], dtype=object), CLASSIFICATION, "ab")
+    assert [part.tolist() for part in known.within(0, 2)] == [[1], [0]]
+    assert [part.tolist() for part in known.within(2, 5)] == [[0, 2], [1, 0]]
+    assert [part.tolist() for part in known.within(3, 4)] == [[], []]
+
+
+def test_rows_are_read_with_their_targets(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,y\n1,2.5\n2,3.5\n")
+    frame = read_frame(path)
+    encoder = fit_encoder(frame.without(["y"]))
+    rows = read_scored(frame, "y", encoder, REGRESSION, ())
+    assert (rows.X.tolist(), rows.y.tolist(), rows.notes) == ([[1.0], [2.0]], [2.5, 3.5], ())
+    path.write_text("a,y\n1,p\n2,q\n")
+    with pytest.raises(DataError, match=r"no row has a label that the model knows \('r', 's'\)"):
+        read_scored(read_frame(path), "y", encoder, CLASSIFICATION, ("r", "s"))

@@ -1,0 +1,153 @@
+"""Screened moves on many rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from mercer.likelihoods.label_noise import fixed_rate
+from mercer.sphere import screened as module
+from mercer.sphere.screened import (
+    ScreenedAdaptation,
+    ScreenedSampler,
+    Screening,
+    _nearest_rows,
+    first_screening,
+)
+
+# The screened sampler: counting errors block by block, and a step that keeps its books.
+
+
+def rows(n: int, r: int, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, r))
+    return X * np.where(rng.random(n) < 0.1, -1.0, np.sign(X[:, 0]))[:, np.newaxis]
+
+
+def make(n: int = 200, n_active: int = 60, dtype: type = np.float32) -> ScreenedSampler:
+    L = rows(n, 3).astype(dtype)
+    active = np.sort(np.argsort(np.abs(L[:, 0]))[:n_active])
+    n_far = int(np.count_nonzero(np.delete(L[:, 0], active) <= 0.0))
+    start = np.array([2.0, 0.1, -0.1])
+    return ScreenedSampler(
+        L, fixed_rate(0.1, n), Screening(active, n_far, 0.2), 4, lambda rng: start,
+        lambda errors, g: {"n_errors": np.asarray(errors), "g": g},
+    )  # fmt: skip
+
+
+def test_errors_are_counted_block_by_block(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 7)
+    L, is_counted = rows(50, 3), np.arange(50) % 3 > 0
+    G = np.random.default_rng(0).standard_normal((4, 3))
+    expected = [np.count_nonzero((L @ g <= 0.0) & is_counted) for g in G]
+    assert module._errors_of_rows(L, G, is_counted).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_state_counts_all_errors(dtype: type) -> None:
+    chain = make(dtype=dtype)
+    rng = np.random.default_rng(5)
+    state = chain.init(rng)
+    for _ in range(30):
+        state, info = chain.step(rng, state)
+        errors = np.count_nonzero(chain.L.astype(np.float64) @ state.g <= 0.0)
+        assert state.n_errors == errors == info.n_errors
+    assert chain.record(state)["n_errors"] == state.n_errors
+
+
+def test_the_length_of_g_is_that_of_the_prior() -> None:
+    chain = make()
+    rng = np.random.default_rng(6)
+    state, squares = chain.init(rng), []
+    for _ in range(400):
+        state, _ = chain.step(rng, state)
+        squares.append(state.g @ state.g)
+    mean, error = np.mean(squares), np.sqrt(6.0 / 400)  # chi-square with 3 degrees: variance 6
+    assert abs(mean - 3.0) < 5.0 * error
+
+
+def test_a_rejection_keeps_the_point(monkeypatch) -> None:
+    """Where every end costs more than can be paid, nothing moves but the length."""
+    costs = itertools.cycle([1e9, 0.0])  # of the end, then of the point
+    monkeypatch.setattr(ScreenedSampler, "_excess", lambda self, point, n_far: next(costs))
+    chain = make()
+    rng = np.random.default_rng(7)
+    state = chain.init(rng)
+    new, info = chain.step(rng, state)
+    assert info.acceptance_rate == 0.0
+    direction = state.g / np.linalg.norm(state.g)
+    np.testing.assert_allclose(new.g / np.linalg.norm(new.g), direction, rtol=1e-12)
+
+
+# Warm-up of the screened sampler: active rows that grow, shrink and settle.
+
+
+N, R = 3000, 4
+
+
+def make_warmed() -> ScreenedSampler:
+    rng = np.random.default_rng(2)
+    X, w = rng.standard_normal((N, R)), rng.standard_normal(R)
+    y = np.sign(X @ w) * np.where(rng.random(N) < 0.05, -1.0, 1.0)
+    L = (X * y[:, np.newaxis]).astype(np.float32)
+    start = 2.0 * w / np.linalg.norm(w)
+    return ScreenedSampler(
+        L, fixed_rate(0.05, N), first_screening(L, start), 4, lambda rng: start,
+        lambda errors, g: {},
+    )  # fmt: skip
+
+
+def test_the_first_active_rows_are_the_nearest_to_the_boundary() -> None:
+    chain = make_warmed()
+    g = chain.start(np.random.default_rng(0))
+    distance = np.abs(chain.L @ g) / np.linalg.norm(chain.L, axis=1)
+    active = chain.screening.active
+    assert len(active) == 20 * R
+    assert distance[active].max() <= np.delete(distance, active).min() + 1e-6
+    assert chain.screening.n_far_errors == np.count_nonzero(np.delete(chain.L @ g, active) <= 0.0)
+
+
+def test_warm_up_settles_where_everything_is_accepted() -> None:
+    chain, n_warmup = make_warmed(), 60
+    adaptation = ScreenedAdaptation(n_warmup)
+    rng = np.random.default_rng(3)
+    state, learned = chain.init(rng), adaptation.init(chain)
+    for _ in range(n_warmup):
+        state, info = chain.step(rng, state)
+        learned, chain = adaptation.update(learned, chain, state, info)
+    chain = adaptation.finish(learned, chain)
+    rates = []
+    for _ in range(50):
+        state, info = chain.step(rng, state)
+        rates.append(info.acceptance_rate)
+    assert np.mean(rates) > 0.95
+    assert R <= len(chain.screening.active) < N // 3
+
+
+def test_tuning_goes_out_and_back() -> None:
+    chain = make_warmed()
+    adaptation = ScreenedAdaptation(60)
+    other = dataclasses.replace(chain.screening, duration=0.25)
+    assert adaptation.tuning(adaptation.with_tuning(chain, other)).duration == 0.25
+
+
+def test_a_round_of_rejections_widens_the_rows_and_shortens_the_way() -> None:
+    chain = make_warmed()
+    adaptation = ScreenedAdaptation(20)
+    learned = adaptation.init(chain)
+    rng = np.random.default_rng(4)
+    state, info = chain.step(rng, chain.init(rng))
+    info = dataclasses.replace(info, acceptance_rate=0.0)
+    new = chain
+    for _ in range(2):
+        learned, new = adaptation.update(learned, new, state, info)
+    assert len(new.screening.active) == 2 * len(chain.screening.active)
+    assert new.screening.duration == 0.25 * chain.screening.duration
+
+
+def test_nearest_rows_keep_their_order() -> None:
+    assert _nearest_rows(np.array([3.0, 0.1, 2.0, 0.5]), 2).tolist() == [1, 3]
+    assert _nearest_rows(np.array([3.0, 0.1]), 5).tolist() == [0, 1]
