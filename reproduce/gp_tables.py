@@ -173,7 +173,7 @@ def _seconds(metrics: Metrics) -> list[str]:
     header = ["what", "found", "target", "met"]
 
     def line(row: Metrics) -> list[Any]:
-        error = f" ± {row['error']:.3f}" if "error" in row else ""
+        error = f" ± {row['error']:.3f}" if row.get("error") else ""  # none of one seed
         found = f"{row['found']:.3f}{error}" if error else f"{row['found']:g}"
         met = {True: "yes", False: "no", None: ""}[row["is_met"]]
         return [row["what"], found, row["target"], met]
