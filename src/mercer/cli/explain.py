@@ -82,9 +82,6 @@ def explain_frame(
     )
     others = np.setdiff1d(np.arange(len(encoded.X)), rows)
     background, is_centre = estimator._background(encoded.X[others])
-    words = f"{min(24, len(others))} other rows of {printable(frame.source)}"
-    if is_centre:
-        words = "the centre of the training rows"
     found = explain_rows(
         estimator,
         encoded.X[rows],
@@ -93,6 +90,9 @@ def explain_frame(
         label=_class_of(estimator, label),
         entropy=seed,
     )
+    words = f"{found.n_background} other rows of {printable(frame.source)}"
+    if is_centre:
+        words = "the centre of the training rows"
     values = np.stack(
         [frame.column(name).values[encoded.rows[rows]].astype(object) for name in inputs.names],
         axis=1,

@@ -236,7 +236,8 @@ class Output:
 # the panel wait for it.
 _SHORT, _LONG = 0.02, 0.1
 _MOST_ROWS = 1024
-_MANY_BAD = 50  # rows, after which it is said that none could be used
+_MANY_BAD = 10  # rows, after which it is said that none could be used
+_LOOK_AT = "see --target, --format, --encoding, and of a series of classes --task classification"
 
 
 def run_stream(
@@ -271,7 +272,11 @@ def run_stream(
                 tell("saved" if is_saved else "not saved", loop.said_of_file(is_saved=is_saved))
             raise
     tell("rows", closing_words(loop.keeper.learner.tally))
-    n_outliers = getattr(loop.keeper.learner.predictor.model, "n_outliers_", 0)
+    model = loop.keeper.learner.predictor.model
+    has_learned = loop.keeper.learner.tally.n_learned and hasattr(model, "diagnostics_")
+    if has_learned and (worst := model.diagnostics_.worst_warning):
+        tell("warning", worst)
+    n_outliers = getattr(model, "n_outliers_", 0)
     if n_outliers:
         tell(
             "outliers",
@@ -334,10 +339,11 @@ class _Loop:
             if self.lines.wait(self._seconds_left()):
                 self._take(self.parser.rows(self.lines.read()))
             self._tick()
-        if self.keeper.learner.tally.n_rows == 0:
-            raise DataError(
-                f"{printable(self.lines.name)}: there is no row of data, found 0 sample(s)"
-            )
+        tally, name = self.keeper.learner.tally, printable(self.lines.name)
+        if tally.n_rows == 0:
+            raise DataError(f"{name}: there is no row of data, found 0 sample(s)")
+        if tally.n_bad == tally.n_rows:
+            raise DataError(f"{name}: none of the {tally.n_rows} rows could be used: {_LOOK_AT}")
 
     def _take(self, rows: Sequence[Row]) -> None:
         begin = 0
@@ -363,9 +369,7 @@ class _Loop:
         n = learner.tally.n_rows
         if n >= _MANY_BAD and learner.tally.n_bad == n:
             learner.reporter.once(
-                f"none of the first {n} rows could be used: see --target, --format, "
-                "--encoding, and of a series of classes --task classification",
-                "useless",
+                f"none of the first {n} rows could be used: {_LOOK_AT}", "useless"
             )
 
     def rescue(self) -> bool:
@@ -494,7 +498,8 @@ def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **
     Rows come from standard input or from the file INPUT: CSV with a header, or a JSON object a
     line. For each row one JSON line is written, at once: the mean and standard deviation of the
     target before it was seen, or the most probable class and the probability of each; the log
-    density of the target (score) and the mean of that so far.
+    density of the target (score) and the mean of that so far. With --lags the answer of a row
+    predicts the row that is H later (for_row), and its score is that of an earlier answer.
     A row without target is predicted and not learned; in JSON a later row with nothing but the
     name of the row (--id) and the target brings it.
 

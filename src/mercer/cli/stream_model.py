@@ -522,7 +522,13 @@ def _is_number(cell: str, has_decimal_comma: bool) -> bool:
 
 def encoding_notes(encoder: Encoder, n_rows: int) -> list[str]:
     """Say of columns of text what may surprise, when the encoding was learned from ``n_rows``."""
-    return [*encoder.notes] + [
+    running = [
+        f"column {quoted(code.name)}: new rows have later dates than all that was learned, and so "
+        f"unsure predictions; --drop {printable(code.name)} leaves it out"
+        for code in encoder.codes
+        if code.kind == "date" and "days" in code.parts
+    ]
+    return [*encoder.notes, *running] + [
         f"column {quoted(code.name)}: another text in each of the first {n_rows} rows; if it names "
         "the rows, use --id"
         for code in encoder.codes

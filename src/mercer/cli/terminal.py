@@ -369,7 +369,7 @@ def list_words(audit: Audit) -> str:
         words = "" if wider is None else f"; --fdr {wider[0]:g} would list {wider[1]}"
         return (
             f"no row of {n}: of any list more than {100 * audit.fdr:g} % would be expected to be "
-            f"right (--fdr {audit.fdr:g}){words}"
+            f"right (--fdr {audit.fdr:g}){words}; {audit.of_first()}"
         )
     return (
         f"{k} row{'s' * (k > 1)} of {n}, of which {100 * audit.expected_fdr:.1f} % are expected to "

@@ -164,6 +164,8 @@ def contender_of(
         }
         if params.get("rank") is not None:
             changes.pop("nugget", None)  # finite features have none
+        if params.get("noise") == "contaminated":
+            changes.pop("inference", None)  # which targets are wrong is drawn
         is_quicker = any(params[key] != value for key, value in changes.items())
         if not is_quicker and limit is None:
             break

@@ -583,7 +583,7 @@ def _beyond(mean: Array) -> float:
 
 # What each input adds to the prediction of one row.
 
-_MOST_BACKGROUND: Final = 24  # rows
+_FEWEST_BACKGROUND: Final = 24  # rows for which all sets of inputs are tried
 _MOST_POINTS: Final = 6000  # that are predicted for a row
 _MOST_DRAWN_POINTS: Final = 600  # of these, at which functions are drawn
 
@@ -607,7 +607,8 @@ class Explanation:
     lower, upper : ndarray of shape (n, d)
         Ends of the central 90 % of the posterior.
     errors : ndarray of shape (n, d)
-        Monte Carlo standard errors of the contributions; 0 where all sets of inputs were tried.
+        Monte Carlo standard errors of the contributions, from the choice of background rows and
+        of orders; 0 where all sets of inputs were tried on all rows.
     n_background : int
         Rows that stand for not knowing an input.
     """
@@ -642,7 +643,6 @@ class _Ways:
 
     points: Array  # (P, L, D)
     weights: Array  # (d, L) or (P, d, L)
-    is_exact: bool
 
     def contributions(self, values: Array) -> Array:
         """From values (..., P, L): contributions of each part, (..., P, d)."""
@@ -665,7 +665,7 @@ def _all_sets(x: Array, background: Array, inputs: Inputs) -> _Ways:
     with_j = 1.0 / (d * comb(d - 1, np.maximum(size - 1, 0)))
     without = -1.0 / (d * np.maximum(comb(d - 1, size), 1.0))
     weights = np.where(sets.T == 1, with_j, without)
-    return _Ways(points, weights, is_exact=True)
+    return _Ways(points, weights)
 
 
 def _random_ways(
@@ -686,7 +686,7 @@ def _random_ways(
     steps = np.eye(d + 1)[1:] - np.eye(d + 1)[:-1]  # (d, d + 1), the step of each place
     weights = 0.5 * steps[rank]  # (P, 2, d, d + 1)
     weights = np.moveaxis(weights, 1, 2).reshape(n_parts, d, -1)
-    return _Ways(points.reshape(n_parts, 2 * (d + 1), -1), weights, is_exact=False)
+    return _Ways(points.reshape(n_parts, 2 * (d + 1), -1), weights)
 
 
 def explain_rows(
@@ -705,7 +705,7 @@ def explain_rows(
     model : estimator
     X : ndarray of shape (n, D)
     background : ndarray of shape (b, D)
-        Rows whose inputs take the place of unknown ones; of many, 24 at random.
+        Rows whose inputs take the place of unknown ones; of many, a part at random.
     inputs : Inputs
     label : class, optional
         The class to explain. None: of two classes the second, of several the most probable.
@@ -715,19 +715,21 @@ def explain_rows(
     from mercer.random import stream
 
     rng = stream(entropy, "inspection", 2)
-    if len(background) > _MOST_BACKGROUND:
-        rows = rng.choice(len(background), size=_MOST_BACKGROUND, replace=False)
-        background = background[np.sort(rows)]
     said = predicted(model, X)
     line = _explained_class(model, said, label)
-    d, b = len(inputs), len(background)
+    d, n_rows = len(inputs), len(background)
     n_functions = max(1, len(said) - 1)
     most_points = _MOST_POINTS // n_functions
     most_drawn = _MOST_DRAWN_POINTS // n_functions
+    has_all_sets = 2**d * min(n_rows, _FEWEST_BACKGROUND) <= most_points
+    b = min(n_rows, max(1, most_points // (2**d if has_all_sets else 2 * (d + 1))))
+    if b < n_rows:
+        background = background[rng.choice(n_rows, size=b, replace=False)]
+    unseen = 1.0 - b / n_rows if has_all_sets else 1.0
     found = np.empty((4, len(X), d))
     baselines = predicted(model, background).mean(axis=1)[line]
     for i, x in enumerate(X):
-        if 2**d * b <= most_points:
+        if has_all_sets:
             ways = _all_sets(x, background, inputs)
         else:
             n_ways = b * max(1, most_points // (2 * (d + 1) * b))
@@ -736,13 +738,11 @@ def explain_rows(
         at_points = predicted(model, ways.points.reshape(n_parts * n_points, -1))[line[i]]
         parts = ways.contributions(at_points.reshape(n_parts, n_points))
         mean = parts.mean(axis=0)
-        error = np.zeros(d) if ways.is_exact else parts.std(axis=0, ddof=1) / np.sqrt(n_parts)
+        spread = parts.std(axis=0, ddof=1) if n_parts > 1 else np.zeros(d)
+        error = spread * np.sqrt(unseen / n_parts)
         n_few = min(n_parts, max(2, most_drawn // n_points))
-        few = _Ways(
-            ways.points[:n_few],
-            ways.weights if ways.weights.ndim == 2 else ways.weights[:n_few],
-            ways.is_exact,
-        )
+        own = ways.weights if ways.weights.ndim == 2 else ways.weights[:n_few]
+        few = _Ways(ways.points[:n_few], own)
         (draws,) = drawn(model, [few.points.reshape(n_few * n_points, -1)], rng)
         values = draws[:, line[i]].reshape(-1, n_few, n_points)
         lower, upper = _band(few.contributions(values).mean(axis=1), mean)

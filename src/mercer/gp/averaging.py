@@ -532,7 +532,8 @@ def _log_evidence(model: HyperparameterTarget, maximum: Maximum) -> float | None
 
 def _say_chosen(fits: Sequence[KernelFit], n_scored: int) -> str:
     parts = [f"{each.name} {100.0 * each.weight:.0f} %" for each in fits]
-    return f"kernels stacked by the log score of {n_scored} held-out rows: {', '.join(parts)}"
+    scored = f"{n_scored} predictions of rows held out among those it learned from"
+    return f"kernels stacked by the log score of {scored}: {', '.join(parts)}"
 
 
 def _say_left_out(

@@ -311,8 +311,9 @@ class Draws:
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ holds them.
 
-        Labels become coordinates. Weighted draws keep their weights as the statistic "log_weights":
-        ArviZ itself ignores them.
+        Labels become coordinates. ArviZ knows no weights: weighted draws are drawn again, each as
+        often as it weighs, and shuffled, so that its means and intervals are those of the
+        posterior. Its effective sizes then count copies; ``diagnostics_`` has the true ones.
 
         Returns
         -------
@@ -326,10 +327,8 @@ class Draws:
             When ArviZ is missing.
         """
         arviz = _import_arviz()
-        groups = {"posterior": {name: np.asarray(x) for name, x in self.variables.items()}}
-        stats = {_ARVIZ_NAMES.get(name, name): np.asarray(x) for name, x in self.stats.items()}
-        if self.log_weights is not None:
-            stats["log_weights"] = np.asarray(self.log_weights)
+        groups = {"posterior": {name: self._equal(x) for name, x in self.variables.items()}}
+        stats = {_ARVIZ_NAMES.get(name, name): self._equal(x) for name, x in self.stats.items()}
         if stats:
             groups["sample_stats"] = stats
         dims = {name: [f"{name}_dim_0"] for name in self.labels}
@@ -337,6 +336,17 @@ class Draws:
         if "posterior" in inspect.signature(arviz.from_dict).parameters:  # ArviZ before 1.0
             return arviz.from_dict(**groups, coords=coords, dims=dims)
         return arviz.from_dict(groups, coords=coords, dims=dims)
+
+    def _equal(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values (n_chains, n_draws, ...) of draws that weigh the same, always as many."""
+        if self.log_weights is None:
+            return np.asarray(values)
+        flat = np.asarray(values).reshape(-1, *np.shape(values)[2:])
+        weights = np.exp(self.log_weights - self.log_weights.max()).ravel()
+        ends = np.cumsum(weights) / weights.sum()
+        chosen = np.searchsorted(ends, (np.arange(len(flat)) + 0.5) / len(flat))
+        order = np.random.default_rng(0).permutation(np.minimum(chosen, len(flat) - 1))
+        return np.asarray(flat[order].reshape(np.shape(values)))
 
     def _check_name(self, name: str) -> None:
         if name not in self.variables:

@@ -315,9 +315,9 @@ COMPARED: Final = {
 #: With fewer held-out rows nothing is judged: right on all, a model may err on 10 % of others.
 FEW_ROWS = 30
 _CHANCE: Final = {
-    "level": "so a gap this small may well be chance.",
-    "ahead": "so a gap this large is hardly chance.",
-    "behind": "so a gap this large is hardly chance: prefer the baseline, or find out why.",
+    "level": "so the gap may well be chance.",
+    "ahead": "so the gap is hardly chance.",
+    "behind": "so the gap is hardly chance: prefer the baseline, or find out why.",
 }
 
 

@@ -15,6 +15,7 @@ from mercer.errors import UsageError
 Array = NDArray[np.float64]
 
 _SUSPICIOUS, _FEWEST_SHOWN = 0.01, 5
+_LOOKED_AT = 15  # rows that somebody will look at, listed or not
 _WIDER = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -50,6 +51,11 @@ class Audit(ABC):
     def expected_fdr(self) -> float:
         """Expected share of the list that is right after all; 0 of an empty list."""
         return float(np.mean(1.0 - self.p_wrong[: self.n_listed])) if self.n_listed else 0.0
+
+    def of_first(self) -> str:
+        """Say how many of the first rows are expected to be wrong, whether listed or not."""
+        n = min(_LOOKED_AT, len(self.p_wrong))
+        return f"of the first {n} rows about {self.p_wrong[:n].sum():.1f} are expected to be wrong"
 
     def wider(self) -> tuple[float, int] | None:
         """Return the next of 10, 20, ... 50 % expected false ones that lists more rows, how many.

@@ -52,6 +52,7 @@ def audit_section(audit: Audit) -> Section:
         )
         if (wider := audit.wider()) is not None:
             listed += f" With `--fdr {wider[0]:g}` the list has {count(wider[1])}."
+        listed += f" Yet {audit.of_first()}: they are worth a look."
     text = (
         f"{listed} Over all rows {audit.p_wrong.sum():.1f} {noun}s are expected to be wrong; which "
         "ones is known only of those with a high probability.",

@@ -239,8 +239,9 @@ def _sampling_tile(estimator: Any) -> Tile:
 
 
 def _audit_tiles(estimator: Any, audit: Audit) -> tuple[Tile, ...]:
-    listed = f"of {count(len(audit.names))}"
+    listed = f"of {count(len(audit.names))}; {audit.of_first()}"
     if audit.n_listed:
+        listed = f"of {count(len(audit.names))}"
         listed += f"; {percent(audit.expected_fdr)} of them expected to be right"
     noun = "Values" if isinstance(audit, TargetAudit) else "Labels"
     wrong = Tile(f"{noun} wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")

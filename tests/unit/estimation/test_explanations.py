@@ -93,11 +93,26 @@ def test_contributions_add_up_and_are_in_their_band(model):
     assert np.all(found.lower <= found.contributions)
     assert np.all(found.contributions <= found.upper)
     assert np.all(found.errors == 0.0)  # eight sets: all are tried
-    assert found.n_background == 24
+    assert found.n_background == len(X) - 2
     if hasattr(model, "classes_"):
         position = [model.classes_.tolist().index(label) for label in found.output]
         proba = model.predict_proba(X[:2])
         assert np.allclose(found.prediction, proba[[0, 1], position])
+
+
+@pytest.mark.parametrize("most", [8 * 24, 240])
+def test_errors_count_the_choice_of_other_rows(monkeypatch, most):
+    """All sets on 24 of 58 rows, or random orders from 30: as far apart as seeds are."""
+    monkeypatch.setattr(inspection, "_MOST_POINTS", most)
+    monkeypatch.setattr(inspection, "_FEWEST_BACKGROUND", 24 if most == 192 else 58)
+    model = GPRegressor(kernel="rbf", inference="map", random_state=0, progress=False)
+    model.fit(X, NUMBERS)
+    found = [explain_rows(model, X[:2], X[2:], INPUTS, entropy=seed) for seed in range(40)]
+    assert {each.n_background for each in found} == {24 if most == 192 else 30}
+    spread = np.std([each.contributions for each in found], axis=0, ddof=1)
+    error = np.mean([each.errors for each in found], axis=0)
+    # 39 degrees of freedom: a standard deviation is off by more than 45 % once in 10 000.
+    assert np.all(np.abs(spread / error - 1.0) < 0.5)
 
 
 def test_every_model_has_curves_and_a_pair(model):

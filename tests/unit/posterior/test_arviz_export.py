@@ -75,13 +75,23 @@ def test_arviz_from_1_0_takes_a_dict_of_groups(
     assert dims == {"weight": ["weight_dim_0"]}
 
 
-def test_weights_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weighted_draws_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     new = types.ModuleType("arviz")
     new.from_dict = lambda data, coords, dims: data  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "arviz", new)
-    log_weights = np.array([[0.0, -1.0]])
-    groups = Draws({"a": np.zeros((1, 2))}, {}, {}, (), log_weights).to_arviz()
-    np.testing.assert_array_equal(groups["sample_stats"]["log_weights"], log_weights)
+    """ArviZ averages draws alike, so that they are handed over as often as they weigh."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(0.0, 2.0, (2, 4000))
+    log_weights = -0.5 * values**2 * (1.0 - 0.25)  # of a standard normal
+    draws = Draws({"a": values, "b": 3.0 * values}, {"acceptance": values}, {}, (), log_weights)
+    groups = draws.to_arviz()
+    a = np.asarray(groups["posterior"]["a"])
+    assert a.shape == (2, 4000)
+    assert abs(a.std() - 1.0) < 0.05
+    assert abs(a.mean()) < 0.05
+    assert abs(a[0].std() - a[1].std()) < 0.1  # shuffled: chains are alike
+    np.testing.assert_array_equal(groups["posterior"]["b"], 3.0 * a)
+    np.testing.assert_array_equal(groups["sample_stats"]["acceptance"], a)
 
 
 def test_missing_arviz_names_the_extra(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
