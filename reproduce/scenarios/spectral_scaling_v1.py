@@ -271,7 +271,7 @@ def passes_of_fits(
 # What a pass is for, by what it makes of the blocks.
 _WHAT = {
     "_checksums": "reading", "_take": "reading", "_count": "reading", "GramSum": "completion",
-    "_StickSums": "newton", "_LogLikelihood": "likelihood",
+    "_WeightedSums": "newton", "_FunctionSums": "likelihood",
 }  # fmt: skip
 
 
