@@ -197,7 +197,12 @@ def command(
         checkpoint=checkpoint,
     )
     check_id(table)
-    with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
+    with (
+        session.warnings_as_lines(),
+        stoppable(checkpoint),
+        kept_to_this(checkpoint),
+        session.files_first(),
+    ):
         plan = make_plan(options, session)
         writes = Writes(out, report, is_for_spreadsheet)
         _audit(plan, session, table, fdr, writes, is_strict=strict)

@@ -124,7 +124,12 @@ def command(
         jobs=jobs,
         checkpoint=checkpoint,
     )
-    with session.warnings_as_lines(), stoppable(checkpoint), kept_to_this(checkpoint):
+    with (
+        session.warnings_as_lines(),
+        stoppable(checkpoint),
+        kept_to_this(checkpoint),
+        session.files_first(),
+    ):
         if engine is None:
             plan = make_plan(options, session)
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)

@@ -71,11 +71,32 @@ class Session:
     is_json: bool = False
     out: Console = field(default_factory=_stdout)
     err: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+    _is_patient: bool = False
+    _lost: OSError | None = None  # why standard output takes no more
+
+    @contextmanager
+    def files_first(self) -> Iterator[None]:
+        """Let a standard output that fails end nothing before its time: files are written first."""
+        self._is_patient = True
+        yield
+        if self._lost is not None:
+            raise self._lost
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or "standard output"
+            if not self._is_patient:
+                raise
+            self._lost = self._lost or error
 
     def say(self, label: str, words: str) -> None:
         """Say one thing, behind its label; on a terminal wrapped under it."""
         if not self.is_json:
-            self._say(self.out, label, words)
+            with self._writing():
+                self._say(self.out, label, words)
 
     def note(self, label: str, words: str) -> None:
         """Say one thing on standard error, so that standard output can be piped on."""
@@ -84,18 +105,22 @@ class Session:
     def propose(self, step: Proposal | None) -> None:
         """Say what to run next: the command on a line of its own, which is not wrapped."""
         if step is not None and not self.is_json:
-            self._say(self.out, "", step.sentence)
-            self.out.print(Text(f"{'next':<{_LABEL}}{printable(step.command)}"), soft_wrap=True)
+            command = Text(f"{'next':<{_LABEL}}{printable(step.command)}")
+            with self._writing():
+                self._say(self.out, "", step.sentence)
+                self.out.print(command, soft_wrap=True)
 
     def blank(self) -> None:
         """Leave a line empty."""
         if not self.is_json:
-            self.out.print()
+            with self._writing():
+                self.out.print()
 
     def show(self, table: RenderableType) -> None:
         """Show a table."""
         if not self.is_json:
-            self.out.print(table)
+            with self._writing():
+                self.out.print(table)
 
     def give(self, result: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
