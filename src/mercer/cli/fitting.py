@@ -595,6 +595,10 @@ def _auditor(
         known = choose_model("spectral", "regression", 0, 0).estimator_class()().get_params()
         is_large = len(table.labels) > MOST_ROWS_OF_GP and settings.keys() <= known.keys()
         model = "spectral" if is_large else "gp"
+    if settings.get("noise", "contaminated") != "contaminated":
+        raise UsageError(
+            f"--set noise={settings['noise']}: an audit of numbers is of noise=contaminated"
+        )
     return model, {"noise": "contaminated", **settings}
 
 

@@ -252,7 +252,10 @@ def run_stream(
     Whatever is raised once there is a model, that is saved before, with all rows that it has
     learned.
     """
-    with Stopping() as stopping, opened(path) as descriptor, panel.shown():
+    of_text = ["--encoding"] * (options.encoding is not None) + ["--format"] * (
+        options.form != "auto"
+    )
+    with Stopping() as stopping, opened(path, of_text) as descriptor, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
         lines = LineSource(descriptor, name, stopping.wake, options.encoding)
         try:

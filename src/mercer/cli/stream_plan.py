@@ -340,7 +340,7 @@ class SeriesStream:
             learner.held.append(replace(origin.row, target=row.target))
             if learner.is_full:
                 self.finish()
-                origin = self._origin
+                origin, target = self._origin, learner.target(row)  # now as a class, if it is one
         if not learner.is_ready:
             self._held.append(row)
         elif row is not None and target is not None:

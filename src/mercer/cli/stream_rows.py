@@ -367,20 +367,23 @@ def _name(value: Any) -> Any:
 
 # The beginning of a stream: where rows come from, and whether they are CSV or JSON lines.
 
-_OPEN = Path("/dev/fd")  # where the shell names what <(command) writes
+_OPEN = Path("/dev/fd"), Path("/proc/self/fd")  # where shells name what <(command) writes
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @contextmanager
-def opened(name: Path | None) -> Iterator[int]:
-    """Open a file, a pipe that the shell has opened, or standard input, as lines."""
+def opened(name: Path | None, of_text: Sequence[str] = ()) -> Iterator[int]:
+    """Open a file, a pipe that the shell has opened, or standard input, as lines.
+
+    ``of_text`` are options that speak of text, refused where a file is none.
+    """
     if name is None:
         if sys.stdin is None or sys.stdin.closed:
             raise StorageError("standard input is closed; pipe rows into it, or name a file")
         yield sys.stdin.fileno()
         return
     path, sheet = split_sheet(str(name))
-    is_pipe = path.parent == _OPEN and path.is_fifo()
+    is_pipe = path.parent in _OPEN and path.is_fifo()
     if not is_pipe and check_path(path):
         raise StorageError(f"{printable(str(path))}: is a folder; name a file")
     with reading(path):
@@ -391,6 +394,8 @@ def opened(name: Path | None) -> Iterator[int]:
             with _feeding(path, functools.partial(_unpack, path)) as reader:
                 yield reader
         elif start.startswith(ZIP) or is_arrow(start) or sheet is not None:
+            if of_text:
+                raise UsageError(f"{of_text[0]} is for text, and {printable(str(path))} is none")
             frame = read_frame(name)
             with _feeding(path, functools.partial(_write_lines, frame)) as reader:
                 yield reader

@@ -499,21 +499,23 @@ def _results_of_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
 
     joblib may wait for ever for a Dask client that has closed, so that it waits in a thread.
     """
-    backend = get_active_backend()[0]
+    parallel = Parallel(n_jobs=n_jobs)  # here, where it knows what parallel_config says
+    client = getattr(get_active_backend()[0], "client", None)
+    if client is None:
+        return list(parallel(calls))
     outcome: dict[str, Any] = {}
 
     def wait() -> None:
         try:
-            outcome["results"] = Parallel(n_jobs=n_jobs, backend=backend)(calls)
+            outcome["results"] = parallel(calls)
         except BaseException as error:
             outcome["error"] = error
 
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
-    client = getattr(backend, "client", None)
     while waiting.is_alive():
         waiting.join(_TICK)
-        if getattr(client, "status", None) == "closed":
+        if client.status == "closed":
             waiting.join(_LAST_WORDS)
             if waiting.is_alive():
                 raise CancelledError("its client has closed")

@@ -118,8 +118,8 @@ class BaNKRegressor(FunctionRegressor):
         any size; which ones, and how many, is drawn along. The function is then learned in spite of
         them, and predictions are of right targets. "student_t": the noise has Student's t law, its
         degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
-        take up to a third more time with either, and of more rows than ``kernel_rows`` so many
-        teach the coefficients, too.
+        take a third more time with either (with few frequencies up to twice as much), and of more
+        rows than ``kernel_rows`` so many teach the coefficients, too.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=200_000

@@ -519,6 +519,9 @@ def test_spreadsheets_and_parquet_files_are_read_row_by_row(
     frame.to_parquet(table)
     assert stream(Path(f"{book}:rows"), *COMMON)[1] == expected
     assert stream(table, *COMMON)[1] == expected
+    for option in (("--encoding", "latin-1"), ("--format", "jsonl")):
+        code, _, err = stream(table, "--quiet", *COMMON, *option)
+        assert (code, f"{option[0]} is for text" in err) == (2, True)
     code, answers, err = stream(book, "--quiet", *COMMON)
     assert (code, answers) == (3, [])
     assert "no row of data" in err

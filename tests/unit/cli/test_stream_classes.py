@@ -255,6 +255,22 @@ def write_series(path: Path, labels: list[str]) -> tuple[Path, list[str], np.nda
 SERIES = ["--target", "kind", "--warmup", W, "--task", "classification", "--lags", 2, *TINY]
 
 
+@pytest.mark.parametrize(
+    "labels", [["True", "False"], ["1", "2", "err"]], ids=["truth", "numbers and text"]
+)
+@pytest.mark.parametrize("n_warmup", [W, W + 1, W + 2])
+def test_classes_of_any_kind_make_a_series(
+    stream, tmp_path: Path, labels: list[str], n_warmup: int
+) -> None:
+    """They are read as text until the warm-up says what they are."""
+    path, kinds, _ = write_series(tmp_path / "rows.csv", labels)
+    code, answers, err = stream(path, *SERIES, "--warmup", n_warmup)
+    assert code == 0, err
+    assert not any("error" in answer for answer in answers)
+    assert [str(answer["target"]) for answer in answers[40:]] == kinds[40:]
+    assert set(answers[-1]["proba"]) == {k.lower() if "True" in labels else k for k in labels}
+
+
 @pytest.mark.parametrize("labels", [LABELS, ["0", "1"]], ids=["3", "2"])
 def test_a_series_of_classes_is_predicted_from_its_past(
     run, stream, tmp_path: Path, labels: list[str]
