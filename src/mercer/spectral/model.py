@@ -325,6 +325,7 @@ class ScaleMixture(ABC):
 
     name: ClassVar[str]  # of what is recorded of the parameter
     first: ClassVar[float]  # parameter where chains start
+    first_variance: ClassVar[float] = 1.0  # of the noise, by which targets are first weighed
 
     @abstractmethod
     def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
@@ -350,7 +351,9 @@ class ScaleMixture(ABC):
 class ContaminatedNoise(ScaleMixture):
     """Errors of which a share, the parameter, is far larger than the noise."""
 
-    name, first = "log_rate", 0.05
+    # Chains start with few targets to trust: of more than a quarter that are wrong on one side the
+    # interquartile range includes some, and noise so wide would hold them all for right.
+    name, first, first_variance = "log_rate", 0.3, 0.1
 
     def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
         """Weights 1 of right targets; 1/10 and what is left of the error of wrong ones."""

@@ -492,7 +492,9 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         rows: AnyRows = self.rows_now
         if self.noise is not None:
             coef = np.zeros(2 * len(W) + self.model.n_linear)
-            rows = self._weighed(rng, self.noise, W, coef, 1.0, self.noise.first)
+            rows = self._weighed(
+                rng, self.noise, W, coef, self.noise.first_variance, self.noise.first
+            )
         new = self._complete(rng, W, rows.gram(W), start.ridge, start.linear_precision, mixture)
         return new if self.noise is None else self._heard(rng, self.noise, new, self.noise.first)
 

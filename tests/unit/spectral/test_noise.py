@@ -263,3 +263,15 @@ def test_reports_say_what_the_noise_is(models, tmp_path: Path) -> None:
     models["student_t"].report(path)
     assert "degrees of freedom (90 % of the draws)" in path.read_text()
     assert "contains no training row" in path.read_text()
+
+
+@pytest.mark.parametrize("shift", [2.0, 20.0])
+def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
+    """Of 30 % the interquartile range includes some: chains that took it for noise stayed there."""
+    rng = np.random.default_rng(5)
+    y = F + 0.1 * rng.normal(size=N)
+    y[:60] += shift + 0.2 * rng.normal(size=60)
+    model = fitted("contaminated", y)
+    assert model.target_error_proba_[:60].mean() > 0.9
+    assert model.target_error_proba_[60:].mean() < 0.2
+    assert np.sqrt(np.mean(np.square(model.predict(X) - F))) < 0.5  # 0.6 and 6.0
