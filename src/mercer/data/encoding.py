@@ -441,9 +441,11 @@ def fit_encoder(
 
 def no_column(source: str, name: str, names: Iterable[str]) -> DataError:
     """Make the error for a table without a column that a model needs; the nearest is named."""
+    hint = nearest(name, names) or "; add it"
+    if name.endswith("]") and name.partition("[t-")[0] in names:
+        hint = ": it is an earlier value of a series, which mercer stream --load goes on with"
     return DataError(
-        f"{printable(source)}: column {quoted(name)} is missing, and the model "
-        f"needs it{nearest(name, names) or '; add it'}"
+        f"{printable(source)}: column {quoted(name)} is missing, and the model needs it{hint}"
     )
 
 

@@ -37,6 +37,9 @@ FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"\x93NUMPY": "a NumPy array",
     b"MERCER01": "a model of mercer",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"%PDF": "a PDF document",
 }
 
 

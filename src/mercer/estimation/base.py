@@ -397,7 +397,9 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise ValueError(f"Labels of type {y.dtype} are not supported")
     classes, index = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"The target holds one class only: {classes[0]!r}; two are needed")
+        raise ValueError(
+            f"The target holds one class only: {classes.tolist()[0]!r}; two are needed"
+        )
     return classes, index.astype(np.int64)
 
 

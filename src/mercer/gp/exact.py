@@ -708,7 +708,7 @@ def calibrated(
         if is_late(deadline):
             return values, late
         evaluated.append(values(theta))
-    p = positions.shape[1]
+    p, n_tried = positions.shape[1], 0
     best = max((log_density for log_density, _ in evaluated), default=-np.inf)
     least = best - 0.5 * p - _WITHIN * np.sqrt(0.5 * p)
     for theta, (log_density, recorded) in zip(positions, evaluated, strict=True):
@@ -716,6 +716,7 @@ def calibrated(
             return values, late
         if not log_density >= least > -np.inf:
             continue
+        n_tried += 1
         a, K = recorded["dual_coef"], model.kernel.gram(theta, model.X)
         with suppress(NumericalError):
             log_evidence = matched_evidence(K, model.y, a, (model.y - a) * (1.0 - model.y + a))
@@ -723,8 +724,8 @@ def calibrated(
                 difference = log_evidence + model.prior.log_density(theta) - log_density
                 found.append((_log_determinants(model, theta, log_density, a), difference))
     if len(found) < _LEAST_CALIBRATING:
-        said = f"expectation propagation settled at {len(found)} of {len(positions)} points only"
-        return values, (_UNCORRECTED + said,)
+        said = f"expectation propagation settled at {len(found)} of the {n_tried} points that count"
+        return values, (f"{_UNCORRECTED}{said}; {_LEAST_CALIBRATING} are needed",)
     numbers, differences = (np.array(each) for each in zip(*found, strict=True))
     mean, std = numbers.mean(axis=0), np.maximum(numbers.std(axis=0), 1e-9)
     z = (numbers - mean) / std

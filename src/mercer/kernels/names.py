@@ -79,8 +79,10 @@ def read_kernel(text: str) -> Kernel:
         raise UsageError(f"a kernel in more than {MAX_LENGTH} characters ({len(text)})")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise UsageError(f"no kernel {_shortened(text)}; {_ALLOWED}") from None
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        found = str(getattr(error, "msg", ""))  # such as: '[' was never closed
+        why = f" ({found})" if "never closed" in found or "unmatched" in found else ""
+        raise UsageError(f"no kernel {_shortened(text)}{why}; {_ALLOWED}") from None
     n_leaves = 1 + sum(isinstance(node, ast.BinOp) for node in ast.walk(tree))
     if n_leaves > MAX_LEAVES:
         raise UsageError(f"a kernel has at most {MAX_LEAVES} leaves; this one has {n_leaves}")

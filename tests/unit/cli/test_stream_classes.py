@@ -331,6 +331,8 @@ def test_a_series_of_classes_goes_on_from_its_file(run, stream, tmp_path: Path) 
     assert arrays_of(both) == arrays_of(whole)
     same = ("prediction", "proba", "target", "score", "n_centres")
     assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[60:]]
+    code, _, err = run("predict", half, rows)
+    assert (code, "an earlier value of a series" in err) == (3, True)
     manifest, arrays = read_container(half)
     for past in ([3.0, 0.0], [0.5, 0.0], [-1.0, 0.0]):
         manifest["stream"]["past"] = past

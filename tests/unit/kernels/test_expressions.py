@@ -165,3 +165,12 @@ def test_neighbouring_components_only_are_one_mixture() -> None:
     kernel = Sum((SpectralComponent(), RBF, SpectralComponent(), SpectralComponent()))
     assert write_kernel(kernel) == "spectral_mixture(1) + rbf + spectral_mixture(2)"
     assert read_kernel(write_kernel(kernel)) == kernel
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("rbf[a", "'[' was never closed"), ("rbf)", "unmatched")]
+)
+def test_a_bracket_that_is_missing_is_named(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match="no kernel") as caught:
+        read_kernel(text)
+    assert said in str(caught.value)
