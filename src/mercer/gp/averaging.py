@@ -35,6 +35,7 @@ from scipy.special import logsumexp
 from mercer.errors import NumericalError, UsageError
 from mercer.estimation.model_file import require
 from mercer.gp.candidates import (
+    BORROWED,
     Candidate,
     Terms,
     has_input_weights,
@@ -424,7 +425,7 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
     if weighted is not None:
         notes.append(
-            "no kernel that was kept has a weight for each of all inputs: relevance_ is that of "
+            f"{BORROWED}: relevance_ is that of "
             f"{task.words(weighted.name)}, from the curvature at its maximum"
         )
     if is_late(deadline):

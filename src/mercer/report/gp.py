@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from mercer.gp.candidates import BORROWED
 from mercer.posterior.draws import Table
 from mercer.posterior.label_errors import Audit
 from mercer.report.audit import errors_words, wrong_values
@@ -28,8 +29,8 @@ GLOSSARY: Final = (
     "log_weight: logarithm of an input's weight. log_signal_variance: of how far the function may "
     "rise and fall, squared. Other names that begin with log_: further parameters of the kernel. "
     "log_density: of the posterior density, up to a constant. latent: the "
-    "function itself at some of the training rows, counted among themselves: latent[0] is at the "
-    "first of these, which need not be the first row of the data."
+    "function at some of the training rows, its mean given the draw and thus less spread than the "
+    "function; latent[0] is at the first of these rows, which need not be the first of the data."
 )
 HOLDS_ROWS: Final = (
     "A Gaussian process predicts from its training rows, so a saved model file contains all "
@@ -135,10 +136,13 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
         if is_standardised
         else "inputs were not standardised, so weights depend on units and compare only within one"
     )
+    notes = getattr(estimator, "notes_", ())
+    borrowed = [f"Mind: {note}." for note in notes if note.startswith(BORROWED)]
     text = [
+        *borrowed,
         f"{first} has the largest weight in {percent(float(is_top.max()), 0)} of the draws. "
-        f"The weight of an input says how fast predictions change along it; {scale}.",
-        "A small weight means that predictions change slowly along that input: it matters little, "
+        f"The weight of an input says how fast functions of its kernel change along it; {scale}.",
+        "A small weight means that they change slowly along that input: it matters little, "
         "or it acts in nearly a straight line. Weights do not say in which direction an input "
         "acts, nor that it is a cause.",
     ]
