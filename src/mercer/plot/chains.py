@@ -100,7 +100,7 @@ def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     Raises
     ------
     UsageError
-        If a name is unknown.
+        If a name is unknown, or the draws have weights and so are no chains.
     """
     fig, shown, panels = _panels(draws, names, fig, "y")
     n_draws = shown[0].values.shape[1]
@@ -126,6 +126,8 @@ def _panels(
     draws: Draws, names: Sequence[str] | None, fig: Figure | None, grid: Grid
 ) -> tuple[Figure, tuple[Scalar, ...], NDArray[Any]]:
     """Choose scalars, and make dressed axes one below the other with their names."""
+    if draws.log_weights is not None:
+        raise UsageError("draws with weights are no chains: particles draws what they say")
     shown = choose(draws, names)
     fig = new_figure(fig, 6.2, 0.6 + 0.95 * len(shown))
     panels = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
@@ -162,7 +164,7 @@ def ranks(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
     Raises
     ------
     UsageError
-        If a name is unknown.
+        If a name is unknown, or the draws have weights and so are no chains.
     """
     fig, shown, panels = _panels(draws, names, fig, "x")
     n_draws = shown[0].values.shape[1]

@@ -159,3 +159,10 @@ def test_of_a_model() -> None:
     assert len(_draw_particles(draws, ["coef_std"]).axes) == 1
     with pytest.raises(UsageError, match="no variable 'x'"):
         _draw_particles(draws, ["x"])
+
+
+@pytest.mark.parametrize("draw", [trace, ranks])
+def test_draws_with_weights_are_no_chains(draw):
+    draws = Draws({"a": np.zeros((1, 200))}, {}, {}, ("a",), np.zeros((1, 200)))
+    with pytest.raises(UsageError, match="no chains: particles"):
+        draw(draws)
