@@ -16,13 +16,12 @@ from mercer.gp import contamination, loops
 from mercer.gp.contamination import ContaminatedSampler, target_laws
 from mercer.gp.fitting import GPSettings, RegressionSettings
 from mercer.gp.gaussian import (
-    N_KINDS,
     FunctionDraws,
     RegressionPosterior,
     whole_noise_variance,
 )
 from mercer.likelihoods import label_noise
-from mercer.likelihoods.label_noise import added_variances
+from mercer.likelihoods.label_noise import SIZES, added_variances
 from mercer.sampling.driver import RunOptions, sample
 from support.statistics import largest_z, tiers, z_limit
 
@@ -51,7 +50,7 @@ def _covariances(model: RegressionPosterior, log_variance: float, codes: np.ndar
 def truth() -> np.ndarray:
     """P(wrong) of each row, the rate, the log variance, and C^-1 y, by brute force."""
     model = _model()
-    codes = np.array(list(itertools.product(range(N_KINDS + 1), repeat=N)))
+    codes = np.array(list(itertools.product(range(len(SIZES) + 1), repeat=N)))
     n_wrong = (codes > 0).sum(axis=1)
     shares = np.r_[1.0, label_noise.SHARES]
     a, b = label_noise.N_WRONG, label_noise.N_RIGHT
@@ -148,7 +147,7 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
         p = np.exp(log_joint - log_joint.max())
         p /= p.sum()
         assert (means[i], bases[i], wrong[i]) == pytest.approx((mean, base, 1.0 - p[0]))
-        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS)
+        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), len(SIZES))
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_allclose(A, inverse(wanted), rtol=1e-8)
     np.testing.assert_allclose(a, inverse(wanted) @ Y, rtol=1e-8)

@@ -80,8 +80,8 @@ class ClassParticles(NamedTuple):
 #
 # **Forgetting.** With retention g < 1 the likelihood of a row counts with the power g^a, where a
 # rows came after it, those of classes that a filter does not learn too: the target is p(set, ...)
-# prod_s p(y_s | x_s)^(g^(a_s)). A filter
-# holds no more rows of its own than it takes to fall to `LEAST_WEIGHT`.
+# prod_s p(y_s | x_s)^(g^(a_s)). A filter holds no more rows of its own than it takes to fall to
+# `LEAST_WEIGHT`.
 #
 # **Several classes** in the order 0 .. C - 1: class c has probability s_c prod_(b < c) (1 - s_b),
 # s_c = 1 / (1 + e^-f_c), s_(C-1) = 1. Each f_c is a model of two classes on the rows of class c and

@@ -639,9 +639,8 @@ def _describe_model(
 ) -> None:
     why = "as asked"
     if options.model == "auto" and options.scoring is None:
-        n, is_number = len(table.labels), not table.classes
-        large = f" above {MOST_ROWS_OF_GP} rows" * (is_number and n > MOST_ROWS_OF_GP)
-        why = "the one that audits" + large * (entry.name == "spectral")
+        large = f" above {MOST_ROWS_OF_GP} rows" if entry.name == "spectral" else ""
+        why = "the one that audits" + large
     if options.model == "auto" and options.scoring is not None:
         first = able_models(table.task.name, 0)[0]
         why = "auto"

@@ -252,9 +252,8 @@ def run_stream(
     Whatever is raised once there is a model, that is saved before, with all rows that it has
     learned.
     """
-    of_text = ["--encoding"] * (options.encoding is not None) + ["--format"] * (
-        options.form != "auto"
-    )
+    given = {"--encoding": options.encoding is not None, "--format": options.form != "auto"}
+    of_text = [option for option, is_given in given.items() if is_given]
     with Stopping() as stopping, opened(path, of_text) as descriptor, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
         lines = LineSource(descriptor, name, stopping.wake, options.encoding)

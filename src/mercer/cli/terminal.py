@@ -125,7 +125,8 @@ class Session:
     def give(self, result: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
         if self.is_json:
-            sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=True) + "\n")
+            with self._writing():
+                sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=True) + "\n")
 
     def progress(self) -> Progress:
         """Make a progress bar on standard error; it shows nothing where that is no terminal."""

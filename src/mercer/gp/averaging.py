@@ -425,8 +425,8 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
     if weighted is not None:
         notes.append(
-            f"{BORROWED}: relevance_ is that of "
-            f"{task.words(weighted.name)}, from the curvature at its maximum"
+            f"{BORROWED}: relevance_ is that of {task.words(weighted.name)}, from the curvature at "
+            "its maximum"
         )
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")

@@ -53,7 +53,6 @@ from mercer.sampling.sampler import Point
 __all__ = [
     "MOST_PREDICTING",
     "NOISE_FLOOR",
-    "N_KINDS",
     "ExactFit",
     "FunctionDraws",
     "InducedDraws",
@@ -610,7 +609,6 @@ def _blocks(n: int) -> list[slice]:
 # .. [2] J. Quinonero-Candela and C. E. Rasmussen, A unifying view of sparse approximate Gaussian
 #    process regression, JMLR 6 (2005).
 
-N_KINDS = 11  # of errors that targets may have: `mercer.likelihoods.label_noise`
 MOST_PREDICTING = 4  # draws of a kernel that predict: each is conditioned on all rows
 _CONDITIONED = 1024  # rows at a time
 _LARGEST = 1e100

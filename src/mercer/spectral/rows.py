@@ -482,14 +482,15 @@ class _WeightedSums:
                 fill_features(self._proposed, part, room[:n_new], phase[: len(self._proposed)])
             own = phase[: len(self._frequencies)]
             fill_design(has_linear_part, self._frequencies, part, room[n_new:-1], own)
-            other, _ = self._other_room.of(self._coef.shape[1], len(part))
+            other = None
             if self._known_at is not None:
+                other, _ = self._other_room.of(self._coef.shape[1], len(part))
                 fill_design(has_linear_part, self._known_at, part, other)
             tasks = self._tasks(y, len(terms))
             for term, coef, (is_in, targets) in zip(terms, self._coef, tasks, strict=True):
                 if len(targets):
                     chosen = room if is_in is None else room[:, is_in]
-                    F = chosen[n_new:-1] if self._known_at is None else other
+                    F = chosen[n_new:-1] if other is None else other
                     _add(term, chosen, *self._weigh(coef @ F, targets))
         for total, term in zip(self._sums, terms, strict=True):
             total.add(term)
@@ -536,8 +537,9 @@ class _DeviceWeightedSums:
                 if len(targets):
                     own = slice(None) if is_in is None else is_in
                     weights, weighted = self._weigh(f[rows, k][own], targets)
-                    roots[k, rows][own] = np.sqrt(weights)
-                    weighed[k, rows][own] = weighted / np.sqrt(weights)
+                    root = np.sqrt(weights)
+                    roots[k, rows][own] = root
+                    weighed[k, rows][own] = weighted / root
         for k, total in enumerate(self._sums):
             total.add(device.weighted_gram(F, roots[k], weighed[k]))
 
