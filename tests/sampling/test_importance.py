@@ -237,6 +237,20 @@ def test_imp_3_the_shape_of_the_tail_is_found(df: float) -> None:
     assert abs(np.mean(shapes) - (1.0 - a / df)) < 0.15
 
 
+@pytest.mark.parametrize("n", [25, 100, 225, 226, 1000])
+def test_imp_3_the_shape_is_that_of_another_package(n: int) -> None:
+    from arviz_stats.base import array_stats
+
+    log_weights = np.random.default_rng(n).standard_t(4.0, n)
+    np.testing.assert_allclose(pareto_shape(log_weights), array_stats.psislw(-log_weights)[1])
+
+
+def test_imp_3_one_draw_that_carries_all_has_no_tail_to_trust() -> None:
+    log_weights = np.append(np.random.default_rng(0).normal(size=400), 1000.0)
+    assert pareto_shape(log_weights) == np.inf
+    assert pareto_shape(np.zeros(100)) == np.inf  # equal weights have none, either
+
+
 def test_thinned_draws_keep_every_average_in_expectation() -> None:
     rng = np.random.default_rng(6)
     x, log_weights = rng.normal(size=300), 2.0 * rng.normal(size=300)

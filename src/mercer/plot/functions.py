@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.basis.prediction import SparseSummary
 from mercer.errors import UsageError
 from mercer.plot.kernel import position
 from mercer.plot.of_models import of_model
@@ -34,6 +33,7 @@ from mercer.plot.style import (
 )
 
 if TYPE_CHECKING:
+    from mercer.basis.prediction import SparseSummary
     from mercer.estimation.inspection import Effect, Effects, PairEffect
 
 __all__ = ["boundaries", "centres", "effects", "pair_effect", "predicted_band", "repeats"]

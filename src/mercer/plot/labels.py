@@ -6,7 +6,7 @@ Evidence curve: how well each noise rate explains the labels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +17,9 @@ from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
 from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes
 from mercer.posterior.label_errors import longest_list
-from mercer.sphere.evidence import EvidenceCurve
+
+if TYPE_CHECKING:
+    from mercer.sphere.evidence import EvidenceCurve
 
 __all__ = ["evidence_curve", "label_errors", "laplace_distance", "target_errors"]
 

@@ -122,6 +122,10 @@ def to_svg(fig: Figure) -> str:
     ):
         # The reader's browser draws the text; what Matplotlib's own font lacks does not matter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        fig.set_dpi(72)
+        if (layout := fig.get_layout_engine()) is not None:  # or else all is drawn once more
+            layout.execute(fig)
+            fig.set_layout_engine(None)
         fig.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     return re.sub(r' d="[^"]*"', _round_path, buffer.getvalue())
 

@@ -88,13 +88,13 @@ def _pairs(caption: str, pairs: list[tuple[str, str]]) -> NamedTable:
 
 # The section of a report on a population of weighted particles, in the place of chains.
 
-_MOST: Final = 9  # panels
+_N_SHOWN: Final = 6  # panels
 
 
 def particles_section(estimator: Any) -> Section:
     """Build the section: what is known of each monitored quantity, as the weights have it."""
     draws, diagnostics = estimator.posterior_, estimator.diagnostics_
-    names = [each for name in draws.monitored for each in draws.entry_names(name)][:_MOST]
+    names = [each for name in draws.monitored for each in draws.entry_names(name)][:_N_SHOWN]
     if diagnostics.n_evaluations is not None:
         return _importance_section(draws, diagnostics, names)
     text = (
@@ -153,7 +153,6 @@ def weights_text(diagnostics: Diagnostics) -> tuple[str, ...]:
     )
 
 
-_N_SHOWN: Final = 6
 _TITLE: Final = "Trace and rank plots"
 _HEADINGS: Final = {
     "name": "quantity",

@@ -37,11 +37,11 @@ from mercer.plot.style import bare_figure, to_svg
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import HeldTargets
 from mercer.posterior.scores import ErrorCoverage, IntervalCoverage, PitHistogram, ReliabilityCurve
-from mercer.sphere.evidence import EvidenceCurve
 
 if TYPE_CHECKING:
     from mercer.estimation.inspection import Effects, Importance, PairEffect
     from mercer.posterior.label_errors import TargetAudit
+    from mercer.sphere.evidence import EvidenceCurve
 
 # Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.
 _WIDTH = 5.0
