@@ -6,7 +6,7 @@ import pickle
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas
@@ -298,6 +298,30 @@ def test_members_know_the_names_of_columns() -> None:
     inner = fitted.members_["gp"]
     assert inner.feature_labels_ == fitted.feature_labels_ == ("age", "city=a", "city=b", "city=c")
     assert fitted.weights_["gp"] > 0.8
+
+
+class Counting(Plain):
+    """Notes how many columns it gets."""
+
+    seen: ClassVar[list[tuple[int, int]]] = []
+
+    def fit(self, X, y):
+        self.seen.append(X.shape)
+        return super().fit(X, y)
+
+
+def test_rows_that_are_held_out_do_not_say_how_the_others_are_encoded() -> None:
+    y = line(30)[1]
+    city = np.array(["a", "b", "c"])[np.arange(30) % 3].astype(object)
+    city[7] = "only here"
+    for table in (pandas.DataFrame({"city": city}), city[:, np.newaxis]):
+        Counting.seen.clear()
+        MercerRegressor(
+            models=[Counting(), "boosting"], **{**QUICK, "encode": mercer.TableEncoder()}
+        ).fit(table, y)
+        # ResidualSpread fits each part several times; some parts lack the row, and its column.
+        whole, parts = Counting.seen[0], {d for n, d in Counting.seen if n < 30}
+        assert (whole[1], parts) == (4, {3, 4})
 
 
 def test_a_member_that_fails_in_a_fold_is_left_out() -> None:

@@ -31,7 +31,6 @@ from mercer.cli.tables import (
 )
 from mercer.cli.terminal import Session, digits3
 from mercer.data.files import nearest, printable, quoted
-from mercer.data.row_names import RowNames
 from mercer.errors import (
     DataError,
     MercerError,
@@ -284,31 +283,32 @@ class Fitted:
 
 def fit_final(plan: Plan, session: Session) -> Fitted:
     """Fit the model that is saved, with all its chains and its own progress bar."""
-    table, train = plan.table, plan.split.train
-    rows = np.arange(len(table.labels)) if train is None else train
+    table = plan.table
     started = time.perf_counter()
     estimator = plan.estimator
     # Without a data frame scikit-learn has no way to pass the names of columns to `fit`.
     estimator._names_of_columns = table.encoder.feature_names
     estimator._sources_of_columns = table.encoder.sources
-    names = table.names.take(rows)
-    estimator._names_of_rows = names.without_ids()
+    estimator._names_of_rows = table.names.without_ids()
+    if table.encoder.learns:
+        estimator._table_of_rows = table.inputs, table.encoder
     try:
         with session.warnings_as_lines():
-            estimator.fit(table.X[rows], _native(table.labels[rows]))
+            estimator.fit(table.X, _native(table.labels))
     except RowsError as error:
-        raise _about_file(error, names, table) from error
+        raise _about_file(error, table) from error
     except (MercerError, TimeoutError):
         raise
     except ValueError as error:
         raise DataError(f"{printable(table.source)}: {error}") from error
+    estimator._table_of_rows = None
     seconds = time.perf_counter() - started
     # How it was run is no part of the model: the file is the same for any number of processes.
     estimator.set_params(progress="auto", checkpoint=None)
     if "n_jobs" in estimator.get_params():
         estimator.set_params(n_jobs=None)
-    variance = table.task.variance(table.y[rows])
-    return Fitted(estimator, len(rows), seconds, None if math.isnan(variance) else variance)
+    variance = table.task.variance(table.y)
+    return Fitted(estimator, len(table.y), seconds, None if math.isnan(variance) else variance)
 
 
 def refuse_unconverged(fitted: Fitted) -> None:
@@ -467,7 +467,7 @@ def _typed(result: Result, plan: Plan) -> Exception:
     """Return the error of a fold of the model, typed as a fit of all rows would raise it."""
     error = result.error
     if isinstance(error, RowsError):  # positions in the table: see `Fold.train`
-        return _about_file(error, plan.table.names, plan.table)
+        return _about_file(error, plan.table)
     if isinstance(error, (MercerError, TimeoutError)):
         return error
     if isinstance(error, ValueError):
@@ -475,9 +475,9 @@ def _typed(result: Result, plan: Plan) -> Exception:
     return error or UsageError(result.problem)
 
 
-def _about_file(error: RowsError, names: RowNames, table: TrainingTable) -> DataError:
+def _about_file(error: RowsError, table: TrainingTable) -> DataError:
     """Return an error about rows of an array as one about rows of the user's file."""
-    return DataError(f"{printable(table.source)}: {names.listed(error.rows)}{error.words}")
+    return DataError(f"{printable(table.source)}: {table.names.listed(error.rows)}{error.words}")
 
 
 def _native(labels: Any) -> Any:
@@ -549,6 +549,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     if options.scoring is not None:
         split = split_rows(table, options.table.target, options.scoring, options.seed)
         _describe_split(split, estimator, session)
+        table = table if split.train is None else table.part(split.train)
     if checkpoint is not None:
         is_resumed = claim_folder(checkpoint, table, _identity(options, entry, settings, split))
         verb = "going on from" if is_resumed else "the state is kept in"

@@ -51,21 +51,29 @@ class TrainingTable:
 
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
-        y = self.y
+        part = self.part(train)
         groups = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
         own = None if groups is None else groups.reshape(-1)[test]
-        learns_nothing = all(
-            code.kind in ("number", "boolean", "date") and code.fill is None
-            for code in self.encoder.codes
-        )
-        names = self.encoder.feature_names, self.encoder.sources
-        if learns_nothing:
-            return Fold(self.X[train], y[train], self.X[test], y[test], train, own, *names)
-        part = self.inputs.take(train)
-        encoder = fit_encoder(part, missing=self.encoder.missing, like=self.encoder)
-        X_test = encoder.transform(self.inputs.take(test)).X
+        encoder = part.encoder
+        X_test = encoder.transform(self.inputs.take(test)).X if encoder.learns else self.X[test]
         names = encoder.feature_names, encoder.sources
-        return Fold(encoder.transform(part).X, y[train], X_test, y[test], train, own, *names)
+        fold = Fold(part.X, part.y, X_test, self.y[test], train, own, *names)
+        if not encoder.learns:
+            return fold
+        rows = zip(part.X, self.X[train], strict=True)
+        keys = {own.tobytes(): row.tobytes() for own, row in rows}
+        return replace(fold, keys=keys, table=(part.inputs, encoder))
+
+    def part(self, rows: Rows) -> TrainingTable:
+        """Keep some rows, which alone say how they are encoded."""
+        inputs, encoder, X = self.inputs.take(rows), self.encoder, self.X[rows]
+        if encoder.learns:
+            encoder = replace(encoder.again(inputs), target=encoder.target)
+            X = encoder.transform(inputs).X
+        return replace(
+            self, inputs=inputs, encoder=encoder, X=X, labels=self.labels[rows], y=self.y[rows],
+            groups=None if self.groups is None else self.groups[rows], names=self.names.take(rows),
+        )  # fmt: skip
 
 
 def read_training(data: str, options: TableOptions) -> TrainingTable:
@@ -294,8 +302,8 @@ class Split:
     folds: tuple[Fold, ...]
     how: str  # in words
     notes: tuple[str, ...]
-    #: Rows of the saved model, where it is itself the one that is scored; None where it is fitted
-    #: again on all rows.
+    #: Rows of the saved model, which alone say how cells are encoded, where it is itself the one
+    #: that is scored; None where it is fitted again on all rows.
     train: Rows | None
     names: RowNames  # what the rows to score on are called, fold after fold
 

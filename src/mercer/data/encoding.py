@@ -306,6 +306,18 @@ class Encoder:
         return tuple(note for code in self.codes if (note := code.note()) is not None)
 
     @property
+    def learns(self) -> bool:
+        """Whether other rows would give another encoding: levels, dates, what fills gaps."""
+        return any(c.kind not in ("number", "boolean") or c.fill is not None for c in self.codes)
+
+    def again(self, frame: Frame) -> Encoder:
+        """Learn the encoding anew, from some rows of the table that it was learned from.
+
+        How columns are written is taken over. A column that has no value in these rows is left out.
+        """
+        return fit_encoder(frame, missing=self.missing, like=self) if self.learns else self
+
+    @property
     def written_names(self) -> tuple[str, ...]:
         """The inputs that are to be read as they stand, since a format tells what they mean."""
         return tuple(code.name for code in self.codes if code.written is not None)
@@ -406,7 +418,7 @@ def fit_encoder(
     booleans the commonest value) takes its place; with "indicator", one more column says where.
     `dates` says what dates begin with whose column
     does not say it. `like` is the encoder of the whole table of which these are some rows: how its
-    columns are written holds here.
+    columns are written holds here, and the day from which dates are counted.
     """
     if missing not in get_args(Missing):
         known = ", ".join(get_args(Missing))
@@ -414,7 +426,8 @@ def fit_encoder(
     source = printable(frame.source)
     if not frame.columns:
         raise DataError(f"{source}: there is no column left to learn from, found 0 feature(s)")
-    formats = {} if like is None else {code.name: code.written for code in like.codes}
+    of_all = {} if like is None else {code.name: code for code in like.codes}
+    formats = {name: code.written for name, code in of_all.items()}
     columns = []
     for column in frame.columns:
         if like is None:
@@ -423,7 +436,8 @@ def fit_encoder(
         if written is not None:
             column = _read_written(frame, column, written)
         _refuse_unusable(frame, column)
-        columns.append(column)
+        if like is None or not column.is_missing.all():
+            columns.append(column)
     kept, _ = _handle_missing(frame, {column.name: column for column in columns}, missing)
     rows = np.flatnonzero(kept)
     codes = []
@@ -435,6 +449,8 @@ def fit_encoder(
         written = formats[column.name]
         has_gap = bool(column.is_missing.any())
         code = fit_code(column.take(rows), has_fill=missing in _FILLING, written=written)
+        if column.name in of_all:
+            code = replace(code, origin=of_all[column.name].origin)
         codes.append(replace(code, has_indicator=has_gap and missing == "indicator"))
     return Encoder(tuple(codes), missing)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
@@ -28,6 +29,8 @@ from mercer.estimation.run import CommonArguments
 from mercer.kernels.columns import distinct_rows
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
+    from mercer.data.encoding import Encoder
+    from mercer.data.frame import Frame
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
     from mercer.posterior.label_errors import TargetLaws
@@ -78,6 +81,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _names_of_columns: tuple[str, ...] | None = None
     # Names of the table's columns that these come from, likewise.
     _sources_of_columns: tuple[str, ...] | None = None
+    # What names rows as encoded here whatever the encoding; the cells of the table, and how it is.
+    _keys_of_rows: Mapping[bytes, bytes] = MappingProxyType({})
+    _table_of_rows: tuple[Frame, Encoder] | None = None
+    # Whether `fit` holds rows out, each time with an encoding of what is left.
+    _encodes_folds: ClassVar[bool] = False
     # Arguments that only say what is done with the draws: another value is no other run.
     _after_draws: ClassVar[tuple[str, ...]] = ()
     # Names of the rows that `fit` gets, likewise.
@@ -271,6 +279,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         names = self._names_of_rows
         return RowNames.positions(n) if names is None or len(names) != n else names
 
+    def _keys(self, X: NDArray[np.float64]) -> tuple[bytes, ...]:
+        """Return what fits to some of the rows X (n, d) know each of them by."""
+        own = (row.tobytes() for row in X)
+        return tuple(self._keys_of_rows.get(each, each) for each in own)
+
     def _training_data(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
         """Check inputs and targets as scikit-learn does, which reads them into memory."""
         remedy = "give X.compute(), or learn from it where it is with BaNKRegressor, BaNKClassifier"
@@ -292,7 +305,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if not is_given and not needs_encoding(table):
             return X
         self.encoder_ = clone(self.encode) if is_given else TableEncoder()
-        return self.encoder_.fit(table).transform(table)
+        encoded = self.encoder_.fit(table).transform(table)
+        if self._encodes_folds:
+            self._table_of_rows = frame_of(table), self.encoder_.encoding_
+        return encoded
 
     def _encoded(self, X: Any) -> Any:
         """Encode new rows as those that were learned from; an array has its columns already."""

@@ -27,6 +27,8 @@ from mercer.posterior.evaluation import AnyScores, HeldOut, joined
 from mercer.posterior.scores import find_metric
 
 if TYPE_CHECKING:
+    from mercer.data.encoding import Encoder
+    from mercer.data.frame import Frame
     from mercer.estimation.inspection import Increases, Look
 
 # Draws of the one chain that a fold is fitted with: its Monte Carlo error is far below the error
@@ -43,7 +45,8 @@ class Fold:
     ``train`` holds the positions of the former in the table, where one table holds both: errors
     that name rows are then about the table. ``groups_test`` numbers the groups of the latter, where
     rows come in groups. ``names`` are those of the inputs, ``sources`` of the columns of a table
-    that they come from.
+    that they come from. Where the training rows say how cells are encoded, ``table`` holds their
+    cells and what was learned, ``keys`` tells of each, as encoded here, what it is with all rows.
     """
 
     X_train: Array
@@ -54,6 +57,8 @@ class Fold:
     groups_test: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    keys: Mapping[bytes, bytes] | None = None
+    table: tuple[Frame, Encoder] | None = None
 
 
 @dataclass(frozen=True)
@@ -307,6 +312,9 @@ def _run_fold(
 
     if isinstance(model, KernelEstimator) and fold.names:
         model._names_of_columns, model._sources_of_columns = fold.names, fold.sources
+        if fold.table is not None and fold.keys is not None:
+            model._keys_of_rows = fold.keys
+            model._table_of_rows = fold.table[0].take(rows), fold.table[1]
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # of convergence, say: the scores tell
         try:
@@ -323,7 +331,7 @@ def _run_fold(
 
             increases = permuted_losses(
                 model, fold.X_test, fold.y_test, look,
-                n_parts=n_folds, part=k, groups=fold.groups_test,
+                n_parts=n_folds, part=k, groups=fold.groups_test, sources=fold.sources,
             )  # fmt: skip
     return held, seconds, increases
 

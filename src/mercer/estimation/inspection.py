@@ -204,6 +204,7 @@ def permuted_losses(
     n_parts: int = 1,
     part: int = 0,
     groups: Rows | None = None,
+    sources: Sequence[str] = (),
 ) -> Increases:
     """Predict rows with one input of another row; all of one input in a single call.
 
@@ -217,6 +218,8 @@ def permuted_losses(
     n_parts, part : int
         Of how many folds this is which.
     groups : ndarray of shape (m,), optional
+    sources : sequence of str
+        Of each column the input that it comes from, where this fold has an encoding of its own.
     """
     if len(X) < 2:
         raise DataError("a row alone has no other to take an input from")
@@ -226,7 +229,9 @@ def permuted_losses(
     base = losses_of(model, X[rows], y[rows])
     found = np.empty((2, n_repeats, n, len(look.inputs)))
     targets = np.tile(y[rows], n_repeats)
-    for j, columns in enumerate(look.inputs.columns):
+    for j, (name, columns) in enumerate(zip(*vars(look.inputs).values(), strict=True)):
+        if len(sources):
+            columns = np.flatnonzero(np.array(sources) == name)
         # Any other row, each with the same probability.
         donors = rng.integers(len(X) - 1, size=(n_repeats, n))
         donors += donors >= rows

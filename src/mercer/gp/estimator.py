@@ -304,7 +304,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         task = self._task(Xs[rows], codes[rows])
         task.compile(options)
 
-        keys = tuple(each.tobytes() for each in X[rows])
+        keys = self._keys(X[rows])
         averaged = self._fit_kernels(self._kernel_task(task, keys, options), options)
         averaged = with_few(
             averaged,

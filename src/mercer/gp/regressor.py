@@ -384,7 +384,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
         noise = None if noise is None else noise.at(rows)
-        keys = tuple(each.tobytes() for each in X[rows])
+        keys = self._keys(X[rows])
         averaged, intercept, laws = (
             self._contaminated(Xs, ys, keys, target, options)
             if self._is_contaminated

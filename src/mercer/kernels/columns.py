@@ -358,7 +358,7 @@ def _named(
     """Find the inputs of a name: those of a column of the table, or a single one."""
     found = [j for j, source in enumerate(sources) if source == name]
     if not found:
-        found = [j for j, label in enumerate(labels) if label == name]
+        found = [j for j in range(len(labels)) if _label(j, labels, sources) == name]
     if not found:
         known = list(dict.fromkeys([*sources, *labels]))
         close = difflib.get_close_matches(name, known, n=1)
@@ -384,6 +384,12 @@ def _named(
 
 
 _SHOWN = 12
+
+
+def _label(j: int, labels: Sequence[str], sources: Sequence[str]) -> str:
+    """Name one input alone: "x (value)" where a column x has more of them, such as x (missing)."""
+    is_shared = labels[j] == sources[j] and list(sources).count(sources[j]) > 1
+    return f"{labels[j]} (value)" if is_shared else labels[j]
 
 
 def categories_of(
@@ -441,4 +447,4 @@ def _name_of(
         )
         if seen == own:
             return sources[begin], n
-    return (labels[first] if isinstance(first, int) else None), 1
+    return (_label(first, labels, sources) if isinstance(first, int) else None), 1

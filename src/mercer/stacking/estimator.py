@@ -128,6 +128,7 @@ class _Stack(KernelEstimator):
     """Base of the two estimators; a subclass says of which task it is."""
 
     _task: ClassVar[Task]
+    _encodes_folds = True
 
     @property
     def _leaves_draws(self) -> bool:
@@ -141,13 +142,15 @@ class _Stack(KernelEstimator):
         digest = digest_arrays(X, codes.astype(np.float64))
         options = run_options(common, self, digest, started)
         members, notes = self._members(len(y), codes, options.entropy)
-        keys, known = tuple(row.tobytes() for row in X), self._nearby
+        keys, known = self._keys(X), self._nearby
         if not isinstance(known, StackLeft) or not set(known.names) <= set(members):
             known = None
         pairs, said = ((), "") if known is not None else self._pairs(codes, options.entropy)
         if known is not None:
             members = {name: members[name] for name in known.names}
-        task = MemberTask(X, y, codes, pairs, self.feature_labels_, self._sources)
+        table, self._table_of_rows = self._table_of_rows, None
+        inputs = self.feature_labels_, self._sources
+        task = MemberTask(X, y, codes, pairs, *inputs, keys, table)
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None and len(kept) == len(known.names):

@@ -15,6 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from threadpoolctl import threadpool_limits
 
 from mercer.baselines.peers import ResidualSpread
+from mercer.data.encoding import Encoder
+from mercer.data.frame import Frame
 from mercer.estimation.base import KernelEstimator
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.inspection import losses_of
@@ -284,7 +286,11 @@ class StackLeft:
 
 @dataclass(frozen=True, eq=False)
 class MemberTask:
-    """Rows that members learn from: inputs, targets, these as scores need them, folds."""
+    """Rows that members learn from: inputs, targets, these as scores need them, folds.
+
+    Where cells of a table were encoded, ``table`` holds them and how: each fold has an encoding of
+    its own.
+    """
 
     X: Array
     y: NDArray[Any]
@@ -292,6 +298,19 @@ class MemberTask:
     pairs: tuple[tuple[Rows, Rows], ...]
     names: tuple[str, ...]  # of the inputs
     sources: tuple[str, ...]  # the columns of the table that these come from
+    keys: tuple[bytes, ...]  # what fits to some of the rows know each by
+    table: tuple[Frame, Encoder] | None = None
+
+    def part(self, rows: Rows, others: Rows) -> tuple[MemberTask, Array]:
+        """Return some of the rows, without folds, and the inputs of others as these encode them."""
+        X, X_others, names = self.X[rows], self.X[others], (self.names, self.sources)
+        if self.table is not None and self.table[1].learns:
+            own = self.table[0].take(rows)
+            encoder = self.table[1].again(own)
+            X, X_others = (encoder.transform(each).X for each in (own, self.table[0].take(others)))
+            names = encoder.feature_names, encoder.sources
+        keys = tuple(self.keys[row] for row in rows)
+        return MemberTask(X, self.y[rows], self.codes[rows], (), *names, keys), X_others
 
     def learn(self, name: str, model: Any, nearby: Any, seconds: float | None) -> Learned:
         """Fit a member to all rows, then to all but each fold, in so many CPU seconds."""
@@ -314,8 +333,9 @@ class MemberTask:
                     if left() == 1e-9:
                         break
                     short = for_folds(model) if isinstance(model, KernelEstimator) else model
-                    part = self._copy(short, own, left()).fit(self.X[train], self.y[train])
-                    scores[test] = -losses_of(part, self.X[test], self.codes[test])[0]
+                    part, X_test = self.part(train, test)
+                    without = part._copy(short, own, left()).fit(part.X, part.y)
+                    scores[test] = -losses_of(without, X_test, self.codes[test])[0]
         except Exception as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"it failed ({words})"
@@ -335,6 +355,8 @@ class MemberTask:
         if isinstance(copy, KernelEstimator):
             copy._nearby = nearby
             copy._names_of_columns, copy._sources_of_columns = self.names, self.sources
+            rows = zip(self.X, self.keys, strict=True)
+            copy._keys_of_rows = {row.tobytes(): key for row, key in rows}
             if seconds is not None:
                 copy.set_params(max_seconds=seconds)
         return copy

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer.estimation.splits import holdout
 from mercer.models import read_model
+from mercer.random import stream
 
 from .conftest import TINY, write_csv
 
@@ -124,6 +126,41 @@ def test_no_refit_keeps_the_training_part(run, table: Path, tmp_path: Path) -> N
     saved = read_model(out)
     assert saved.table is not None
     assert saved.table.provenance.n_rows == 45
+
+
+def test_no_refit_learns_nothing_of_the_rows_that_it_scores(run, tmp_path: Path) -> None:
+    """Not even how cells become numbers: their levels, and what fills gaps."""
+    rng = np.random.default_rng(2)
+    a, y = rng.normal(size=60), np.arange(60) % 2
+    _, test = holdout(y, 0.25, stream(0, "folds"))
+    models = []
+    for held_out in ("Bonn", "Rom"):
+        city = np.where(np.isin(np.arange(60), test), held_out, np.array(["Bonn", "Kiel"])[y])
+        lines = [f"{'' if i == 9 else a[i]},{city[i]},{'uv'[y[i]]}" for i in range(60)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,city,y", *lines]))
+        out = tmp_path / f"{held_out}.mercer"
+        words = ["--target", "y", "--missing", "impute", "--test-size", "0.25", "--no-refit"]
+        code, said, err = run("fit", tmp_path / "t.csv", *words, *TINY, "--out", out)
+        assert code == 0, err
+        models.append(read_model(out))
+    first, second = (model.table.encoder for model in models)
+    assert first == second
+    assert second.feature_names == ("a", "city=Kiel")
+    assert "city=Rom" not in str(models[1].estimator.feature_labels_)
+    rows = rng.normal(size=(5, 2))
+    said = [model.estimator.predict_proba(rows) for model in models]
+    np.testing.assert_array_equal(*said)
+
+
+def test_a_report_of_folds_of_which_one_lacks_a_level(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    city = [*np.array(["Bonn", "Kiel", "Ulm"])[np.arange(39) % 3], "Rom"]
+    lines = [f"{city[i]},{rng.normal():.3f},{rng.normal():.3f}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["city,a,y", *lines]))
+    words = ["--target", "y", "--cv", "2", *TINY, "--report", tmp_path / "r.html"]
+    code, _, err = run("fit", tmp_path / "t.csv", *words)
+    assert code == 0, err
+    assert "What decides" in (tmp_path / "r.html").read_text()
 
 
 def test_columns_are_encoded_dropped_and_filled(run, tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from mercer.cli.terminal import meanings
 from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError
+from mercer.estimation.inspection import Inputs, Look, permuted_losses
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION
+from mercer.posterior.predictive import NormalMixture
 
 # Conflicts.
 
@@ -155,3 +157,57 @@ def test_rows_are_read_with_their_targets(tmp_path: Path) -> None:
     path.write_text("a,y\n1,p\n2,q\n")
     with pytest.raises(DataError, match=r"no row has a label that the model knows \('r', 's'\)"):
         read_scored(read_frame(path), "y", encoder, CLASSIFICATION, ("r", "s"))
+
+
+# What an encoding learns, it learns without the rows that are held out.
+
+
+def gaps(folder: Path, *, last: float = 0.0) -> TrainingTable:
+    """A table whose last three rows alone have a level, a year and most values of a column."""
+    n = 30
+    columns = {
+        "a": ["", *range(1, n - 3), *[last] * 3],
+        "city": [*["Bonn", "Kiel", "Ulm"] * 9, *["Rom"] * 3],
+        "day": [*[f"2024-03-{1 + i:02}" for i in range(n - 3)], *["2025-03-01"] * 3],
+        "rare": [*[""] * (n - 3), 1, 2, 3],
+        "y": np.arange(n) * 0.5,
+    }
+    given = TableOptions("y", "auto", (), None, None, "indicator")
+    return read_training(write(folder / "t.csv", columns), given)
+
+
+def test_rows_that_are_held_out_do_not_say_how_cells_are_encoded(tmp_path: Path) -> None:
+    train, test = np.arange(27), np.arange(27, 30)
+    first, second = (gaps(tmp_path, last=x).fold(train, test) for x in (0.0, 1e6))
+    np.testing.assert_array_equal(first.X_train, second.X_train)
+    assert not any("Rom" in name or "year" in name for name in first.names)
+    assert "city=Rom" in gaps(tmp_path).encoder.feature_names
+    assert "rare" not in first.sources  # it has no value to learn from
+    own = first.X_test[:, [j for j, name in enumerate(first.names) if name.startswith("city")]]
+    np.testing.assert_array_equal(own, 0.0)  # none of the levels that were seen
+    # Rows are known for what they are in the whole table, where other fits know them.
+    keys = [first.keys[row.tobytes()] for row in first.X_train]
+    assert keys == [row.tobytes() for row in gaps(tmp_path).X[train]]
+
+
+def test_inputs_that_a_fold_does_not_have_decide_nothing(tmp_path: Path) -> None:
+    """Columns of a fold are found by their input: those of the whole table are others."""
+    table = gaps(tmp_path)
+    inputs = Inputs.of_encoder(table.encoder)
+    assert inputs.names == ("a", "city", "day", "rare")
+
+    class Last:
+        """Predicts the last column, a part of the date."""
+
+        def _at_a_glance(self):
+            return self
+
+        def predictive(self, X):
+            return NormalMixture(X[:, -1:], np.array([1.0]))
+
+    fold = table.fold(np.arange(27), np.arange(27, 30))
+    assert fold.sources[-1] == "day"
+    X = np.random.default_rng(0).normal(size=(9, len(fold.sources)))
+    look = Look(inputs, 9, 0, entropy=1)
+    found = permuted_losses(Last(), X, X[:, -1], look, sources=fold.sources)
+    assert (np.abs(found.log_score).sum(axis=(0, 1)) > 0).tolist() == [False, False, True, False]

@@ -169,6 +169,14 @@ def test_what_names_stand_for() -> None:
     assert in_names(RBF + Linear(), LABELS, SOURCES) == "rbf + linear"
 
 
+def test_a_number_with_gaps_is_told_from_where_it_is_missing() -> None:
+    """So that a kernel of it alone means the same column where other columns come and go."""
+    labels, sources = ("city=Bonn", "x", "x (missing)"), ("city", "x", "x")
+    alone = as_kernel("rbf[1]", 3)
+    assert in_names(alone, labels, sources) == 'rbf["x (value)"]'
+    assert as_kernel('rbf["x (value)"]', 2, labels[1:], sources[1:]) == as_kernel("rbf[0]", 2)
+
+
 def test_parameters_know_their_inputs() -> None:
     kernel = as_kernel("rbf[sex, age]*categorical[city] + levels[city]", D, LABELS, SOURCES)
     labels = {each.name: each.labels(LABELS) for each in kernel.parameters() if each.per_input}
