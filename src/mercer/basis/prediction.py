@@ -372,6 +372,8 @@ class Prequential:
         Predictive log density of the target, in nats; NaN where there was none.
     n_centres : ndarray of shape (m,)
         Mean number of centres.
+    laws : tuple of StudentMixture or None
+        Predictive law of each row without a target, which scores it when it comes; None of others.
     """
 
     mean: Array
@@ -380,6 +382,7 @@ class Prequential:
     upper: Array | None
     log_density: Array
     n_centres: Array
+    laws: tuple[StudentMixture | None, ...] = ()
 
 
 class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running]):
@@ -609,6 +612,7 @@ class _Said:
     def __init__(self, model: Any, level: float | None) -> None:
         self._model, self._level = model, level
         self._columns: list[list[float]] = [[] for _ in range(6)]
+        self._laws: list[StudentMixture | None] = []
 
     def see(self, outlook: Outlook) -> None:
         """Take in a row that was learned."""
@@ -618,6 +622,7 @@ class _Said:
         ends = None if self._level is None else in_units(outlook.law, target).interval(self._level)
         moments = mean * target.scale + target.centre, std * target.scale
         self._add(moments, ends, self._model._last_densities[-1], outlook.n_centres)
+        self._laws.append(None)
 
     def predict(self, X: Array) -> None:
         """Take in rows without a target."""
@@ -626,14 +631,16 @@ class _Said:
             law = running.law(z[np.newaxis])
             ends = None if self._level is None else law.interval(self._level)
             self._add((law.mean[0], law.std[0]), ends, math.nan, n_centres)
+            self._laws.append(law)
 
     def result(self, n: int) -> Prequential:
         """Return the last n rows: those before them had been held back."""
         columns = [np.array(column[-n:]) if n else np.empty(0) for column in self._columns]
         mean, std, lower, upper, log_density, n_centres = columns
+        laws = tuple(self._laws[len(self._laws) - n :])
         if self._level is None:
-            return Prequential(mean, std, None, None, log_density, n_centres)
-        return Prequential(mean, std, lower, upper, log_density, n_centres)
+            return Prequential(mean, std, None, None, log_density, n_centres, laws)
+        return Prequential(mean, std, lower, upper, log_density, n_centres, laws)
 
     def _add(
         self,

@@ -500,10 +500,10 @@ def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **
     Rows come from standard input or from the file INPUT: CSV with a header, or a JSON object a
     line. For each row one JSON line is written, at once: the mean and standard deviation of the
     target before it was seen, or the most probable class and the probability of each; the log
-    density of the target (score) and the mean of that so far. With --lags the answer of a row
-    predicts the row that is H later (for_row), and its score is that of an earlier answer.
-    A row without target is predicted and not learned; in JSON a later row with nothing but the
-    name of the row (--id) and the target brings it.
+    density of the target (score) and the mean of that so far. With --lags these were said H rows
+    before, and "ahead" predicts the row that is H later.
+    A row without target is predicted and not learned; a later row with nothing but the name of the
+    row (--id) and the target brings it, and is scored by what was predicted.
 
     \b
     sensors | mercer stream --target power --interval 0.9 --save power.mercer

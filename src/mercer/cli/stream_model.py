@@ -6,10 +6,11 @@ numbers or classes. A cell that cannot be used spoils its row, no other.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -78,6 +79,13 @@ def _judged(fields: Fields, score: float, y: float) -> Prediction:
     return Prediction(fields, score, is_inside)
 
 
+def _foretold(fields: Fields, law: Any) -> Prediction:
+    """Keep the law of a number, for when it comes."""
+    return Prediction(
+        fields, judge=lambda y: _judged(fields, float(law.log_density(np.array([y]))[0]), y)
+    )
+
+
 class Numbers:
     """Mean and standard deviation of a new observation, and the ends of its interval.
 
@@ -108,8 +116,11 @@ class Numbers:
             if self.level is not None:
                 fields |= {"lower": float(rows.lower[k]), "upper": float(rows.upper[k])}
             fields["n_centres"] = float(rows.n_centres[k])
-            score = float(rows.log_density[k])
-            said.append(Prediction(fields) if value is None else _judged(fields, score, value))
+            score, law = float(rows.log_density[k]), rows.laws[k]
+            if value is None:
+                said.append(_foretold(fields, law))
+            else:
+                said.append(_judged(fields, score, value))
         return said
 
     def learn(self, X: Array, y: Sequence[float]) -> None:
@@ -131,19 +142,6 @@ class Numbers:
     def restored(self, value: float) -> float:
         """Read back what `stored` gave."""
         return value
-
-    def foretell(self, x: Array) -> Prediction:
-        """Predict the row x, of shape (1, d), whose target comes later."""
-        law = self.model.predictive(x)
-        ends = () if self.level is None else law.interval(self.level)
-        values = (float(each[0]) for each in (law.mean, law.std, *ends))
-        fields = dict(zip(self.unknown, values, strict=True))
-        fields["n_centres"] = float(self.model.n_centres_)
-
-        def judge(y: float) -> Prediction:
-            return _judged(fields, float(law.log_density(np.array([y]))[0]), y)
-
-        return Prediction(fields, judge=judge)
 
 
 class Labels:
@@ -195,10 +193,17 @@ class Labels:
                 for name, ends in (("lower", rows.lower[k]), ("upper", rows.upper[k])):
                     fields[name] = dict(zip(self._names, ends.tolist(), strict=True))
             fields["n_centres"] = float(rows.n_centres[k])
-            score = None if value is None else float(rows.log_density[k])
-            is_right = None if value is None else bool(best == value)
-            said.append(Prediction(fields, score, is_right=is_right))
+            if value is None:
+                said.append(Prediction(fields, judge=functools.partial(self._judged, fields)))
+            else:
+                score = float(rows.log_density[k])
+                said.append(Prediction(fields, score, is_right=bool(best == value)))
         return said
+
+    def _judged(self, fields: Fields, label: Any) -> Prediction:
+        """Score what was said of a row, now that its class is there."""
+        proba = fields["proba"][self._names[self._labels.index(label)]]
+        return Prediction(fields, math.log(proba), is_right=bool(label == fields["prediction"]))
 
     def learn(self, X: Array, y: Sequence[Any]) -> None:
         """Learn rows, one after the other."""
@@ -222,17 +227,6 @@ class Labels:
         if value not in range(len(self._labels)):
             raise ValueError(f"{value:g} is the position of no class")
         return self._labels[int(value)]
-
-    def foretell(self, x: Array) -> Prediction:
-        """Predict the row x, of shape (1, d), whose class comes later."""
-        (said,) = self.ahead(x, [None])
-        proba = dict(zip(self._labels, said.fields["proba"].values(), strict=True))
-
-        def judge(label: Any) -> Prediction:
-            is_right = bool(label == said.fields["prediction"])
-            return replace(said, score=math.log(proba[label]), is_right=is_right)
-
-        return replace(said, judge=judge)
 
 
 Predictor: TypeAlias = Numbers | Labels

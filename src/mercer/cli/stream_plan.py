@@ -71,17 +71,28 @@ class Remembered(dict[str, Kept]):
         return self.pop(str(name), None)
 
 
-def _answer(
-    row: Row, target: Any, fields: Fields, said: Prediction, tally: Tally, **first: int
-) -> Answer:
-    """Make the answer of a row from what is predicted, and from what was said of its target."""
+def _answer(row: Row, target: Any, said: Prediction, tally: Tally, **first: int | bool) -> Answer:
+    """Make the answer of a row: what was predicted of it, its target, and how that was scored."""
     tally.add(said)
     scores = {"target": target, "score": said.score, "mean_score": tally.mean_score}
-    others = {name: value for name, value in fields.items() if name != "n_centres"}
-    return {**named(row), **first, **others, **scores, "n_centres": fields.get("n_centres")}
+    n_centres = {"n_centres": said.fields.get("n_centres")}
+    return {**named(row), **first, **_shown(said.fields), **scores, **n_centres}
+
+
+def _shown(fields: Fields) -> Fields:
+    return {name: value for name, value in fields.items() if name != "n_centres"}
 
 
 # A stream of rows that stand for themselves: each is predicted, then learned.
+
+
+@dataclass(frozen=True)
+class _Later:
+    """A row whose target comes later: its inputs, its number, and what was predicted of it."""
+
+    x: Array
+    row: int = 0
+    said: Prediction | None = None  # None: nothing, in the warm-up or in an earlier stream
 
 
 class RowStream:
@@ -93,7 +104,8 @@ class RowStream:
         self._reporter = learner.reporter
         self._held: list[Row] = []  # rows of the warm-up, which are learned when it is over
         self._early: Remembered[Row] = Remembered()  # those without target
-        self._later = Remembered(() if state is None else state.later)  # later ones, encoded
+        later = () if state is None else state.later
+        self._later = Remembered((name, _Later(x)) for name, x in later)  # later ones, encoded
 
     def take(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows; the answers do not depend on how rows are put together."""
@@ -112,7 +124,7 @@ class RowStream:
 
     def state(self) -> StreamState:
         """Return what a later stream needs beside the model."""
-        return StreamState(later=tuple(self._later.items()))
+        return StreamState(later=tuple((name, each.x) for name, each in self._later.items()))
 
     def _take_early(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows before anything can be predicted; the last may be ready for it."""
@@ -138,9 +150,7 @@ class RowStream:
                 self._early.take(row.id)
                 learner.held.append(replace(example, target=row.target))
             unknown = Prediction(learner.predictor.unknown)
-            answer = {**named(row), "learned": True} if row.is_late else self._answer(
-                row, target, unknown
-            )  # fmt: skip
+            answer = _learned(row) if row.is_late else _answer(row, target, unknown, self._tally)
             if learner.is_full:
                 self.finish()
                 learner.settle()
@@ -159,6 +169,8 @@ class RowStream:
         places = {k: position for position, k in enumerate(whole)}
         waiting: list[tuple[Row, Array, Any]] = []  # with inputs and target
         for k, row in enumerate(rows):
+            if row.is_late:  # what was said of the row that it is of may be among these
+                yield from self._ahead(waiting, is_new=is_new)
             try:
                 target = self._target(row)
                 if places.get(k) in unusable:
@@ -169,20 +181,28 @@ class RowStream:
                 yield self._reporter.bad(row, str(error))
                 continue
             if earlier is not None:
-                yield from self._ahead(waiting, is_new=is_new)
-                yield from self._ahead([(row, earlier, target)], is_new=False)
+                yield from self._ahead([(row, earlier.x, target)], earlier, is_new=False)
                 continue
             x = X[places[k]]
             if target is None:
-                self._later.add(row.id, x)
+                self._later.add(row.id, _Later(x))
             else:
                 self._later.take(row.id)
             if is_new or target is not None:
                 waiting.append((row, x, target))
         yield from self._ahead(waiting, is_new=is_new)
 
-    def _ahead(self, waiting: list[tuple[Row, Array, Any]], *, is_new: bool) -> Iterator[Answer]:
-        """Predict rows if they are new, then learn them; none is waiting then."""
+    def _ahead(
+        self,
+        waiting: list[tuple[Row, Array, Any]],
+        earlier: _Later | None = None,
+        *,
+        is_new: bool,
+    ) -> Iterator[Answer]:
+        """Predict rows if they are new, then learn them; none is waiting then.
+
+        One that brings the target of an ``earlier`` row is scored by what was said of that.
+        """
         examples = list(waiting)
         waiting.clear()
         if not examples:
@@ -197,14 +217,25 @@ class RowStream:
             self._tally.last_row = max([self._tally.last_row, *learned[:n_learned]])
             raise
         # Of rows after one that ends the stream nothing is said.
-        for (row, _, target), said in zip(examples, all_said, strict=False):
+        for (row, x, target), said in zip(examples, all_said, strict=False):
             if isinstance(said, str):
                 yield self._reporter.bad(row, said)
                 continue
             self._tally.last_row = max(self._tally.last_row, row.number)
-            yield {**named(row), "learned": True} if said is None else self._answer(
-                row, target, said
-            )  # fmt: skip
+            if said is not None:
+                self._keep(row, x, said)
+                yield _answer(row, target, said, self._tally)
+            elif earlier is None or earlier.said is None:
+                yield _learned(row)
+            else:
+                judged = earlier.said.scored(target)
+                yield _answer(row, target, judged, self._tally, of_row=earlier.row, learned=True)
+
+    def _keep(self, row: Row, x: Array, said: Prediction) -> None:
+        """Keep what was said of a row without target, unless it was forgotten since."""
+        kept = self._later.get(str(row.id))
+        if said.judge is not None and kept is not None and kept.x is x:
+            self._later[str(row.id)] = replace(kept, row=row.number, said=said)
 
     def _target(self, row: Row) -> Any:
         """Read the target of a row; a ValueError says what is wrong with the row."""
@@ -213,8 +244,9 @@ class RowStream:
             raise ValueError("brings no input and no target")
         return target
 
-    def _answer(self, row: Row, target: Any, said: Prediction) -> Answer:
-        return _answer(row, target, said.fields, said, self._tally)
+
+def _learned(row: Row) -> Answer:
+    return {**named(row), "learned": True}
 
 
 def _found(row: Row, earlier: Kept | None) -> Kept:
@@ -250,7 +282,7 @@ class _Origin:
 
 
 class SeriesStream:
-    """Answer rows in their order; the answer of a row predicts one that is ``horizon`` rows ahead.
+    """Answer rows in their order: what was foretold of each, and of the row ``horizon`` rows ahead.
 
     A row is met in three steps: what was foretold of it is scored; it is learned, with the inputs
     that were known ``horizon`` rows ago; the row so many rows ahead is foretold. A value that is
@@ -270,7 +302,7 @@ class SeriesStream:
             self._past.extend(_each_known(predictor.restored, state.past))
             self._waiting.extend(_Origin(x=x) for x in state.waiting)
             if self._waiting and (x := self._waiting[-1].x) is not None:
-                self._waiting[-1] = _Origin(x=x, foretold=predictor.foretell(x[np.newaxis]))
+                self._waiting[-1] = _Origin(x=x, foretold=_foretold(predictor, x))
 
     def take(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows."""
@@ -317,9 +349,10 @@ class SeriesStream:
             )
         said = self._advance(row, target)
         tally.last_row = row.number
-        foretold = self._waiting[-1].foretold
-        fields = learner.predictor.unknown if foretold is None else foretold.fields
-        return _answer(row, target, fields, said, tally, for_row=row.number + self._horizon)
+        unknown = Prediction(learner.predictor.unknown)
+        ahead = _shown((self._waiting[-1].foretold or unknown).fields)
+        answer = _answer(row, target, said or unknown, tally)
+        return {**answer, "ahead": {"row": row.number + self._horizon, **ahead}}
 
     def _read(self, row: Row) -> Any:
         """Read the target of a row; a ValueError says what is wrong with the row."""
@@ -328,14 +361,13 @@ class SeriesStream:
             raise ValueError(words)
         return target
 
-    def _advance(self, row: Row | None, target: Any, *, is_new: bool = True) -> Prediction:
+    def _advance(self, row: Row | None, target: Any, *, is_new: bool = True) -> Prediction | None:
         """Learn a row, None where the series breaks, and foretell one if it is new.
 
-        The inputs of the row so many rows ahead wait for its target, in the place of those of the
-        row in hand.
+        Returned is what was foretold of the row, scored if its target is there. The inputs of the
+        row so many rows ahead wait for its target, in the place of those of the row in hand.
         """
-        learner, said = self._learner, Prediction({})
-        origin = self._origin
+        learner, origin = self._learner, self._origin
         if row is not None and target is not None and origin.row is not None:
             learner.held.append(replace(origin.row, target=row.target))
             if learner.is_full:
@@ -343,14 +375,15 @@ class SeriesStream:
                 origin, target = self._origin, learner.target(row)  # now as a class, if it is one
         if not learner.is_ready:
             self._held.append(row)
-        elif row is not None and target is not None:
-            said = said if origin.foretold is None else origin.foretold.scored(target)
-            if origin.x is not None:
-                (words,) = learner.learn(origin.x[np.newaxis], [target])
-                if words:
-                    learner.reporter.bad(row, words)
-                elif not origin.foretold and is_new:
-                    learner.settle()
+        elif row is not None and target is not None and origin.x is not None:
+            (words,) = learner.learn(origin.x[np.newaxis], [target])
+            if words:
+                learner.reporter.bad(row, words)
+            elif not origin.foretold and is_new:
+                learner.settle()
+        said = origin.foretold
+        if said is not None and target is not None:
+            said = said.scored(target)
         self._past.appendleft(target)
         lags = tuple(value for value in self._past if value is not None)
         if row is None or len(lags) < self._n_lags:
@@ -361,13 +394,19 @@ class SeriesStream:
             X, _ = learner.encode([row], [lags])
             self._waiting.append(_Origin(x=X[0]))  # whatever the prediction comes to
             if is_new:
-                self._waiting[-1] = _Origin(x=X[0], foretold=learner.decided.foretell(X))
+                self._waiting[-1] = _Origin(x=X[0], foretold=_foretold(learner.decided, X[0]))
         return said
 
     @property
     def _origin(self) -> _Origin:
         """What was known when the row in hand was predicted."""
         return self._waiting[0] if len(self._waiting) == self._horizon else _Origin()
+
+
+def _foretold(predictor: Predictor, x: Array) -> Prediction:
+    """Predict the row x (d,), whose target comes later."""
+    (said,) = predictor.ahead(x[np.newaxis], [None])
+    return said
 
 
 def _each_known(change: Callable[[Any], Any], past: Iterable[Any]) -> tuple[Any, ...]:

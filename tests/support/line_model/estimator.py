@@ -36,6 +36,7 @@ class Prequential:
     upper: np.ndarray | None
     log_density: np.ndarray
     n_centres: np.ndarray
+    laws: list[NormalMixture]
 
 
 class LineRegressor(RegressorMixin, KernelEstimator):
@@ -79,9 +80,10 @@ class LineRegressor(RegressorMixin, KernelEstimator):
 
     def prequential(self, X, y, level=None) -> Prequential:
         X, y = self._checked(X, y)
-        parts = []
+        parts, laws = [], []
         for x, value in zip(X, y, strict=True):
             law = self.predictive(x[np.newaxis])
+            laws.append(law)
             ends = (np.nan, np.nan) if level is None else np.ravel(law.interval(level))
             score = np.nan if np.isnan(value) else law.log_density([value])[0]
             parts.append([law.mean[0], law.std[0], *ends, score, self.n_centres_])
@@ -89,8 +91,8 @@ class LineRegressor(RegressorMixin, KernelEstimator):
                 self._learn(x, value)
         mean, std, lower, upper, score, n_centres = np.array(parts).T
         if level is None:
-            return Prequential(mean, std, None, None, score, n_centres)
-        return Prequential(mean, std, lower, upper, score, n_centres)
+            return Prequential(mean, std, None, None, score, n_centres, laws)
+        return Prequential(mean, std, lower, upper, score, n_centres, laws)
 
     def predictive(self, X) -> NormalMixture:
         check_is_fitted(self)

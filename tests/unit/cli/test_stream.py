@@ -141,7 +141,12 @@ def test_a_row_without_target_is_predicted_and_not_learned(stream, rows: Path) -
 
 
 @pytest.mark.parametrize("names", [("name", "y"), ("id", "target")])
-def test_a_target_may_come_later(stream, rows: Path, names: tuple[str, str]) -> None:
+@pytest.mark.parametrize("n_together", [1, 1024])
+def test_a_target_may_come_later(
+    stream, rows: Path, names: tuple[str, str], n_together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running._Loop.__init__, "__defaults__", (n_together,))
+    monkeypatch.setattr(running._Loop, "_adapt", lambda *_: None)
     table = as_json_lines(rows)
     X, y = matrix(rows)
     early, late = 3, 50  # in the warm-up, and after it
@@ -152,7 +157,21 @@ def test_a_target_may_come_later(stream, rows: Path, names: tuple[str, str]) -> 
     code, answers, err = stream(json_lines(kept), *COMMON, "--id", "name")
     assert code == 0
     assert answers[10] == {"row": 11, "id": "r3", "learned": True}
-    assert answers[71] == {"row": 72, "id": "r50", "learned": True}
+    said, learned = answers[51], answers[71]
+    assert (learned["row"], learned["id"], learned["of_row"], learned["learned"]) == (
+        *(72, "r50", 52, True),
+    )
+    # It is scored by what was predicted when the row came, before twenty others were learned.
+    assert [learned[key] for key in ("prediction", "std", "n_centres")] == [
+        said[key] for key in ("prediction", "std", "n_centres")
+    ]
+    assert (said["target"], said["score"], learned["target"]) == (None, None, y[late])
+    before = [*range(early), *range(early + 1, 10), early, *range(10, late)]
+    known = LineRegressor().partial_fit(X[before[:W]], y[before[:W]])
+    known.prequential(X[before[W:]], y[before[W:]])
+    assert learned["score"] == known.predictive(X[[late]]).log_density(y[[late]])[0]
+    scores = [answer["score"] for answer in answers if answer.get("score") is not None]
+    assert answers[-2]["mean_score"] == pytest.approx(np.mean(scores), abs=1e-12)
     assert "no row 'r50' without a target" in answers[-1]["error"]
     assert "no row 'r50'" in err
     # The order of learning is the order in which targets came.
@@ -200,14 +219,18 @@ def test_a_series_is_predicted_from_its_past(
     for t in range(first + W, len(y) + 1):  # after row t - 1
         laws[t - 1] = law = model.predictive(y[t - n_lags : t][::-1][np.newaxis])
         answer = answers[t - 1]
-        assert answer["for_row"] == answer["row"] + horizon
-        assert answer["prediction"] == law.mean[0]
-        assert answer["lower"] == law.interval(0.9)[0][0]
+        ahead = answer["ahead"]
+        assert ahead["row"] == answer["row"] + horizon
+        assert ahead["prediction"] == law.mean[0]
+        assert ahead["lower"] == law.interval(0.9)[0][0]
         if t < len(y):
+            # What stands beside a target is what was said of it, so many rows before.
+            known = laws[t - horizon].mean[0] if t - horizon in laws else None
+            assert answers[t]["prediction"] == known
             score = laws[t - horizon].log_density([y[t]])[0] if t - horizon in laws else None
             assert answers[t]["score"] == score
             model.partial_fit(X[[t - first]], targets[[t - first]])
-    assert answers[first + W - 2]["prediction"] is None
+    assert answers[first + W - 2]["ahead"]["prediction"] is None
 
 
 def test_a_gap_in_a_series_is_not_learned_from(stream, series: Path) -> None:
@@ -217,7 +240,8 @@ def test_a_gap_in_a_series_is_not_learned_from(stream, series: Path) -> None:
     code, answers, err = stream("".join(lines), *COMMON, "--lags", "2")
     assert code == 0
     assert [a["row"] for a in answers if "error" in a] == [90]
-    unknown = [a["row"] for a in answers[W + 2 :] if a.get("prediction", 0) is None]
+    said = [a for a in answers[W + 2 :] if "ahead" in a]
+    unknown = [a["row"] for a in said if a["ahead"]["prediction"] is None]
     assert unknown == [80, 81, 91]
     assert [a["row"] for a in answers[W + 3 :] if a.get("score", 0) is None] == [80, 81, 82, 91, 92]
     assert err.count("a target is missing") == 1
@@ -622,9 +646,11 @@ def test_going_on_from_a_file_is_as_if_it_had_never_stopped(
     assert code == 0, err
     assert arrays_of(both) == arrays_of(whole)
     same = ("prediction", "std", "target", "n_centres")
-    assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[70:]]
-    if "--horizon" not in words:
-        assert [a["score"] for a in answers] == [a["score"] for a in expected[70:]]
+    for a, b in zip(answers, expected[70:], strict=True):
+        ahead = [{**each.get("ahead", {}), "row": 0} for each in (a, b)]
+        assert ahead[0] == ahead[1]
+        if "--horizon" not in words or a["row"] > 4:  # earlier ones were foretold before it ended
+            assert [a[k] for k in (*same, "score")] == [b[k] for k in (*same, "score")]
 
 
 def test_rows_without_target_are_remembered_in_the_file(stream, rows: Path, tmp_path: Path) -> None:

@@ -189,7 +189,11 @@ def test_a_class_may_come_later(stream, rows: Path) -> None:
     code, answers, _ = stream(json_lines(late), *COMMON)
     assert code == 0
     assert answers[10] == {"row": 11, "id": "r3", "learned": True}
-    assert answers[71] == {"row": 72, "id": "r50", "learned": True}
+    said, learned = answers[51], answers[71]
+    assert (learned["of_row"], learned["target"], learned["proba"]) == (
+        *(52, table[50]["kind"], said["proba"]),
+    )
+    assert learned["score"] == pytest.approx(math.log(said["proba"][table[50]["kind"]]))
 
 
 def test_a_few_texts_among_numbers(stream, tmp_path: Path) -> None:
@@ -296,15 +300,16 @@ def test_a_series_of_classes_is_predicted_from_its_past(
         said = model.prequential(X[[t - 2]], [None], level=0.8)
         foretold[t + 1] = dict(zip(labels, said.proba[0].tolist(), strict=True))
         answer = answers[t - 1]
-        assert (answer["row"], answer["for_row"]) == (t, t + 2)
-        assert answer["proba"] == foretold[t + 1]
-        assert list(answer["upper"].values()) == said.upper[0].tolist()
+        ahead = answer["ahead"]
+        assert (answer["row"], ahead["row"]) == (t, t + 2)
+        assert ahead["proba"] == foretold[t + 1]
+        assert list(ahead["upper"].values()) == said.upper[0].tolist()
         if t < len(y):
             assert answers[t]["target"] == y[t]
             score = math.log(foretold[t][str(y[t])]) if t in foretold else None
             assert answers[t]["score"] == score
             model.partial_fit(X[[t - first]], y[[t]])
-    assert answers[first + W - 2]["prediction"] is None
+    assert answers[first + W - 2]["ahead"]["prediction"] is None
     assert read_container(out)[0]["stream"]["past"] == [labels.index(k) for k in kinds[:-3:-1]]
     assert run("inspect", out)[0] == 0
 
@@ -317,7 +322,8 @@ def test_a_gap_in_a_series_of_classes_is_not_learned_from(stream, tmp_path: Path
     code, answers, err = stream("".join(lines), *SERIES)
     assert code == 0, err
     assert [a["row"] for a in answers if "error" in a] == [60]
-    assert [a["row"] for a in answers[W + 2 :] if a.get("proba", 0) is None] == [50, 51, 61]
+    ahead = [a for a in answers[W + 2 :] if "ahead" in a]
+    assert [a["row"] for a in ahead if a["ahead"]["proba"] is None] == [50, 51, 61]
     assert [a["row"] for a in answers[W + 3 :] if a.get("score", 0) is None] == [50, 51, 52, 61, 62]
 
 
