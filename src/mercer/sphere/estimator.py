@@ -388,7 +388,8 @@ class KernelGibbsClassifier(SampleClassifier):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         "rbf", "matern12", "matern32", "matern52", "linear", "polynomial"; "auto" compares rbf,
-        matern32 and linear by evidence; "precomputed" takes Gram matrices in the place of X; a
+        matern32 and linear by evidence; a sum such as "rbf + linear", whose parts have equal
+        variances and one length scale; "precomputed" takes Gram matrices in the place of X; a
         kernel of `mercer.kernels`; or a callable of two matrices of rows.
     lengthscale : {"learn", "median"} or float, default="learn"
         In units of the (standardised) inputs. "median": the median distance between rows;

@@ -471,10 +471,9 @@ def _check_kernel(value: Any) -> None:
                 "length scale for all of them; GPClassifier takes such kernels, or leave columns "
                 "out of the table"
             )
-        is_variance = [each.kind for each in value.parameters()] == ["variance"]
-        if not is_variance and not value.has_lengthscale:
+        if not {each.kind for each in value.parameters()} <= {"variance", "weight"}:
             raise UsageError(
-                f"kernel {name_of_kernel(value)!r} has more than a variance and length scales: its "
+                f"kernel {name_of_kernel(value)!r} has more than variances and length scales: its "
                 "parameters would not be learned here; GPClassifier learns them"
             )
     elif not callable(value):
@@ -543,7 +542,7 @@ def _finite(
     ((name, kernel),) = _kernels(arguments)
     candidates = []
     for lengthscale in _lengthscales(arguments, kernel, X):
-        theta = kernel_parameters(kernel, lengthscale, X.shape[1])
+        theta = kernel_parameters(kernel, lengthscale, X)
         mapped: FeatureMap
         if arguments.approximation == "fourier":
             mapped = draw_fourier(rng, kernel, theta, X.shape[1], max(arguments.rank // 2, 1))
@@ -575,7 +574,10 @@ def _name(kernel: Kernel | Callable[..., Any]) -> str:
 
 
 def _lengthscales(arguments: SpaceArguments, kernel: Any, X: Array) -> list[float | None]:
-    if not isinstance(kernel, Kernel) or not kernel.has_lengthscale:
+    has_lengthscale = isinstance(kernel, Kernel) and any(
+        each.kind == "weight" for each in kernel.parameters()
+    )
+    if not has_lengthscale:
         return [None]
     if arguments.lengthscale == MEDIAN:
         return [median_distance(X)]

@@ -26,6 +26,7 @@ Callable2 = Callable[[Array, Array], Any]
 
 # Pairs of rows that the median distance is taken from: a subset of the rows has so many.
 _MEDIAN_ROWS = 1000
+_NO_VARIANCE = -700.0  # log variance of a part of a kernel that is left out
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def fit_covariance(
     """
     theta = np.empty(0)
     if isinstance(kernel, Kernel):
-        theta = kernel_parameters(kernel, lengthscale, X.shape[1])
+        theta = kernel_parameters(kernel, lengthscale, X)
     plain = Covariance(kernel, theta, 1.0, 0.0)
     variances = plain.diagonal(X)
     assert variances is not None
@@ -102,12 +103,23 @@ def fit_covariance(
     return Covariance(kernel, theta, scale, constant)
 
 
-def kernel_parameters(kernel: Kernel, lengthscale: float | None, n_inputs: int) -> Array:
-    """Log parameters of unit variance and one length scale for all inputs, where it has one."""
-    theta = np.zeros(kernel.n_parameters(n_inputs))
-    if kernel.has_lengthscale:
-        assert lengthscale is not None
-        theta[1:] = -2.0 * np.log(lengthscale)
+def kernel_parameters(kernel: Kernel, lengthscale: float | None, X: Array) -> Array:
+    """Log parameters: one length scale for all inputs; parts of a sum with equal mean variances."""
+    n_inputs = X.shape[1]
+    kinds = np.repeat(
+        [one.kind for one in kernel.parameters()],
+        [one.size(n_inputs) for one in kernel.parameters()],
+    )
+    theta = np.zeros(len(kinds))
+    if lengthscale is not None:
+        theta[kinds == "weight"] = -2.0 * np.log(lengthscale)
+    variances = np.flatnonzero(kinds == "variance")
+    parts = np.ones(len(variances))
+    for k in range(len(parts) if len(parts) > 1 else 0):
+        alone = theta.copy()
+        alone[np.delete(variances, k)] = _NO_VARIANCE
+        parts[k] = kernel.diagonal(alone, X).mean()
+    theta[variances] = -np.log(np.where(parts > 0.0, parts, 1.0))
     return theta
 
 

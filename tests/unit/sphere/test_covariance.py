@@ -90,3 +90,13 @@ def test_median_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = median_distance(many)
     monkeypatch.setattr(module, "_MEDIAN_ROWS", 50)
     assert median_distance(many) == pytest.approx(whole, rel=0.05)
+
+
+def test_parts_of_a_sum_have_equal_variances_and_one_length_scale() -> None:
+    C = fit_covariance(kernel_named("rbf + linear"), 2.0, X, 0.5)
+    rbf = fit_covariance(kernel_named("rbf"), 2.0, X, 0.0)
+    linear = fit_covariance(kernel_named("linear"), None, X, 0.0)
+    expected = 0.5 * (rbf.gram(X) + linear.gram(X)) + 0.5
+    np.testing.assert_allclose(C.gram(X), expected, rtol=1e-12)
+    nothing = fit_covariance(kernel_named("rbf + linear"), 2.0, np.zeros((3, 2)), 0.0)
+    np.testing.assert_allclose(nothing.gram(np.zeros((3, 2))), 1.0)  # as the constant part alone
