@@ -6,6 +6,7 @@ no decision, and is taken off. Nothing is ever changed: an undone decision is on
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -75,8 +76,9 @@ class Journal:
         decision = Decision(row, name, action, recorded, label, p_wrong, at)
         end = self._stream.seek(0, os.SEEK_END)
         try:
-            self._stream.write(_line(asdict(decision)))
-            self._stream.flush()
+            line = _line(asdict(decision))
+            if self._stream.write(line) != len(line):  # a disk that fills up takes a part of it
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._stream.fileno())
         except OSError as error:
             with suppress(OSError):

@@ -118,6 +118,11 @@ class Reviewer:
         """Learn from the labels as they are now; takes as long as an audit."""
         self._known = self._learn(None)
 
+    @property
+    def p_wrong(self) -> Array:
+        """P(the label in the table is wrong) of each row, shape (n,), as it is known now."""
+        return self._now().p_wrong
+
     def question(self) -> Question | None:
         """Return the row to decide on next; None when all are decided."""
         with self._lock:
@@ -206,7 +211,7 @@ class Reviewer:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _recorded(self, row: int) -> str | None:
-        if not 0 <= row < len(self.labels.recorded):
+        if isinstance(row, bool) or not 0 <= row < len(self.labels.recorded):
             raise UsageError(f"there is no row {row}")
         return self.labels.recorded[row]
 
@@ -217,7 +222,7 @@ class Reviewer:
         is_left[list(self.journal.standing)] = False
         is_pool = np.array([label is None for label in self.labels.recorded])
         # A pool is asked about first: that is what it was given for.
-        worth = np.where(is_pool, 10.0 + known.worth, self._now().p_wrong)
+        worth = np.where(is_pool, 10.0 + known.worth, known.p_wrong)
         order = np.argsort(-worth, kind="stable")
         return order[is_left[order]]
 
@@ -237,7 +242,7 @@ class Reviewer:
             position=self.journal.n_lines,
             name=self.labels.names[row],
             recorded=recorded,
-            p_wrong=None if recorded is None else float(self._now().p_wrong[row]),
+            p_wrong=None if recorded is None else float(known.p_wrong[row]),
             suggested=self.labels.classes[best],
             probabilities={label: float(proba[k]) for k, label in enumerate(self.labels.classes)},
             cells={name: texts[row] for name, texts in self.labels.cells.items()},
@@ -357,7 +362,7 @@ class Reviewer:
         if before is None:
             return 0.1
         left = taught[~is_decided]
-        wrong = float(self._now().p_wrong[left].sum())
+        wrong = float(before.p_wrong[left].sum())
         return float(np.clip((1.0 + wrong) / (2.0 + len(left)), _SLIP, 0.45))
 
 

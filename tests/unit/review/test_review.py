@@ -161,8 +161,9 @@ def test_what_cannot_be_decided(journal: Journal, action: Any, label: str | None
     label = question.recorded if label == "same" else label
     with pytest.raises(UsageError):
         reviewer.decide(question.row, action, label, question.position)
-    with pytest.raises(UsageError):
-        reviewer.decide(N, "keep", None, question.position)
+    for row in (N, -1, True):  # a truth value in the journal would spoil it
+        with pytest.raises(UsageError, match="there is no row"):
+            reviewer.decide(row, "keep", None, question.position)
     assert journal.n_lines == 0
 
 
@@ -246,6 +247,27 @@ def test_a_decision_that_cannot_be_written_is_not_taken(
     assert journal.n_lines == 0
     assert len(journal.path.read_text().splitlines()) == 1
     assert reviewer.question() == question
+
+
+def test_a_disk_that_takes_half_a_line_has_no_decision(journal: Journal) -> None:
+    reviewer = begun(journal)
+    question = reviewer.question()
+    stream = journal._stream
+
+    class Filling:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(stream, name)
+
+        def write(self, line: bytes) -> int:
+            return stream.write(line[:20])
+
+    journal._stream = Filling()  # type: ignore[assignment]
+    with pytest.raises(StorageError, match="No space left"):
+        decide(reviewer, question)
+    journal._stream = stream
+    decide(reviewer, reviewer.question())
+    assert len(journal.path.read_bytes().splitlines()) == 2
+    assert [json.loads(line) for line in journal.path.read_bytes().splitlines()]
 
 
 def test_a_fit_that_fails_leaves_what_was_known(
