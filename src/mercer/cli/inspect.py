@@ -109,7 +109,7 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             session.say(label, ", ".join(f"{each} {w:.3g}" for each, w in own.items()))
     words = draws.size_words if draws.is_weighted else f"{draws.n_total}: {draws.size_words}"
     session.say("draws", words)
-    targets = "their targets only" if hasattr(estimator, "target_error_proba_") else "no"
+    targets = "their targets only" if estimator._to_parts().holds_targets else "no"
     session.say("rows", f"holds training rows: {_HOLDS_ROWS if holds_rows else targets}")
     for label, words in (*_periods(estimator), *diagnosed(estimator.diagnostics_)):
         session.say(label, words)

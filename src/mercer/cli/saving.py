@@ -327,7 +327,7 @@ def write_files(
         write_model(out, fitted.estimator, saved)
         size = out.stat().st_size / 2**20
         parts = fitted.estimator._to_parts()
-        targets = "the targets of the" if "targets/wrong" in parts.arrays else "no"
+        targets = "the targets of the" if parts.holds_targets else "no"
         holds = "the standardised" if parts.holds_rows else targets
         session.say("model", f"{out} ({size:.1f} MB, holds {holds} training rows)")
     if report is not None:

@@ -33,7 +33,7 @@ from mercer.cli.options import (
 )
 from mercer.cli.outputs import check_outputs
 from mercer.cli.stream_keeping import Keeper, read_interval
-from mercer.cli.stream_model import Learner, Reporter, Tally
+from mercer.cli.stream_model import Learner, Reporter, Tally, Undecided
 from mercer.cli.stream_plan import (
     RowStream,
     SeriesStream,
@@ -254,11 +254,11 @@ def run_stream(
     """
     given = {"--encoding": options.encoding is not None, "--format": options.form != "auto"}
     of_text = [option for option, is_given in given.items() if is_given]
-    with Stopping() as stopping, opened(path, of_text) as descriptor, panel.shown():
+    with Stopping() as stopping, opened(path, of_text) as source, panel.shown():
         name = STANDARD_INPUT if path is None else str(path)
-        lines = LineSource(descriptor, name, stopping.wake, options.encoding)
+        lines = LineSource(source.descriptor, name, stopping.wake, options.encoding)
         try:
-            loop, first = _begin(options, plan, lines, tell, panel, stopping)
+            loop, first = _begin(options, plan, lines, source.texts, tell, panel, stopping)
         except StreamStoppedError:
             raise StoppedError(stopping.received or signal.SIGINT, "no row was read") from None
         try:
@@ -293,6 +293,7 @@ def _begin(
     options: StreamOptions,
     plan: StreamPlan,
     lines: LineSource,
+    texts: tuple[str, ...],
     tell: Callable[[str, str], None],
     panel: LivePanel,
     stopping: Stopping,
@@ -301,8 +302,9 @@ def _begin(
     tally = Tally()
     reporter = Reporter(tell, lines.name, is_fatal=options.is_strict, tally=tally)
     wanted = Wanted(
-        lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0
-    )
+        lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
+        texts,
+    )  # fmt: skip
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
         plan.predictor, parser, reporter, tally, warmup=plan.warmup, encoder=plan.encoder,
@@ -312,6 +314,8 @@ def _begin(
         reporter.note(
             f"nothing is predicted until {plan.warmup} rows with a target were read (--warmup)"
         )
+    if isinstance(plan.predictor, Undecided) and plan.target in texts:
+        plan.predictor.is_text = True
     stream: RowStream | SeriesStream = RowStream(learner, plan.state)
     if plan.n_lags:
         stream = SeriesStream(learner, plan.n_lags, plan.horizon, plan.state)

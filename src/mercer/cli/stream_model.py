@@ -240,6 +240,7 @@ class Undecided:
     """
 
     model: Any = None
+    is_text = False  # in a source with types: then it is no number, whatever it looks like
 
     def __init__(self, name: str, *, is_auto: bool, make: Callable[[Target], Predictor]) -> None:
         self.unknown: Fields = {"prediction": None}
@@ -249,6 +250,8 @@ class Undecided:
 
     def target(self, cell: str, *, has_decimal_comma: bool) -> float | str:
         """Read a target as JSON has it: a number if it is one."""
+        if self.is_text:
+            return cell.strip()
         try:
             number = read_number(cell, has_decimal_comma=has_decimal_comma)
         except ValueError:
@@ -261,7 +264,7 @@ class Undecided:
         numbers = [float(target) for target in targets if not isinstance(target, str)]
         if self._is_text(targets):
             texts = [cell.strip() for cell in cells]
-            column = column_of_texts(self._name, texts, is_text=False)
+            column = column_of_texts(self._name, texts, is_text=self.is_text)
         else:  # a few that are no numbers are mistakes
             column = Column(self._name, np.array(numbers), "number")
         frame = Frame.from_columns([column], source)
@@ -497,13 +500,14 @@ def learn_encoder(parser: Parser, rows: Sequence[Row], source: str) -> Encoder:
     """
     strays: set[int] = set()
     comma = parser.has_decimal_comma
-    for k in range(len(parser.inputs)):
+    for k in np.flatnonzero([name not in parser.texts for name in parser.inputs]):
         own = {n for n, row in enumerate(rows) if not _is_number(row.cells[k], comma)}
         strays |= own if 2 * len(own) < len(rows) else set()
     kept = [row for n, row in enumerate(rows) if n not in strays]
     if not kept:
         raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
-    return fit_encoder(frame_of(kept, parser.inputs, source, has_decimal_comma=comma))
+    frame = frame_of(kept, parser.inputs, source, as_text=parser.texts, has_decimal_comma=comma)
+    return fit_encoder(frame)
 
 
 def _is_number(cell: str, has_decimal_comma: bool) -> bool:

@@ -115,7 +115,7 @@ class Wanted:
 
     ``drop`` may hold several names separated by commas; ``needed`` are the inputs of a model that
     was loaded, None all other columns. In a series the past of the target is an input, so that
-    there need be no other.
+    there need be no other. ``texts`` are columns that are text in a source with types.
     """
 
     source: str
@@ -124,6 +124,7 @@ class Wanted:
     drop: tuple[str, ...]
     needed: tuple[str, ...] | None
     is_series: bool
+    texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.id_column == self.target:
@@ -267,6 +268,7 @@ class Parser:
     ) -> None:
         self.inputs: tuple[str, ...] = wanted.needed or ()  # what `Row.cells` holds
         self.has_decimal_comma = False  # numbers may be written with a comma for the point
+        self.texts = wanted.texts  # columns whose cells are text, whatever they look like
         self._wanted = wanted
         self._tell = tell
         self._is_chosen = wanted.needed is not None
@@ -371,8 +373,15 @@ _OPEN = Path("/dev/fd"), Path("/proc/self/fd")  # where shells name what <(comma
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+class Opened(NamedTuple):
+    """Where lines come from, and which columns are text, where the source has types."""
+
+    descriptor: int
+    texts: tuple[str, ...] = ()
+
+
 @contextmanager
-def opened(name: Path | None, of_text: Sequence[str] = ()) -> Iterator[int]:
+def opened(name: Path | None, of_text: Sequence[str] = ()) -> Iterator[Opened]:
     """Open a file, a pipe that the shell has opened, or standard input, as lines.
 
     ``of_text`` are options that speak of text, refused where a file is none.
@@ -380,7 +389,7 @@ def opened(name: Path | None, of_text: Sequence[str] = ()) -> Iterator[int]:
     if name is None:
         if sys.stdin is None or sys.stdin.closed:
             raise StorageError("standard input is closed; pipe rows into it, or name a file")
-        yield sys.stdin.fileno()
+        yield Opened(sys.stdin.fileno())
         return
     path, sheet = split_sheet(str(name))
     is_pipe = path.parent in _OPEN and path.is_fifo()
@@ -392,15 +401,17 @@ def opened(name: Path | None, of_text: Sequence[str] = ()) -> Iterator[int]:
         start = b"" if is_pipe else os.pread(descriptor, 16, 0)
         if start.startswith((GZIP, ZSTD)):
             with _feeding(path, functools.partial(_unpack, path)) as reader:
-                yield reader
+                yield Opened(reader)
         elif start.startswith(ZIP) or is_arrow(start) or sheet is not None:
             if of_text:
                 raise UsageError(f"{of_text[0]} is for text, and {printable(str(path))} is none")
             frame = read_frame(name)
+            columns = frame.columns if is_arrow(start) else ()  # a spreadsheet has types by cell
+            texts = tuple(each.name for each in columns if each.kind == "text")
             with _feeding(path, functools.partial(_write_lines, frame)) as reader:
-                yield reader
+                yield Opened(reader, texts)
         else:
-            yield descriptor
+            yield Opened(descriptor)
     finally:
         os.close(descriptor)
 

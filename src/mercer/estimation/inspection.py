@@ -526,7 +526,8 @@ def effects_of(
         spread = np.quantile(each, (0.1, 0.9), axis=2)
         curves.append(Effect(values, mean, *band, spread[0], spread[1]))
     n_paired = max(4, _PAIR_ROWS // n_functions)
-    pair = _strongest_pair(model, rows[:n_paired], chosen[:_N_PAIRED], int(lines[0]))
+    owners = [next(j for j in order if v.columns[0] in inputs.columns[j]) for v in chosen]
+    pair = _strongest_pair(model, rows[:n_paired], chosen[:_N_PAIRED], owners, int(lines[0]))
     outputs = tuple(str(classes[k]) for k in lines) if len(classes) else ()
     return Effects(tuple(curves), pair, outputs, n_rows)
 
@@ -552,15 +553,15 @@ def _varied(rows: Array, chosen: Sequence[Values]) -> Array:
 
 
 def _strongest_pair(
-    model: Any, rows: Array, chosen: Sequence[Values], line: int
+    model: Any, rows: Array, chosen: Sequence[Values], owners: Sequence[int], line: int
 ) -> PairEffect | None:
-    """Find the pair whose map is farthest from the sum of two curves, and draw its map."""
+    """Find the pair whose map is farthest from the sum of two curves, and draw its map.
+
+    ``owners`` are the inputs that values belong to: parts of one date are no pair.
+    """
     few = [values.few(_PAIR_GRID) for values in chosen]
     pairs = [
-        (i, j)
-        for i in range(len(few))
-        for j in range(i + 1, len(few))
-        if not set(few[i].columns) & set(few[j].columns)
+        (i, j) for i in range(len(few)) for j in range(i + 1, len(few)) if owners[i] != owners[j]
     ]
     if not pairs:
         return None

@@ -68,6 +68,11 @@ class ModelParts:
         of_members = (name for name in self.arrays if name.startswith("members/"))
         return "X" in self.arrays or any(name.endswith("/X") for name in of_members)
 
+    @property
+    def holds_targets(self) -> bool:
+        """Whether it holds targets of training rows, or a model that it is made of does."""
+        return any(name.split("/")[-1] in ("y", "recorded") for name in self.arrays)
+
 
 class Savable(Protocol):
     """An estimator that can be written to a file."""

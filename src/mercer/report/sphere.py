@@ -185,11 +185,12 @@ def _training_rows(estimator: Any) -> NDArray[np.float64] | None:
 
 def _file_words(estimator: Any) -> str:
     try:
-        holds_rows = estimator._to_parts().holds_rows
+        parts = estimator._to_parts()
     except UsageError:
         return "A model with a kernel of your own cannot be saved to a file."
-    if not holds_rows:
-        return "A saved model file contains no training row."
+    if not parts.holds_rows:
+        labels = ", but the labels of all" if parts.holds_targets else ""
+        return f"A saved model file contains no training row{labels}."
     return (
         "A saved model file contains training rows, which predictions need: share it as you would "
         "share the data."

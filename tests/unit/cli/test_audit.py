@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .conftest import SPHERE, WRONG
+from .conftest import SPHERE, TINY, WRONG, write_csv
 
 
 def words_of(data: Path, *more: object) -> list[object]:
@@ -234,6 +234,13 @@ def test_above_a_thousand_rows_a_learned_kernel_lists_wrong_numbers(run, tmp_pat
     model = tmp_path / "m.mercer"
     fit = ["fit", path, "--target", "price", "--model", "spectral", "--set", "noise=contaminated"]
     code, said, err = run(*fit, *short, "--set", "n_frequencies=8", "--test", path, "--out", model)
+    assert code == 0, err
+    assert "holds the targets of the training rows" in said
+    assert "holds training rows: their targets only" in run("inspect", model)[1]
+    # So it is of labels, where predictions need no row.
+    labels = ["fit", write_csv(tmp_path / "p.csv"), "--target", "label", "--model", "sphere", *TINY]
+    line = ["--set", "kernel=linear", "--test-size", "0.3", "--out", model]
+    code, said, err = run(*labels, *line)
     assert code == 0, err
     assert "holds the targets of the training rows" in said
     assert "holds training rows: their targets only" in run("inspect", model)[1]

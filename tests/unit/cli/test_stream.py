@@ -551,6 +551,17 @@ def test_spreadsheets_and_parquet_files_are_read_row_by_row(
     assert "no row of data" in err
 
 
+def test_text_of_a_file_with_types_is_no_number(stream, rows: Path, tmp_path: Path) -> None:
+    """As in `mercer fit`: 007 is a name."""
+    frame = pandas.read_csv(rows)
+    frame["code"] = np.array(["007", "010"])[np.arange(len(frame)) % 2]
+    table, out = tmp_path / "rows.parquet", tmp_path / "m.mercer"
+    frame.to_parquet(table)
+    code, _, err = stream(table, *COMMON, "--drop", "name", "--save", out)
+    assert code == 0, err
+    assert "code=010" in models.read_model(out).estimator.feature_labels_
+
+
 def test_a_pipe_that_the_shell_has_opened_is_read(stream, rows: Path) -> None:
     reader, writer = os.pipe()
     os.write(writer, rows.read_bytes())

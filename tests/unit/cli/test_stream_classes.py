@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 from mercer.basis.classifier import SequentialKernelClassifier
@@ -194,6 +195,16 @@ def test_a_class_may_come_later(stream, rows: Path) -> None:
         *(52, table[50]["kind"], said["proba"]),
     )
     assert learned["score"] == pytest.approx(math.log(said["proba"][table[50]["kind"]]))
+
+
+def test_classes_of_a_file_with_types_are_what_they_are(stream, rows: Path, tmp_path: Path) -> None:
+    frame = pandas.read_csv(rows)
+    frame["kind"] = np.array(["007", "010"])[np.arange(len(frame)) % 2]
+    frame.to_parquet(tmp_path / "rows.parquet")
+    code, answers, err = stream(tmp_path / "rows.parquet", *COMMON)
+    assert code == 0, err
+    assert answers[-1]["target"] == "010"
+    assert list(answers[-1]["proba"]) == ["007", "010"]
 
 
 def test_a_few_texts_among_numbers(stream, tmp_path: Path) -> None:

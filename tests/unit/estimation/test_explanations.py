@@ -259,6 +259,12 @@ def test_the_pair_that_acts_together_is_found_and_a_sum_has_none():
     assert {pair.first.name, pair.second.name} == {"c", "d"}
     assert pair.strength > 0.1 * pair.range
     assert effects_of(Known(4), rows, inputs, order=[0, 1, 2, 3]).pair.strength < 1e-9
+    # Parts of one input, such as month and hour of a date, are no pair: they come together.
+    dates = Inputs.of_sizes(["a", "date"], [2, 2])
+    pair = effects_of(Known(4, product=3.0), rows, dates, order=[1, 0]).pair
+    assert {pair.first.name, pair.second.name} != {"x2", "x3"}
+    alone = Inputs.of_sizes(["date"], [4])
+    assert effects_of(Known(4, product=3.0), rows, alone, order=[0]).pair is None
 
 
 def test_a_curve_of_a_line_is_the_line_and_its_band_the_slopes():

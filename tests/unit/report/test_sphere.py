@@ -103,7 +103,7 @@ def _dot(X, Z):
 def test_a_model_of_a_kernel_of_ones_own_says_that_no_file_holds_it():
     model = audited(kernel=_dot, nugget=0.1, d=3)
     assert "cannot be saved" in describe(model)[1]
-    assert "no training row" in describe(audited(kernel="linear"))[1]
+    assert "no training row, but the labels of all" in describe(audited(kernel="linear"))[1]
     assert "contains training rows" in describe(audited())[1]
 
 
