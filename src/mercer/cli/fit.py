@@ -110,8 +110,6 @@ def command(
         unused = {
             "--id": table.id_column, "--group": table.group, "--test": test,
             "--test-size": test_size, "--cv": cv, "--encoding": table.encoding,
-            "--missing": None if table.missing == "error" else table.missing,
-            "--dates": None if table.dates == "auto" else table.dates,
         }  # fmt: skip
         refuse_with_engine([name for name, value in unused.items() if value is not None])
     options = FitOptions(
@@ -217,6 +215,8 @@ def _fit_stored(
     from mercer.cli.saving import as_json, say_fitted, write_files
 
     session.say("data", stored.words)
+    for note in stored.rows.encoding.notes if stored.rows.encoding else ():
+        session.note("", note)
     session.say("task", stored.reason)
     session.say("model", f"spectral ({stored.entry.summary})")
     session.say("seed", str(stored.seed))

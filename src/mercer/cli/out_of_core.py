@@ -28,9 +28,10 @@ from mercer.cli.saving import provenance_of
 from mercer.cli.tables import unknown_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
-from mercer.data.encoding import ColumnCode, Encoder, as_levels, no_column
-from mercer.data.files import changed, check_path, printable, quoted, reading
-from mercer.data.frame import Column, Frame
+from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
+from mercer.data.files import changed, check_path, printable, reading
+from mercer.data.formats import Dates
+from mercer.data.frame import Column
 from mercer.data.opening import open_rows, read_texts
 from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
@@ -39,6 +40,7 @@ from mercer.data.tables import list_folder
 from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task
 from mercer.errors import DataError, UsageError
 from mercer.estimation.model_file import TableModel
+from mercer.estimation.table_encoder import TableEncoder
 from mercer.models import MODELS, ModelEntry, SavedModel
 from mercer.posterior.evaluation import HeldOut, RunningScores
 from mercer.posterior.scores import RegressionScores, Scores
@@ -218,24 +220,31 @@ def open_stream(
     """Open a table to be predicted block by block, if it is large and that can be done; else None.
 
     A file of more than `LARGE_BYTES`, or an array in a .npy file, is not read whole, if the model
-    takes numbers only, and neither fills in nor drops what is missing, and ``out`` is .csv,
-    .parquet or standard output (None).
+    does not drop rows with gaps, and ``out`` is .csv, .parquet or standard output (None). Where it
+    takes more than numbers, the encoded rows are written into the cache.
     """
     encoder = encoder_of(model)
-    is_plain = encoder.missing == "error" and encoder.target is None
-    is_plain &= all(code.kind == "number" and code.written is None for code in encoder.codes)
+    is_possible = encoder.missing != "drop" and encoder.target is None
     is_written = out is None or out.suffix.lower() in (".csv", ".parquet")
-    paths = _large_files(data) if is_plain and is_written else ()
+    paths = _large_files(data) if is_possible and is_written else ()
     if not paths:
         return None
     predictor = find_predictor(model)
     table = open_rows(data)
     id_column = implied_id(model, table.names, id_column)
     check_id(id_column, predictor.names)
-    for name in encoder.input_names:
-        if name not in table.names:
-            raise no_column(table.name, name, table.names)
-        _refuse_words(table, name)
+    is_array = _start(paths[0]).startswith(NPY)
+    codes = encoder.codes
+    if encoder.missing == "error" and all(c.kind == "number" and not c.written for c in codes):
+        for name in encoder.input_names:
+            if name not in table.names:
+                raise no_column(table.name, name, table.names)
+            _refuse_words(table, name)
+        inputs = table.select(encoder.input_names)
+    elif is_array:
+        return None
+    else:
+        inputs = open_rows(data, encode=TableEncoder.of(encoder))
     if id_column is not None and id_column not in table.names:
         table.select([id_column])  # says what there is
     target = None if model.table is None else model.table.target
@@ -243,8 +252,8 @@ def open_stream(
     return TableStream(
         predictor=predictor,
         table=table,
-        inputs=table.select(encoder.input_names),
-        texts=() if _start(paths[0]).startswith(NPY) else paths,
+        inputs=inputs,
+        texts=() if is_array else paths,
         target=target if target in table.names else None,
         id_column=id_column,
         notes=ignored_words(model, others, id_column),
@@ -291,8 +300,10 @@ class StoredTraining:
     @property
     def words(self) -> str:
         """What the rows are."""
-        n_inputs = self.rows.n_columns - 1
-        return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {n_inputs} inputs, in place"
+        encoding = self.rows.encoding
+        n_inputs = self.rows.n_columns - 1 if encoding is None else len(encoding.codes)
+        place = "in place" if encoding is None else "encoded once, into the cache"
+        return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {n_inputs} inputs, {place}"
 
 
 def refuse_with_engine(options: list[str]) -> None:
@@ -329,22 +340,27 @@ def open_training(
         )
     if not os.path.lexists(options.data):
         raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
-    rows = open_rows(options.data, engine="dask", scheduler=scheduler, n_workers=n_workers)
-    target = options.table.target
-    header = Frame.of_header(rows.names, rows.name)
-    dropped = header.named(options.table.drop)
-    if target in dropped:
-        raise UsageError(f"--drop {quoted(target)} is the target")
-    used = header.without([*dropped, target]).names
-    columns = [*used, target]
-    for name in columns:
-        if name in rows.refusals:
-            remedy = "give it to --drop, or fit without --engine, which encodes text"
-            raise DataError(rows.refusals[name].replace(REMEDY, remedy))
-    rows = rows.select(columns)
-    task = options.table.task
-    found = rows.count(target, MAX_CLASSES) if task == "auto" else {}
-    chosen, reason = choose_task(Column(target, np.array(list(found)), "number"), cast(Task, task))
+    table = options.table
+    if table.missing == "drop":
+        raise UsageError("--missing drop: not with --engine; use impute or indicator")
+    encode: Any = TableEncoder(cast(Missing, table.missing), cast(Dates, table.dates))
+    if (encode.missing, encode.dates) == ("error", "auto"):
+        encode = "auto"
+    rows = open_rows(
+        options.data,
+        engine="dask",
+        scheduler=scheduler,
+        n_workers=n_workers,
+        target=table.target,
+        encode=encode,
+        drop=table.drop,
+    )
+    target = rows.names[-1]
+    column = Column(target, np.array(rows.labels), "text")
+    if not rows.labels:
+        found = rows.count(target, MAX_CLASSES) if table.task == "auto" else {}
+        column = Column(target, np.array(list(found)), "number")
+    chosen, reason = choose_task(column, cast(Task, table.task))
     entry = next(each for each in MODELS if (each.name, each.task) == ("spectral", chosen))
     common = {
         **always(options.seed), "n_jobs": options.jobs, "checkpoint": options.checkpoint,
@@ -363,8 +379,15 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
         estimator.fit(rows, target)
     seconds = time.perf_counter() - started
     estimator.set_params(progress="auto", checkpoint=None, n_jobs=None)
-    del estimator.feature_names_in_  # the encoder matches columns by name, and gives arrays
-    encoder = Encoder(tuple(ColumnCode(name, "number") for name in inputs), "error")
+    encoder = rows.encoding
+    if encoder is None:
+        del estimator.feature_names_in_  # the encoder matches columns by name, and gives arrays
+        encoder = Encoder(tuple(ColumnCode(name, "number") for name in inputs), "error")
+    else:
+        del estimator.encoder_
     fitted = Fitted(estimator, rows.n_rows, seconds, None)
-    provenance = provenance_of(fitted, rows.name, inputs, target, stored.seed, (stored.reason,))
+    notes = (stored.reason, *encoder.notes)
+    provenance = provenance_of(
+        fitted, rows.name, list(encoder.input_names), target, stored.seed, notes
+    )
     return fitted, TableModel(encoder, target, None, provenance)

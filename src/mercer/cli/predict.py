@@ -52,8 +52,8 @@ def command(
     sphere also the probability of each class before its label is recorded, without label noise,
     and the margin of votes. Where the target is there, scores are said on standard error.
 
-    Files above 200 MB are predicted block by block, in little memory, where the model takes
-    numbers only and the result is CSV or Parquet; so are .npy files of any size.
+    Files above 200 MB are predicted block by block, in little memory, where the result is CSV or
+    Parquet and no rows are dropped; so are .npy files of any size.
     """
     from mercer.cli.out_of_core import open_stream
     from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
@@ -65,7 +65,8 @@ def command(
     session = Session(is_json)
     saved = read_model_before(model, data)
     is_whole = is_json or encoding is not None
-    stream = None if is_whole else open_stream(saved, data, out, id_column)
+    with session.warnings_as_lines():
+        stream = None if is_whole else open_stream(saved, data, out, id_column)
     if stream is not None:
         _predict_blocks(session, stream, out, saved, data, is_for_spreadsheet=is_for_spreadsheet)
         return

@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -121,6 +121,11 @@ def cache_folder() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "mercer" / "rows"
 
 
+def folder_of(name: str, cache: Path) -> Path:
+    """Name the folder of one table in the cache."""
+    return cache / hashlib.sha256(os.fsencode(os.path.abspath(name))).hexdigest()[:16]
+
+
 def open_csv(
     paths: Sequence[Path], name: str, *, cache: Path, tell: Callable[[str], None]
 ) -> FileRows:
@@ -131,16 +136,16 @@ def open_csv(
     """
     stamps = tuple(Stamp.of(path) for path in paths)
     files = [stamp.path for stamp in stamps]
-    key = hashlib.sha256(os.fsencode(os.path.abspath(name))).hexdigest()
-    folder = cache / key[:16]
+    folder = folder_of(name, cache)
     seen = time.time_ns()
     looks = [_look(path) for path in paths]
     facts = _load(folder)
     if facts is None or not _is_unchanged(facts, folder, files, looks):
-        content = _sum_contents(paths)
+        content = sum_contents(paths)
         rows = _rows_path(folder, content)
-        if facts is None or facts.content != content or _sum_contents([rows]) != facts.rows:
-            facts = _parse(rows, paths, name, content, tell)
+        if facts is None or facts.content != content or sum_contents([rows]) != facts.rows:
+            with in_folder(folder):
+                facts = _parse(rows, paths, name, content, tell)
             for stamp in stamps:
                 stamp.check()
         facts = replace(facts, files=files, looks=looks, rows_look=_look(rows), seen=seen)
@@ -178,7 +183,7 @@ def _is_unchanged(facts: _Facts, folder: Path, files: list[str], looks: list[lis
     return facts.files == files and now == then and is_settled
 
 
-def _sum_contents(paths: Sequence[Path]) -> str:
+def sum_contents(paths: Sequence[Path]) -> str:
     """SHA-256 over the sums of the files, gzipped or not, as they are on disk."""
     sha = hashlib.sha256()
     for path in paths:
@@ -191,7 +196,7 @@ def _load(folder: Path) -> _Facts | None:
     """Read what is in the cache; None where that is nothing, or not whole."""
     try:
         fields = json.loads((folder / "facts.json").read_bytes())
-        if fields.pop("sum") != _seal(fields):
+        if fields.pop("sum") != seal(fields):
             return None
         facts = _Facts(**fields)
         rows = open_npy(_rows_path(folder, facts.content))
@@ -207,7 +212,7 @@ def _load(folder: Path) -> _Facts | None:
     return facts if facts.version == _VERSION and (rows.n_rows, rows.n_columns) == shape else None
 
 
-def _seal(fields: dict[str, Any]) -> str:
+def seal(fields: dict[str, Any]) -> str:
     """SHA-256 of the facts, by which damaged ones are known."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
@@ -216,7 +221,7 @@ def _save(folder: Path, facts: _Facts) -> None:
     """Write the facts, and remove the numbers of earlier contents."""
     with replacing(folder / "facts.json") as file:
         fields = asdict(facts)
-        file.write(json.dumps({**fields, "sum": _seal(fields)}).encode())
+        file.write(json.dumps({**fields, "sum": seal(fields)}).encode())
     kept = _rows_path(folder, facts.content)
     with contextlib.suppress(OSError):
         for path in folder.glob("rows-*.npy"):
@@ -224,26 +229,25 @@ def _save(folder: Path, facts: _Facts) -> None:
                 path.unlink()
 
 
-def _parse(
-    target: Path, paths: Sequence[Path], name: str, content: str, tell: Callable[[str], None]
-) -> _Facts:
-    """Parse all files into one file of numbers, or leave nothing."""
+@contextlib.contextmanager
+def in_folder(folder: Path) -> Iterator[None]:
+    """Make a folder of the cache for what is written there; on failure leave none that is empty."""
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(
-            f"{printable(str(target.parent))}: cannot be made ({error.strerror}); name another "
+            f"{printable(str(folder))}: cannot be made ({error.strerror}); name another "
             "folder with cache=..., or set XDG_CACHE_HOME"
         ) from None
     try:
-        return _parse_into(target, paths, name, content, tell)
+        yield
     except BaseException:
         with contextlib.suppress(OSError):
-            target.parent.rmdir()  # if it is empty
+            folder.rmdir()  # if it is empty
         raise
 
 
-def _parse_into(
+def _parse(
     target: Path, paths: Sequence[Path], name: str, content: str, tell: Callable[[str], None]
 ) -> _Facts:
     parser = _Parser([str(path) for path in paths])
@@ -253,19 +257,19 @@ def _parse_into(
                 numbers = parser.add(k, block)
                 if file.tell() == 0:
                     n_bytes = sum(os.path.getsize(path) for path in paths)
-                    _announce(name, target, numbers.nbytes * n_bytes // block.position, tell)
-                    _write_header(file, numbers.shape)
+                    announce(name, target, numbers.nbytes * n_bytes // block.position, tell)
+                    write_header(file, numbers.shape)
                 file.write(numbers.tobytes())
         if not any(parser.n_rows):
             raise no_rows(name)
         file.seek(0)
-        _write_header(file, (sum(parser.n_rows), len(parser.columns)))
+        write_header(file, (sum(parser.n_rows), len(parser.columns)))
     return _Facts(
         version=_VERSION,
         files=[],
         looks=[],
         content=content,
-        rows=_sum_contents([target]),
+        rows=sum_contents([target]),
         rows_look=[],
         seen=0,
         names=list(parser.columns),
@@ -304,7 +308,7 @@ class _Parser:
         return numbers
 
 
-def _announce(name: str, target: Path, n_bytes: int, tell: Callable[[str], None]) -> None:
+def announce(name: str, target: Path, n_bytes: int, tell: Callable[[str], None]) -> None:
     """Say how large the file will be, or refuse when there is no room for it."""
     folder = printable(str(target.parent))
     size = f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{-(-n_bytes // 2**20)} MiB"
@@ -318,6 +322,6 @@ def _announce(name: str, target: Path, n_bytes: int, tell: Callable[[str], None]
     tell(f"{printable(name)}: parsed once, into {folder} (about {size})")
 
 
-def _write_header(file: BinaryIO, shape: tuple[int, ...]) -> None:
+def write_header(file: BinaryIO, shape: tuple[int, ...]) -> None:
     """Write the header of a .npy file; its length does not depend on the number of rows."""
     npy.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})

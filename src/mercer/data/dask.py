@@ -367,7 +367,8 @@ def share(
         )
     return SharedFiles(
         name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
-        refusals=source.refusals, held=source, scheduler=connect(scheduler, n_workers),
+        refusals=source.refusals, encoding=source.encoding, labels=source.labels, held=source,
+        scheduler=connect(scheduler, n_workers),
     )  # fmt: skip
 
 

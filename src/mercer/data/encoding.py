@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -98,6 +98,15 @@ class ColumnCode:
             return X
         return np.asarray(values, dtype=np.float64).reshape(-1, 1)
 
+    @property
+    def coding_of_unseen(self) -> str:
+        """What a level of text becomes that was not in training, in words."""
+        if self.kind == "frequency":
+            return "frequency 0"
+        if len(self.levels) != 2:
+            return "none of the levels"
+        return f"halfway between the two, {' and '.join(map(quoted, self.levels))}"
+
     def note(self) -> str | None:
         """Say in one line what may surprise; None: nothing does."""
         column = f"column {quoted(self.name)}"
@@ -171,36 +180,56 @@ class ColumnCode:
         )
 
 
-def fit_code(column: Column, *, has_fill: bool, written: CellFormat | None = None) -> ColumnCode:
+def fit_code(
+    column: Column,
+    *,
+    has_fill: bool,
+    written: CellFormat | None = None,
+    counts: NDArray[np.int64] | None = None,
+) -> ColumnCode:
     """Learn the encoding of a column that has at least one value and can be encoded.
 
     Dates, and numbers that are `written` in some way, come as numbers. With `has_fill`, what takes
-    the place of a missing value is learned too.
+    the place of a missing value is learned too. `counts` says how often each cell is there; once
+    by default.
     """
+    if counts is None:
+        counts = np.ones(len(column.values), dtype=np.int64)
+    counts = counts[~column.is_missing]
     present = column.values[~column.is_missing]
     if written is not None and written.kind == "date":
         origin = float(np.floor(present.min()))
         varied = tuple(
             part for part in DATE_PARTS if np.ptp(_date_part(present, part, origin)) > 0.0
         )
-        fill = float(np.median(present)) if has_fill else None
+        fill = _median(present, counts) if has_fill else None
         parts = varied or ("days",)
         return ColumnCode(
             column.name, "date", fill=fill, written=written, parts=parts, origin=origin
         )
     if column.kind == "boolean":
-        fill = float(np.mean(present) > 0.5) if has_fill else None
+        fill = float(np.average(present, weights=counts) > 0.5) if has_fill else None
         return ColumnCode(column.name, "boolean", fill=fill)
     if column.kind == "number":
-        fill = float(np.median(present)) if has_fill else None
+        fill = _median(present, counts) if has_fill else None
         return ColumnCode(column.name, "number", fill=fill, written=written)
-    counts = Counter(present)
-    levels = tuple(sorted(counts))
-    commonest = max(levels, key=lambda level: counts[level]) if has_fill else None
+    times: Counter[str] = Counter()
+    for level, n in zip(present, counts.tolist(), strict=True):
+        times[level] += n
+    levels = tuple(sorted(times))
+    commonest = max(levels, key=lambda level: times[level]) if has_fill else None
     if len(levels) <= MAX_LEVELS:
         return ColumnCode(column.name, "levels", levels, fill=commonest)
-    shares = tuple(counts[level] / len(present) for level in levels)
+    shares = tuple(times[level] / times.total() for level in levels)
     return ColumnCode(column.name, "frequency", levels, shares, commonest)
+
+
+def _median(values: NDArray[Any], counts: NDArray[np.int64]) -> float:
+    """Median of values, each of which is there so many times."""
+    order = np.argsort(values)
+    total = counts[order].cumsum()
+    low, high = (np.searchsorted(total, total[-1] / 2, side) for side in ("left", "right"))
+    return float((values[order[low]] + values[order[high]]) / 2)
 
 
 def as_levels(column: Column) -> NDArray[Any]:
@@ -274,6 +303,8 @@ class Encoded:
     rows: NDArray[np.int64]  # (n,), positions in the table of the rows that were kept
     ignored: tuple[str, ...]  # columns of the table that were not needed
     notes: tuple[str, ...]  # what was done to rows or cells, one line each
+    #: Of columns of text the cells, one a row, with a level that was not in training.
+    unseen: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -333,18 +364,33 @@ class Encoder:
         kept, notes = _handle_missing(frame, columns, self.missing)
         rows = np.flatnonzero(kept)
         blocks = []
+        unseen = {}
         for code in self.codes:
             values = columns[code.name].values
             is_missing = columns[code.name].is_missing
             if code.fill is not None:
                 values = np.where(is_missing, code.fill, values)
             values = values[rows]
-            notes += _note_unseen(code, values)
+            if code.kind in ("levels", "frequency"):
+                known = set(code.levels)
+                unseen[code.name] = tuple(value for value in values if value not in known)
             blocks.append(code.encode(values))
             if code.has_indicator:
                 blocks.append(is_missing[rows, np.newaxis].astype(np.float64))
         ignored = tuple(name for name in frame.names if name not in columns)
-        return Encoded(np.hstack(blocks), rows, ignored, tuple(notes))
+        notes += self.notes_of_unseen(
+            {name: (len(cells), cells[0]) for name, cells in unseen.items() if cells}
+        )
+        return Encoded(np.hstack(blocks), rows, ignored, tuple(notes), unseen)
+
+    def notes_of_unseen(self, unseen: Mapping[str, tuple[int, str]]) -> list[str]:
+        """Say, by column, how many rows hold a level that was not in training, and the first."""
+        return [
+            f"column {quoted(code.name)}: {unseen[code.name][0]} rows hold a level that was not in "
+            f"training ({quoted(unseen[code.name][1])}), encoded as {code.coding_of_unseen}"
+            for code in self.codes
+            if code.name in unseen
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Turn into plain Python types, for a model file."""
@@ -410,7 +456,12 @@ class Encoder:
 
 
 def fit_encoder(
-    frame: Frame, *, missing: Missing = "error", dates: Dates = "auto", like: Encoder | None = None
+    frame: Frame,
+    *,
+    missing: Missing = "error",
+    dates: Dates = "auto",
+    like: Encoder | None = None,
+    counts: NDArray[np.int64] | None = None,
 ) -> Encoder:
     """Learn how the columns of a training table, inputs only, become numbers.
 
@@ -418,7 +469,8 @@ def fit_encoder(
     booleans the commonest value) takes its place; with "indicator", one more column says where.
     `dates` says what dates begin with whose column
     does not say it. `like` is the encoder of the whole table of which these are some rows: how its
-    columns are written holds here, and the day from which dates are counted.
+    columns are written holds here, and the day from which dates are counted. `counts` says how
+    often each row is there; once by default.
     """
     if missing not in get_args(Missing):
         known = ", ".join(get_args(Missing))
@@ -448,7 +500,12 @@ def fit_encoder(
             )
         written = formats[column.name]
         has_gap = bool(column.is_missing.any())
-        code = fit_code(column.take(rows), has_fill=missing in _FILLING, written=written)
+        code = fit_code(
+            column.take(rows),
+            has_fill=missing in _FILLING,
+            written=written,
+            counts=None if counts is None else counts[rows],
+        )
         if column.name in of_all:
             code = replace(code, origin=of_all[column.name].origin)
         codes.append(replace(code, has_indicator=has_gap and missing == "indicator"))
@@ -558,29 +615,6 @@ def _handle_missing(
         )
     kept &= ~has_gap
     return kept, [f"{n_rows} have a missing value and were dropped"]
-
-
-def _note_unseen(code: ColumnCode, values: NDArray[Any]) -> list[str]:
-    """Say how many rows hold a level that was not in training."""
-    if code.kind not in ("levels", "frequency"):
-        return []
-    known = set(code.levels)
-    unseen = [value for value in values if value not in known]
-    if not unseen:
-        return []
-    if code.kind == "frequency":
-        coding = "frequency 0"
-    else:
-        is_between = len(code.levels) == 2
-        coding = f"halfway between the two, {_either(code)}" if is_between else "none of the levels"
-    return [
-        f"column {quoted(code.name)}: {len(unseen)} rows hold a level that was not in training "
-        f"({quoted(unseen[0])}), encoded as {coding}"
-    ]
-
-
-def _either(code: ColumnCode) -> str:
-    return " and ".join(map(quoted, code.levels))
 
 
 def _kind_words(column: Column) -> str:

@@ -1,10 +1,14 @@
-"""Opening a table of numbers that need not fit into memory."""
+"""Opening a table that need not fit into memory: its numbers, or what encodes it as numbers."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -12,15 +16,42 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.atomic import replacing
 from mercer.data.arrow import BUFFER_BYTES, PARQUET, as_column, decoding, is_arrow, open_parquet
-from mercer.data.csv_cache import cache_folder, open_csv
-from mercer.data.csv_reader import ZIP, read_blocks
-from mercer.data.encoding import as_levels
-from mercer.data.files import check_path, printable, reading
-from mercer.data.frame import ColumnBuilder
+from mercer.data.csv_cache import (
+    announce,
+    cache_folder,
+    folder_of,
+    in_folder,
+    open_csv,
+    seal,
+    sum_contents,
+    write_header,
+)
+from mercer.data.csv_reader import ZIP, CsvBlock, read_blocks
+from mercer.data.encoding import (
+    LEAVE_OUT,
+    ColumnCode,
+    Encoder,
+    Missing,
+    as_levels,
+    fit_encoder,
+    no_column,
+)
+from mercer.data.files import check_path, printable, quoted, reading
+from mercer.data.formats import Dates
+from mercer.data.frame import (
+    Column,
+    ColumnBuilder,
+    Frame,
+    Kind,
+    Origin,
+    column_of_texts,
+    index_column,
+)
 from mercer.data.source import NPY, RowSource, find_file, open_array, open_npy
 from mercer.data.tables import list_folder, refuse_foreign
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError, DataWarning, MercerError, UsageError, warn_user
 
 __all__ = ["open_rows", "read_texts"]
 
@@ -62,15 +93,19 @@ def _csv_pieces(path: Path, column: str) -> Iterator[NDArray[Any]]:
 
 
 def _parquet_pieces(path: Path, column: str) -> Iterator[NDArray[Any]]:
+    for batch in _parquet_batches(path, [column]):
+        values = batch.column(batch.schema.get_field_index(column))
+        yield as_levels(as_column(column, values, is_text=True))
+
+
+def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with (
         decoding(path),
         pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
     ):
-        for batch in file.iter_batches(batch_size=_BATCH, columns=[column], use_threads=False):
-            values = batch.column(batch.schema.get_field_index(column))
-            yield as_levels(as_column(column, values, is_text=True))
+        yield from file.iter_batches(_BATCH, columns=list(columns), use_threads=False)
 
 
 def open_rows(
@@ -81,11 +116,14 @@ def open_rows(
     engine: Literal["dask"] | None = None,
     scheduler: str | None = None,
     n_workers: int | None = None,
+    target: str | None = None,
+    encode: Any = None,
+    drop: Collection[str] = (),
 ) -> RowSource:
-    """Open a table of numbers to be read in blocks: `mercer.data.open`.
+    """Open a table to be read in blocks: `mercer.data.open`.
 
     Nothing but headers is read, except of a text file, which is parsed once into a file of
-    8 bytes a number in the cache folder.
+    8 bytes a number in the cache folder; and of a table that is encoded, which is read twice.
 
     Parameters
     ----------
@@ -108,12 +146,27 @@ def open_rows(
         `distributed.Client`; if there is none, workers on this machine are started.
     n_workers : int, optional
         How many are started; one a core by default.
+    target : str, optional
+        The target: with `encode`, which needs it, the column that is no input and has no gaps; of
+        text, its classes are `RowSource.labels`. It comes last then.
+    encode : "auto" or TableEncoder, optional
+        How files with text, dates or gaps become numbers, learned from all rows: into a file of
+        8 bytes a number in the cache folder. "auto": by `mercer.TableEncoder()` where an input or
+        the target is not numbers. A TableEncoder is cloned, and used as it is if it is fitted.
+        `RowSource.encoding` is what was learned, and goes into the model.
+    drop : collection of str
+        With `encode`: columns that are left out.
 
     Returns
     -------
     RowSource
-        Its columns of true and false are 1 and 0. Columns of text or of dates may be there, as
-        long as they are left out by `select` or `without`.
+        Its columns of true and false are 1 and 0. Without `encode` columns of text or of dates may
+        be there, as long as they are left out by `select` or `without`.
+
+    Notes
+    -----
+    Medians that take the place of gaps are those of 2^18 rows, evenly spread; levels, their
+    frequencies and dates are those of all rows.
 
     Raises
     ------
@@ -140,7 +193,24 @@ def open_rows(
 
         if engine != "dask":
             raise UsageError(f"engine must be 'dask' or None; got {engine!r}")
-        return share(open_rows(data, cache=cache, progress=progress), scheduler, n_workers)
+        rows = open_rows(
+            data, cache=cache, progress=progress, target=target, encode=encode, drop=drop
+        )
+        return share(rows, scheduler, n_workers)
+
+    def tell(line: str) -> None:
+        is_seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        if is_seen if progress == "auto" else progress:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    folder = cache_folder() if cache is None else Path(cache)
+    if encode is not None:
+        if not isinstance(data, str | os.PathLike):
+            raise UsageError("encode is for files; `fit` encodes frames, and arrays are numbers")
+        rows = open_rows(data, cache=cache, progress=progress)
+        return _encoded(rows, data, target, encode, drop, folder, tell)
+    if target is not None or drop:
+        raise UsageError("target and drop are of encode; see also RowSource.without")
     if isinstance(data, RowSource):
         return data
     if isinstance(data, np.ndarray):
@@ -152,7 +222,7 @@ def open_rows(
             "; save them to a file"
         )
     path = Path(name)
-    paths = list_folder(path) if check_path(path) else [path]
+    paths = _files_of(path)
     kinds = {part: _find_kind(part) for part in paths}
     kind = kinds[paths[0]]
     for part in paths:
@@ -165,14 +235,11 @@ def open_rows(
         return open_parquet(paths, name)
     if kind == "NumPy":
         return open_npy(path)
-
-    def tell(line: str) -> None:
-        is_seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-        if is_seen if progress == "auto" else progress:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201
-
-    folder = cache_folder() if cache is None else Path(cache)
     return open_csv(paths, name, cache=folder, tell=tell)
+
+
+def _files_of(path: Path) -> list[Path]:
+    return list_folder(path) if check_path(path) else [path]
 
 
 def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
@@ -191,3 +258,297 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
     if not start.startswith(ZIP):
         refuse_foreign(path, start)
     return "text"
+
+
+# A table with text, dates or gaps as numbers. Its encoding is learned in one pass; a second one
+# writes the encoded rows into the cache, so that all later ones read numbers.
+
+#: Of what was encoded; other versions are encoded again.
+_VERSION = 1
+#: Rows whose medians take the place of gaps.
+_SAMPLE = 2**18
+#: Different texts of a column that are counted: more are dates or numbers, or names of rows.
+_MOST_TEXTS = 100_000
+
+
+def _encoded(
+    rows: RowSource,
+    data: str | os.PathLike[str],
+    target: str | None,
+    encode: Any,
+    drop: Collection[str],
+    cache: Path,
+    tell: Callable[[str], None],
+) -> RowSource:
+    """Encode all columns but those dropped and the target, which is the last one then."""
+    fitted: Encoder | None = getattr(encode, "encoding_", None)
+    missing: Missing = getattr(encode, "missing", "error")
+    dates: Dates = getattr(encode, "dates", "auto")
+    names, targets = _columns(rows, target, fitted, drop)
+    if encode == "auto" and not any(name in rows.refusals for name in (*names, *targets)):
+        return rows.select([*names, *targets])
+    table = _Files(rows, tuple(_files_of(Path(data))), fitted.written_names if fitted else ())
+    content = sum_contents(table.paths)
+    asked = [_VERSION, content, names, targets, fitted.to_dict() if fitted else [missing, dates]]
+    key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+    path = folder_of(rows.name, cache) / f"encoded-{content[:16]}-{key[:16]}.npy"
+    found = _kept(path)
+    if found is None:
+        encoder, labels = (fitted, []) if fitted else _learn(table, names, targets, missing, dates)
+        with in_folder(path.parent):
+            found = _write(table, encoder, targets, labels, path, tell)
+        for other in path.parent.glob("encoded-*"):
+            if not other.name.startswith(f"encoded-{content[:16]}-"):
+                other.unlink(missing_ok=True)
+    for note in found["notes"]:
+        warn_user(note, DataWarning)
+    source = open_npy(path)
+    encoder = Encoder.from_dict(found["encoder"])
+    return replace(
+        source,
+        name=rows.name,
+        names=(*encoder.feature_names, *targets),
+        parts=rows.parts,
+        stamps=(*rows.stamps, *source.stamps),
+        encoding=encoder,
+        labels=tuple(found["labels"]),
+    )
+
+
+def _columns(
+    rows: RowSource, target: str | None, fitted: Encoder | None, drop: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the inputs, and the target if there is one."""
+    header = Frame.of_header(rows.names, rows.name)
+    if fitted is not None:
+        for name in fitted.input_names:
+            if name not in rows.names:
+                raise no_column(rows.name, name, rows.names)
+        return fitted.input_names, () if target is None else (header.column(target).name,)
+    if target is None:
+        raise UsageError("encode needs to know the target: target='name of its column'")
+    target = header.column(target).name
+    dropped = header.named(drop)
+    if target in dropped:
+        raise UsageError(f"the target {quoted(target)} is among the columns to drop")
+    names = header.without([*dropped, target]).names
+    if (index := index_column(names)) is not None:
+        raise DataError(rows.refusals[index])
+    return names, (target,)
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """Read what was encoded before; None where it is not there, or not as it was written."""
+    try:
+        found: dict[str, Any] = json.loads(path.with_suffix(".json").read_bytes())
+        is_whole = found.pop("sum") == seal(found) and found["rows"] == sum_contents([path])
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, MercerError):
+        return None
+    return found if is_whole else None
+
+
+@dataclass(frozen=True)
+class _Files:
+    """A table in files, whose numbers are known as a source of rows."""
+
+    rows: RowSource
+    paths: tuple[Path, ...]
+    as_text: tuple[str, ...]  # columns that are read as they stand, numbers or not
+
+    def frames(self, names: Sequence[str]) -> Iterator[Frame]:
+        """Read some columns of all rows, a few thousand rows at a time; text as it stands."""
+        texts = [name for name in names if name in self.rows.refusals or name in self.as_text]
+        numbers = [name for name in names if name not in texts]
+        position = 0
+        for path in self.paths:
+            first = position
+            with reading(path), open(path, "rb") as stream:
+                is_parquet = is_arrow(stream.read(16))
+            source = self.rows.select(numbers) if numbers and not is_parquet else None
+            blocks = _parquet_blocks(path, names) if is_parquet else _csv_blocks(path, texts)
+            for lines, columns in blocks:
+                n = len(lines)
+                if source is not None:
+                    pieces = source._chunks(position, position + n)
+                    block = np.concatenate([piece.copy() for piece in pieces])
+                    for k, name in enumerate(numbers):
+                        columns[name] = Column(name, block[:, k], "number")
+                at = np.arange(position - first + 1, position - first + n + 1, dtype=np.int64)
+                origin = Origin((str(path),), np.zeros(n, np.int32), at, lines)
+                yield Frame(tuple(columns[name] for name in names), self.rows.name, origin)
+                position += n
+        for stamp in self.rows.stamps:
+            stamp.check()
+
+
+_Block = tuple[NDArray[np.int64], dict[str, Column]]  # lines of rows, and columns
+
+
+def _csv_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
+    """Yield some columns of a text file as text."""
+    for block in read_blocks(path, is_bounded=False):
+        if block.lines:
+            columns = {name: _as_text(name, block) for name in names}
+            yield np.array(block.lines, dtype=np.int64), columns
+
+
+def _as_text(name: str, block: CsvBlock) -> Column:
+    builder = ColumnBuilder(name, is_text=True, is_held=False, has_decimal_comma=False)
+    builder.add(block.columns[block.names.index(name)])
+    return builder.finish()
+
+
+def _parquet_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
+    """Yield some columns of a Parquet file, which has no lines."""
+    import pyarrow as pa
+
+    for batch in _parquet_batches(path, names):
+        table = pa.Table.from_batches([batch])
+        columns = {name: as_column(name, table[name], is_text=False) for name in names}
+        yield np.zeros(batch.num_rows, dtype=np.int64), columns
+
+
+class _Texts:
+    """The different texts of a column, how often each is there, and where it stands first."""
+
+    def __init__(self, name: str, missing: Missing, dates: Dates) -> None:
+        self.name = name
+        self._missing = missing
+        self._dates = dates
+        self._counts: Counter[str | None] = Counter()
+        self._places: list[tuple[str, int, int]] = []
+        self._kind: Kind = "text"
+        self._is_full = False
+
+    def add(self, frame: Frame) -> None:
+        """Take the next rows."""
+        column, origin = frame.column(self.name), frame.origin
+        self._kind = column.kind
+        for row, cell in enumerate(column.values):
+            if cell not in self._counts:
+                if len(self._counts) == _MOST_TEXTS:
+                    words = ("levels", "frequency")
+                    if not self._is_full and self.code(frame.source).kind in words:
+                        raise DataError(
+                            f"{printable(frame.source)}: column {quoted(self.name)} has more than "
+                            f"{_MOST_TEXTS} different texts, as names of rows do; {LEAVE_OUT}"
+                        )
+                    self._is_full = True
+                    continue
+                place = origin.files[0], int(origin.row[row]), int(origin.line[row])
+                self._places.append(place)
+            self._counts[cell] += 1
+
+    @property
+    def levels(self) -> list[str]:
+        """The texts, sorted."""
+        return sorted(cell for cell in self._counts if cell is not None)
+
+    def code(self, source: str) -> ColumnCode:
+        """Learn the encoding of the column."""
+        files, rows, lines = zip(*self._places, strict=True)
+        names = tuple(dict.fromkeys(files))
+        origin = Origin(
+            names,
+            np.array([names.index(file) for file in files], dtype=np.int32),
+            np.array(rows, dtype=np.int64),
+            np.array(lines, dtype=np.int64),
+        )
+        cells = column_of_texts(self.name, list(self._counts), is_text=True)
+        frame = Frame((replace(cells, kind=self._kind),), source, origin)
+        counts = np.array(list(self._counts.values()), dtype=np.int64)
+        found = fit_encoder(frame, missing=self._missing, dates=self._dates, counts=counts)
+        return found.codes[0]
+
+
+def _learn(
+    table: _Files, names: Sequence[str], targets: Sequence[str], missing: Missing, dates: Dates
+) -> tuple[Encoder, list[str]]:
+    """Learn from all rows how columns become numbers, and the classes of a target that is text."""
+    if missing not in ("error", "impute", "indicator"):
+        raise UsageError(
+            f"rows on a disk can have missing 'error', 'impute' or 'indicator', not {missing!r}"
+        )
+    rows = table.rows
+    texts = {
+        name: _Texts(name, missing, dates) for name in (*names, *targets) if name in rows.refusals
+    }
+    numbers = [name for name in names if name not in texts]
+    step = max(1, rows.n_rows // _SAMPLE)
+    has_gap = dict.fromkeys(numbers, False)
+    sampled: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
+    position = 0
+    for frame in table.frames([*names, *targets]):
+        for name in targets if missing != "error" else (*names, *targets):
+            _refuse_gap(frame, name)
+        for text in texts.values():
+            text.add(frame)
+        chosen = np.zeros(frame.n_rows, dtype=bool)
+        chosen[-position % step :: step] = True
+        for name in numbers:
+            values = frame.column(name).values
+            is_there = ~np.isnan(values)
+            has_gap[name] |= not is_there.all()
+            known = values[is_there & chosen]
+            if not len(known) and not sampled[name]:  # it may be there only between those chosen
+                known = values[is_there][:1]
+            if len(known):
+                sampled[name].append(known)
+        position += frame.n_rows
+    codes = {name: text.code(rows.name) for name, text in texts.items() if name not in targets}
+    for name in numbers:
+        values = np.concatenate([*sampled[name], *([] if sampled[name] else [np.array([np.nan])])])
+        one = Frame.from_columns([Column(name, values, "number")], rows.name)
+        code = fit_encoder(one, missing=missing).codes[0]
+        codes[name] = replace(code, has_indicator=has_gap[name] and missing == "indicator")
+    labels = [level for name in targets if name in texts for level in texts[name].levels]
+    return Encoder(tuple(codes[name] for name in names), missing), labels
+
+
+def _refuse_gap(frame: Frame, name: str) -> None:
+    is_missing = frame.column(name).is_missing
+    if is_missing.any():
+        where = frame.place(int(np.argmax(is_missing)), name)
+        raise DataError(
+            f"{where}: missing value; fill it in, or use --missing impute or indicator, in Python "
+            "encode=TableEncoder(missing='impute')"
+        )
+
+
+def _write(
+    table: _Files,
+    encoder: Encoder,
+    targets: Sequence[str],
+    labels: list[str],
+    path: Path,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Write the encoded rows, and beside them what was learned; return that."""
+    n_rows, n_columns = table.rows.n_rows, len(encoder.feature_names) + len(targets)
+    positions = {label: float(k) for k, label in enumerate(labels)}
+    unseen: dict[str, tuple[int, str]] = {}
+    with replacing(path) as file:
+        announce(table.rows.name, path, 8 * n_rows * n_columns, tell)
+        write_header(file, (n_rows, n_columns))
+        for frame in table.frames([*encoder.input_names, *targets]):
+            encoded = encoder.transform(frame)
+            columns = [encoded.X]
+            for name in targets:
+                values = frame.column(name).values
+                if labels:
+                    values = np.array([positions[value] for value in values])
+                columns.append(values[:, np.newaxis])
+            file.write(np.hstack(columns).tobytes())
+            for name, cells in encoded.unseen.items():
+                if cells:
+                    n, first = unseen.get(name, (0, cells[0]))
+                    unseen[name] = n + len(cells), first
+    found = {
+        "encoder": encoder.to_dict(),
+        "labels": labels,
+        "notes": encoder.notes_of_unseen(unseen),
+        "rows": sum_contents([path]),
+    }
+    with replacing(path.with_suffix(".json")) as file:
+        file.write(json.dumps({**found, "sum": seal(found)}).encode())
+    return found

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.lib import format as npy
@@ -27,6 +27,9 @@ from mercer.data.files import Stamp, changed, nearest, place, printable, quoted,
 from mercer.data.frame import index_column, refuse_twins
 from mercer.errors import DataError, MercerError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM
+
+if TYPE_CHECKING:
+    from mercer.data.encoding import Encoder
 
 __all__ = [
     "CHECK_CELLS",
@@ -86,7 +89,7 @@ Work = Callable[[int, Iterator[Array]], Any]
 CHUNK_CELLS = 2**17
 CHECK_CELLS = 2**19
 #: What to do about a column that is not numbers.
-REMEDY = "leave it out with .without(...), or use `mercer fit`, which encodes text"
+REMEDY = "leave it out with .without(...), or open it with encode='auto', target='its name'"
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,10 @@ class RowSource(ABC):
         Columns that are not numbers, and the message of the error for using them.
     checksums : tuple of bytes
         SHA-256 of each stretch of rows, or nothing: see `verified`.
+    encoding : Encoder or None
+        What made these columns of those of a table, where that had text, dates or gaps.
+    labels : tuple of str
+        The classes whose positions here are the target, where that is text.
     """
 
     name: str
@@ -125,6 +132,8 @@ class RowSource(ABC):
     stamps: tuple[Stamp, ...] = ()
     refusals: Mapping[str, str] = field(default_factory=dict)
     checksums: tuple[bytes, ...] = ()
+    encoding: Encoder | None = None
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_twins(self.name, self.names)

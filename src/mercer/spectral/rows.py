@@ -770,6 +770,17 @@ def _stored(model: Any, source: RowSource, target: Any, device: Device | None) -
     rows = source.select([*inputs, target])
     if not inputs or rows.n_rows < 2:
         raise DataError(f"{source.name}: an input and two rows are needed")
+    if rows.labels:
+        if not hasattr(model, "predict_proba"):
+            raise DataError(f"{source.name}: the target {target!r} is text; it needs a classifier")
+        if len(rows.labels) < 2:
+            raise DataError(f"the target holds one class only: {rows.labels[0]!r}; two are needed")
+        model.classes_ = np.array(rows.labels)
     model.n_features_in_ = len(inputs)
-    model.feature_names_in_ = np.array(inputs, dtype=object)
+    if rows.encoding is not None and rows.encoding.feature_names == tuple(inputs):
+        from mercer.estimation.table_encoder import TableEncoder
+
+        model.encoder_ = TableEncoder.of(rows.encoding)
+    else:
+        model.feature_names_in_ = np.array(inputs, dtype=object)
     return _Stored(rows.verified(), device)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mercer.models
@@ -176,6 +177,30 @@ def test_classes(run, classifiers, tmp_path: Path, monkeypatch, kind: str) -> No
     assert f"1 of {N} rows have a label that was not in training ('{labels[70]}" in blocks
 
 
+def test_text_and_gaps(run, tmp_path: Path, monkeypatch) -> None:
+    """Encoded rows go through the cache; a level that training had not is said, and counted."""
+    city = np.where(ROWS[:, 3] > 0.0, "Rome", "Oslo").astype(object)
+    frame = pd.DataFrame({"a": ROWS[:, 0], "city": city, "price": ROWS[:, 2]})
+    frame.loc[::50, "a"] = np.nan
+    frame.iloc[:400].to_csv(tmp_path / "learned.csv", index=False)
+    frame.loc[[600, 2000], "city"] = "Lima"
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    settings = [f"--set={name}" for name in ("n_frequencies=4", "n_draws=2", "n_warmup=2")]
+    given = ("--target", "price", "--model", "spectral", "--missing", "indicator", "--no-refit")
+    given = (*given, "--test-size", "0.2", *settings)
+    out = tmp_path / "m.mercer"
+    assert run("fit", tmp_path / "learned.csv", *given, "--out", out)[0] == 0
+    words = ("predict", out, tmp_path / "new.csv", "--out")
+    _, _, whole = run(*words, tmp_path / "whole.csv")
+    assert not is_streamed(whole)
+    monkeypatch.setattr(streaming, "LARGE_BYTES", 0)
+    code, _, err = run(*words, tmp_path / "blocks.csv")
+    assert code == 0
+    assert is_streamed(err)
+    assert (tmp_path / "blocks.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert "'city': 2 rows hold a level that was not in training ('Lima')" in err
+
+
 def test_npy_of_a_model_from_python(run, tmp_path: Path) -> None:
     settings = {"n_frequencies": 4, "n_draws": 2, "n_warmup": 2, "n_chains": 1}
     estimator = BaNKRegressor(**settings, random_state=0).fit(ROWS[:200, :2], ROWS[:200, 2])
@@ -250,7 +275,7 @@ def test_a_bad_target_ends_the_scoring_only(
 
 
 def test_what_is_read_whole(model: Path, tmp_path: Path, monkeypatch) -> None:
-    """Small tables, known data sets, other formats, and models that take more than numbers."""
+    """Small tables, known data sets, other formats, and models that leave out rows."""
     saved = mercer.models.read_model(model)
     table = str(write_table(tmp_path / "t.csv"))
     assert streaming.open_stream(saved, table, None, None) is None
@@ -264,7 +289,7 @@ def test_what_is_read_whole(model: Path, tmp_path: Path, monkeypatch) -> None:
     feather.write_feather(pa.table({"a": [1.0], "b": [2.0]}), str(tmp_path / "t.feather"))
     assert streaming.open_stream(saved, str(tmp_path / "t.feather"), None, None) is None
     (tmp_path / "gaps.csv").write_text("a,b\n1,2\n2,\n")
-    filled = fit_encoder(read_frame(tmp_path / "gaps.csv"), missing="impute")
+    filled = fit_encoder(read_frame(tmp_path / "gaps.csv"), missing="drop")
     assert saved.table is not None
     other = TableModel(filled, "price", None, FROM)
     changed = mercer.models.SavedModel(saved.estimator, other, saved.manifest)

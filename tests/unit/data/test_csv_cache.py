@@ -109,7 +109,7 @@ def test_old_files_are_not_read_again(path: Path, monkeypatch: pytest.MonkeyPatc
     old = [path.stat().st_size, 5, 5, 1]
     monkeypatch.setattr(csv_cache, "_look", lambda path: old)
     open_(path)
-    monkeypatch.delattr(csv_cache, "_sum_contents")
+    monkeypatch.delattr(csv_cache, "sum_contents")
     np.testing.assert_array_equal(whole(open_(path)), ROWS)
 
 
@@ -312,7 +312,7 @@ def test_columns_of_text_and_of_dates_may_be_left_out(path: Path) -> None:
         with pytest.raises(
             DataError,
             match=rf"data.csv, row 1 \(line 3\), column '{name}': '{cell}' is not a number; leave "
-            r"it out with .without\(...\), or use `mercer fit`",
+            r"it out with .without\(...\), or open it with encode='auto'",
         ):
             source.select(["n", name])
 
@@ -434,5 +434,5 @@ def test_the_names_of_rows_are_no_input(path: Path) -> None:
 def test_what_only_a_whole_column_tells_is_refused(path: Path, cells: list[str]) -> None:
     """Blocks do not remember how a column is written: it is never read in another way."""
     source = open_(write(path, "a\n" + "\n".join(cells) + "\n"))
-    with pytest.raises(DataError, match=r"row 1 .* is not a number; .*`mercer fit`"):
+    with pytest.raises(DataError, match=r"row 1 .* is not a number; .*encode='auto'"):
         source.select(["a"])

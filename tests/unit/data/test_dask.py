@@ -466,13 +466,41 @@ def test_the_command_line_leaves_rows_in_their_files(
     assert "scores    200 rows: RMSE" in capsys.readouterr().err
 
 
+def test_text_and_gaps_by_the_command_line(
+    two_workers: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Levels are learned over all files, and the model predicts a table as it stands."""
+    rng = np.random.default_rng(4)
+    city = np.repeat(["Oslo", "Rome", "Lima"], [300, 200, 400])
+    table = tmp_path / "rows"
+    table.mkdir()
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=900), "city": city, "late": np.where(city > "P", "yes", "no")}
+    )
+    frame.loc[7, "x"] = np.nan
+    for k, part in enumerate((frame[:350], frame[350:])):
+        part.to_csv(table / f"{k}.csv", index=False)
+    out = tmp_path / "m.mercer"
+    words = ["fit", str(table), "--target", "late", "--engine", "dask", "--out", str(out)]
+    words += [f"--set={name}" for name in ("n_frequencies=4", "n_draws=4", "n_warmup=4")]
+    assert main([*words, "--missing", "drop"]) == 2
+    assert "use impute or indicator" in capsys.readouterr().err
+    assert main([*words, "--missing", "indicator"]) == 0
+    said = capsys.readouterr().out
+    assert "900 rows, 2 inputs, encoded once, into the cache" in said
+    assert "'late': text with 2 classes, so classification" in said
+    assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
+    predicted = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    assert (predicted.to_numpy() == frame["late"]).mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
         (["--cv", "3"], "--cv: not with --engine"),
         (["--model", "gp"], "needs all rows in memory"),
         (["--drop", "x9"], "x9"),
-        (["--drop", "x0, x2"], "--drop 'x2' is the target"),
+        (["--drop", "x0, x2"], "the target 'x2' is among the columns to drop"),
     ],
 )
 def test_the_command_line_refuses_what_needs_all_rows(

@@ -5,12 +5,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import mercer.data
-from mercer.errors import DataError, StorageError, UsageError
+from mercer import BaNKClassifier, BaNKRegressor, TableEncoder
+from mercer.data import csv_reader, opening
+from mercer.errors import DataError, DataWarning, StorageError, UsageError
 from support.row_cases import ROWS, write_csv, write_npy, write_parquet
 
 pa = pytest.importorskip("pyarrow")
@@ -183,3 +188,171 @@ def test_json_lines_in_blocks(tmp_path: Path) -> None:
 def test_standard_input_is_not_opened_in_blocks() -> None:
     with pytest.raises(UsageError, match="can be read once"):
         mercer.data.open("-")
+
+
+# Tables with text, dates and gaps, which are encoded once into the cache.
+
+
+def _mixed(n: int = 900) -> Any:
+    """Make a table that the encoder has something to do with, in every file another level."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=n)
+    x[rng.choice(n, 40, replace=False)] = np.nan
+    city = rng.choice(["Rome", "Oslo", "Lima"], n)
+    city[-3:] = ["Bonn", "", "Bonn"]
+    days = np.datetime64("2024-01-30") + rng.integers(0, 400, n)
+    return pd.DataFrame(
+        {
+            "day": [str(day) for day in days],
+            "code": [f"A{k}" if k % 3 else f"{k:03d}" for k in rng.integers(0, 90, n)],
+            "price": [f"${price:.2f}" for price in rng.gamma(2.0, 900.0, n)],
+            "x": x,
+            "city": [name or None for name in city],
+            "sex": rng.choice(["f", "m"], n),
+            "y": rng.normal(size=n),
+        }
+    )
+
+
+def _write_parts(folder: Path, frame: Any, kind: str) -> Path:
+    folder.mkdir()
+    for k, rows in enumerate((slice(0, 400), slice(400, None))):
+        part = frame.iloc[rows]
+        if kind == "csv":
+            part.to_csv(folder / f"{k}.csv", index=False)
+        else:
+            part.to_parquet(folder / f"{k}.parquet", index=False, row_group_size=97)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("missing", ["impute", "indicator"])
+def test_encoded_rows_are_those_of_the_encoder_in_memory(
+    tmp_path: Path, kind: str, missing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_reader, "BLOCK_CELLS", 700)  # blocks of a hundred rows
+    monkeypatch.setattr(opening, "_BATCH", 100)
+    frame = _mixed()
+    folder = _write_parts(tmp_path / "parts", frame, kind)
+    encoder = TableEncoder(missing=missing)
+    rows = mercer.data.open(folder, encode=encoder, target="sex", cache=tmp_path / "cache")
+    inputs = frame.drop(columns="sex")
+    expected = clone(encoder).fit(inputs)
+    assert rows.encoding == expected.encoding_
+    assert rows.names == (*expected.get_feature_names_out(), "sex")
+    assert rows.labels == ("f", "m")
+    X = np.vstack(list(rows.blocks(64)))
+    np.testing.assert_array_equal(X[:, :-1], expected.transform(inputs))
+    np.testing.assert_array_equal(X[:, -1], frame["sex"] == "m")
+    few = mercer.data.open(
+        folder, encode=encoder, target="y", drop=["sex", "day"], cache=tmp_path / "cache"
+    )
+    np.testing.assert_array_equal(np.vstack(list(few.blocks(900)))[:, -1], frame["y"])
+    assert "day" not in few.encoding.input_names  # type: ignore[union-attr]
+
+
+def test_new_rows_are_encoded_as_those_learned_from(tmp_path: Path) -> None:
+    frame = _mixed()
+    learned = TableEncoder(missing="impute").fit(frame.iloc[:600])
+    new = frame.iloc[600:]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    with pytest.warns(DataWarning, match=r"'city': 2 rows hold a level that was not .*'Bonn'"):
+        rows = mercer.data.open(tmp_path / "new.csv", encode=learned, cache=tmp_path / "cache")
+    with pytest.warns(DataWarning):
+        np.testing.assert_array_equal(next(rows.blocks(300)), learned.transform(new))
+
+
+def test_a_model_of_encoded_rows_takes_frames(tmp_path: Path) -> None:
+    frame = _mixed()
+    frame["city"] = frame["city"].fillna("Rome")
+    frame["x"] = frame["x"].fillna(0.0)
+    folder = _write_parts(tmp_path / "parts", frame, "csv")
+    given: Any = {"n_frequencies": 4, "n_draws": 8, "n_warmup": 8, "n_chains": 1}
+    rows = mercer.data.open(
+        folder, encode="auto", target="sex", drop=["code"], cache=tmp_path / "cache"
+    )
+    model = BaNKClassifier(**given, random_state=0).fit(rows, "sex")
+    inputs = frame.drop(columns=["sex", "code"])
+    held = BaNKClassifier(**given, random_state=0).fit(inputs, frame["sex"])
+    assert list(model.classes_) == ["f", "m"]
+    np.testing.assert_allclose(model.predict_proba(inputs), held.predict_proba(inputs), rtol=1e-10)
+    model.save(tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    with pytest.raises(DataError, match="'sex' is text; it needs a classifier"):
+        BaNKRegressor(**given).fit(rows, "sex")
+
+
+def test_encoded_rows_are_kept_and_follow_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = _mixed()
+    path, cache = tmp_path / "a.csv", tmp_path / "cache"
+    frame.to_csv(path, index=False)
+    given: Any = {"encode": TableEncoder("impute"), "target": "y", "cache": cache}
+    first = mercer.data.open(path, **given)
+    digest, written = first.digest(), Path(first.path)  # type: ignore[attr-defined]
+    learn = opening._learn
+    monkeypatch.setattr(opening, "_learn", None)  # what is there is taken
+    assert mercer.data.open(path, **given).digest() == digest
+    monkeypatch.setattr(opening, "_learn", learn)
+    with open(written, "r+b") as file:  # an edited file is not believed
+        file.seek(-8, os.SEEK_END)
+        file.write(np.float64(17.0).tobytes())
+    assert mercer.data.open(path, **given).digest() == digest
+    frame.loc[0, "y"] += 1.0
+    frame.to_csv(path, index=False)
+    assert mercer.data.open(path, **given).digest() != digest
+    assert not written.exists()  # what was made of other contents goes
+    with pytest.raises((DataError, StorageError)):
+        list(first.blocks(100))
+
+
+def test_what_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.csv"
+    _mixed().to_csv(path, index=False)
+    given: Any = {"cache": tmp_path / "cache"}
+    with pytest.raises(UsageError, match="encode needs to know the target"):
+        mercer.data.open(path, encode="auto", **given)
+    with pytest.raises(UsageError, match="target and drop are of encode"):
+        mercer.data.open(path, target="y", **given)
+    with pytest.raises(UsageError, match="'y' is among the columns to drop"):
+        mercer.data.open(path, encode="auto", target="y", drop=["x", "y"], **given)
+    with pytest.raises(UsageError, match="encode is for files"):
+        mercer.data.open(ROWS, encode="auto", target="x0")
+    with pytest.raises(DataError, match=r"a.csv, row \d+ \(line \d+\), column 'x': missing value"):
+        mercer.data.open(path, encode="auto", target="y", **given)
+    with pytest.raises(DataError, match=r"row 899 \(line 900\), column 'city': missing value"):
+        mercer.data.open(path, encode=TableEncoder("impute"), target="city", **given)
+    with pytest.raises(DataError, match="no column 'Y'; did you mean 'y'"):
+        mercer.data.open(path, encode="auto", target="Y", **given)
+    with pytest.raises(UsageError, match="not 'drop'"):
+        mercer.data.open(path, encode=TableEncoder("drop"), target="y", **given)
+    monkeypatch.setattr(opening, "_MOST_TEXTS", 20)
+    with pytest.raises(DataError, match="'code' has more than 20 different texts, as names of"):
+        mercer.data.open(path, encode=TableEncoder("impute"), target="y", **given)
+    names = mercer.data.open(
+        path, encode=TableEncoder("impute"), target="y", drop=["code"], **given
+    )
+    assert "price" in names.names  # numbers may be as different as they like
+
+
+def test_numbers_need_no_encoding(tmp_path: Path) -> None:
+    write_csv(tmp_path / "a.csv", ROWS)
+    rows = mercer.data.open(
+        tmp_path / "a.csv", encode="auto", target="x1", drop=["x0"], cache=tmp_path / "cache"
+    )
+    assert rows.encoding is None
+    assert rows.names[-1] == "x1"
+    assert not list((tmp_path / "cache").glob("*/encoded-*"))
+
+
+def test_a_stray_text_is_found(tmp_path: Path) -> None:
+    frame = _mixed()[["x", "y"]].fillna(0.0)
+    frame["x"] = frame["x"].astype(object)
+    frame.loc[500, "x"] = "n.a."
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(
+        DataError, match=r"row 501 \(line 502\), column 'x': 'n.a.' is not a number"
+    ):
+        mercer.data.open(tmp_path / "a.csv", encode="auto", target="y", cache=tmp_path / "cache")
