@@ -1,8 +1,8 @@
 """BNK-15: noise that is contaminated or Student's t: enumeration, quadrature, the joint law.
 
-One frequency that stays: three rows of twelve kinds each, 1728 cases on a grid of the variance of
-the noise, the rate and the function integrated out; Student's t by quadrature over coefficients,
-scale and degrees of freedom. False alarm 1e-6.
+One frequency that stays: three rows of fifteen kinds each, 3375 cases on a grid of the variance of
+the noise, the shares of kinds and the function integrated out; Student's t by quadrature over
+coefficients, scale and degrees of freedom. False alarm 1e-6.
 """
 
 from __future__ import annotations
@@ -16,11 +16,19 @@ import pytest
 from scipy import special, stats
 
 from mercer.likelihoods import label_noise
+from mercer.likelihoods.label_noise import N_KINDS
 from mercer.spectral import model as spectral_model
-from mercer.spectral import prediction
 from mercer.spectral.model import ContaminatedNoise, StudentNoise
 from mercer.spectral.prediction import FunctionDraws, target_laws
 from mercer.spectral.sampler import SpectralSampler, SpectralState
+from support.contaminated import (
+    FIRST_SIZE,
+    drawn_shares,
+    forget_the_sizes,
+    forget_the_tails,
+    log_prior_of_kinds,
+    mean_shares,
+)
 from support.mixture_cases import BASES
 from support.spectral_cases import (
     LINEAR_PRIOR,
@@ -60,14 +68,11 @@ def _log_prior_of_variance() -> np.ndarray:
     return -a * LOG_VARIANCE - b * np.exp(-LOG_VARIANCE)
 
 
-def _contaminated(rows: list[int]) -> tuple[np.ndarray, float, float, np.ndarray]:
-    """P(wrong), E rate, E log s2 given some rows, and the mean of the function at all."""
+def _contaminated(rows: list[int]) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    """P(wrong), means of shares, E log s2 given some rows, and the mean of the function at all."""
     F = plain_design(_start(_sampler("contaminated"))[1].frequencies, X, False)
-    n, kinds = len(rows), np.array(list(itertools.product(range(12), repeat=len(rows))))
-    n_wrong = (kinds > 0).sum(axis=1)
-    a, b = spectral_model.N_WRONG, spectral_model.N_RIGHT
-    log_share = np.r_[0.0, np.log(label_noise.SHARES)]
-    log_prior = special.betaln(a + n_wrong, b + n - n_wrong) + log_share[kinds].sum(axis=1)
+    n, kinds = len(rows), np.array(list(itertools.product(range(N_KINDS), repeat=len(rows))))
+    log_prior = log_prior_of_kinds(kinds)
     logs, means = [], []
     for log_variance, of_variance in zip(LOG_VARIANCE, _log_prior_of_variance(), strict=True):
         s2 = math.exp(log_variance)
@@ -81,10 +86,9 @@ def _contaminated(rows: list[int]) -> tuple[np.ndarray, float, float, np.ndarray
     W = np.exp(np.array(logs) - np.max(logs))
     W /= W.sum()
     of_kinds = W.sum(axis=0)
-    rate = of_kinds @ ((a + n_wrong) / (a + b + n))
     return (
-        of_kinds @ (kinds > 0),
-        rate,
+        of_kinds @ (kinds >= FIRST_SIZE),
+        of_kinds @ mean_shares(kinds),
         W.sum(axis=1) @ LOG_VARIANCE,
         np.einsum("gc,gci->i", W, np.array(means)),
     )
@@ -114,8 +118,8 @@ def _student() -> np.ndarray:
 def _truth(noise: str) -> np.ndarray:
     if noise == "student_t":
         return _student()
-    wrong, rate, log_variance, means = _contaminated([0, 1, 2])
-    return np.r_[log_variance, rate, means, wrong]
+    wrong, shares, log_variance, means = _contaminated([0, 1, 2])
+    return np.r_[log_variance, shares, means, wrong]
 
 
 @pytest.fixture(scope="module")
@@ -139,17 +143,20 @@ def _moments(noise: str, n_draws: int) -> np.ndarray:
     for state in _states(noise, n_draws):
         f = plain_design(state.frequencies, X, False) @ state.coef.mean
         variance, parameter = state.coef.noise_variance, state.noise.parameter
-        row = [math.log(variance), math.log(parameter), *f]
-        if noise == "contaminated":
+        row = [math.log(variance), *f]
+        if noise == "student_t":
+            row.insert(1, math.log(parameter))
+        else:
             drawn = plain_design(state.frequencies, X, False) @ drawn_coef(state)
             logs = label_noise.log_kinds(Y - drawn, variance, parameter)
-            row[1] = parameter
-            row += list(1.0 - np.exp(logs[:, 0] - special.logsumexp(logs, axis=1)))
+            row[1:1] = drawn_shares(parameter[np.newaxis])[0]
+            whole = special.logsumexp(logs, axis=1)
+            row += list(np.exp(special.logsumexp(logs[:, FIRST_SIZE:], axis=1) - whole))
         found.append(row)
     return np.array(found)
 
 
-LIMIT = z_limit(BATCHES, 13)
+LIMIT = z_limit(BATCHES, 15)
 
 
 @pytest.mark.parametrize("n_draws", tiers(5000, 20_000))
@@ -160,18 +167,17 @@ def test_bnk_15_draws_have_the_moments_of_the_posterior(
     assert largest_z(_moments(noise, n_draws), truths[noise], BATCHES) < LIMIT
 
 
-def test_bnk_15_each_target_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bnk_15_each_target_by_the_others() -> None:
     """Weights of draws take a target out of what was learned from it; |error| < .1 std."""
-    monkeypatch.setattr(prediction, "_DRAWS_THAT_JUDGE", 10_000)
     states = _states("contaminated", 6000)
     functions = FunctionDraws(
         np.stack([s.frequencies for s in states]),
         np.stack([s.coef.mean for s in states]),
         np.stack([s.coef.deviations for s in states]),
         np.sqrt([s.coef.noise_variance for s in states]),
+        log_shares=np.array([s.noise.parameter for s in states]),
     )
-    rates = np.array([s.noise.parameter for s in states])
-    laws = target_laws(functions, rates, X, Y, np.ones(3, dtype=bool))
+    laws = target_laws(functions, X, Y, np.ones(3, dtype=bool), 10_000)
     np.testing.assert_allclose(laws.wrong, _contaminated([0, 1, 2])[0], atol=0.02)
     for i in range(3):
         others = [j for j in range(3) if j != i]
@@ -181,7 +187,7 @@ def test_bnk_15_each_target_by_the_others(monkeypatch: pytest.MonkeyPatch) -> No
 # The joint law of a sweep.
 
 N_RUNS, N_STEPS, N, M = 300, 3, 10, 4
-STATISTICS = 10
+STATISTICS = 11
 CASES = {
     "contaminated, linear part": ("contaminated", "full, 2 inputs", True, 0.5),
     "student_t, linear part": ("student_t", "diagonal, 2 inputs", True, 0.5),
@@ -193,8 +199,8 @@ CASES = {
 @pytest.fixture
 def wrong_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A prior of the rate by which ten rows have wrong ones."""
-    monkeypatch.setattr(spectral_model, "N_WRONG", 3.0)
-    monkeypatch.setattr(spectral_model, "N_RIGHT", 4.0)
+    monkeypatch.setattr(label_noise, "N_WRONG", 3.0)
+    monkeypatch.setattr(label_noise, "N_RIGHT", 4.0)
 
 
 def _limit(n: int) -> float:
@@ -204,11 +210,11 @@ def _limit(n: int) -> float:
 def _tail(state: SpectralState, errors: np.ndarray) -> np.ndarray:
     """Probability of errors as large in size."""
     variance, parameter = state.coef.noise_variance, state.noise.parameter
-    if parameter >= 1.0:
+    if not parameter.ndim:
         return 2.0 * stats.t(parameter).sf(np.abs(errors) / math.sqrt(variance))
     stds = np.sqrt(variance + label_noise.added_variances(variance))
     z = np.abs(errors)[:, np.newaxis] / stds
-    return 2.0 * stats.norm.sf(z) @ np.exp(label_noise.log_shares(parameter))
+    return 2.0 * stats.norm.sf(z) @ np.exp(parameter)
 
 
 def _statistics(
@@ -223,10 +229,14 @@ def _statistics(
         state.mixture.components.stds[Z, 0]
     )
     parameter = state.noise.parameter
-    if parameter < 1.0:
-        given = special.betainc(spectral_model.N_WRONG, spectral_model.N_RIGHT, parameter)
+    if parameter.ndim:
+        rate = label_noise.rate_of(parameter)
+        given = special.betainc(label_noise.N_WRONG, label_noise.N_RIGHT, rate)
+        wide = special.betainc(
+            label_noise.N_WIDE, label_noise.N_NARROW, special.expit(parameter[3] - parameter[2])
+        )
     else:
-        place = int(np.argmin(np.abs(StudentNoise.degrees - parameter)))
+        wide, place = None, int(np.argmin(np.abs(StudentNoise.degrees - parameter)))
         given = (place + rng.random()) / len(StudentNoise.degrees)
     found = {
         "frequency in its component": special.ndtr(deviation),
@@ -238,6 +248,8 @@ def _statistics(
         "parameter": given,
         "components": state.mixture.n_components,
     }
+    if wide is not None:
+        found["tails"] = wide
     slopes = beta[m2 + 1 :]
     if len(slopes):
         found["linear precision"] = special.gammainc(
@@ -324,6 +336,16 @@ def forget_half_a_degree(monkeypatch: pytest.MonkeyPatch) -> None:
         return wrong
 
     monkeypatch.setattr(StudentNoise, "weigher", mutant)
+
+
+@pytest.mark.parametrize("mutant", [forget_the_sizes, forget_the_tails])
+def test_bnk_15_sees_shares_that_do_not_learn(
+    mutant: Callable[..., np.ndarray],
+    truths: dict[str, np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spectral_model, "draw_shares", mutant)
+    assert largest_z(_moments("contaminated", 5000), truths["contaminated"], BATCHES) > LIMIT
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 """GPR-5: targets that are wrong, by chains, against enumeration of their kinds and quadrature.
 
-Four rows, twelve kinds each: 20736 cases on a grid of the variance of the function, the rate
-integrated out in closed form. False alarm 1e-6 (ten moments, 50 batches: |t| < 6.2).
+Four rows, fifteen kinds each: 50625 cases on a grid of the variance of the function, the shares of
+kinds integrated out in closed form. False alarm 1e-6 (twelve moments, 50 batches: |t| < 6.2).
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.special import betaln
 
 from mercer.gp import contamination, loops
 from mercer.gp.contamination import ContaminatedSampler, target_laws
@@ -21,8 +21,16 @@ from mercer.gp.gaussian import (
     whole_noise_variance,
 )
 from mercer.likelihoods import label_noise
-from mercer.likelihoods.label_noise import SIZES, added_variances
+from mercer.likelihoods.label_noise import N_KINDS, added_variances
 from mercer.sampling.driver import RunOptions, sample
+from support.contaminated import (
+    FIRST_SIZE,
+    drawn_shares,
+    forget_the_sizes,
+    forget_the_tails,
+    log_prior_of_kinds,
+    mean_shares,
+)
 from support.statistics import largest_z, tiers, z_limit
 
 X = np.array([[-1.0], [0.2], [0.5], [1.3]])
@@ -48,13 +56,10 @@ def _covariances(model: RegressionPosterior, log_variance: float, codes: np.ndar
 
 @pytest.fixture(scope="module")
 def truth() -> np.ndarray:
-    """P(wrong) of each row, the rate, the log variance, and C^-1 y, by brute force."""
+    """P(wrong) of each row, three shares, the log variance, and C^-1 y, by brute force."""
     model = _model()
-    codes = np.array(list(itertools.product(range(len(SIZES) + 1), repeat=N)))
-    n_wrong = (codes > 0).sum(axis=1)
-    shares = np.r_[1.0, label_noise.SHARES]
-    a, b = label_noise.N_WRONG, label_noise.N_RIGHT
-    log_prior = betaln(a + n_wrong, b + N - n_wrong) + np.log(shares)[codes].sum(axis=1)
+    codes = np.array(list(itertools.product(range(N_KINDS), repeat=N)))
+    log_prior = log_prior_of_kinds(codes)
     grid = np.linspace(-3.5, 3.5, 21) * SPREAD
     log_joint, each = np.empty((len(grid), len(codes))), []
     for g, log_variance in enumerate(grid):
@@ -66,15 +71,15 @@ def truth() -> np.ndarray:
     W /= W.sum()
     of_codes = W.sum(axis=0)
     return np.r_[
-        of_codes @ (codes > 0),
-        of_codes @ ((a + n_wrong) / (a + b + N)),
+        of_codes @ (codes >= FIRST_SIZE),
+        of_codes @ mean_shares(codes),
         W.sum(axis=1) @ grid,
         np.einsum("gc,gcn->n", W, np.array(each)),
     ]
 
 
 def _moments(n_draws: int) -> np.ndarray:
-    """The same of each draw of one chain, (n_draws, 10)."""
+    """The same of each draw of one chain, (n_draws, 12)."""
     model = _model()
     sampler = ContaminatedSampler(
         model, model.prior.mean, np.diag(model.prior.std**2), np.zeros(N, np.int64), np.arange(N)
@@ -82,15 +87,15 @@ def _moments(n_draws: int) -> np.ndarray:
     draws = sample(sampler, RunOptions(n_draws, 100, 1, 1, 7, progress=False)).draws
     return np.column_stack(
         [
-            draws.flat("error_kind") > 0,
-            np.exp(draws.flat("log_rate")),
+            draws.flat("error_kind") >= FIRST_SIZE,
+            drawn_shares(draws.flat("log_shares")),
             draws.flat("log_signal_variance"),
             draws.flat("dual_coef"),
         ]
     )
 
 
-LIMIT = z_limit(BATCHES, 10)
+LIMIT = z_limit(BATCHES, 12)
 
 
 @pytest.mark.parametrize("n_draws", tiers(4000, 60_000))
@@ -110,6 +115,14 @@ def test_gpr_5_sees_targets_that_speak_for_themselves(
 
     monkeypatch.setattr(contamination, "draw_kinds", leaning)
     assert largest_z(_moments(2000), truth, BATCHES) > LIMIT
+
+
+@pytest.mark.parametrize("mutant", [forget_the_sizes, forget_the_tails])
+def test_gpr_5_sees_shares_that_do_not_learn(
+    mutant: Callable[..., np.ndarray], truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contamination, "draw_shares", mutant)
+    assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
 
 
 @pytest.mark.slow
@@ -134,7 +147,8 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
     A, uniforms = inverse(codes), rng.random(N)
     got, a = codes.copy(), A @ Y
     wrong, means, bases = np.empty(N), np.empty(N), np.empty(N)
-    grown = loops.draw_kinds(A, a, Y, got, added, log_shares, uniforms, wrong, means, bases)
+    others = FIRST_SIZE, uniforms, wrong, means, bases
+    grown = loops.draw_kinds(A, a, Y, got, added, log_shares, *others)
     wanted = codes.copy()
     for i in range(N):
         others = np.arange(N) != i
@@ -146,8 +160,8 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
         log_joint = log_shares - 0.5 * np.log(variance) - 0.5 * (Y[i] - mean) ** 2 / variance
         p = np.exp(log_joint - log_joint.max())
         p /= p.sum()
-        assert (means[i], bases[i], wrong[i]) == pytest.approx((mean, base, 1.0 - p[0]))
-        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), len(SIZES))
+        assert (means[i], bases[i], wrong[i]) == pytest.approx((mean, base, p[FIRST_SIZE:].sum()))
+        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS - 1)
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_allclose(A, inverse(wanted), rtol=1e-8)
     np.testing.assert_allclose(a, inverse(wanted) @ Y, rtol=1e-8)
@@ -159,7 +173,7 @@ def test_gpr_5_a_new_target_is_judged_as_if_it_had_been_one_of_the_rows() -> Non
     """Given draws without it, weighed by what they say of it: the same as by the joint law."""
     model, rng = _model(), np.random.default_rng(5)
     theta = np.column_stack([rng.normal(0.0, 0.5, 6), np.zeros(6)])
-    rates, noise = rng.uniform(0.05, 0.4, 6), np.full(6, 0.05)
+    shares, noise = label_noise.log_shares(rng.uniform(0.05, 0.4, 6), 0.2), np.full(6, 0.05)
     coefs = []
     for each in theta:
         K = model.kernel.gram(each, X) + model.intercept_variance + 0.05 * np.eye(N)
@@ -168,11 +182,12 @@ def test_gpr_5_a_new_target_is_judged_as_if_it_had_been_one_of_the_rows() -> Non
         X, model.kernel, theta, noise, np.array(coefs), model.intercept_variance
     )
     at, value = np.array([[0.0]]), 1.4
-    laws = target_laws(functions, rates, at, np.array([value]))
+    laws = target_laws(functions, shares, at, np.array([value]))
     means, variances = (each[0] for each in functions.moments(at))
     whole = variances[:, np.newaxis] + 0.05 + added_variances(0.05)
     density = np.exp(-0.5 * (value - means)[:, np.newaxis] ** 2 / whole) / np.sqrt(whole)
-    joint = density * np.exp(label_noise.log_shares(rates))
-    assert laws.wrong[0] == pytest.approx(joint[:, 1:].sum() / joint.sum())
+    joint = density * np.exp(shares)
+    width = 0.8 + 0.2 * (0.8 * 4.0 + 0.2 * (0.8 * 16.0 + 0.2 * 64.0))
+    assert laws.wrong[0] == pytest.approx(joint[:, FIRST_SIZE:].sum() / joint.sum())
     assert laws.mean[0] == pytest.approx(means.mean())
-    assert laws.std[0] == pytest.approx(np.sqrt((variances + 0.05).mean() + means.var()))
+    assert laws.std[0] == pytest.approx(np.sqrt((variances + 0.05 * width).mean() + means.var()))

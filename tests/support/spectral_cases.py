@@ -9,7 +9,6 @@ import numpy as np
 from scipy import stats
 
 from mercer.likelihoods import label_noise
-from mercer.spectral import model as spectral_model
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, ScalePrior
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import NOISES, GammaPrior, Probe, RegressionModel, StudentNoise
@@ -145,11 +144,11 @@ def redraw_targets(
 def draw_errors(rng: np.random.Generator, state: SpectralState, n: int) -> np.ndarray:
     """Errors of n targets by their definition."""
     variance, normals = state.coef.noise_variance, rng.standard_normal(n)
-    if math.isnan(state.noise.parameter):
-        return normals * math.sqrt(variance)
     parameter = state.noise.parameter
-    if parameter < 1.0:  # a rate of wrong targets
-        shares = np.exp(label_noise.log_shares(parameter))
+    if not parameter.size:
+        return normals * math.sqrt(variance)
+    if parameter.ndim:  # shares of kinds
+        shares = np.exp(parameter)
         kinds = rng.choice(len(shares), n, p=shares / shares.sum())
         return normals * np.sqrt(variance + label_noise.added_variances(variance)[kinds])
     return normals * np.sqrt(variance * parameter / rng.chisquare(parameter, n))
@@ -160,8 +159,11 @@ def draw_parameter(rng: np.random.Generator, sampler: SpectralSampler) -> NoiseS
     if sampler.noise is None:
         return NoiseState()
     if isinstance(sampler.noise, StudentNoise):
-        return NoiseState(float(rng.choice(StudentNoise.degrees)))
-    return NoiseState(float(rng.beta(spectral_model.N_WRONG, spectral_model.N_RIGHT)))
+        return NoiseState(np.asarray(rng.choice(StudentNoise.degrees)))
+    rate = rng.beta(label_noise.N_WRONG, label_noise.N_RIGHT)
+    wide = max(rng.beta(label_noise.N_WIDE, label_noise.N_NARROW), 1e-12)
+    sizes = np.maximum(rng.dirichlet(label_noise.N_SIZES * label_noise.SHARES), 1e-300)
+    return NoiseState(label_noise.log_shares(rate, wide, np.log(sizes)))
 
 
 def drawn_coef(state: SpectralState) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -238,22 +239,26 @@ _NORMAL_IQR = 1.349  # interquartile range of the standard normal law
 
 @dataclass(frozen=True)
 class TargetScale:
-    """y -> (y - centre) / scale, in units of the target."""
+    """y -> (y - centre) / scale, in units of the target; what is farthest is cut."""
 
     centre: float
     scale: float
+    farthest: float = math.inf  # in scales
 
     def transform(self, y: Array) -> Array:
         """Standardise targets."""
-        return (y - self.centre) / self.scale
+        z = (y - self.centre) / self.scale
+        return z if self.farthest == math.inf else np.clip(z, -self.farthest, self.farthest)
 
 
-def scale_target(y: Array, *, is_robust: bool = False) -> TargetScale:
+def scale_target(y: Array, *, is_robust: bool = False, farthest: float = math.inf) -> TargetScale:
     """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
-    Robust: median and interquartile range, as that of a normal law, unless that is 0. A `DataError`
-    if the targets are too large to compute with.
+    Robust: median and interquartile range, as that of a normal law, unless that is 0. Standardised
+    targets are cut at ``farthest``. A `DataError` if the targets are too large to compute with.
     """
+    if farthest < math.inf:
+        return replace(scale_target(y, is_robust=is_robust), farthest=farthest)
     if is_robust:
         median, iqr = (float(each[0]) for each in _quartiles(y[:, np.newaxis]))
         scale_target(y)  # which refuses or warns

@@ -269,15 +269,19 @@ def _check_function(
     log_parameters = {**shapes_of_parameters(kernel, d), "log_noise_variance": ()}
     shapes = {**log_parameters, "log_density": (), "log_evidence": (), "dual_coef": (n,)}
     if is_contaminated:
+        from mercer.likelihoods.label_noise import N_KINDS, SIZES  # which only such a file needs
+
+        # Files of older versions have the rate alone, and one kind of right targets.
+        has_shares = "log_shares" in draws.variables
         log_parameters, shapes = log_parameters | {"log_rate": ()}, shapes | {"log_rate": ()}
-        shapes["error_kind"] = (n,)
+        shapes |= {"error_kind": (n,)} | ({"log_shares": (N_KINDS,)} if has_shares else {})
     check_draws(draws, shapes, tuple(log_parameters))
     if is_contaminated:
-        from mercer.likelihoods.label_noise import SIZES  # which only such a file needs
-
-        codes, rate = draws.flat("error_kind"), draws.flat("log_rate")
-        is_right = np.isin(codes, np.arange(len(SIZES) + 1)).all()
-        require(bool(is_right and (rate < 0.0).all()), "draws of error_kind")
+        n_kinds = N_KINDS if has_shares else len(SIZES) + 1
+        is_known = np.isin(draws.flat("error_kind"), np.arange(n_kinds)).all()
+        require(bool(is_known), "draws of error_kind")
+        for name in ("log_rate", "log_shares")[: 1 + has_shares]:
+            require(bool((draws.flat(name) < 0.0).all()), f"draws of {name}")
     # |a| = |C^-1 y| is at most |y| over the floor of the noise: so no prediction overflows.
     functions = function_draws(draws, X, kernel, intercept, noise)
     least = NOISE_FLOOR if noise is None else NOISE_FLOOR * float(noise.scales.min())

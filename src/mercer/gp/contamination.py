@@ -2,11 +2,12 @@
 
 **Target.** Each target is right, or wrong by an error of its own size,
 
-    y_i = f(x_i) + e_i,    e_i ~ N(0, s2 + h(z_i)),    P(z_i > 0) = r,
+    y_i = f(x_i) + e_i,    e_i ~ N(0, s2 + h(z_i)),    P(z_i = k) = p_k,
 
-with the sizes h and the prior of the rate r of `mercer.likelihoods.label_noise`. The function, a
-Gaussian process with an intercept, is integrated out; the log parameters of kernel and noise,
-theta, have the priors of `mercer.gp.fitting.RegressionSettings`.
+with the kinds z, what each adds to the noise, h, and the prior of their shares p of
+`mercer.likelihoods.label_noise`: first the right ones. The function, a Gaussian process with an
+intercept, is integrated out; the log parameters of kernel and noise, theta, have the priors of
+`mercer.gp.fitting.RegressionSettings`.
 
 **One step**
 
@@ -14,7 +15,7 @@ theta, have the priors of `mercer.gp.fitting.RegressionSettings`.
    target of row i has, given all others, the mean y_i - a_i / A_ii and the variance
    1 / A_ii - h(z_i) + h(k) for each k. Where z_i changes, C changes by d e_i e_i', and A by
    -d / (1 + d A_ii) of the product of its column i with itself.
-2. r given z: Beta.
+2. p given z: Beta and Dirichlet laws.
 3. theta given z: a proposal from a t law around the posterior of the rows that looked right at
    first, then a step of a random walk, each accepted or not by Metropolis and Hastings; thrice.
 
@@ -53,11 +54,15 @@ from mercer.gp.gaussian import (
 from mercer.gp.hyperparameters import is_within_range, stacked_parameters
 from mercer.gp.loops import draw_kinds
 from mercer.likelihoods.label_noise import (
-    N_RIGHT,
-    N_WRONG,
+    N_KINDS,
     SHARES,
+    WIDTHS,
     added_variances,
+    draw_shares,
     log_shares,
+    rate_of,
+    shares_of,
+    width_of,
 )
 from mercer.numerics.cholesky import invert_factored, solve_factored
 from mercer.posterior.diagnostics import diagnose, flat_weights
@@ -91,11 +96,11 @@ class ContaminatedState:
 
     position: Array  # (p,), theta
     codes: Codes  # (n,), z
-    rate: float
+    shares: Array  # (15,), log p
     log_density: float  # of theta given z, up to a constant; nats
     log_evidence: float  # of the targets given theta and z
     dual_coef: Array  # (n,), C^-1 y
-    wrong: Array  # (n,), P(z_i > 0 | all other z, theta, y)
+    wrong: Array  # (n,), P(target i is wrong | all other z, theta, y)
     means: Array  # (n,), of the function at each row, given all other targets
     bases: Array  # (n,), variance of a right target there
 
@@ -141,7 +146,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     def init(self, rng: np.random.Generator) -> ContaminatedState:
         """Begin at a draw of theta where the density can be computed, with the first codes."""
         n = len(self.model.y)
-        rate = (N_WRONG + np.count_nonzero(self.codes)) / (N_WRONG + N_RIGHT + n)
+        shares = log_shares((1.0 + np.count_nonzero(self.codes)) / (2.0 + n))
         theta = rng.multivariate_normal(self.mean, self.covariance, method="cholesky")
         found = self._evaluate(theta, self.codes)
         if found is None:
@@ -150,7 +155,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
             raise NumericalError("the evidence cannot be computed where the chain begins")
         empty = np.zeros(n)
         return ContaminatedState(
-            theta, self.codes, rate, found.log_density, found.log_evidence, found.dual_coef,
+            theta, self.codes, shares, found.log_density, found.log_evidence, found.dual_coef,
             empty, empty, empty,
         )  # fmt: skip
 
@@ -160,10 +165,8 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         """Draw kinds, rate and hyperparameters."""
         check_stop()
         drawn = self._draw_codes(rng, state)
-        n_wrong = int(np.count_nonzero(drawn.codes))
-        rate = rng.beta(N_WRONG + n_wrong, N_RIGHT + len(drawn.codes) - n_wrong)
-        rate = min(max(rate, 1e-12), 1.0 - 1e-12)
-        moved, acceptance_rate = self._move(rng, replace(drawn, rate=rate))
+        shares = draw_shares(rng, np.bincount(drawn.codes, minlength=N_KINDS))
+        moved, acceptance_rate = self._move(rng, replace(drawn, shares=shares))
         changed = int(np.count_nonzero(moved.codes != state.codes))
         return moved, ContaminatedInfo(acceptance_rate, changed)
 
@@ -176,7 +179,8 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         D = noise + added[state.codes]
         return {
             **{name: values[0] for name, values in parameters.items()},
-            "log_rate": np.asarray(math.log(state.rate)),
+            "log_rate": np.log(rate_of(state.shares)),
+            "log_shares": state.shares,
             "log_density": np.asarray(state.log_density),
             "log_evidence": np.asarray(state.log_evidence),
             "latent": (self.model.y - D * state.dual_coef)[self.rows],
@@ -184,7 +188,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
             "error_kind": state.codes.astype(np.float64),
             "wrong": state.wrong,
             "left_out_mean": state.means,
-            "left_out_variance": state.bases,
+            "left_out_variance": state.bases + (width_of(state.shares) - 1.0) * noise,
         }
 
     def _draw_codes(self, rng: np.random.Generator, state: ContaminatedState) -> ContaminatedState:
@@ -198,11 +202,11 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         wrong, means, bases = np.empty(n), np.empty(n), np.empty(n)
         added = self._noise(state.position)[1]
         grown = draw_kinds(
-            A, a, y, codes, added, log_shares(state.rate), rng.random(n), wrong, means, bases
+            A, a, y, codes, added, state.shares, len(WIDTHS), rng.random(n), wrong, means, bases
         )
         gained = 0.5 * float(y @ found.dual_coef - y @ a) - 0.5 * grown
         return ContaminatedState(
-            state.position, codes, state.rate, found.log_density + gained,
+            state.position, codes, state.shares, found.log_density + gained,
             found.log_evidence + gained, a, wrong, means, bases,
         )  # fmt: skip
 
@@ -340,7 +344,7 @@ def fit_contaminated(
     covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
     covariance += 1e-6 * np.eye(len(mean))
     # Where an error begins matters little: the kind that is the most frequent.
-    codes = np.where(right, 0, 1 + int(np.argmax(SHARES))).astype(np.int64)
+    codes = np.where(right, 0, len(WIDTHS) + int(np.argmax(SHARES))).astype(np.int64)
     sampler = ContaminatedSampler(model, mean, covariance, codes, rows)
     shorter = replace(
         options,
@@ -368,30 +372,32 @@ def with_errors(functions: FunctionDraws, draws: Draws) -> FunctionDraws:
     """Tell functions of draws which training targets each draw holds to be wrong, if it does."""
     if "error_kind" not in draws.variables:
         return functions
-    added = added_variances(functions.noise_variance)  # (S, 12)
-    codes = draws.flat("error_kind").astype(np.int64)
-    return replace(functions, added_variance=np.take_along_axis(added, codes, axis=1))
+    shares, codes = shares_of(draws), draws.flat("error_kind").astype(np.int64)
+    if "log_shares" not in draws.variables:  # of a file of kinds 0, and errors: no other right one
+        codes = np.where(codes > 0, codes + len(WIDTHS) - 1, 0)
+    noise = functions.noise_variance
+    added = np.take_along_axis(added_variances(noise), codes, axis=1)
+    return replace(functions, added_variance=np.c_[added, noise * (width_of(shares) - 1.0)])
 
 
-def target_laws(functions: FunctionDraws, rate: Array, X: Array, y: Array) -> TargetLaws:
-    """What draws (S,) of function and rate say of targets y (m,) that they were not learned from.
+def target_laws(functions: FunctionDraws, shares: Array, X: Array, y: Array) -> TargetLaws:
+    """What draws of functions and shares (S, 15) say of targets y (m,) that they were not given.
 
     The probability is that given the target: draws count by the density that they give it.
     """
     chosen, weights = functions.of_spread, functions.weights
     weights = np.full(len(chosen), 1.0 / len(chosen)) if weights is None else weights
     means, variances = functions.moments(X)
-    noise = functions.noise_variance[chosen]
-    right = variances + noise
-    added = added_variances(noise)  # (S, 12)
-    variance = right[..., np.newaxis] + added
+    noise, shares = functions.noise_variance[chosen], shares[chosen]
+    variance = (variances + noise)[..., np.newaxis] + added_variances(noise)
     log_joint = (
-        log_shares(rate[chosen])
+        shares
         + np.log(weights)[:, np.newaxis]
         - 0.5 * (np.log(variance) + ((y[:, np.newaxis] - means) ** 2)[..., np.newaxis] / variance)
     )
     joint = np.exp(log_joint - log_joint.max(axis=(1, 2), keepdims=True))
-    wrong = joint[..., 1:].sum(axis=(1, 2)) / joint.sum(axis=(1, 2))
+    wrong = joint[..., len(WIDTHS) :].sum(axis=(1, 2)) / joint.sum(axis=(1, 2))
     mean = means @ weights
+    right = variances + noise * width_of(shares)
     spread = right @ weights + ((means - mean[:, np.newaxis]) ** 2) @ weights
     return TargetLaws(wrong, mean, np.sqrt(spread))

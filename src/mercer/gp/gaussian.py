@@ -408,8 +408,8 @@ class FunctionDraws:
         Of the draws, sum 1; None where all count alike.
     noise_of_rows : NoiseOfRows or None
         Of the training rows; new targets have the noise of ``noise_variance``.
-    added_variance : ndarray of shape (S, n) or None
-        Of the errors of training targets that a draw holds to be wrong, beside the noise.
+    added_variance : ndarray of shape (S, n + 1) or None
+        Of training targets beside the noise, as their kinds of errors say; last of a new target.
     memory : FactorMemory
         Where factors are kept from one prediction to the next.
     """
@@ -451,7 +451,7 @@ class FunctionDraws:
         if self.noise_of_rows is not None:
             noise = noise * self.noise_of_rows.scales
         if self.added_variance is not None:
-            noise = noise + self.added_variance
+            noise = noise + self.added_variance[:, :-1]
         return np.asarray(y - noise * self.dual_coef)
 
     def expected(self, X: Array) -> Array:
@@ -553,8 +553,8 @@ class FunctionDraws:
             scales[: len(self.X)] = self.noise_of_rows.scales
             noise = noise * scales
         if self.added_variance is not None:
-            more = np.zeros(len(K))
-            more[: len(self.X)] = self.added_variance[i]
+            more = np.full(len(K), self.added_variance[i, -1])
+            more[: len(self.X)] = self.added_variance[i, :-1]
             noise = noise + more
         return noisy_factor(K, noise, room, self.intercept_variance)
 

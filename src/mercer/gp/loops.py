@@ -484,7 +484,7 @@ def add_products(A, a, q):
 
 
 @compiled(nogil=True)
-def _row_left_out(A, a, y, i, own, added, log_shares, log_joint):
+def _row_left_out(A, a, y, i, own, added, log_shares, n_right, log_joint):
     """Mean and variance of the function at row i by the others, P(wrong); fills ``log_joint``."""
     mean = y[i] - a[i] / A[i, i]
     base = 1.0 / A[i, i] - own
@@ -500,11 +500,11 @@ def _row_left_out(A, a, y, i, own, added, log_shares, log_joint):
         total += log_joint[k]
     for k in range(len(added)):
         log_joint[k] /= total
-    return mean, base, 1.0 - log_joint[0]
+    return mean, base, log_joint[n_right:].sum()
 
 
 @compiled(nogil=True)
-def draw_kinds(A, a, y, codes, added, log_shares, uniforms, wrong, means, bases):
+def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, means, bases):
     """Draw every code in turn; A, a and codes are changed, the last three filled.
 
     Returns by how much log det C has grown. ``bases`` are variances of targets that are right,
@@ -514,7 +514,9 @@ def draw_kinds(A, a, y, codes, added, log_shares, uniforms, wrong, means, bases)
     joint = np.empty(len(added))
     for i in range(n):
         own = added[codes[i]]
-        means[i], bases[i], wrong[i] = _row_left_out(A, a, y, i, own, added, log_shares, joint)
+        means[i], bases[i], wrong[i] = _row_left_out(
+            A, a, y, i, own, added, log_shares, n_right, joint
+        )
         below, k = joint[0], 0
         while uniforms[i] > below and k < len(added) - 1:
             k += 1

@@ -166,7 +166,7 @@ class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
     def _components(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
         """Means and standard deviations of the draws of one kernel, in units of the target."""
         means, variances = functions.moments(Z)
-        noise = functions.noise_variance[functions.of_spread]
+        noise = target_variance(functions)[functions.of_spread]
         scale, centre = self.target_scale_, self.target_centre_
         return means * scale + centre, np.sqrt(variances + noise) * scale
 
@@ -175,12 +175,18 @@ class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
         return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
 
 
+def target_variance(functions: FunctionDraws) -> Array:
+    """Variance of new targets around the function of each draw, (S,)."""
+    added = functions.added_variance
+    return functions.noise_variance + (0.0 if added is None else added[:, -1])
+
+
 def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, float] | None:
     """Choose the draws that predict, by what they say of the mean and of the noise."""
     n_total, weights = len(functions.theta), functions.weights
     if weights is None:
         weights = np.full(n_total, 1.0 / n_total)
-    noise = functions.noise_variance[:, np.newaxis]
+    noise = target_variance(functions)[:, np.newaxis]
     # Of normal noise of each draw the shares within some distances: the shape of its mixture.
     std = np.sqrt(noise)
     within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)

@@ -59,9 +59,14 @@ from mercer.gp.gaussian import (
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
 from mercer.gp.laplace import compile_loops
-from mercer.gp.prediction import ProcessRegressor, few_functions, functions_of
+from mercer.gp.prediction import (
+    ProcessRegressor,
+    few_functions,
+    functions_of,
+    target_variance,
+)
 from mercer.kernels.names import kernel_named
-from mercer.likelihoods.label_noise import FARTHEST
+from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.label_errors import TargetLaws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
@@ -122,8 +127,9 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
         mean square); `latent` is without it.
     noise : {"normal", "contaminated"}, default="normal"
-        "contaminated": some targets are wrong, by errors of at least three times the noise and of
-        any size; which ones, and how many, is drawn along. The function is then learned in spite of
+        "contaminated": some targets are wrong, by errors of at least three times the noise; which
+        ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
+        drawn along. The function is then learned in spite of
         them, and predictions are of right targets. Chains by Gibbs and Metropolis steps, whatever
         ``inference`` is; one kernel, where "auto" that of most weight for the rows that look right;
         not with ``n_inducing``, weights of rows, or "map".
@@ -373,9 +379,11 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         self.standardizer_ = fit_standardizer(
             np.repeat(X, counts, axis=0), self.standardize, self.feature_labels_
         )
-        target = scale_target(np.repeat(y, counts), is_robust=self._is_contaminated)
+        farthest = FARTHEST if self._is_contaminated else math.inf
+        target = scale_target(
+            np.repeat(y, counts), is_robust=self._is_contaminated, farthest=farthest
+        )
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
-        ys = np.clip(ys, -FARTHEST, FARTHEST) if self._is_contaminated else ys
         limit = self._limit_of_rows()
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         digest = digest_arrays(*given, *self._identity_of_inputs())
@@ -459,8 +467,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         )
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
-        rate = np.exp(self.posterior_.flat("log_rate"))
-        return target_laws(self._all_functions[0], rate, Z, y)
+        return target_laws(self._all_functions[0], shares_of(self.posterior_), Z, y)
 
     @property
     def _plots(self) -> tuple[str, ...]:
@@ -640,7 +647,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         self._all_functions = induced or functions_of(whole, X, intercept_variance, noise)
         self._weights = tuple(each.weight for each in fits)
         stds = [
-            float(np.average(np.sqrt(each.noise_variance), weights=each.weights))
+            float(np.average(np.sqrt(target_variance(each)), weights=each.weights))
             for each in self._all_functions
         ]
         noise_std = sum(w * std for w, std in zip(self._weights, stds, strict=True))

@@ -21,13 +21,14 @@ T have Dirichlet priors, cut off where the diagonal is not largest: see `Confusi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, gammainc, gammaincinv, gammaln
+from scipy.special import betainc, betaln, gammainc, gammaincinv, gammaln, logsumexp
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating[Any]]
@@ -350,42 +351,84 @@ def _log_odds(rates: Array, n_classes: int) -> Array:
     return np.asarray(np.clip(odds, 0.0, IMPOSSIBLE))
 
 
-# Numbers that are wrong: a contaminated normal law of the errors e of targets,
+# Numbers that are wrong: a contaminated law of the errors e of targets, of kinds z,
 #
-#     e ~ N(0, s2 + h(z)),    h(0) = 0,    h(k) = 9 s2 + t_k^2,
-#     P(z = 0) = 1 - r,    P(z = k) = r w_k,    r ~ Beta(1, 19),
+#     e ~ N(0, c_z s2 + t_z^2) .
 #
-# where the w_k are those of a half-Cauchy law of the size t of an error, in standard deviations of
-# the target, at powers of four from 1/4 to 2.6e5; an error is three times the noise at least.
+# Right targets are of the kinds 0 to 3, with t = 0 and c = 4^z: their noise is normal, or has
+# heavier tails. One that is of kind z at least is of a higher one with probability q ~ Beta(.3, 3).
+#
+# The others are wrong, with probability r ~ Beta(1, 19): c = 10, an error is three times the noise
+# at least, and t is a power of four from 1/4 to 2.6e5, in standard deviations of the target. The
+# shares w of these sizes have a Dirichlet law. Before an error is seen they are in proportion to
+# t^3 / (1 + t^2)^2: of a size as the targets', or ever larger; and they count as two errors.
 
+WIDTHS = 4.0 ** np.arange(4)
+N_WIDE, N_NARROW = 0.3, 3.0
 SIZES = 4.0 ** np.arange(-1, 10)
-SHARES = SIZES / (1.0 + SIZES**2) / (SIZES / (1.0 + SIZES**2)).sum()  # half-Cauchy, by log t
+SHARES = SIZES**3 / (1.0 + SIZES**2) ** 2 / (SIZES**3 / (1.0 + SIZES**2) ** 2).sum()
+N_SIZES = 2.0
+N_KINDS = len(WIDTHS) + len(SIZES)
 LEAST_ERROR = 9.0  # in variances of the noise
 N_WRONG, N_RIGHT = 1.0, 19.0  # of the prior of the rate: a twentieth
 # Standardised targets are cut here: the largest size of an error is a quarter of it, and the
 # variance of a row left out is a difference that loses digits with the square of that size.
 FARTHEST = 1e6
+_LEAST_SHARE = 1e-12
 
 
 def added_variances(noise_variance: float | Array) -> Array:
-    """h of every kind of error, 0 first: shape (..., 12) for variances of the noise (...)."""
+    """What errors of each kind have beside the noise: (..., 15) for variances of it (...)."""
     noise = np.asarray(noise_variance)[..., np.newaxis]
-    sizes = LEAST_ERROR * noise + SIZES**2
-    return np.concatenate([np.zeros_like(noise), sizes], axis=-1)
+    return np.concatenate([(WIDTHS - 1.0) * noise, LEAST_ERROR * noise + SIZES**2], axis=-1)
 
 
-def log_shares(rate: float | Array) -> Array:
-    """Log prior probability of every kind, (..., 12), for rates (...)."""
-    rate = np.asarray(rate)[..., np.newaxis]
-    return np.concatenate([np.log1p(-rate), np.log(rate) + np.log(SHARES)], axis=-1)
+def log_shares(rate: float | Array, wide: float = 0.05, log_sizes: Array | None = None) -> Array:
+    """Log probability of every kind, (..., 15), for rates r (...), q and the logarithms of w."""
+    rate, above = np.asarray(rate)[..., np.newaxis], np.arange(len(WIDTHS))
+    right = above * math.log(wide) + np.where(above < len(WIDTHS) - 1, math.log1p(-wide), 0.0)
+    wrong = np.log(SHARES) if log_sizes is None else log_sizes
+    return np.concatenate([np.log1p(-rate) + right, np.log(rate) + wrong], axis=-1)
 
 
-def log_kinds(errors: Array, noise_variance: float | Array, rate: float | Array) -> Array:
-    """Log joint density of errors (...) and their kinds, (..., 12), in nats.
+def draw_shares(rng: np.random.Generator, counts: NDArray[Any]) -> Array:
+    """Draw the log probability of every kind, given how many targets are of each, both (15,)."""
+    right, wrong = counts[: len(WIDTHS)], counts[len(WIDTHS) :]
+    of_rate = N_WRONG + wrong.sum(), N_RIGHT + right.sum()
+    of_width = N_WIDE + right @ np.arange(len(WIDTHS)), N_NARROW + right[:-1].sum()
+    rate, wide = np.clip(
+        [rng.beta(*of_rate), rng.beta(*of_width)], _LEAST_SHARE, 1.0 - _LEAST_SHARE
+    )
+    # Logs of gamma variables of small shape: those of a shape higher by 1, times u^(1 / shape).
+    shape = N_SIZES * SHARES + wrong
+    logs = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(len(shape))) / shape
+    return log_shares(rate, wide, logs - logsumexp(logs))
 
-    Variances of the noise and rates are numbers, or one for each of the last axis of the errors.
+
+def shares_of(draws: Any) -> Array:
+    """Log probabilities of kinds of draws, (S, 15); files of older versions have the rate alone."""
+    if "log_shares" in draws.variables:
+        return np.asarray(draws.flat("log_shares"))
+    return log_shares(np.exp(draws.flat("log_rate")), _LEAST_SHARE)
+
+
+def rate_of(log_shares: Array) -> Array:
+    """Probability that a target is wrong, (...), of log probabilities of kinds (..., 15)."""
+    return np.asarray(np.exp(log_shares[..., len(WIDTHS) :]).sum(axis=-1))
+
+
+def width_of(log_shares: Array) -> Array:
+    """Variance of right targets in those of the noise, (...): the mean of c over their kinds."""
+    right = np.exp(log_shares[..., : len(WIDTHS)])
+    return np.asarray(right @ WIDTHS / right.sum(axis=-1))
+
+
+def log_kinds(errors: Array, noise_variance: float | Array, log_shares: Array) -> Array:
+    """Log joint density of errors (...) and their kinds, (..., 15), in nats.
+
+    Variances of the noise, and shares (15,), are those of all, or one for each of the last axis of
+    the errors.
     """
     variance = np.asarray(noise_variance)[..., np.newaxis] + added_variances(noise_variance)
     squares = np.square(errors)[..., np.newaxis] / variance
-    constant = log_shares(rate) - 0.5 * np.log(2.0 * np.pi * variance)
-    return np.asarray(constant - 0.5 * squares)
+    return np.asarray(log_shares - 0.5 * np.log(2.0 * np.pi * variance) - 0.5 * squares)

@@ -65,8 +65,7 @@ class FunctionRegressor(JudgedNumbers, LearnedKernel, NumberPredictions[StudentM
         return StudentMixture(*given, weights, df, centre * scale + shift, has_own_variances=True)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
-        rates = np.exp(self.posterior_.flat("log_rate"))
-        return target_laws(self._functions, rates, Z, y, np.zeros(len(y), dtype=bool))
+        return target_laws(self._functions, Z, y, np.zeros(len(y), dtype=bool))
 
     @property
     def _plots(self) -> tuple[str, ...]:
@@ -114,8 +113,9 @@ class BaNKRegressor(FunctionRegressor):
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
     noise : {"normal", "contaminated", "student_t"}, default="normal"
-        "contaminated": some targets are wrong, by errors of at least three times the noise and of
-        any size; which ones, and how many, is drawn along. The function is then learned in spite of
+        "contaminated": some targets are wrong, by errors of at least three times the noise; which
+        ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
+        drawn along. The function is then learned in spite of
         them, and predictions are of right targets. "student_t": the noise has Student's t law, its
         degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
         take a third more time with either (with few frequencies up to twice as much), and of more
@@ -173,7 +173,8 @@ class BaNKRegressor(FunctionRegressor):
         Draws of "log_evidence" (nats), "noise_std" and coefficients (standardised), "frequencies"
         (radians per standardised unit), the partition, and what is monitored. With noise that is
         not normal "log_likelihood" (nats, of the training rows) in place of the evidence, and
-        "log_rate" or "noise_df", degrees of freedom; "noise_std" of "student_t" is its scale.
+        "log_rate" and "log_shares" (of each kind of right and wrong targets) or "noise_df", degrees
+        of freedom; "noise_std" is then that of most right targets, of "student_t" its scale.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     noise_std_ : float

@@ -19,6 +19,7 @@ from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
+from mercer.likelihoods.label_noise import FARTHEST
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
@@ -409,7 +410,11 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         options,
         common.n_jobs,
         has_linear_part=settings.linear_part,
-        learn_target=functools.partial(scale_target, is_robust=not is_normal),
+        learn_target=functools.partial(
+            scale_target,
+            is_robust=not is_normal,
+            farthest=FARTHEST if settings.noise == "contaminated" else math.inf,
+        ),
         sample_rows=fit_spectral,
         functions_of=function_draws,
         complete_draws=complete if is_normal else None,
@@ -427,10 +432,10 @@ def _judged(
     """Say of the target of each row how probably it is wrong."""
     is_fitted = np.zeros(rows.n_rows, dtype=bool)
     is_fitted[_subset(rows.n_rows, kernel_rows or rows.n_rows, entropy)] = True
-    rates, found, begin = np.exp(shared["draws"].flat("log_rate")), [], 0
+    found, begin = [], 0
     for X, y in rows.blocks():
         own = is_fitted[begin : begin + len(y)]
-        found.append(target_laws(shared["functions"], rates, X, y, own))
+        found.append(target_laws(shared["functions"], X, y, own))
         begin += len(y)
     wrong, mean, std = (
         np.concatenate([getattr(each, name) for each in found]) for name in ("wrong", "mean", "std")

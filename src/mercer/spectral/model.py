@@ -38,10 +38,14 @@ from mercer.errors import NumericalError
 from mercer.features.products import fill_features
 from mercer.likelihoods.label_noise import (
     LEAST_ERROR,
-    N_RIGHT,
-    N_WRONG,
+    N_KINDS,
+    SIZES,
+    WIDTHS,
     added_variances,
+    draw_shares,
     log_kinds,
+    log_shares,
+    rate_of,
 )
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.signals import is_late, stop_when_late
@@ -310,53 +314,54 @@ def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridg
 # nu has equal prior probability at 2 + 2^(j/2), j = -4, .., 12: the noise has a variance. It is
 # drawn given the errors with the weights integrated out, before these.
 #
-# Contaminated (`mercer.likelihoods.label_noise`): an error of kind k > 0 is a sum u + v, u ~ N(0,
-# 10 s2) and v ~ N(0, t_k^2). Given kind and e, u ~ N(10 s2 e / (10 s2 + t_k^2), 10 s2 t_k^2 /
-# (10 s2 + t_k^2)): its row has the pseudo-target f + u and the weight 1/10. The rate is drawn given
-# kinds that are drawn for it; weights and pseudo-targets have kinds drawn anew, given the rate.
+# Contaminated (`mercer.likelihoods.label_noise`): a right target of kind k has the weight 1 / c_k.
+# The error of a wrong one is a sum u + v, u ~ N(0, 10 s2) and v ~ N(0, t_k^2). Given kind and e,
+# u ~ N(10 s2 e / (10 s2 + t_k^2), 10 s2 t_k^2 / (10 s2 + t_k^2)): its row has the pseudo-target
+# f + u and the weight 1/10. The shares of the kinds are drawn given kinds that are drawn for it;
+# weights and pseudo-targets have kinds drawn anew, given the shares.
 
 _WIDE = 1.0 + LEAST_ERROR  # variance of u, in s2
-# The least rate, and what it is below 1 at least; the least weight.
-_RARE = 1e-12
+_WEIGHTS = np.concatenate([1.0 / WIDTHS, np.full(len(SIZES), 1.0 / _WIDE)])  # of each kind
+_RARE = 1e-12  # the least weight
 
 
 class ScaleMixture(ABC):
     """A law of the noise given s2, its variance or squared scale, and a parameter of its own."""
 
-    name: ClassVar[str]  # of what is recorded of the parameter
-    first: ClassVar[float]  # parameter where chains start
+    name: ClassVar[str]  # of what is monitored of the parameter
+    first: ClassVar[Array]  # parameter where chains start
     first_variance: ClassVar[float] = 1.0  # of the noise, by which targets are first weighed
 
     @abstractmethod
-    def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
+    def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
         """Return what draws weights and pseudo-targets of rows."""
 
     @abstractmethod
-    def hearer(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Say:
+    def hearer(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Say:
         """Return what says of rows (functions (1, b), targets) what `draw` needs, to be summed."""
 
     @abstractmethod
-    def log_likelihood(self, said: Array, parameter: float) -> float:
+    def log_likelihood(self, said: Array, parameter: Array) -> float:
         """Log density of all targets given function, s2 and parameter, in nats."""
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, said: Array) -> float:
+    def draw(self, rng: np.random.Generator, said: Array) -> Array:
         """Draw the parameter."""
 
-    def recorded(self, parameter: float) -> float:
+    def recorded(self, parameter: Array) -> dict[str, Array]:
         """What is recorded of the parameter."""
-        return parameter
+        return {self.name: parameter}
 
 
 class ContaminatedNoise(ScaleMixture):
-    """Errors of which a share, the parameter, is far larger than the noise."""
+    """Errors of kinds whose shares, the parameter, are learned; some are far larger than noise."""
 
     # Chains start with few targets to trust: of more than a quarter that are wrong on one side the
     # interquartile range includes some, and noise so wide would hold them all for right.
-    name, first, first_variance = "log_rate", 0.3, 0.1
+    name, first, first_variance = "log_rate", log_shares(0.3), 0.1
 
-    def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
-        """Weights 1 of right targets; 1/10 and what is left of the error of wrong ones."""
+    def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
+        """Weights of right targets; 1/10 and what is left of the error of wrong ones."""
         added, wide = added_variances(noise_variance), _WIDE * noise_variance
 
         def weigh(f: Array, y: Array) -> tuple[Array, Array]:
@@ -365,37 +370,36 @@ class ContaminatedNoise(ScaleMixture):
             total = noise_variance + added[kinds]
             spread = np.sqrt(wide * np.maximum(total - wide, 0.0) / total)
             left = wide / total * errors + spread * rng.standard_normal(len(y))
-            weights = np.where(kinds == 0, 1.0, 1.0 / _WIDE)
-            return weights, weights * np.where(kinds == 0, y, f + left)
+            weights = _WEIGHTS[kinds]
+            return weights, weights * np.where(kinds < len(WIDTHS), y, f + left)
 
         return weigh
 
-    def hearer(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Say:
-        """Log likelihood, number of wrong rows as drawn, number of rows."""
+    def hearer(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Say:
+        """Log likelihood, numbers of rows of each kind as drawn."""
 
         def say(f: Array, y: Array) -> Array:
             logs = log_kinds(y - f[0], noise_variance, parameter)
-            n_wrong = np.count_nonzero(_draw_kinds(rng, logs))
-            return np.array([logsumexp(logs, axis=1).sum(), n_wrong, len(y)])
+            counts = np.bincount(_draw_kinds(rng, logs), minlength=N_KINDS)
+            return np.append(logsumexp(logs, axis=1).sum(), counts)
 
         return say
 
-    def log_likelihood(self, said: Array, parameter: float) -> float:
+    def log_likelihood(self, said: Array, parameter: Array) -> float:
         """Return what was heard."""
         return float(said[0])
 
-    def draw(self, rng: np.random.Generator, said: Array) -> float:
-        """Beta, given the number of wrong rows."""
-        rate = rng.beta(N_WRONG + said[1], N_RIGHT + said[2] - said[1])
-        return float(min(max(rate, _RARE), 1.0 - _RARE))
+    def draw(self, rng: np.random.Generator, said: Array) -> Array:
+        """Given the number of rows of each kind."""
+        return draw_shares(rng, said[1:])
 
-    def recorded(self, parameter: float) -> float:
-        """The logarithm of the rate."""
-        return math.log(parameter)
+    def recorded(self, parameter: Array) -> dict[str, Array]:
+        """The logarithms of the rate and of all shares."""
+        return {self.name: np.log(rate_of(parameter)), "log_shares": parameter}
 
 
 def _draw_kinds(rng: np.random.Generator, logs: Array) -> NDArray[np.int64]:
-    """Draw a kind for each row from log joint densities (b, 12)."""
+    """Draw a kind for each row from log joint densities (b, 15)."""
     total = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
     level = rng.random(len(logs)) * total[:, -1]
     return np.asarray((total[:, :-1] <= level[:, np.newaxis]).sum(axis=1))
@@ -404,10 +408,10 @@ def _draw_kinds(rng: np.random.Generator, logs: Array) -> NDArray[np.int64]:
 class StudentNoise(ScaleMixture):
     """Student's t, whose degrees of freedom are the parameter."""
 
-    name, first = "noise_df", 4.0
+    name, first = "noise_df", np.asarray(4.0)
     degrees: ClassVar[Array] = np.asarray(2.0 + 2.0 ** (0.5 * np.arange(-4, 13)), np.float64)
 
-    def weigher(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Weigh:
+    def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
         """Weights that are low where errors are large; targets as they are."""
         scale = math.sqrt(noise_variance)
 
@@ -419,7 +423,7 @@ class StudentNoise(ScaleMixture):
 
         return weigh
 
-    def hearer(self, noise_variance: float, parameter: float, rng: np.random.Generator) -> Say:
+    def hearer(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Say:
         """Log likelihood for each number of degrees of freedom."""
         df, scale = self.degrees[:, np.newaxis], math.sqrt(noise_variance)
         heights = np.log(poch(0.5 * df, 0.5) / (scale * np.sqrt(np.pi * df)))
@@ -431,15 +435,15 @@ class StudentNoise(ScaleMixture):
 
         return say
 
-    def log_likelihood(self, said: Array, parameter: float) -> float:
+    def log_likelihood(self, said: Array, parameter: Array) -> float:
         """Return what was heard of these degrees of freedom."""
         return float(said[np.argmin(np.abs(self.degrees - parameter))])
 
-    def draw(self, rng: np.random.Generator, said: Array) -> float:
+    def draw(self, rng: np.random.Generator, said: Array) -> Array:
         """Given the errors alone: the weights are integrated out."""
         total = np.cumsum(np.exp(said - said.max()))
         place = int((total[:-1] <= rng.random() * total[-1]).sum())
-        return float(self.degrees[place])
+        return np.asarray(self.degrees[place])
 
 
 #: By the name that an estimator's ``noise`` has.

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
-from mercer.likelihoods.label_noise import log_kinds
+from mercer.likelihoods.label_noise import WIDTHS, log_kinds, shares_of, width_of
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.label_errors import TargetLaws
 from mercer.spectral.mixture import Mixture, MixtureState
@@ -42,6 +42,7 @@ class FunctionDraws:
     deviations: Array  # (S, k, 2 M + p)
     noise_std: Array  # (S,); of Student's t noise its scale
     noise_df: Array | None = None  # (S,), degrees of freedom of Student's t noise
+    log_shares: Array | None = None  # (S, 15), of kinds of errors, of contaminated noise
 
     @property
     def has_linear_part(self) -> bool:
@@ -51,7 +52,13 @@ class FunctionDraws:
     @property
     def scales(self) -> Array:
         """Standard deviation of each component of the predictive mixture, shape (2 k S,)."""
-        return np.repeat(self.noise_std, 2 * self.deviations.shape[1])
+        return np.repeat(self._target_std, 2 * self.deviations.shape[1])
+
+    @property
+    def _target_std(self) -> Array:
+        if self.log_shares is None:
+            return self.noise_std
+        return np.asarray(self.noise_std * np.sqrt(width_of(self.log_shares)))
 
     @property
     def degrees(self) -> Array | None:
@@ -64,7 +71,7 @@ class FunctionDraws:
     def mean_noise_std(self) -> float:
         """Posterior mean of the standard deviation of the noise."""
         if self.noise_df is None:
-            return float(self.noise_std.mean())
+            return float(self._target_std.mean())
         return float((self.noise_std * np.sqrt(self.noise_df / (self.noise_df - 2.0))).mean())
 
     def expected(self, X: Array) -> Array:
@@ -99,9 +106,9 @@ class FunctionDraws:
         return self._of(which, self.deviations[which])
 
     def _of(self, which: NDArray[np.int64], deviations: Array) -> FunctionDraws:
-        df = None if self.noise_df is None else self.noise_df[which]
         given = self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
-        return FunctionDraws(*given, df)
+        own = (self.noise_df, self.log_shares)
+        return FunctionDraws(*given, *(None if each is None else each[which] for each in own))
 
     def _design(self, i: int, X: Array) -> Array:
         return design(self.frequencies[i], X, self.has_linear_part)
@@ -121,6 +128,7 @@ def function_draws(draws: Draws) -> FunctionDraws:
         draws.flat("coef_deviation"),
         draws.flat("noise_std"),
         draws.flat("noise_df") if "noise_df" in draws.variables else None,
+        shares_of(draws) if "log_rate" in draws.variables else None,
     )
 
 
@@ -131,27 +139,31 @@ def function_draws(draws: Draws) -> FunctionDraws:
 # that they give it. The value that the other rows expect is the mean over draws learned without y:
 # of those learned with it each has the weight 1 / p(y | draw).
 
-_DRAWS_THAT_JUDGE = 200
+DRAWS_THAT_JUDGE = 200
 _ROWS_JUDGED_AT_ONCE = 256
 
 
 def target_laws(
-    functions: FunctionDraws, rates: Array, X: Array, y: Array, is_fitted: NDArray[np.bool_]
+    functions: FunctionDraws,
+    X: Array,
+    y: Array,
+    is_fitted: NDArray[np.bool_],
+    most: int = DRAWS_THAT_JUDGE,
 ) -> TargetLaws:
-    """What draws (S,) of functions and rates say of standardised rows X (m, d), targets y (m,).
+    """What draws of functions say of standardised rows X (m, d), targets y (m,).
 
-    ``is_fitted`` (m,) are the rows that the draws were learned from. By 200 draws at most.
+    ``is_fitted`` (m,) are the rows that the draws were learned from. By ``most`` draws at most.
     """
-    which = spread(len(functions.mean), _DRAWS_THAT_JUDGE)
-    functions, found = functions.at(which), np.empty((3, len(X)))
-    rate = np.repeat(rates[which], 2 * functions.deviations.shape[1])
-    variance = functions.scales**2
+    functions = functions.at(spread(len(functions.mean), most))
+    found, k = np.empty((3, len(X))), 2 * functions.deviations.shape[1]
+    noise, variance = np.repeat(functions.noise_std**2, k), functions.scales**2
+    shares = np.repeat(np.asarray(functions.log_shares), k, axis=0)
     for begin in range(0, len(X), _ROWS_JUDGED_AT_ONCE):
         rows = slice(begin, begin + _ROWS_JUDGED_AT_ONCE)
         means = functions.locations(X[rows])[1]
-        logs = log_kinds(y[rows, np.newaxis] - means, variance, rate)
+        logs = log_kinds(y[rows, np.newaxis] - means, noise, shares)
         whole = logsumexp(logs, axis=2)
-        wrong = np.exp(logsumexp(logs[..., 1:], axis=2) - whole)
+        wrong = np.exp(logsumexp(logs[..., len(WIDTHS) :], axis=2) - whole)
         fitted = is_fitted[rows, np.newaxis]
         weights = _shares(np.where(fitted, 0.0, whole))
         found[0, rows] = (weights * wrong).sum(axis=1)

@@ -383,7 +383,7 @@ class CoefDraw:
 class NoiseState:
     """Parameter of noise that is a mixture of normals, and what the rows say of the next one."""
 
-    parameter: float = math.nan
+    parameter: Array = field(default_factory=lambda: np.empty(0))
     said: Array = field(default_factory=lambda: np.empty(0))  # empty where no row was asked
     log_likelihood: float = math.nan  # of all targets given function and noise, in nats
 
@@ -517,7 +517,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
         rows: AnyRows = self.rows_now
-        noise, parameter = self.noise, math.nan
+        noise, parameter = self.noise, np.empty(0)
         if noise is not None:
             state, parameter, rows = self._draw_noise(rng, noise, state)
         elif state.n_rows != self.rows_now.n_rows:
@@ -557,12 +557,12 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             "coef_deviation": coef.deviations,
         }
         if self.noise is not None:
-            found[self.noise.name] = np.array(self.noise.recorded(state.noise.parameter))
+            found |= self.noise.recorded(state.noise.parameter)
         return found
 
     def _draw_noise(
         self, rng: np.random.Generator, noise: ScaleMixture, state: SpectralState
-    ) -> tuple[SpectralState, float, WeighedRows]:
+    ) -> tuple[SpectralState, Array, WeighedRows]:
         """Step 0: the parameter, and how rows are weighed; of other rows they are heard first."""
         if state.n_rows != self.rows_now.n_rows:
             state = self._heard(rng, noise, state, state.noise.parameter)
@@ -581,7 +581,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         W: Array,
         coef: Array,
         noise_variance: float,
-        parameter: float,
+        parameter: Array,
     ) -> WeighedRows:
         make = functools.partial(noise.weigher, noise_variance, parameter)
         return WeighedRows(self.rows_now, W, coef, of_blocks(rng, make))
@@ -591,7 +591,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         rng: np.random.Generator,
         noise: ScaleMixture,
         state: SpectralState,
-        parameter: float,
+        parameter: Array,
     ) -> SpectralState:
         """Ask the rows what they say of the noise around the function; one pass, O(n M)."""
         make = functools.partial(noise.hearer, state.coef.noise_variance, parameter)

@@ -20,6 +20,7 @@ from mercer.estimation.model_file import (
     require,
     restore_common,
 )
+from mercer.likelihoods.label_noise import N_KINDS
 from mercer.posterior.schema import TARGET, Array, Fields, Sizes, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
@@ -51,6 +52,7 @@ _OF_NOISE = {
     "contaminated": {
         "draws/log_likelihood": Array(_DRAW),
         "draws/log_rate": Array(_DRAW, most=0.0),
+        "draws/log_shares": Array((*_DRAW, N_KINDS), most=0.0, is_optional=True),
     },
     "student_t": {
         "draws/log_likelihood": Array(_DRAW),

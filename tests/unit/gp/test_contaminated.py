@@ -8,24 +8,14 @@ import pytest
 import mercer
 from mercer.errors import DataError, UsageError
 from mercer.gp.regressor import GPRegressor
+from support.contaminated import table
+from support.mangled import taken
 
 N = 60
 SHORT = {"noise": "contaminated", "kernel": "rbf", "n_draws": 60, "n_chains": 2, "n_warmup": 20}
 
 
-def table(n: int = N, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, targets, which of these are wrong, and the function."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2.0, 2.0, (n, 2))
-    f = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1]
-    y = f + 0.1 * rng.standard_normal(n)
-    wrong = np.zeros(n, bool)
-    wrong[rng.choice(n, n // 12, replace=False)] = True
-    y[wrong] += rng.choice([-1.0, 1.0], wrong.sum()) * rng.uniform(1.0, 3.0, wrong.sum())
-    return X, y, wrong, f
-
-
-X, Y, WRONG, F = table()
+X, Y, WRONG, F = table(N)
 
 
 def fitted(**own) -> GPRegressor:
@@ -68,6 +58,26 @@ def test_a_saved_model_says_the_same(model: GPRegressor, tmp_path: Path) -> None
     np.testing.assert_array_equal(again.sample_y(X, 2, 0), model.sample_y(X, 2, 0))
     for a, b in zip(again.target_errors(X, Y), model.target_errors(X, Y), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_file_without_shares_is_read_and_judges(model: GPRegressor, tmp_path: Path) -> None:
+    """Versions with one kind of right targets and fixed sizes of errors wrote the rate alone."""
+    model.save(tmp_path / "m.mercer")
+
+    def older(_: dict, arrays: dict) -> None:
+        arrays.pop("draws/log_shares")
+        kinds = arrays["draws/error_kind"]
+        arrays["draws/error_kind"] = np.where(kinds < 4, 0.0, kinds - 3.0)
+
+    def beyond(_: dict, arrays: dict) -> None:
+        arrays.pop("draws/log_shares")
+        arrays["draws/error_kind"] += 12.0
+
+    changes = {"kinds beyond": beyond, "older": older}
+    assert taken(tmp_path / "m.mercer", tmp_path, changes) == ["older"]
+    p = mercer.load(tmp_path / "changed.mercer").target_errors(X, 100.0 + 20.0 * Y)[0]
+    assert p[WRONG].min() > 0.5
+    assert p[~WRONG].mean() < 0.1
 
 
 def test_new_targets_are_judged(model: GPRegressor) -> None:

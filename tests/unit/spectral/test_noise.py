@@ -15,6 +15,7 @@ from mercer.posterior.label_errors import TargetAudit, audit_of
 from mercer.posterior.predictive import StudentMixture
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.rows import MemoryRows, WeighedRows
+from support.contaminated import table
 from support.mangled import set_array, taken
 from support.spectral_cases import plain_design
 from support.spectral_fits import tiny
@@ -23,20 +24,8 @@ N = 200
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 
 
-def table(n: int = N, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, targets, which of these are wrong, and the function."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2.0, 2.0, (n, 2))
-    f = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1]
-    y = f + 0.1 * rng.standard_normal(n)
-    wrong = np.zeros(n, bool)
-    wrong[rng.choice(n, n // 12, replace=False)] = True
-    y[wrong] += rng.choice([-1.0, 1.0], wrong.sum()) * rng.uniform(1.0, 8.0, wrong.sum())
-    return X, y, wrong, f
-
-
-X, Y, WRONG, F = table()
-Z, NEW, NEW_WRONG, NEW_F = table(300, 1)
+X, Y, WRONG, F = table(N, largest=8.0)
+Z, NEW, NEW_WRONG, NEW_F = table(300, 1, 8.0)
 
 
 def fitted(noise: str, y: np.ndarray = Y, **own: Any) -> BaNKRegressor:
@@ -149,10 +138,24 @@ CHANGES: dict[str, dict[str, Any]] = {
     },
     "contaminated": {
         "rates above 1": set_array("draws/log_rate", lambda v: -v),
+        "shares above 1": set_array("draws/log_shares", lambda v: -v),
+        "a share less": set_array("draws/log_shares", lambda v: v[..., :-1]),
         "probabilities above 1": set_array("targets/wrong", lambda v: v + 2.0),
         "a target less": set_array("recorded", lambda v: v[:-1]),
     },
 }
+
+
+def test_a_file_without_shares_is_read_and_judges(models, tmp_path: Path) -> None:
+    """Versions with one kind of right targets and fixed sizes of errors wrote the rate alone."""
+    models["contaminated"].save(tmp_path / "m.mercer")
+    older = {"no shares": lambda _, arrays: arrays.pop("draws/log_shares")}
+    assert taken(tmp_path / "m.mercer", tmp_path, older) == ["no shares"]
+    old = mercer.load(tmp_path / "changed.mercer")
+    p = old.target_errors(Z, 100.0 + 20.0 * NEW)[0]
+    assert p[NEW_WRONG].min() > 0.9
+    assert p[~NEW_WRONG].mean() < 0.05
+    assert old.noise_std_ < models["contaminated"].noise_std_  # no tails
 
 
 @pytest.mark.parametrize("noise", CHANGES)

@@ -1,0 +1,84 @@
+"""Contaminated noise: what is known of its shares in closed form; a table with wrong targets."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from mercer.likelihoods import label_noise
+from mercer.likelihoods.label_noise import N_KINDS, SIZES, WIDTHS
+
+Array = np.ndarray
+FIRST_SIZE = len(WIDTHS)  # the first kind that is wrong
+
+
+def table(n: int, seed: int = 0, largest: float = 3.0) -> tuple[Array, Array, Array, Array]:
+    """Rows, targets, which of these are wrong (by 1 to ``largest``), and the function."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, 2))
+    f = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1]
+    y = f + 0.1 * rng.standard_normal(n)
+    wrong = np.zeros(n, bool)
+    wrong[rng.choice(n, n // 12, replace=False)] = True
+    y[wrong] += rng.choice([-1.0, 1.0], wrong.sum()) * rng.uniform(1.0, largest, wrong.sum())
+    return X, y, wrong, f
+
+
+def _beta_laws(codes: Array) -> tuple[Array, Array]:
+    """Parameters of the laws of r and q given kinds (C, n), (4, C), and counts of sizes (C, 11)."""
+    counts = (codes[..., np.newaxis] == np.arange(N_KINDS)).sum(axis=1)
+    right, wrong = counts[:, :FIRST_SIZE], counts[:, FIRST_SIZE:]
+    above = right @ np.arange(FIRST_SIZE)
+    laws = np.array(
+        [
+            label_noise.N_WRONG + wrong.sum(axis=1),
+            label_noise.N_RIGHT + right.sum(axis=1),
+            label_noise.N_WIDE + above,
+            label_noise.N_NARROW + right[:, :-1].sum(axis=1),
+        ]
+    )
+    return laws, wrong
+
+
+def log_prior_of_kinds(codes: Array) -> Array:
+    """Log probability of kinds (C, n), (C,), up to a constant: the shares are integrated out."""
+    (a, b, wide, narrow), wrong = _beta_laws(codes)
+    prior = label_noise.N_SIZES * label_noise.SHARES
+    of_sizes = (gammaln(prior + wrong) - gammaln(prior)).sum(axis=1)
+    of_sizes -= gammaln(label_noise.N_SIZES + wrong.sum(axis=1))
+    return betaln(a, b) + betaln(wide, narrow) + of_sizes
+
+
+def mean_shares(codes: Array) -> Array:
+    """Mean given kinds (C, n) of the rate, the shares of kind 1 and of the size 1, (C, 3)."""
+    (a, b, wide, narrow), wrong = _beta_laws(codes)
+    rate, both = a / (a + b), wide + narrow
+    first_wide = wide * narrow / (both * (both + 1.0))  # E q (1 - q)
+    place = int(np.flatnonzero(SIZES == 1.0)[0])
+    of_size = (label_noise.N_SIZES * label_noise.SHARES[place] + wrong[:, place]) / (
+        label_noise.N_SIZES + wrong.sum(axis=1)
+    )
+    return np.column_stack([rate, (1.0 - rate) * first_wide, rate * of_size])
+
+
+def drawn_shares(log_shares: Array) -> Array:
+    """The same of drawn shares (S, 15), (S, 3)."""
+    place = FIRST_SIZE + int(np.flatnonzero(SIZES == 1.0)[0])
+    shares = np.exp(log_shares)
+    return np.column_stack([shares[:, FIRST_SIZE:].sum(axis=1), shares[:, 1], shares[:, place]])
+
+
+def forget_the_sizes(rng: np.random.Generator, counts: Array) -> Array:
+    """A mutant of `draw_shares`: all errors are taken for ones of the most frequent size."""
+    other = counts.copy()
+    other[FIRST_SIZE:] = 0
+    other[FIRST_SIZE + int(np.argmax(label_noise.SHARES))] = counts[FIRST_SIZE:].sum()
+    return label_noise.draw_shares(rng, other)
+
+
+def forget_the_tails(rng: np.random.Generator, counts: Array) -> Array:
+    """A mutant of `draw_shares`: all right targets are taken for ones of the first kind."""
+    other = counts.copy()
+    other[1:FIRST_SIZE] = 0
+    other[0] = counts[:FIRST_SIZE].sum()
+    return label_noise.draw_shares(rng, other)
