@@ -282,24 +282,45 @@ def look_right(
 
     The function at the maximum of its hyperparameters given the rows that looked right before, a
     few rounds of this; deviations are in units of the middle one. Half of the rows are kept at
-    least. This decides where chains begin and around what they propose, and nothing else.
+    least. All look right before the first round; or, where the middle deviation is then less than
+    half of what it is else, the half that is nearest to the middle target: of errors on one side
+    that are many, all rows would make noise. This decides where chains begin and around what they
+    propose, and nothing else.
     """
-    right = np.ones(len(y), bool)
     at_maximum = replace(settings, common=replace(settings.common, inference="map"))
     once = replace(options, run=None, progress=False)
     names = tuple(str(j) for j in range(X.shape[1]))
-    for _ in range(_ROUNDS):
-        draws = fit_regression(X[right], y[right], at_maximum, once, names).draws
-        found = _right_by(draws, X, y, settings, right)
-        if found is None or (found == right).all():
-            break
-        right = found
-    return right
+
+    def settled(right: NDArray[np.bool_], n_halves: int) -> tuple[NDArray[np.bool_], float]:
+        middle = math.inf
+        for i in range(n_halves + _ROUNDS):
+            draws = fit_regression(X[right], y[right], at_maximum, once, names).draws
+            found = _right_by(draws, X, y, settings, right, is_half=i < n_halves)
+            if found is None:
+                break
+            before, (right, middle) = right, found
+            if i >= n_halves and (before == right).all():
+                break
+        return right, middle
+
+    distance = np.abs(y - np.median(y))
+    (right, middle), (near, of_near) = (
+        settled(np.ones(len(y), bool), 0),
+        settled(distance <= np.median(distance), _ROUNDS),
+    )
+    return near if of_near < 0.5 * middle else right
 
 
 def _right_by(
-    draws: Draws, X: Array, y: Array, settings: RegressionSettings, right: NDArray[np.bool_]
-) -> NDArray[np.bool_] | None:
+    draws: Draws,
+    X: Array,
+    y: Array,
+    settings: RegressionSettings,
+    right: NDArray[np.bool_],
+    *,
+    is_half: bool,
+) -> tuple[NDArray[np.bool_], float] | None:
+    """Which rows look right, and the middle distance of a target from what others expect there."""
     kernel = settings.common.make_kernel()
     functions = function_draws(draws, X, kernel)  # of one draw
     K, noise = kernel.gram(functions.theta[0], X), float(functions.noise_variance[0])
@@ -310,14 +331,14 @@ def _right_by(
     except NumericalError:
         return None
     diagonal = A.diagonal().copy()
-    a = _whole(A) @ y
-    variance = np.maximum(1.0 / diagonal - D, 0.0) + noise
-    z = np.abs(a / diagonal) / np.sqrt(variance)
-    far = z > _SUSPICIOUS * max(float(np.median(z)) / 0.6745, 1e-3)
+    error = np.abs(_whole(A) @ y / diagonal)
+    z = error / np.sqrt(np.maximum(1.0 / diagonal - D, 0.0) + noise)
+    limit = float(np.median(z))
+    far = z > (limit if is_half else _SUSPICIOUS * max(limit / 0.6745, 1e-3))
     most = int(len(y) * (1.0 - _FEWEST_RIGHT))
     if far.sum() > most:
         far = z > np.sort(z)[len(y) - most - 1]
-    return ~far
+    return ~far, float(np.median(error))
 
 
 def fit_contaminated(

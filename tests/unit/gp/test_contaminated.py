@@ -168,3 +168,17 @@ def test_values_far_off_are_drawn_at_the_edge() -> None:
     assert ax.get_ylim()[1] < 10.0
     assert ax.get_ylabel() == "recorded — 1 beyond the edges"
     assert mercer.plot.label_errors([0.9, 0.1], noun="value").get_ylabel() == "P(value is wrong)"
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+@pytest.mark.parametrize("shift", [2.0, 20.0])
+def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
+    """Of 30 % a curve through all rows has noise so wide that none is far off (0.6 and 6.0)."""
+    inputs, _, _, f = table(200)
+    rng = np.random.default_rng(5)
+    y = f + 0.1 * rng.normal(size=200)
+    y[:60] += shift + 0.2 * rng.normal(size=60)
+    model = fitted().fit(inputs, y)
+    assert model.target_error_proba_[:60].mean() > 0.9
+    assert model.target_error_proba_[60:].mean() < 0.2
+    assert np.sqrt(np.mean(np.square(model.predict(inputs) - f))) < 0.1
