@@ -27,12 +27,26 @@ from mercer.posterior.label_errors import TargetLaws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
+from mercer.sampling.signals import is_late
 from mercer.spectral import loops
 from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.loops import move_jointly, pull_of_phases
 from mercer.spectral.mixture import Mixture, ProposalTuning
-from mercer.spectral.model import Probe, RegressionModel, Scales, coefficients, find_waves
-from mercer.spectral.prediction import FunctionDraws, function_draws, spread, target_laws
+from mercer.spectral.model import (
+    Probe,
+    RegressionModel,
+    Scales,
+    StudentNoise,
+    coefficients,
+    find_waves,
+)
+from mercer.spectral.prediction import (
+    DRAWS_THAT_JUDGE,
+    FunctionDraws,
+    function_draws,
+    spread,
+    target_laws,
+)
 from mercer.spectral.rows import (
     LateError,
     MemoryRows,
@@ -391,6 +405,11 @@ class Result(SpectralResult[FunctionDraws]):
 # Rows from which the standardisation is learned, where all rows are on a disk and more than these.
 _ROWS_OF_SCALES = 200_000
 _ALL_FROM_SOME = "all was learned from {} of {} rows (kernel_rows), with noise that is not normal"
+_LEAST_DEGREES = StudentNoise.degrees[0]
+_HEAVY = (
+    "degrees of freedom are as few as they may be ({}): where far targets are errors, "
+    'noise="contaminated" is the better law'
+)
 _LATE = (
     "out of time before the pass over all rows was done (max_seconds): all was learned from {} "
     "of {} rows"
@@ -419,24 +438,36 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         functions_of=function_draws,
         complete_draws=complete if is_normal else None,
     )
-    judged = None
+    judged, draws = None, shared["draws"]
+    if settings.noise == "student_t" and (draws.flat("noise_df") <= _LEAST_DEGREES).mean() > 0.5:
+        shared["notes"] = (*shared["notes"], _HEAVY.format(_LEAST_DEGREES))
     if settings.noise == "contaminated":
         rows = table.rows(shared["standardizer"], target, settings.linear_part)
-        judged = table.targets(), _judged(rows, model.kernel_rows, shared, options.entropy)
+        judged = table.targets(), _judged(rows, model.kernel_rows, shared, options)
     return Result(**shared, target_centre=target.centre, target_scale=target.scale, judged=judged)
 
 
+# Draws times rows to judge: more rows are judged by fewer draws, late ones by the fewest.
+_MOST_JUDGED, _FEWEST_DRAWS = 20_000_000, 20
+_HASTY = "out of time (max_seconds): {} rows were judged by {} draws only"
+
+
 def _judged(
-    rows: TrainingRows, kernel_rows: int | None, shared: dict[str, Any], entropy: int
+    rows: TrainingRows, kernel_rows: int | None, shared: dict[str, Any], options: RunOptions
 ) -> TargetLaws:
     """Say of the target of each row how probably it is wrong."""
     is_fitted = np.zeros(rows.n_rows, dtype=bool)
-    is_fitted[_subset(rows.n_rows, kernel_rows or rows.n_rows, entropy)] = True
-    found, begin = [], 0
+    is_fitted[_subset(rows.n_rows, kernel_rows or rows.n_rows, options.entropy)] = True
+    found, begin, n_hasty = [], 0, 0
+    most = max(min(DRAWS_THAT_JUDGE, _MOST_JUDGED // rows.n_rows), _FEWEST_DRAWS)
     for X, y in rows.blocks():
-        own = is_fitted[begin : begin + len(y)]
-        found.append(target_laws(shared["functions"], X, y, own))
+        own, late = is_fitted[begin : begin + len(y)], is_late(options.deadline)
+        n_hasty += len(y) * late
+        n_draws = _FEWEST_DRAWS if late else most
+        found.append(target_laws(shared["functions"], X, y, own, n_draws))
         begin += len(y)
+    if n_hasty and most > _FEWEST_DRAWS:
+        shared["notes"] = (*shared["notes"], _HASTY.format(n_hasty, _FEWEST_DRAWS))
     wrong, mean, std = (
         np.concatenate([getattr(each, name) for each in found]) for name in ("wrong", "mean", "std")
     )

@@ -13,6 +13,7 @@ import mercer
 from mercer.errors import DataError, UsageError
 from mercer.posterior.label_errors import TargetAudit, audit_of
 from mercer.posterior.predictive import StudentMixture
+from mercer.spectral import fitting
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.rows import MemoryRows, WeighedRows
 from support.contaminated import table
@@ -206,6 +207,28 @@ def test_of_more_rows_than_learn_the_kernel_all_are_judged() -> None:
     assert any("all was learned from 150 of 200 rows" in note for note in model.notes_)
     assert model.target_error_proba_[WRONG].min() > 0.9
     assert model.target_error_proba_[~WRONG].mean() < 0.1
+
+
+def test_many_rows_and_late_ones_are_judged_by_fewer_draws(monkeypatch) -> None:
+    used, judge = [], fitting.target_laws
+    monkeypatch.setattr(
+        fitting, "target_laws", lambda *given: used.append(given[-1]) or judge(*given)
+    )
+    monkeypatch.setattr(fitting, "_MOST_JUDGED", 30 * N)
+    short = {"n_draws": 10, "n_warmup": 5, "n_chains": 1}
+    assert not any("judged" in note for note in fitted("contaminated", **short).notes_)
+    monkeypatch.setattr(fitting, "is_late", lambda _: True)
+    late = fitted("contaminated", **short)
+    assert used == [30, 20]
+    assert any("200 rows were judged by 20 draws only" in note for note in late.notes_)
+
+
+def test_notes_say_where_degrees_of_freedom_are_at_their_end() -> None:
+    def is_said(model: BaNKRegressor) -> bool:
+        return any("degrees of freedom are as few" in note for note in model.notes_)
+
+    assert is_said(fitted("student_t", np.where(WRONG, 1000.0 * Y, Y)))
+    assert not is_said(fitted("student_t", F + 0.1 * np.random.default_rng(3).normal(size=N)))
 
 
 @pytest.mark.parametrize("noise", ["contaminated", "student_t"])
