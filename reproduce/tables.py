@@ -265,6 +265,22 @@ def _with_error(value: float, error: float | None) -> str:
     return f"{value:.3f}" if error is None else f"{value:.3f} ± {error:.3f}"
 
 
+def _review(metrics: dict[str, Any]) -> list[str]:
+    orders = ("review", "list", "logistic", "forest")
+    header = ["data", "rows", "seeds", "flips to find", "review", "list", "logistic", "forest"]
+    header += [f"{order} less review" for order in orders[1:]]
+    return table(
+        header,
+        [
+            [
+                *(row[key] for key in ("data", "n", "n_seeds", "least", *orders)),
+                *(f"{row[f'{o}_more']} ± {row[f'{o}_more_error']}" for o in orders[1:]),
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
 def _active(metrics: dict[str, Any]) -> list[str]:
     header = ["data", "learner", "queries", "mean error", "last error", "above mercer's query"]
     return table(
@@ -374,6 +390,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v2", _audit),
     "audit-numbers": ("audit-numbers-v1", _audit_numbers),
+    "review": ("review-v1", _review),
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
     "coverage-airfoil": ("coverage-v1", _airfoil),
