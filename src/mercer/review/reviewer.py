@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 _SLIP = 1e-3  # P(a person's label is wrong)
 _N_NEIGHBOURS = 5
 _QUICK: dict[str, Any] = {"n_draws": 200, "n_warmup": 100, "n_chains": 2, "progress": False}
+# With a pool labels are few: a linear part learns at once, and no half of the labels is wrong.
+_FEW_LABELS: dict[str, Any] = {"kernel": "rbf + linear", "noise_prior": (1.0, 9.0)}
 
 
 class StaleError(UsageError):
@@ -327,7 +329,8 @@ class Reviewer:
         taught = np.array([k for k, label in enumerate(labels) if label is not None])
         y = np.array([self._codes[str(labels[k])] for k in taught])
         is_decided = np.array([k in standing for k in taught])
-        settings = {} if before is None else before.settings
+        first = _FEW_LABELS if None in self.labels.recorded else {}
+        settings = first if before is None else before.settings
         rate: Any = "learn"
         if before is not None or is_decided.any():
             rate = np.where(is_decided, _SLIP, self._rate_left(before, taught, is_decided))

@@ -209,6 +209,16 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path, text: str, words
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(("n_pool", "kernel"), [(0, "rbf"), (5, "rbf + linear")])
+def test_a_pool_is_learned_from_by_the_kernel_for_few_labels(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, n_pool: int, kernel: str
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(reviewing, "_best_of", lambda model: {"kernel": seen.append(model.kernel)})
+    begun(journal, n_pool=n_pool)
+    assert seen == [kernel]
+
+
 def test_a_row_that_is_no_longer_there(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     with open_journal(path, IDENTITY) as kept:
