@@ -165,8 +165,8 @@ def open_rows(
 
     Notes
     -----
-    Medians that take the place of gaps are those of 2^18 rows, evenly spread; levels, their
-    frequencies and dates are those of all rows.
+    Medians that take the place of gaps are those of 2^18 rows, evenly spread; levels and their
+    frequencies are those of all rows, and dates, too, if no more than 100 000 of them differ.
 
     Raises
     ------
@@ -420,13 +420,13 @@ class _Texts:
         self._kind: Kind = "text"
         self._is_full = False
 
-    def add(self, frame: Frame) -> None:
-        """Take the next rows."""
+    def add(self, frame: Frame, chosen: NDArray[np.bool_]) -> None:
+        """Take the next rows; of numbers and dates without end, those chosen, and gaps."""
         column, origin = frame.column(self.name), frame.origin
         self._kind = column.kind
         for row, cell in enumerate(column.values):
             if cell not in self._counts:
-                if len(self._counts) == _MOST_TEXTS:
+                if len(self._counts) >= _MOST_TEXTS:
                     words = ("levels", "frequency")
                     if not self._is_full and self.code(frame.source).kind in words:
                         raise DataError(
@@ -434,7 +434,8 @@ class _Texts:
                             f"{_MOST_TEXTS} different texts, as names of rows do; {LEAVE_OUT}"
                         )
                     self._is_full = True
-                    continue
+                    if cell is not None and not chosen[row]:
+                        continue
                 place = origin.files[0], int(origin.row[row]), int(origin.line[row])
                 self._places.append(place)
             self._counts[cell] += 1
@@ -481,10 +482,10 @@ def _learn(
     for frame in table.frames([*names, *targets]):
         for name in targets if missing != "error" else (*names, *targets):
             _refuse_gap(frame, name)
-        for text in texts.values():
-            text.add(frame)
         chosen = np.zeros(frame.n_rows, dtype=bool)
         chosen[-position % step :: step] = True
+        for text in texts.values():
+            text.add(frame, chosen)
         for name in numbers:
             values = frame.column(name).values
             is_there = ~np.isnan(values)

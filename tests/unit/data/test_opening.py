@@ -337,6 +337,32 @@ def test_what_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "price" in names.names  # numbers may be as different as they like
 
 
+def test_dates_without_end_are_looked_at_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of time, as tables are, the first ones are of one year, and have no gap."""
+    n = 600
+    days = np.arange("2023-12-01", "2027", dtype="datetime64[D]")[:n].astype(str).astype(object)
+    days[n - 1] = None
+    pd.DataFrame({"day": days, "y": np.arange(n)}).to_csv(tmp_path / "a.csv", index=False)
+    monkeypatch.setattr(opening, "_MOST_TEXTS", 20)
+    monkeypatch.setattr(opening, "_SAMPLE", 60)
+    rows = mercer.data.open(
+        tmp_path / "a.csv",
+        encode=TableEncoder("indicator"),
+        target="y",
+        cache=tmp_path / "cache",
+    )
+    assert rows.names == (
+        "day (year)",
+        "day (month)",
+        "day (day of week)",
+        "day (days since 2023-12-01)",
+        "day (missing)",
+        "y",
+    )
+
+
 def test_numbers_need_no_encoding(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", ROWS)
     rows = mercer.data.open(
