@@ -70,7 +70,7 @@ class Followed:
     def drop(self, j: int, forgets_the_fit: bool) -> None:
         p = len(self.columns)
         variance, estimate = drop_terms(self.U, self.w, p, j, self.x, self.v)
-        out = drop_column(self.U, self.w, p, j)
+        out = drop_column(self.U, self.w, p, j, self.U[:, :0])
         assert abs(out * out - estimate**2 / variance) < 1e-9 * (1.0 + out * out)
         self.rss += 0.0 if forgets_the_fit else estimate**2 / variance
         self.half_logdet += 0.5 * math.log(variance)

@@ -78,7 +78,7 @@ def test_drop(j: int) -> None:
     variance, estimate = regression.drop_terms(U, w, p, j, np.empty(P), np.empty(P))
     np.testing.assert_allclose(variance, inverse[j, j], **CLOSE)
     np.testing.assert_allclose(estimate, (inverse @ old[0].T @ old[1])[j], **CLOSE)
-    out = regression.drop_column(U, w, p, j)
+    out = regression.drop_column(U, w, p, j, U[:, :0])
     new = dense.of(np.delete(dense.columns, j))
     assert_factor(U, w, new)
     np.testing.assert_allclose(out * out, old[1] @ old[1] - new[1] @ new[1], **CLOSE)
@@ -120,6 +120,34 @@ def test_solve_all_columns() -> None:
         )
         np.testing.assert_allclose((squares[column], parts[column]), terms, **CLOSE)
         np.testing.assert_allclose(V[:p, column], v[:p], **CLOSE)
+
+
+@pytest.mark.parametrize("j", [1, 3, 4])
+def test_terms_of_all_columns_follow_the_set(j: int) -> None:
+    dense, ridge, n = Dense(), OF_CENTRES, N_CANDIDATES
+    (U, w), p = dense.room(), len(dense.columns)
+    V, squares, parts = np.empty((P, n)), np.empty(n), np.empty(n)
+    given = dense.gram, dense.moment
+    redraw.solve_all(*given, dense.columns, p, ridge, U, w, n, V, squares, parts)
+
+    def assert_terms_of(columns: np.ndarray) -> None:
+        p, own_V, own_squares, own_parts = len(columns), np.empty((P, n)), np.empty(n), np.empty(n)
+        room = np.zeros((P, P)), np.zeros(P)
+        room[0][:p, :p], room[1][:p] = dense.of(columns)
+        redraw.solve_all(*given, columns, p, ridge, *room, n, own_V, own_squares, own_parts)
+        np.testing.assert_allclose(V[:p], own_V[:p], **CLOSE)
+        np.testing.assert_allclose(squares, own_squares, **CLOSE)
+        np.testing.assert_allclose(parts, own_parts, **CLOSE)
+
+    redraw.drop_column(U, w, p, j, V)
+    redraw.terms_less(V, w, p - 1, -1.0, ridge, squares, parts)
+    left = np.delete(dense.columns, j)
+    assert_terms_of(left)
+    v = V[: p - 1, 3].copy()
+    redraw.append_column(U, w, p - 1, v, squares[3], parts[3])
+    redraw.append_row(V, v, dense.gram[3], p - 1, U[p - 1, p - 1])
+    redraw.terms_less(V, w, p - 1, 1.0, ridge, squares, parts)
+    assert_terms_of(np.append(left, 3))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -22,6 +22,7 @@ import numpy as np
 
 from mercer.basis.loops import (
     append_column,
+    append_row,
     append_terms,
     draw_scale,
     drop_column,
@@ -32,6 +33,7 @@ from mercer.basis.loops import (
     solve_back,
     solve_forward,
     stays,
+    terms_less,
 )
 from mercer.basis.population_loops import normalise
 from mercer.numerics.compilation import compiled
@@ -183,10 +185,13 @@ def _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _without(gram, columns, p, position, U, w, beta, x, v):
-    """Drop a centre from columns, factor and coefficients, which take its place; return p - 1."""
+def _without(gram, columns, p, position, U, w, beta, x, v, V):
+    """Drop a centre from columns, factor and coefficients, which take its place; return p - 1.
+
+    The rows of V are those of `drop_column`.
+    """
     column, value = columns[position], beta[position]
-    drop_column(U, w, p, position)
+    drop_column(U, w, p, position, V)
     for j in range(position, p - 1):
         columns[j] = columns[j + 1]
         beta[j] = beta[j + 1]
@@ -232,17 +237,20 @@ def _copy_set(p, source, target):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _carried(rng, prior, gram, moment, log_size, n_columns, p, largest, scale, of_set, x, v, room):
-    """`_redraw` of a set with its coefficients; return the number of columns."""
+def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x, v, room):
+    """Redraw a set with its coefficients (`mercer.basis.loops.redraw`); return its columns.
+
+    ``room`` holds the terms of all columns (`solve_all`), which follow the set.
+    """
     columns, U, w, beta = of_set
     V, squares, parts, gains = room
     m = prior.n_mean
     if rng.random() >= stays(p - m, largest):
-        p = _without(gram, columns, p, rng.integers(m, p), U, w, beta, x, v)
+        p = _without(gram, columns, p, rng.integers(m, p), U, w, beta, x, v, V)
+        terms_less(V, w, p, -1.0, 1.0 / scale, squares, parts)
     size = p - m
     if size >= min(largest, n_columns - m):
         return p
-    solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts)
     for c in range(m, n_columns):
         gains[c] = 0.5 * (parts[c] * parts[c] / squares[c] - math.log(squares[c]))
     for j in range(m, p):
@@ -254,6 +262,21 @@ def _carried(rng, prior, gram, moment, log_size, n_columns, p, largest, scale, o
         for i in range(p):
             v[i] = V[i, chosen]
         p = _with_centre(rng, chosen, squares[chosen], parts[chosen], columns, p, U, w, v, beta, x)
+        append_row(V, v, gram[chosen, :n_columns], p - 1, U[p - 1, p - 1])
+        terms_less(V, w, p - 1, 1.0, 1.0 / scale, squares, parts)
+    return p
+
+
+@compiled(nogil=True, error_model="numpy")
+def _redrawn(
+    rng, prior, gram, moment, log_size, n_columns, p, largest, scale, of_set, x, v, room, n_redraws
+):
+    """Redraw a set so many times; one triangular solve for all, then a row comes or goes."""
+    columns, U, w, _ = of_set
+    V, squares, parts, _ = room
+    solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts)
+    for _ in range(n_redraws):
+        p = _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x, v, room)
     return p
 
 
@@ -324,9 +347,9 @@ def move_particles(
     2,) is the log prior of a set of each size. Returns how many of the sets that were proposed
     were taken, and of the length scales.
     """
-    m, P, C = prior.n_mean, particles.beta.shape[1], design.shape[1]
+    m, P = prior.n_mean, particles.beta.shape[1]
     n_columns, largest = m + n_candidates, particles.members.shape[1]
-    f, x, v, here, there, room = _room_of_sets(P, C, n)
+    f, x, v, here, there, room = _room_of_sets(P, n_columns, n)
     spare = np.empty((3, P)), np.empty((4, n))
     n_sets, n_levels = 0, 0
     for i in range(first, last):
@@ -340,12 +363,10 @@ def move_particles(
         )
         # The set, with its coefficients.
         _copy_set(p, here, there)
-        q = p
-        for _ in range(n_redraws):
-            q = _carried(
-                rng, prior, gram[level], moment[level], log_size, n_columns, q, largest, scale,
-                there, x, v, room,
-            )  # fmt: skip
+        q = _redrawn(
+            rng, prior, gram[level], moment[level], log_size, n_columns, p, largest, scale, there,
+            x, v, room, n_redraws,
+        )  # fmt: skip
         proposed = _excess(
             prior, design[level], labels, n, there[0], q, scale, there[1], there[2], there[3], f
         )
@@ -468,7 +489,7 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
                 if not is_changed:
                     before = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
                     is_changed = True
-                p = _without(G, columns, p, position, U, w, beta, x, v)
+                p = _without(G, columns, p, position, U, w, beta, x, v, U[:, :0])
                 size -= 1
                 half_logdet, fit = 0.0, 0.0
                 for j in range(p):

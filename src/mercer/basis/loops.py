@@ -160,11 +160,13 @@ def drop_terms(U, w, p, j, x, v):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def drop_column(U, w, p, j):
+def drop_column(U, w, p, j, V):
     """Drop position j by rotations of rows (i, i + 1), i >= j; return what falls out of w.
 
-    The residual sum of squares rises by its square.
+    The residual sum of squares rises by its square. The rows of V, right-hand sides as w is one,
+    are rotated along; what falls out stands in row p - 1.
     """
+    n = V.shape[1]
     for i in range(p):
         Ui = U[i]
         for c in range(max(j, i - 1), p - 1):
@@ -180,6 +182,12 @@ def drop_column(U, w, p, j):
         a, b = w[i], w[i + 1]
         w[i] = c * a + s * b
         w[i + 1] = c * b - s * a
+        if n > 0:
+            Vi, Vn = V[i], V[i + 1]
+            for r in range(n):
+                a, b = Vi[r], Vn[r]
+                Vi[r] = c * a + s * b
+                Vn[r] = c * b - s * a
     return w[p - 1]
 
 
@@ -268,7 +276,7 @@ def drop_in_place(particles, i, n_mean, position):
     before = 0.0
     for r in range(j, p):
         before += math.log(U[r, r])
-    out = drop_column(U, particles.whitened[i], p, j)
+    out = drop_column(U, particles.whitened[i], p, j, U[:, :0])
     after = 0.0
     for r in range(j, p - 1):
         after += math.log(U[r, r])
@@ -352,6 +360,29 @@ def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, part
             parts[c] -= value * wi
     for c in range(n_columns):
         squares[c] = max(squares[c], ridge)
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def terms_less(V, w, i, sign, floor, squares, parts):
+    """Take what row i of V says off the terms of all columns (sign 1), or give it back (-1)."""
+    Vi, wi = V[i], w[i]
+    for c in range(len(squares)):
+        squares[c] = max(squares[c] - sign * Vi[c] * Vi[c], floor)
+        parts[c] -= sign * Vi[c] * wi
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def append_row(V, v, row, p, pivot):
+    """Append the row of V that belongs to a column appended with these v."""
+    Vp = V[p]
+    for c in range(len(row)):
+        Vp[c] = row[c]
+    for i in range(p):
+        left, Vi = v[i], V[i]
+        for c in range(len(row)):
+            Vp[c] -= left * Vi[c]
+    for c in range(len(row)):
+        Vp[c] /= pivot
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
@@ -535,7 +566,7 @@ def _copy_without(factor, whitened, p, j, columns, U, w):
         w[r] = whitened[r]
         for c in range(r, p):
             U[r, c] = factor[r, c]
-    drop_column(U, w, p, j)
+    drop_column(U, w, p, j, U[:, :0])
     for r in range(j, p - 1):
         columns[r] = columns[r + 1]
 

@@ -158,7 +158,8 @@ def drop_candidate(statistics, prior, before, after, column, particles):
             variance, estimate = drop_terms(
                 particles.factor[i], particles.whitened[i], m + size, m + position, x, v
             )
-            drop_column(particles.factor[i], particles.whitened[i], m + size, m + position)
+            U = particles.factor[i]
+            drop_column(U, particles.whitened[i], m + size, m + position, U[:, :0])
             particles.rss[i] += estimate * estimate / variance
             particles.half_logdet[i] += 0.5 * math.log(variance)
             for j in range(position, size - 1):
