@@ -16,7 +16,7 @@ from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, mean_functio
 from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running, in_units
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Particles
-from mercer.basis.settings import known_runs, name_not_finite
+from mercer.basis.settings import known_runs
 from mercer.errors import DataError, MercerWarning, warn_user
 from mercer.estimation.base import KernelEstimator, NumberPredictions
 from mercer.estimation.run import check_count
@@ -316,17 +316,10 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
         """
         if not is_first and self._is_checked(X, y, n_least):
             return X, y
-        try:
-            checked, targets = self._training_data(
-                X, y, dtype=np.float64, y_numeric=is_numeric, reset=is_first,
-                ensure_min_samples=n_least,
-            )  # fmt: skip
-        except ValueError as error:
-            is_not_finite = any(word in str(error) for word in ("NaN", "infinity"))
-            where = name_not_finite(X, y) if is_not_finite else None
-            if where is None:
-                raise
-            raise DataError(where) from error
+        checked, targets = self._training_data(
+            X, y, dtype=np.float64, y_numeric=is_numeric, reset=is_first,
+            ensure_min_samples=n_least,
+        )  # fmt: skip
         return np.asarray(checked), np.asarray(targets)
 
     def _is_checked(self, X: Any, y: Any, n_least: int) -> bool:

@@ -37,31 +37,7 @@ from mercer.estimation.standardize import (
 from mercer.random import stream
 from mercer.sampling.resampling import SCHEMES
 
-# Which rows of a stream hold what is no finite number, and which have a target.
-
-
-def name_not_finite(X: Any, y: Any) -> str | None:
-    """Say which is the first value that is not finite, by row (its position) and column.
-
-    None if all are finite, or these are no tables of numbers.
-    """
-    names = getattr(X, "columns", None)
-    for name, values, ndim in (("X", X, 2), ("y", y, 1)):
-        try:
-            array = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            continue
-        is_bad = ~np.isfinite(array)
-        if array.ndim != ndim or not is_bad.any():
-            continue
-        row, *column = (int(i) for i in np.argwhere(is_bad)[0])
-        what = "NaN" if np.isnan(array[row, *column]) else "infinity"
-        of_column = ""
-        if column:
-            label = f"x{column[0]}" if names is None else str(names[column[0]])
-            of_column = f", column {label!r}"
-        return f"Input {name} contains {what}: row {row} (a position, the first is 0){of_column}"
-    return None
+# Which rows of a stream have a target.
 
 
 def known_runs(is_known: NDArray[np.bool_]) -> list[slice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -289,7 +290,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         remedy = "give X.compute(), or learn from it where it is with BaNKRegressor, BaNKClassifier"
         self._refuse_collection(X, remedy)
         X = self._learn_encoding(X) if how.get("reset", True) else self._encoded(X)
-        checked: tuple[Any, Any] = validate_data(self, X, y, order="C", **how)
+        refuse_missing(y)
+        try:
+            checked: tuple[Any, Any] = validate_data(self, X, y, order="C", **how)
+        except ValueError as error:
+            is_not_finite = any(word in str(error) for word in ("NaN", "infinity"))
+            where = name_not_finite(X) if is_not_finite else None
+            if where is None:
+                raise
+            raise DataError(where) from error
         return checked
 
     def _learn_encoding(self, X: Any) -> Any:
@@ -314,6 +323,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Encode new rows as those that were learned from; an array has its columns already."""
         if not hasattr(self, "encoder_"):
             return X
+        if np.dtype(getattr(X, "dtype", float)).kind == "O":
+            names = ", ".join(map(repr, self.encoder_.encoding_.input_names))
+            raise DataError(f"give a frame with the columns that were learned from: {names}")
         from mercer.estimation.table_encoder import is_frame
 
         return self.encoder_.transform(X) if is_frame(X) else X
@@ -403,11 +415,52 @@ def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(np.diff(ends, prepend=0))
 
 
+# What cannot be learned from, named by its place.
+
+
+def name_not_finite(X: Any) -> str | None:
+    """Say which value of a table is the first that is not finite, by row (its position) and column.
+
+    None if all are finite, or this is no table of numbers.
+    """
+    try:
+        array = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    is_bad = ~np.isfinite(array)
+    if array.ndim != 2 or not is_bad.any():
+        return None
+    row, column = (int(i) for i in np.argwhere(is_bad)[0])
+    what = "NaN" if np.isnan(array[row, column]) else "infinity"
+    names = getattr(X, "columns", None)
+    label = f"x{column}" if names is None else str(names[column])
+    return f"Input X contains {what}: row {row} (a position, the first is 0), column {label!r}"
+
+
+def refuse_missing(y: Any) -> None:
+    """Raise a `DataError` that names the first target that is None, NaN or infinite."""
+    values = np.asarray(y)
+    if values.ndim != 1 or values.dtype.kind not in "fO":
+        return
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        return
+    for row, value in enumerate(values.tolist()):
+        what = "None" if value is None else ""
+        if isinstance(value, float) and not math.isfinite(value):
+            what = "NaN" if math.isnan(value) else "infinity"
+        if type(value).__name__ in ("NAType", "NaTType"):
+            what = "NaN"
+        if what:
+            raise DataError(f"Input y contains {what}: row {row} (a position, the first is 0)")
+
+
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes, sorted, and each row's position among them.
 
-    A ValueError, in the words of scikit-learn, if y holds no labels, or one class only.
+    A ValueError, in the words of scikit-learn, if y holds no labels, or one class only; a
+    `DataError` if one is missing.
     """
+    refuse_missing(y)
     check_classification_targets(y)
     if y.dtype.kind not in "biufUO":
         raise ValueError(f"Labels of type {y.dtype} are not supported")

@@ -261,8 +261,8 @@ def scale_target(y: Array, *, is_robust: bool = False, farthest: float = math.in
         return replace(scale_target(y, is_robust=is_robust), farthest=farthest)
     if is_robust:
         median, iqr = (float(each[0]) for each in _quartiles(y[:, np.newaxis]))
-        scale_target(y)  # which refuses or warns
         if np.isfinite(iqr) and iqr > 0.0:
+            scale_target(y)  # refuses what is too large
             return TargetScale(median, iqr / _NORMAL_IQR)
     if np.ptp(y) == 0.0:
         warn_user("the target is constant, and so is the prediction", MercerWarning)

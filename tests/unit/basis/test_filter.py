@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import comb
 from scipy.stats import nbinom, poisson
@@ -11,7 +10,6 @@ from scipy.stats import nbinom, poisson
 from mercer import SequentialKernelRegressor
 from mercer.basis.filter import copied, with_room
 from mercer.basis.model import Reservoir, Schedule, SetPrior, integrated, sampled
-from mercer.basis.settings import name_not_finite
 from mercer.sampling.checkpoint import pack
 from support.basis_cases import make_filter, problem, run
 
@@ -87,29 +85,6 @@ def test_variances() -> None:
     assert sampled(3).is_sampled
     assert integrated(3).n_mean == sampled(3).n_mean == 3
     assert 2.0 * integrated(1).noise_shape < 1.0  # hardly anything is said of the noise
-
-
-_OTHER = pd.DataFrame({"a": [0.0], "b": [np.nan]})
-CASES = {
-    "first": ([[0.0, 1.0], [np.nan, np.inf]], [0.0, 1.0], "X contains NaN: row 1, column 'x0'"),
-    "infinity": ([[0.0, -np.inf]], [0.0], "X contains infinity: row 0, column 'x1'"),
-    "target": ([[0.0]], [np.inf], "y contains infinity: row 0"),
-    "names": (_OTHER, [1.0], "X contains NaN: row 0, column 'b'"),
-    "finite": ([[0.0]], [1.0], None),
-    "text": ([["a"]], [1.0], None),
-    "ragged": ([[1.0], [1.0, np.nan]], [1.0], None),
-    "flat": ([np.nan], [1.0], None),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("X", "y", "expected"), CASES.values(), ids=CASES)
-def test_words(X, y, expected: str | None) -> None:
-    words = name_not_finite(X, y)
-    where = " (a position, the first is 0)"
-    if words is not None:
-        assert where in words
-        words = words.replace(where, "")
-    assert words == (None if expected is None else f"Input {expected}")
 
 
 def test_more_room_changes_no_number() -> None:

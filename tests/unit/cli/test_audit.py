@@ -238,7 +238,15 @@ def test_above_a_thousand_rows_a_learned_kernel_lists_wrong_numbers(run, tmp_pat
     assert "holds the targets of the training rows" in said
     assert "holds training rows: their targets only" in run("inspect", model)[1]
     # So it is of labels, where predictions need no row.
-    labels = ["fit", write_csv(tmp_path / "p.csv"), "--target", "label", "--model", "sphere", *TINY]
+    labels = [
+        "fit",
+        write_csv(tmp_path / "labels.csv"),
+        "--target",
+        "label",
+        "--model",
+        "sphere",
+        *TINY,
+    ]
     line = ["--set", "kernel=linear", "--test-size", "0.3", "--out", model]
     code, said, err = run(*labels, *line)
     assert code == 0, err

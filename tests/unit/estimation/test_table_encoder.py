@@ -247,6 +247,13 @@ def test_a_file_with_another_encoding_is_refused(tmp_path: Path) -> None:
             mercer.load(path)
 
 
+def test_an_array_of_text_is_not_taken_for_encoded_rows() -> None:
+    frame = pd.DataFrame({"a": np.arange(20.0), "city": ["u", "v"] * 10})
+    model = mercer.GPRegressor(inference="map", progress=False).fit(frame, np.sin(np.arange(20.0)))
+    with pytest.raises(DataError, match=r"give a frame with the columns .*: 'a', 'city'"):
+        model.predict(frame.to_numpy())
+
+
 def test_a_frame_is_explained() -> None:
     model = fitted(CLASSIFIERS[0], encode=TableEncoder("impute"))
     X = model.encoder_.transform(TABLE)
