@@ -10,7 +10,7 @@ import functools
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -507,7 +507,15 @@ def learn_encoder(parser: Parser, rows: Sequence[Row], source: str) -> Encoder:
     if not kept:
         raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
     frame = frame_of(kept, parser.inputs, source, as_text=parser.texts, has_decimal_comma=comma)
-    return fit_encoder(frame)
+    encoder = fit_encoder(frame)
+    return replace(encoder, codes=tuple(map(_recurring, encoder.codes)))
+
+
+def _recurring(code: ColumnCode) -> ColumnCode:
+    """Keep what comes again of a date: how much time has passed is beyond all that was learned."""
+    if code.kind != "date":
+        return code
+    return replace(code, parts=("weekday", "hour") if "hour" in code.parts else ("weekday",))
 
 
 def _is_number(cell: str, has_decimal_comma: bool) -> bool:
@@ -521,10 +529,10 @@ def _is_number(cell: str, has_decimal_comma: bool) -> bool:
 def encoding_notes(encoder: Encoder, n_rows: int) -> list[str]:
     """Say of columns of text what may surprise, when the encoding was learned from ``n_rows``."""
     running = [
-        f"column {quoted(code.name)}: new rows have later dates than all that was learned, and so "
-        f"unsure predictions; --drop {printable(code.name)} leaves it out"
+        f"column {quoted(code.name)}: how much time has passed is no input, since new rows are "
+        "always beyond all that was learned"
         for code in encoder.codes
-        if code.kind == "date" and "days" in code.parts
+        if code.kind == "date"
     ]
     return [*encoder.notes, *running] + [
         f"column {quoted(code.name)}: another text in each of the first {n_rows} rows; if it names "

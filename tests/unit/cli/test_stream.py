@@ -562,6 +562,23 @@ def test_text_of_a_file_with_types_is_no_number(stream, rows: Path, tmp_path: Pa
     assert "code=010" in models.read_model(out).estimator.feature_labels_
 
 
+@pytest.mark.parametrize(
+    ("step", "parts"), [("20min", ["day of week", "hour"]), ("1D", ["day of week"])]
+)
+def test_of_a_time_stamp_a_stream_learns_what_comes_again(
+    stream, rows: Path, tmp_path: Path, step: str, parts: list[str]
+) -> None:
+    """Time that has passed is beyond all that was learned, in every new row."""
+    frame, out = pandas.read_csv(rows), tmp_path / "m.mercer"
+    frame["time"] = pandas.date_range("2024-03-04", periods=len(frame), freq=step).astype(str)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    code, _, err = stream(tmp_path / "rows.csv", *COMMON, "--drop", "name,kind", "--save", out)
+    assert code == 0, err
+    assert "how much time has passed is no input" in err
+    labels = models.read_model(out).estimator.feature_labels_
+    assert labels == ("a", "b", *(f"time ({part})" for part in parts))
+
+
 def test_a_pipe_that_the_shell_has_opened_is_read(stream, rows: Path) -> None:
     reader, writer = os.pipe()
     os.write(writer, rows.read_bytes())
