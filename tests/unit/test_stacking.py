@@ -324,6 +324,25 @@ def test_rows_that_are_held_out_do_not_say_how_the_others_are_encoded() -> None:
         assert (whole[1], parts) == (4, {3, 4})
 
 
+def test_what_a_column_is_does_not_depend_on_the_fold() -> None:
+    """Half of its cells look like numbers: of some folds more than half, which were refused."""
+    table = pandas.DataFrame({"a": ["1", "B", "2", "A"] * 10, "x": np.arange(40.0)})
+    y = np.sin(np.arange(40.0))
+    model = MercerRegressor(models=[LinearRegression(), "boosting"], **QUICK)
+    assert len(model.fit(table, y).weights_) == 2  # that one is left out would be a warning
+
+
+def test_a_table_whose_fit_failed_is_forgotten() -> None:
+    X, y = line(40)
+    table = pandas.DataFrame({"x": X[::-1, 0], "city": ["a", "b"] * 20})
+    models = [LinearRegression(), "boosting"]
+    once = MercerRegressor(models=models, **{**QUICK, "encode": "auto"})
+    again = MercerRegressor(models=models, **{**QUICK, "encode": "auto"}).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        once.fit(table, np.where(np.arange(40) == 3, np.nan, y))
+    assert once.fit(X, y).weights_ == again.weights_
+
+
 def test_a_member_that_fails_in_a_fold_is_left_out() -> None:
     X, y = rings()
     model = MercerClassifier(models=[Failing(), "boosting", LogisticRegression()], **QUICK)

@@ -356,8 +356,8 @@ def open_training(
         drop=table.drop,
     )
     target = rows.names[-1]
-    column = Column(target, np.array(rows.labels), "text")
-    if not rows.labels:
+    column = Column(target, np.array(rows.labels.get(target, ())), "text")
+    if target not in rows.labels:
         found = rows.count(target, MAX_CLASSES) if table.task == "auto" else {}
         column = Column(target, np.array(list(found)), "number")
     chosen, reason = choose_task(column, cast(Task, table.task))

@@ -487,7 +487,8 @@ def fit_encoder(
         written = formats[column.name]
         if written is not None:
             column = _read_written(frame, column, written)
-        _refuse_unusable(frame, column)
+        if like is None:
+            _refuse_unusable(frame, column)
         if like is None or not column.is_missing.all():
             columns.append(column)
     kept, _ = _handle_missing(frame, {column.name: column for column in columns}, missing)

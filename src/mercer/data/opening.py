@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -16,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.atomic import replacing
+from mercer.atomic import locked, replacing
 from mercer.data.arrow import BUFFER_BYTES, PARQUET, as_column, decoding, is_arrow, open_parquet
 from mercer.data.csv_cache import (
     announce,
@@ -123,7 +124,8 @@ def open_rows(
     """Open a table to be read in blocks: `mercer.data.open`.
 
     Nothing but headers is read, except of a text file, which is parsed once into a file of
-    8 bytes a number in the cache folder; and of a table that is encoded, which is read twice.
+    8 bytes a number in the cache folder; and of a table that is encoded, which is read twice, and
+    when it is opened again compared with a checksum.
 
     Parameters
     ----------
@@ -281,6 +283,8 @@ def _encoded(
     tell: Callable[[str], None],
 ) -> RowSource:
     """Encode all columns but those dropped and the target, which is the last one then."""
+    if encode != "auto" and not hasattr(encode, "dates"):
+        raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {encode!r}")
     fitted: Encoder | None = getattr(encode, "encoding_", None)
     missing: Missing = getattr(encode, "missing", "error")
     dates: Dates = getattr(encode, "dates", "auto")
@@ -292,11 +296,11 @@ def _encoded(
     asked = [_VERSION, content, names, targets, fitted.to_dict() if fitted else [missing, dates]]
     key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
     path = folder_of(rows.name, cache) / f"encoded-{content[:16]}-{key[:16]}.npy"
-    found = _kept(path)
-    if found is None:
-        encoder, labels = (fitted, []) if fitted else _learn(table, names, targets, missing, dates)
-        with in_folder(path.parent):
-            found = _write(table, encoder, targets, labels, path, tell)
+    with in_folder(path.parent), locked(path.parent / "encoding", patience=math.inf):
+        found = _kept(path)
+        if found is None:
+            learned = (fitted, []) if fitted else _learn(table, names, targets, missing, dates)
+            found = _write(table, *learned, targets, path, tell)
         for other in path.parent.glob("encoded-*"):
             if not other.name.startswith(f"encoded-{content[:16]}-"):
                 other.unlink(missing_ok=True)
@@ -311,7 +315,7 @@ def _encoded(
         parts=rows.parts,
         stamps=(*rows.stamps, *source.stamps),
         encoding=encoder,
-        labels=tuple(found["labels"]),
+        labels={target: tuple(found["labels"]) for target in targets if found["labels"]},
     )
 
 
@@ -321,9 +325,16 @@ def _columns(
     """Name the inputs, and the target if there is one."""
     header = Frame.of_header(rows.names, rows.name)
     if fitted is not None:
+        if drop:
+            raise UsageError("a fitted encoder knows its columns; leave drop out")
         for name in fitted.input_names:
             if name not in rows.names:
                 raise no_column(rows.name, name, rows.names)
+        if target in rows.refusals:
+            raise DataError(
+                f"{printable(rows.name)}: the target {quoted(target)} is text, whose classes a "
+                "fitted encoder does not know; leave target out"
+            )
         return fitted.input_names, () if target is None else (header.column(target).name,)
     if target is None:
         raise UsageError("encode needs to know the target: target='name of its column'")
@@ -411,8 +422,9 @@ def _parquet_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
 class _Texts:
     """The different texts of a column, how often each is there, and where it stands first."""
 
-    def __init__(self, name: str, missing: Missing, dates: Dates) -> None:
+    def __init__(self, name: str, missing: Missing, dates: Dates, *, is_target: bool) -> None:
         self.name = name
+        self._is_target = is_target
         self._missing = missing
         self._dates = dates
         self._counts: Counter[str | None] = Counter()
@@ -428,7 +440,9 @@ class _Texts:
             if cell not in self._counts:
                 if len(self._counts) >= _MOST_TEXTS:
                     words = ("levels", "frequency")
-                    if not self._is_full and self.code(frame.source).kind in words:
+                    if self._is_target or (
+                        not self._is_full and self.code(frame.source).kind in words
+                    ):
                         raise DataError(
                             f"{printable(frame.source)}: column {quoted(self.name)} has more than "
                             f"{_MOST_TEXTS} different texts, as names of rows do; {LEAVE_OUT}"
@@ -458,8 +472,13 @@ class _Texts:
         cells = column_of_texts(self.name, list(self._counts), is_text=True)
         frame = Frame((replace(cells, kind=self._kind),), source, origin)
         counts = np.array(list(self._counts.values()), dtype=np.int64)
-        found = fit_encoder(frame, missing=self._missing, dates=self._dates, counts=counts)
-        return found.codes[0]
+        # What most cells are says what the column is.
+        shares = np.maximum(
+            1, counts if counts.sum() <= _SAMPLE else counts * _SAMPLE // counts.sum()
+        )
+        cells_of_rows = frame.take(np.repeat(np.arange(len(counts)), shares))
+        decided = fit_encoder(cells_of_rows, missing=self._missing, dates=self._dates)
+        return fit_encoder(frame, missing=self._missing, like=decided, counts=counts).codes[0]
 
 
 def _learn(
@@ -472,7 +491,9 @@ def _learn(
         )
     rows = table.rows
     texts = {
-        name: _Texts(name, missing, dates) for name in (*names, *targets) if name in rows.refusals
+        name: _Texts(name, missing, dates, is_target=name in targets)
+        for name in (*names, *targets)
+        if name in rows.refusals
     }
     numbers = [name for name in names if name not in texts]
     step = max(1, rows.n_rows // _SAMPLE)
@@ -519,8 +540,8 @@ def _refuse_gap(frame: Frame, name: str) -> None:
 def _write(
     table: _Files,
     encoder: Encoder,
-    targets: Sequence[str],
     labels: list[str],
+    targets: Sequence[str],
     path: Path,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -539,7 +560,7 @@ def _write(
                 if labels:
                     values = np.array([positions[value] for value in values])
                 columns.append(values[:, np.newaxis])
-            file.write(np.hstack(columns).tobytes())
+            file.write(np.hstack(columns, dtype=np.float64, casting="same_kind").tobytes())
             for name, cells in encoded.unseen.items():
                 if cells:
                     n, first = unseen.get(name, (0, cells[0]))

@@ -122,8 +122,8 @@ class RowSource(ABC):
         SHA-256 of each stretch of rows, or nothing: see `verified`.
     encoding : Encoder or None
         What made these columns of those of a table, where that had text, dates or gaps.
-    labels : tuple of str
-        The classes whose positions here are the target, where that is text.
+    labels : mapping of str to tuple of str
+        The classes of a target that is text, by its name: it holds their positions.
     """
 
     name: str
@@ -133,7 +133,7 @@ class RowSource(ABC):
     refusals: Mapping[str, str] = field(default_factory=dict)
     checksums: tuple[bytes, ...] = ()
     encoding: Encoder | None = None
-    labels: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         refuse_twins(self.name, self.names)

@@ -284,8 +284,9 @@ def look_right(
     few rounds of this; deviations are in units of the middle one. Half of the rows are kept at
     least. All look right before the first round; or, where the middle deviation is then less than
     half of what it is else, the half that is nearest to the middle target: of errors on one side
-    that are many, all rows would make noise. This decides where chains begin and around what they
-    propose, and nothing else.
+    that are many, all rows would make noise. Not so where more than a quarter of the targets are
+    equal, such as zeros: any function that is constant there leaves no deviation. Chains begin
+    there, and propose around it.
     """
     at_maximum = replace(settings, common=replace(settings.common, inference="map"))
     once = replace(options, run=None, progress=False)
@@ -303,11 +304,11 @@ def look_right(
                 break
         return right, middle
 
+    right, middle = settled(np.ones(len(y), bool), 0)
     distance = np.abs(y - np.median(y))
-    (right, middle), (near, of_near) = (
-        settled(np.ones(len(y), bool), 0),
-        settled(distance <= np.median(distance), _ROUNDS),
-    )
+    if np.quantile(distance, 0.25) == 0.0:
+        return right
+    near, of_near = settled(distance <= np.median(distance), _ROUNDS)
     return near if of_near < 0.5 * middle else right
 
 

@@ -770,12 +770,15 @@ def _stored(model: Any, source: RowSource, target: Any, device: Device | None) -
     rows = source.select([*inputs, target])
     if not inputs or rows.n_rows < 2:
         raise DataError(f"{source.name}: an input and two rows are needed")
-    if rows.labels:
+    if foreign := [name for name in inputs if name in rows.labels]:
+        raise DataError(f"{source.name}: was opened for the target {foreign[0]!r}, not {target!r}")
+    if target in rows.labels:
+        labels = rows.labels[target]
         if not hasattr(model, "predict_proba"):
             raise DataError(f"{source.name}: the target {target!r} is text; it needs a classifier")
-        if len(rows.labels) < 2:
-            raise DataError(f"the target holds one class only: {rows.labels[0]!r}; two are needed")
-        model.classes_ = np.array(rows.labels)
+        if len(labels) < 2:
+            raise DataError(f"the target holds one class only: {labels[0]!r}; two are needed")
+        model.classes_ = np.array(labels)
     model.n_features_in_ = len(inputs)
     if rows.encoding is not None and rows.encoding.feature_names == tuple(inputs):
         from mercer.estimation.table_encoder import TableEncoder

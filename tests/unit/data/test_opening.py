@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +242,7 @@ def test_encoded_rows_are_those_of_the_encoder_in_memory(
     expected = clone(encoder).fit(inputs)
     assert rows.encoding == expected.encoding_
     assert rows.names == (*expected.get_feature_names_out(), "sex")
-    assert rows.labels == ("f", "m")
+    assert rows.labels == {"sex": ("f", "m")}
     X = np.vstack(list(rows.blocks(64)))
     np.testing.assert_array_equal(X[:, :-1], expected.transform(inputs))
     np.testing.assert_array_equal(X[:, -1], frame["sex"] == "m")
@@ -361,6 +363,65 @@ def test_dates_without_end_are_looked_at_everywhere(
         "day (missing)",
         "y",
     )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["x", "z"] * 90 + ["1", "2", "3", "4"] * 5,
+        ["oops"] * 195 + ["1 %", "2 %", "3 %", "4 %", "5 %"],
+        ["none"] * 180 + [f"2024-01-{day:02d}" for day in range(1, 21)],
+        ["7"] * 180 + [f"w{k}" for k in range(20)],
+        ["2024-01-05"] * 150 + [f"w{k}" for k in range(50)],
+    ],
+)
+def test_what_most_cells_are_says_what_a_column_is(tmp_path: Path, cells: list[str]) -> None:
+    """Most of the rows, as in memory, not of the different texts."""
+    frame = pd.DataFrame({"a": cells, "y": np.arange(len(cells))})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    given: Any = {"encode": "auto", "target": "y", "cache": tmp_path / "cache"}
+    try:
+        expected = TableEncoder().fit(frame[["a"]]).encoding_
+    except DataError as error:
+        words = str(error).partition(": ")[2].partition(";")[0]
+        with pytest.raises(DataError, match=re.escape(words)):
+            mercer.data.open(tmp_path / "a.csv", **given)
+    else:
+        assert mercer.data.open(tmp_path / "a.csv", **given).encoding == expected
+
+
+def test_two_may_open_at_once(tmp_path: Path) -> None:
+    _mixed().to_csv(tmp_path / "a.csv", index=False)
+    mercer.data.open(tmp_path / "a.csv", cache=tmp_path / "cache")
+
+    def opened(_: int) -> str:
+        encoder = TableEncoder("impute")
+        rows = mercer.data.open(
+            tmp_path / "a.csv", encode=encoder, target="y", cache=tmp_path / "cache"
+        )
+        return rows.digest()
+
+    with ThreadPoolExecutor(3) as pool:
+        assert len(set(pool.map(opened, range(3)))) == 1
+
+
+def test_a_target_is_the_one_that_was_named(tmp_path: Path) -> None:
+    frame = _mixed()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    given: Any = {"cache": tmp_path / "cache", "drop": ["code"]}
+    rows = mercer.data.open(
+        tmp_path / "a.csv", encode=TableEncoder("impute"), target="sex", **given
+    )
+    with pytest.raises(DataError, match="was opened for the target 'sex', not 'y'"):
+        BaNKClassifier().fit(rows, "y")
+    fitted = TableEncoder("impute").fit(frame.drop(columns=["sex", "code"]))
+    with pytest.raises(DataError, match="the target 'sex' is text, whose classes"):
+        mercer.data.open(tmp_path / "a.csv", encode=fitted, target="sex")
+    with pytest.raises(UsageError, match="knows its columns; leave drop out"):
+        mercer.data.open(tmp_path / "a.csv", encode=fitted, **given)
+    for wrong in ("yes", False):
+        with pytest.raises(UsageError, match="encode must be 'auto', a TableEncoder or None"):
+            mercer.data.open(tmp_path / "a.csv", encode=wrong, target="sex")
 
 
 def test_numbers_need_no_encoding(tmp_path: Path) -> None:

@@ -254,6 +254,12 @@ def test_an_array_of_text_is_not_taken_for_encoded_rows() -> None:
         model.predict(frame.to_numpy())
 
 
+def test_an_array_of_text_that_was_encoded_is_so_again() -> None:
+    cells = pd.DataFrame({"a": np.arange(20.0), "city": ["u", "v"] * 10}).to_numpy()
+    model = mercer.GPRegressor(inference="map", progress=False, encode=TableEncoder())
+    assert model.fit(cells, np.sin(np.arange(20.0))).predict(cells).shape == (20,)
+
+
 def test_a_frame_is_explained() -> None:
     model = fitted(CLASSIFIERS[0], encode=TableEncoder("impute"))
     X = model.encoder_.transform(TABLE)

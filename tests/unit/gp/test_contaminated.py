@@ -182,3 +182,14 @@ def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
     assert model.target_error_proba_[:60].mean() > 0.9
     assert model.target_error_proba_[60:].mean() < 0.2
     assert np.sqrt(np.mean(np.square(model.predict(inputs) - f))) < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_targets_that_are_mostly_equal_are_not_all_that_is_right() -> None:
+    """Zeros, then a line: no function but a constant leaves no deviation of the zeros."""
+    x = np.linspace(0.0, 1.0, 90)[:, np.newaxis]
+    f = np.maximum(0.0, 5.0 * (x[:, 0] - 0.55))
+    y = np.where(f > 0.0, f + 0.1 * np.random.default_rng(0).normal(size=90), 0.0)
+    model = fitted().fit(x, y)
+    assert np.sqrt(np.mean(np.square(model.predict(x) - f))) < 0.2  # 1.0 from a constant
+    assert (model.target_error_proba_ > 0.5).sum() < 20
