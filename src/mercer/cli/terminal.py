@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, Protocol
@@ -91,6 +92,10 @@ class Session:
             if not self._is_patient:
                 raise
             self._lost = self._lost or error
+            # What Python still holds for it would fail wherever streams are flushed, as they are
+            # before a process is started.
+            with suppress(OSError), open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
     def say(self, label: str, words: str) -> None:
         """Say one thing, behind its label; on a terminal wrapped under it."""

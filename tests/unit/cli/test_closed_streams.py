@@ -17,9 +17,16 @@ CLOSED = 141  # 128 + SIGPIPE
 
 
 def shell(words: str) -> tuple[int, str]:
-    """Run words of a shell; returns code and what came on standard error."""
+    """Run words of a shell; returns code and what came on standard error.
+
+    Python's output is buffered, as it is for most: what is left there fails once more.
+    """
     done = subprocess.run(
-        ["bash", "-c", words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        ["bash", "-c", "unset PYTHONUNBUFFERED; " + words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stderr
 
