@@ -194,6 +194,9 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         Draws of the log parameters of the kernel ("log_signal_variance", "log_weight", one a
         column, ...), "log_noise_variance", "log_density", "log_evidence" (nats), "latent" (mean of
         the function at up to 20 fixed rows) and the dual coefficients; targets are standardised.
+        With ``noise="contaminated"`` the noise is that of the narrowest right targets, and there
+        are "log_rate" (of errors), "log_shares" (of each kind of target: width of right ones, size
+        of errors) and "error_kind" (of each row).
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     kernel_ : Kernel

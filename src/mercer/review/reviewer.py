@@ -218,7 +218,7 @@ class Reviewer:
         return self.labels.recorded[row]
 
     def _left(self) -> NDArray[np.int64]:
-        """Rows that are not decided, those worth most first: labelled ones before the pool."""
+        """Rows that are not decided, those worth most first: the pool before labelled ones."""
         known = self._now()
         is_left = np.ones(len(self.labels.recorded), dtype=np.bool_)
         is_left[list(self.journal.standing)] = False
