@@ -301,7 +301,6 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
         raise
     except ValueError as error:
         raise DataError(f"{printable(table.source)}: {error}") from error
-    estimator._table_of_rows = None
     seconds = time.perf_counter() - started
     # How it was run is no part of the model: the file is the same for any number of processes.
     estimator.set_params(progress="auto", checkpoint=None)

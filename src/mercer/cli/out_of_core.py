@@ -29,7 +29,7 @@ from mercer.cli.tables import unknown_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
-from mercer.data.files import changed, check_path, printable, reading
+from mercer.data.files import changed, check_path, first_bytes, printable
 from mercer.data.formats import Dates
 from mercer.data.frame import Column
 from mercer.data.opening import open_rows, read_texts
@@ -233,7 +233,7 @@ def open_stream(
     table = open_rows(data)
     id_column = implied_id(model, table.names, id_column)
     check_id(id_column, predictor.names)
-    is_array = _start(paths[0]).startswith(NPY)
+    is_array = first_bytes(paths[0]).startswith(NPY)
     codes = encoder.codes
     if encoder.missing == "error" and all(c.kind == "number" and not c.written for c in codes):
         for name in encoder.input_names:
@@ -266,16 +266,11 @@ def _large_files(data: str) -> tuple[Path, ...]:
         return ()
     path = Path(data)
     paths = tuple(list_folder(path)) if check_path(path) else (path,)
-    starts = [_start(part) for part in paths]
+    starts = [first_bytes(part) for part in paths]
     if any(is_arrow(start) and not start.startswith(PARQUET) for start in starts):
         return ()
     n_bytes = sum(os.path.getsize(part) for part in paths)
     return paths if n_bytes > LARGE_BYTES or starts[0].startswith(NPY) else ()
-
-
-def _start(path: Path) -> bytes:
-    with reading(path), open(path, "rb") as stream:
-        return stream.read(16)
 
 
 def _refuse_words(table: RowSource, name: str) -> None:

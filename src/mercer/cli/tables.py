@@ -153,7 +153,7 @@ def _name_hints(inputs: Frame, encoder: Encoder, id_column: str | None) -> tuple
     found = []
     for column, code in zip(inputs.columns, encoder.codes, strict=True):
         snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.name).lower()
-        is_text = code.kind in ("levels", "frequency")
+        is_text = code.is_text
         is_whole = code.kind == "number" and column.kind == "number"
         is_named = _NAME_OF_ROWS.search(snake) is not None
         if not (is_text or is_whole) or not (is_named or (is_text and inputs.n_rows >= _TEXTS)):

@@ -99,6 +99,11 @@ class ColumnCode:
         return np.asarray(values, dtype=np.float64).reshape(-1, 1)
 
     @property
+    def is_text(self) -> bool:
+        """Whether it is of words."""
+        return self.kind in ("levels", "frequency")
+
+    @property
     def coding_of_unseen(self) -> str:
         """What a level of text becomes that was not in training, in words."""
         if self.kind == "frequency":
@@ -371,7 +376,7 @@ class Encoder:
             if code.fill is not None:
                 values = np.where(is_missing, code.fill, values)
             values = values[rows]
-            if code.kind in ("levels", "frequency"):
+            if code.is_text:
                 known = set(code.levels)
                 unseen[code.name] = tuple(value for value in values if value not in known)
             blocks.append(code.encode(values))
@@ -429,7 +434,7 @@ class Encoder:
         column = frame.column(code.name)
         if code.written is not None and not column.is_missing.all():
             return _read_written(frame, column, code.written)
-        if code.kind in ("levels", "frequency"):
+        if code.is_text:
             return Column(code.name, as_levels(column), "text")
         if column.is_missing.all():
             return Column(code.name, np.full(frame.n_rows, np.nan), "number")

@@ -126,6 +126,12 @@ def reading(path: Path) -> Iterator[None]:
         raise StorageError(f"{name}: cannot be read ({_reason(error)})") from None
 
 
+def first_bytes(path: Path) -> bytes:
+    """Read the bytes that say what a file is."""
+    with reading(path), open(path, "rb") as stream:
+        return stream.read(16)
+
+
 def check_size(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse a table of more than `MAX_CELLS` cells, before memory is taken for it."""
     n_cells = n_rows * n_columns

@@ -29,7 +29,7 @@ from mercer.data.csv_cache import (
     sum_contents,
     write_header,
 )
-from mercer.data.csv_reader import ZIP, CsvBlock, read_blocks
+from mercer.data.csv_reader import ZIP, read_blocks
 from mercer.data.encoding import (
     LEAVE_OUT,
     ColumnCode,
@@ -39,7 +39,7 @@ from mercer.data.encoding import (
     fit_encoder,
     no_column,
 )
-from mercer.data.files import check_path, printable, quoted, reading
+from mercer.data.files import check_path, first_bytes, printable, quoted
 from mercer.data.formats import Dates
 from mercer.data.frame import (
     Column,
@@ -81,32 +81,40 @@ def read_texts(
 
 def _pieces(path: Path, column: str) -> Iterator[NDArray[Any]]:
     """Yield the cells of one file in pieces of any length."""
-    with reading(path), open(path, "rb") as stream:
-        start = stream.read(16)
-    return _parquet_pieces(path, column) if is_arrow(start) else _csv_pieces(path, column)
+    is_parquet = is_arrow(first_bytes(path))
+    for _, columns in (_parquet_blocks if is_parquet else _csv_blocks)(path, [column]):
+        yield as_levels(columns[column])
 
 
-def _csv_pieces(path: Path, column: str) -> Iterator[NDArray[Any]]:
+_Block = tuple[NDArray[np.int64], dict[str, Column]]  # lines of rows (0: has none), and columns
+
+
+def _csv_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
+    """Yield some columns of a text file as text."""
     for block in read_blocks(path, is_bounded=False):
-        builder = ColumnBuilder(column, is_text=True, is_held=False, has_decimal_comma=False)
-        builder.add(block.columns[block.names.index(column)])
-        yield builder.finish().values
+        if not block.lines:
+            continue
+        columns = {}
+        for name in names:
+            builder = ColumnBuilder(name, is_text=True, is_held=False, has_decimal_comma=False)
+            builder.add(block.columns[block.names.index(name)])
+            columns[name] = builder.finish()
+        yield np.array(block.lines, dtype=np.int64), columns
 
 
-def _parquet_pieces(path: Path, column: str) -> Iterator[NDArray[Any]]:
-    for batch in _parquet_batches(path, [column]):
-        values = batch.column(batch.schema.get_field_index(column))
-        yield as_levels(as_column(column, values, is_text=True))
-
-
-def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+def _parquet_blocks(path: Path, names: Sequence[str], *, is_text: bool = True) -> Iterator[_Block]:
+    """Yield some columns of a Parquet file, as text or as what they are."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with (
         decoding(path),
         pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
     ):
-        yield from file.iter_batches(_BATCH, columns=list(columns), use_threads=False)
+        for batch in file.iter_batches(_BATCH, columns=list(names), use_threads=False):
+            table = pa.Table.from_batches([batch])
+            columns = {name: as_column(name, table[name], is_text=is_text) for name in names}
+            yield np.zeros(batch.num_rows, dtype=np.int64), columns
 
 
 def open_rows(
@@ -167,8 +175,9 @@ def open_rows(
 
     Notes
     -----
-    Medians that take the place of gaps are those of 2^18 rows, evenly spread; levels and their
-    frequencies are those of all rows, and dates, too, if no more than 100 000 of them differ.
+    Medians that take the place of gaps are those of 2^18 to 2^19 rows, evenly spread, or of all if
+    there are fewer; levels and their frequencies are those of all rows, and dates, too, if no more
+    than 100 000 of them differ.
 
     Raises
     ------
@@ -246,8 +255,7 @@ def _files_of(path: Path) -> list[Path]:
 
 def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
     """Look at the first bytes of a file."""
-    with reading(path), open(path, "rb") as stream:
-        start = stream.read(16)
+    start = first_bytes(path)
     if start.startswith(PARQUET):
         return "Parquet"
     if start.startswith(NPY):
@@ -373,10 +381,13 @@ class _Files:
         position = 0
         for path in self.paths:
             first = position
-            with reading(path), open(path, "rb") as stream:
-                is_parquet = is_arrow(stream.read(16))
+            is_parquet = is_arrow(first_bytes(path))
             source = self.rows.select(numbers) if numbers and not is_parquet else None
-            blocks = _parquet_blocks(path, names) if is_parquet else _csv_blocks(path, texts)
+            blocks = (
+                _parquet_blocks(path, names, is_text=False)
+                if is_parquet
+                else _csv_blocks(path, texts)
+            )
             for lines, columns in blocks:
                 n = len(lines)
                 if source is not None:
@@ -392,33 +403,6 @@ class _Files:
             stamp.check()
 
 
-_Block = tuple[NDArray[np.int64], dict[str, Column]]  # lines of rows, and columns
-
-
-def _csv_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
-    """Yield some columns of a text file as text."""
-    for block in read_blocks(path, is_bounded=False):
-        if block.lines:
-            columns = {name: _as_text(name, block) for name in names}
-            yield np.array(block.lines, dtype=np.int64), columns
-
-
-def _as_text(name: str, block: CsvBlock) -> Column:
-    builder = ColumnBuilder(name, is_text=True, is_held=False, has_decimal_comma=False)
-    builder.add(block.columns[block.names.index(name)])
-    return builder.finish()
-
-
-def _parquet_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
-    """Yield some columns of a Parquet file, which has no lines."""
-    import pyarrow as pa
-
-    for batch in _parquet_batches(path, names):
-        table = pa.Table.from_batches([batch])
-        columns = {name: as_column(name, table[name], is_text=False) for name in names}
-        yield np.zeros(batch.num_rows, dtype=np.int64), columns
-
-
 class _Texts:
     """The different texts of a column, how often each is there, and where it stands first."""
 
@@ -430,7 +414,7 @@ class _Texts:
         self._counts: Counter[str | None] = Counter()
         self._places: list[tuple[str, int, int]] = []
         self._kind: Kind = "text"
-        self._is_full = False
+        self._is_endless = False  # numbers or dates may be as different as they like
 
     def add(self, frame: Frame, chosen: NDArray[np.bool_]) -> None:
         """Take the next rows; of numbers and dates without end, those chosen, and gaps."""
@@ -439,20 +423,23 @@ class _Texts:
         for row, cell in enumerate(column.values):
             if cell not in self._counts:
                 if len(self._counts) >= _MOST_TEXTS:
-                    words = ("levels", "frequency")
-                    if self._is_target or (
-                        not self._is_full and self.code(frame.source).kind in words
-                    ):
-                        raise DataError(
-                            f"{printable(frame.source)}: column {quoted(self.name)} has more than "
-                            f"{_MOST_TEXTS} different texts, as names of rows do; {LEAVE_OUT}"
-                        )
-                    self._is_full = True
+                    self._refuse_names(frame.source)
                     if cell is not None and not chosen[row]:
                         continue
                 place = origin.files[0], int(origin.row[row]), int(origin.line[row])
                 self._places.append(place)
             self._counts[cell] += 1
+
+    def _refuse_names(self, source: str) -> None:
+        """Refuse a column of more words, or classes, than are counted."""
+        if self._is_endless:
+            return
+        if self._is_target or self.code(source).is_text:
+            raise DataError(
+                f"{printable(source)}: column {quoted(self.name)} has more than {_MOST_TEXTS} "
+                f"different texts, as names of rows do; {LEAVE_OUT}"
+            )
+        self._is_endless = True
 
     @property
     def levels(self) -> list[str]:
@@ -462,10 +449,10 @@ class _Texts:
     def code(self, source: str) -> ColumnCode:
         """Learn the encoding of the column."""
         files, rows, lines = zip(*self._places, strict=True)
-        names = tuple(dict.fromkeys(files))
+        places = {file: k for k, file in enumerate(dict.fromkeys(files))}
         origin = Origin(
-            names,
-            np.array([names.index(file) for file in files], dtype=np.int32),
+            tuple(places),
+            np.array([places[file] for file in files], dtype=np.int32),
             np.array(rows, dtype=np.int64),
             np.array(lines, dtype=np.int64),
         )
@@ -519,7 +506,7 @@ def _learn(
         position += frame.n_rows
     codes = {name: text.code(rows.name) for name, text in texts.items() if name not in targets}
     for name in numbers:
-        values = np.concatenate([*sampled[name], *([] if sampled[name] else [np.array([np.nan])])])
+        values = np.concatenate(sampled[name] or [np.array([np.nan])])
         one = Frame.from_columns([Column(name, values, "number")], rows.name)
         code = fit_encoder(one, missing=missing).codes[0]
         codes[name] = replace(code, has_indicator=has_gap[name] and missing == "indicator")

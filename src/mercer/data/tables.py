@@ -14,6 +14,7 @@ from mercer.data.files import (
     STANDARD_INPUT,
     check_path,
     check_size,
+    first_bytes,
     printable,
     quoted,
     reading,
@@ -131,8 +132,7 @@ def _read_file(
     name: str | None = None,
     sheet: str | None = None,
 ) -> Frame:
-    with reading(path), open(path, "rb") as stream:
-        start = stream.read(16)
+    start = first_bytes(path)
     if is_arrow(start):
         return read_arrow(path, as_text=as_text, name=name)
     if not start.startswith(ZIP):

@@ -85,8 +85,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     # What names rows as encoded here whatever the encoding; the cells of the table, and how it is.
     _keys_of_rows: Mapping[bytes, bytes] = MappingProxyType({})
     _table_of_rows: tuple[Frame, Encoder] | None = None
-    # The same of the frame that `fit` is encoding.
-    _table_encoded: tuple[Frame, Encoder] | None = None
     # Whether `fit` holds rows out, each time with an encoding of what is left.
     _encodes_folds: ClassVar[bool] = False
     # Arguments that only say what is done with the draws: another value is no other run.
@@ -307,7 +305,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Encode the table that is learned from, if it is to be; else return it as it is."""
         from mercer.estimation.table_encoder import TableEncoder, frame_of, is_frame, needs_encoding
 
-        self._table_encoded = None
         is_given = isinstance(self.encode, TableEncoder)
         if not is_given and self.encode not in ("auto", None):
             raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {self.encode!r}")
@@ -319,7 +316,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = clone(self.encode) if is_given else TableEncoder()
         encoded = self.encoder_.fit(table).transform(table)
         if self._encodes_folds:
-            self._table_encoded = frame_of(table), self.encoder_.encoding_
+            self._table_of_rows = frame_of(table), self.encoder_.encoding_
         return encoded
 
     def _encoded(self, X: Any) -> Any:

@@ -229,7 +229,7 @@ def permuted_losses(
     base = losses_of(model, X[rows], y[rows])
     found = np.empty((2, n_repeats, n, len(look.inputs)))
     targets = np.tile(y[rows], n_repeats)
-    for j, (name, columns) in enumerate(zip(*vars(look.inputs).values(), strict=True)):
+    for j, (name, columns) in enumerate(zip(look.inputs.names, look.inputs.columns, strict=True)):
         if len(sources):
             columns = np.flatnonzero(np.array(sources) == name)
         # Any other row, each with the same probability.

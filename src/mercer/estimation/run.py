@@ -86,8 +86,11 @@ def fitting() -> Callable[[Fit], Fit]:
         def fit_safely(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not has_weights and kwargs.pop("sample_weight", None) is not None:
                 raise UsageError(NO_WEIGHTS.format(type(self).__name__))
-            with _in_hand():
-                return fit(self, *args, **kwargs)
+            try:
+                with _in_hand():
+                    return fit(self, *args, **kwargs)
+            finally:
+                self._table_of_rows = None  # it was of this fit, whatever became of it
 
         return cast(Fit, fit_safely)
 

@@ -148,10 +148,8 @@ class _Stack(KernelEstimator):
         pairs, said = ((), "") if known is not None else self._pairs(codes, options.entropy)
         if known is not None:
             members = {name: members[name] for name in known.names}
-        table = self._table_encoded or self._table_of_rows
-        self._table_encoded = self._table_of_rows = None
         inputs = self.feature_labels_, self._sources
-        task = MemberTask(X, y, codes, pairs, *inputs, keys, table)
+        task = MemberTask(X, y, codes, pairs, *inputs, keys, self._table_of_rows)
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None and len(kept) == len(known.names):
