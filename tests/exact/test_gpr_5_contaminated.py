@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mercer.gp import contamination, loops
 from mercer.gp.contamination import ContaminatedSampler, target_laws
@@ -20,6 +22,7 @@ from mercer.gp.gaussian import (
     RegressionPosterior,
     whole_noise_variance,
 )
+from mercer.gp.prediction import _law_of
 from mercer.likelihoods import label_noise
 from mercer.likelihoods.label_noise import N_KINDS, added_variances
 from mercer.sampling.driver import RunOptions, sample
@@ -30,8 +33,9 @@ from support.contaminated import (
     forget_the_tails,
     log_prior_of_kinds,
     mean_shares,
+    with_one_normal,
 )
-from support.statistics import largest_z, tiers, z_limit
+from support.statistics import dkw_distance, dkw_limit, largest_z, tiers, z_limit
 
 X = np.array([[-1.0], [0.2], [0.5], [1.3]])
 Y = np.array([-0.4, 0.3, 2.5, 0.9])
@@ -191,3 +195,45 @@ def test_gpr_5_a_new_target_is_judged_as_if_it_had_been_one_of_the_rows() -> Non
     assert laws.wrong[0] == pytest.approx(joint[:, FIRST_SIZE:].sum() / joint.sum())
     assert laws.mean[0] == pytest.approx(means.mean())
     assert laws.std[0] == pytest.approx(np.sqrt((variances + 0.05 * width).mean() + means.var()))
+
+
+def _with_kinds(n: int) -> FunctionDraws:
+    """Draws of functions of four rows, with noise that is wide in one of three."""
+    model, rng = _model(), np.random.default_rng(6)
+    theta, noise = np.column_stack([rng.normal(0.0, 0.5, n), np.zeros(n)]), np.full(n, 0.05)
+    added = 0.05 * rng.integers(0, 3, (n, N))
+    coefs = []
+    for each, more in zip(theta, added, strict=True):
+        K = model.kernel.gram(each, X) + model.intercept_variance + np.diag(0.05 + more)
+        coefs.append(np.linalg.solve(K, Y))
+    shares = rng.dirichlet([6.0, 1.0, 1.0, 1.0], n)
+    return FunctionDraws(
+        X, model.kernel, theta, noise, np.array(coefs), model.intercept_variance,
+        added_variance=added, kinds_of_noise=(np.outer(noise, 4.0 ** np.arange(4)), shares),
+    )  # fmt: skip
+
+
+def test_gpr_5_new_targets_have_the_law_that_is_summed_over_kinds() -> None:
+    """By means and covariances solved anew; false alarm 1e-6 over both rows of what is drawn."""
+    functions, new, n = _with_kinds(3), np.array([[0.0], [2.0]]), 20_000
+    law, at = _law_of(functions, new), np.array([0.9, -1.1])
+    parts = np.zeros(2)
+    for theta, a, added, shares in zip(
+        functions.theta, functions.dual_coef, functions.added_variance,
+        functions.kinds_of_noise[1],
+        strict=True,
+    ):  # fmt: skip
+        intercept = functions.intercept_variance
+        K = functions.kernel.gram(theta, np.vstack([X, new])) + intercept
+        C = K[:N, :N] + np.diag(0.05 + added)
+        np.testing.assert_allclose(np.linalg.solve(C, Y), a, rtol=1e-9)
+        std2 = np.diag(K[N:, N:] - K[N:, :N] @ np.linalg.solve(C, K[:N, N:]))
+        for k, share in enumerate(shares):
+            parts += share / 3.0 * stats.norm(K[N:, :N] @ a, np.sqrt(std2 + 0.05 * 4.0**k)).pdf(at)
+    np.testing.assert_allclose(law.log_density(at), np.log(parts), rtol=1e-8)
+    drawn = functions.sample(np.random.default_rng(7), new, n)
+    for i in range(2):
+        row = replace(law, locations=np.tile(law.locations[i], (n, 1)), scales=law.scales[i])
+        assert dkw_distance(drawn[:, i], row.cdf) < dkw_limit(n, 2)
+        mutant = with_one_normal(row)
+        assert dkw_distance(drawn[:, i], mutant.cdf) > dkw_limit(n, 2)

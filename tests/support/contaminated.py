@@ -7,6 +7,7 @@ from scipy.special import betaln, gammaln
 
 from mercer.likelihoods import label_noise
 from mercer.likelihoods.label_noise import N_KINDS, SIZES, WIDTHS
+from mercer.posterior.predictive import StudentMixture
 
 Array = np.ndarray
 FIRST_SIZE = len(WIDTHS)  # the first kind that is wrong
@@ -82,3 +83,27 @@ def forget_the_tails(rng: np.random.Generator, counts: Array) -> Array:
     other[1:FIRST_SIZE] = 0
     other[0] = counts[:FIRST_SIZE].sum()
     return label_noise.draw_shares(rng, other)
+
+
+def with_one_normal(law: StudentMixture) -> StudentMixture:
+    """A mutant: in place of the kinds of each function one normal law of the same variance."""
+    shares = law.weights.reshape(-1, law.n_kinds)
+    weights = shares.sum(axis=1)
+    scales = np.broadcast_to(law.scales, law.locations.shape)
+    squares = np.square(scales).reshape(len(scales), -1, law.n_kinds)
+    stds = np.sqrt((squares * shares).sum(axis=2) / weights)
+    return StudentMixture(law.locations[:, :: law.n_kinds], stds, weights, np.inf)
+
+
+def far_and_right(n: int, seed: int) -> tuple[Array, Array]:
+    """Rows, and targets that are right, whose noise is four times as wide in one of seven."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, 2))
+    wide = np.where(rng.random(n) < 0.15, 0.4, 0.1)
+    return X, np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + wide * rng.standard_normal(n)
+
+
+def coverage(law: StudentMixture, y: Array) -> Array:
+    """Shares of targets within the central intervals of 50, 80, 90 and 99 %."""
+    ends = [law.interval(level) for level in (0.5, 0.8, 0.9, 0.99)]
+    return np.array([np.mean((lower <= y) & (y <= upper)) for lower, upper in ends])

@@ -32,9 +32,9 @@ from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.basis.settings import FilterSettings, GivenScales, Scales, leaving_columns
 from mercer.errors import DataError, NumericalError, RowsError
 from mercer.estimation.run import CommonArguments, run_options
-from mercer.estimation.standardize import Standardizer, TargetScale
+from mercer.estimation.standardize import Standardizer
 from mercer.numerics.compilation import compile_first
-from mercer.posterior.predictive import Contamination, StudentMixture
+from mercer.posterior.predictive import StudentMixture
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions, run_to_end
@@ -211,7 +211,9 @@ class Running:
 
     def law(self, Z: Array, *, has_noise: bool = True) -> StudentMixture:
         """Law of the targets of standardised rows Z (m, d), or of the function, in user's units."""
-        return in_units(self.ensemble.law(self.state, Z, has_noise=has_noise), self.scales.target)
+        target = self.scales.target
+        law = self.ensemble.law(self.state, Z, has_noise=has_noise)
+        return law.in_units(target.scale, target.centre)
 
     def scaled(self, y: NDArray[Any]) -> list[float]:
         """Standardise targets (n,)."""
@@ -267,17 +269,6 @@ class Learner(RowLearner[Running, Outlook]):
         state = ensemble.init(stream(self.entropy, "start"))
         self.running = Running(scales, ensemble, state, stream(self.entropy, "chain"))
         return self.running
-
-
-def in_units(law: StudentMixture, target: TargetScale) -> StudentMixture:
-    """Return the law of the target from that of the standardised one."""
-    locations = law.locations * target.scale + target.centre
-    outliers = law.outliers
-    if outliers is not None:
-        location = outliers.location * target.scale + target.centre
-        outliers = Contamination(outliers.share, location, outliers.scale * target.scale)
-    scales = law.scales * target.scale
-    return StudentMixture(locations, scales, law.weights, law.df, outliers=outliers)
 
 
 # All rows of a training set as steps of the one driver, which keeps the last state only.

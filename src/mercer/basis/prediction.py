@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, mean_function, noise_variances
-from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running, in_units
+from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Particles
 from mercer.basis.settings import known_runs
@@ -612,7 +612,9 @@ class _Said:
         self._model._keep_density(outlook)
         target = self._model._ready().scales.target
         mean, std = outlook.moments
-        ends = None if self._level is None else in_units(outlook.law, target).interval(self._level)
+        ends = None
+        if self._level is not None:
+            ends = outlook.law.in_units(target.scale, target.centre).interval(self._level)
         moments = mean * target.scale + target.centre, std * target.scale
         self._add(moments, ends, self._model._last_densities[-1], outlook.n_centres)
         self._laws.append(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,15 @@ from mercer.gp.averaging import (
 )
 from mercer.gp.candidates import Candidate
 from mercer.gp.fitting import FittedGP, GPSettings
-from mercer.gp.gaussian import NOISE_FLOOR, NoiseOfRows, function_draws
+from mercer.gp.gaussian import (
+    FARTHEST_SCALE,
+    NOISE_FLOOR,
+    FunctionDraws,
+    InducedDraws,
+    NoiseOfRows,
+    function_draws,
+    with_inducing,
+)
 from mercer.gp.hyperparameters import (
     PriorChoice,
     check_prior,
@@ -243,6 +251,28 @@ def restore(
     for fit in fits:
         _check_function(fit, X, y, intercept, noise, is_contaminated=is_contaminated)
     return common, X, y, noise, fits, relevance, TargetScale(centre, scale), intercept
+
+
+def restore_induced(
+    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
+) -> tuple[InducedDraws, ...]:
+    """Put the draws of each kernel together again, from what a file says of inducing points."""
+    Z = arrays["inducing/rows"]
+    d = draws[0].X.shape[1]
+    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-_LARGEST, most=_LARGEST)}, {})
+    m, restored = len(Z), []
+    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
+    for i, each in enumerate(draws):
+        count, begin = len(each.theta), f"inducing/{i}/"
+        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
+        for name, shape in shapes.items():
+            check_arrays(arrays, {begin + name: Rule(shape, least=-_LARGEST, most=_LARGEST)}, {})
+        coef, factors, scales = (arrays[begin + name] for name in shapes)
+        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
+        is_near = np.abs(np.log(np.maximum(scales, 1e-9))) <= FARTHEST_SCALE
+        require(bool(is_near.all()), begin + "scale")
+        restored.append(with_inducing(each, Z, coef, factors, scales))
+    return tuple(restored)
 
 
 def _restore_noise(arrays: Mapping[str, Array], n: int) -> NoiseOfRows | None:

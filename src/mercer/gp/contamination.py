@@ -61,6 +61,7 @@ from mercer.likelihoods.label_noise import (
     draw_shares,
     log_shares,
     rate_of,
+    right_shares,
     shares_of,
     width_of,
 )
@@ -399,7 +400,8 @@ def with_errors(functions: FunctionDraws, draws: Draws) -> FunctionDraws:
         codes = np.where(codes > 0, codes + len(WIDTHS) - 1, 0)
     noise = functions.noise_variance
     added = np.take_along_axis(added_variances(noise), codes, axis=1)
-    return replace(functions, added_variance=np.c_[added, noise * (width_of(shares) - 1.0)])
+    kinds = noise[:, np.newaxis] * WIDTHS, right_shares(shares)
+    return replace(functions, added_variance=added, kinds_of_noise=kinds)
 
 
 def target_laws(functions: FunctionDraws, shares: Array, X: Array, y: Array) -> TargetLaws:

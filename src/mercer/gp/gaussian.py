@@ -14,7 +14,7 @@ that is integrated out:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,7 +24,6 @@ from scipy.linalg import blas, lapack
 from scipy.optimize import minimize_scalar
 
 from mercer.errors import NumericalError
-from mercer.estimation.model_file import require
 from mercer.gp.hyperparameters import (
     NormalPrior,
     is_within_range,
@@ -46,11 +45,10 @@ from mercer.numerics.cholesky import (
 )
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
-from mercer.posterior.schema import Array as Rule
-from mercer.posterior.schema import check_arrays
 from mercer.sampling.sampler import Point
 
 __all__ = [
+    "FARTHEST_SCALE",
     "MOST_PREDICTING",
     "NOISE_FLOOR",
     "ExactFit",
@@ -65,8 +63,8 @@ __all__ = [
     "function_draws",
     "induced_draws",
     "noisy_factor",
-    "restore_induced",
     "whole_noise_variance",
+    "with_inducing",
 ]
 
 
@@ -408,8 +406,10 @@ class FunctionDraws:
         Of the draws, sum 1; None where all count alike.
     noise_of_rows : NoiseOfRows or None
         Of the training rows; new targets have the noise of ``noise_variance``.
-    added_variance : ndarray of shape (S, n + 1) or None
-        Of training targets beside the noise, as their kinds of errors say; last of a new target.
+    added_variance : ndarray of shape (S, n) or None
+        Of training targets beside the noise, as their kinds of errors say.
+    kinds_of_noise : tuple of two ndarrays of shape (S, K), or None
+        Variances and shares of what noise new targets may have; None: that of ``noise_variance``.
     memory : FactorMemory
         Where factors are kept from one prediction to the next.
     """
@@ -423,6 +423,7 @@ class FunctionDraws:
     weights: Array | None = None
     noise_of_rows: NoiseOfRows | None = None
     added_variance: Array | None = None
+    kinds_of_noise: tuple[Array, Array] | None = None
     memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
 
     @cached_property
@@ -435,15 +436,28 @@ class FunctionDraws:
 
     def chosen(self, positions: NDArray[np.int64], weights: Array) -> FunctionDraws:
         """Return some of the draws, with weights of their own."""
+        added, kinds = self.added_variance, self.kinds_of_noise
         return replace(
             self,
             theta=self.theta[positions],
             noise_variance=self.noise_variance[positions],
             dual_coef=self.dual_coef[positions],
             weights=weights,
-            added_variance=None if self.added_variance is None else self.added_variance[positions],
+            added_variance=None if added is None else added[positions],
+            kinds_of_noise=None if kinds is None else (kinds[0][positions], kinds[1][positions]),
             memory=FactorMemory(),
         )
+
+    @property
+    def noise_of_targets(self) -> tuple[Array, Array]:
+        """Variances of each kind of noise of new targets, and their shares, both (S, K)."""
+        noise = self.noise_variance[:, np.newaxis]
+        return self.kinds_of_noise or (noise, np.ones_like(noise))
+
+    @property
+    def target_variance(self) -> Array:
+        """Variance of new targets around the function of each draw, (S,)."""
+        return np.asarray(np.multiply(*self.noise_of_targets).sum(axis=1))
 
     def fitted(self, y: Array) -> Array:
         """Mean of the function at the training rows by each draw, (S, n): (K + v 11') a."""
@@ -451,7 +465,7 @@ class FunctionDraws:
         if self.noise_of_rows is not None:
             noise = noise * self.noise_of_rows.scales
         if self.added_variance is not None:
-            noise = noise + self.added_variance[:, :-1]
+            noise = noise + self.added_variance
         return np.asarray(y - noise * self.dual_coef)
 
     def expected(self, X: Array) -> Array:
@@ -515,6 +529,13 @@ class FunctionDraws:
                 L = np.tril(self._factor(i, K, scratch)[n:, n:])
                 mine = chosen == i
                 drawn[mine] = mean + noise[mine] @ L.T
+        if self.kinds_of_noise is not None:  # of which the factors have the narrowest
+            from mercer.posterior.predictive import draw_kinds
+
+            variances, shares = (each[chosen] for each in self.kinds_of_noise)
+            each = np.take_along_axis(variances, draw_kinds(rng, shares, len(X)), axis=1)
+            more = each - self.noise_variance[chosen, np.newaxis]
+            drawn += np.sqrt(more) * rng.standard_normal(drawn.shape)
         return drawn
 
     def joint(self, i: int, X: Array) -> tuple[Array, Array]:
@@ -553,9 +574,8 @@ class FunctionDraws:
             scales[: len(self.X)] = self.noise_of_rows.scales
             noise = noise * scales
         if self.added_variance is not None:
-            more = np.full(len(K), self.added_variance[i, -1])
-            more[: len(self.X)] = self.added_variance[i, :-1]
-            noise = noise + more
+            noise = np.full(len(K), noise)
+            noise[: len(self.X)] += self.added_variance[i]
         return noisy_factor(K, noise, room, self.intercept_variance)
 
 
@@ -611,8 +631,7 @@ def _blocks(n: int) -> list[slice]:
 
 MOST_PREDICTING = 4  # draws of a kernel that predict: each is conditioned on all rows
 _CONDITIONED = 1024  # rows at a time
-_LARGEST = 1e100
-_FARTHEST = 3.0  # log kappa
+FARTHEST_SCALE = 3.0  # log kappa
 
 
 @dataclass(frozen=True, eq=False)
@@ -703,35 +722,13 @@ def induced_draws(
             )
             found.append((coef, lapack.dtrttp(factor, uplo="L")[0], scale))
     coefs, factors, scales = (np.stack(each) for each in zip(*found, strict=True))
-    return _induced(draws, Z, coefs, factors, scales)
+    return with_inducing(draws, Z, coefs, factors, scales)
 
 
-def restore_induced(
-    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
-) -> tuple[InducedDraws, ...]:
-    """Put the draws of each kernel together again, from what a file says of inducing points."""
-    Z = arrays["inducing/rows"]
-    d = draws[0].X.shape[1]
-    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-_LARGEST, most=_LARGEST)}, {})
-    m, restored = len(Z), []
-    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
-    for i, each in enumerate(draws):
-        count, begin = len(each.theta), f"inducing/{i}/"
-        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
-        for name, shape in shapes.items():
-            check_arrays(arrays, {begin + name: Rule(shape, least=-_LARGEST, most=_LARGEST)}, {})
-        coef, factors, scales = (arrays[begin + name] for name in shapes)
-        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
-        require(
-            bool((np.abs(np.log(np.maximum(scales, 1e-9))) <= _FARTHEST).all()), begin + "scale"
-        )
-        restored.append(_induced(each, Z, coef, factors, scales))
-    return tuple(restored)
-
-
-def _induced(
+def with_inducing(
     draws: FunctionDraws, Z: Array, coef: Array, factors: Array, scales: Array
 ) -> InducedDraws:
+    """Put what was learned of all rows beside the hyperparameters of draws."""
     return InducedDraws(
         Z, draws.kernel, draws.theta, draws.noise_variance * scales, coef,
         draws.intercept_variance, draws.weights, factors=factors, scales=scales,
@@ -785,7 +782,7 @@ def _condition(
     if is_scaled:
         options = {"xatol": 0.01, "maxiter": 20}
         found = minimize_scalar(
-            cost, bounds=(-_FARTHEST, _FARTHEST), method="bounded", options=options
+            cost, bounds=(-FARTHEST_SCALE, FARTHEST_SCALE), method="bounded", options=options
         )
         scale = math.exp(found.x)
     L_B = factor(scale)

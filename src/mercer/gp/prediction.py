@@ -20,7 +20,7 @@ from mercer.gp.contamination import with_errors
 from mercer.gp.gaussian import FunctionDraws, NoiseOfRows, function_draws
 from mercer.gp.laplace import sample_functions
 from mercer.kernels.names import kernel_named
-from mercer.posterior.predictive import NormalMixture, StudentMixture
+from mercer.posterior.predictive import StudentMixture
 from mercer.random import entropy_of
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
 
 
-class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
+class ProcessRegressor(NumberPredictions[StudentMixture]):
     """Base of `GPRegressor`: all that needs the draws only."""
 
     # More than elsewhere: each block costs a factorisation a draw.
@@ -148,37 +148,28 @@ class ProcessRegressor(NumberPredictions[NormalMixture | StudentMixture]):
         scale, centre = self.target_scale_, self.target_centre_
         return [f[:, np.newaxis] * scale + centre for f in drawn]
 
-    def _law(self, Z: Array) -> NormalMixture | StudentMixture:
-        parts = [self._components(functions, Z) for functions in self._functions]
-        locations, spreads = (np.hstack(each) for each in zip(*parts, strict=True))
-        if len(parts) == 1 and self._functions[0].weights is None:
-            return NormalMixture(locations, spreads, self._expected(Z))
-        weights = np.concatenate(
-            [
-                np.full(part[0].shape[1], w / part[0].shape[1])
-                if f.weights is None
-                else w * f.weights
-                for w, f, part in zip(self._weights, self._functions, parts, strict=True)
-            ]
+    def _law(self, Z: Array) -> StudentMixture:
+        parts = [_law_of(functions, Z) for functions in self._functions]
+        locations, scales = (
+            np.hstack([getattr(part, name) for part in parts]) for name in ("locations", "scales")
         )
-        return StudentMixture(locations, spreads, weights, math.inf, self._expected(Z))
-
-    def _components(self, functions: FunctionDraws, Z: Array) -> tuple[Array, Array]:
-        """Means and standard deviations of the draws of one kernel, in units of the target."""
-        means, variances = functions.moments(Z)
-        noise = target_variance(functions)[functions.of_spread]
-        scale, centre = self.target_scale_, self.target_centre_
-        return means * scale + centre, np.sqrt(variances + noise) * scale
+        shares = zip(self._weights, parts, strict=True)
+        weights = np.concatenate([w * part.weights for w, part in shares])
+        law = StudentMixture(locations, scales, weights, math.inf, n_kinds=parts[0].n_kinds)
+        return law.in_units(self.target_scale_, self.target_centre_, self._expected(Z))
 
     def _expected(self, Z: Array) -> Array:
         each = [w * f.expected(Z) for w, f in zip(self._weights, self._functions, strict=True)]
         return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
 
 
-def target_variance(functions: FunctionDraws) -> Array:
-    """Variance of new targets around the function of each draw, (S,)."""
-    added = functions.added_variance
-    return functions.noise_variance + (0.0 if added is None else added[:, -1])
+def _law_of(functions: FunctionDraws, Z: Array) -> StudentMixture:
+    """Law of standardised targets by the draws of one kernel."""
+    means, variances = functions.moments(Z)
+    noise, shares = (each[functions.of_spread] for each in functions.noise_of_targets)
+    n, weights = len(noise), functions.weights
+    weights = np.full(n, 1.0 / n) if weights is None else weights
+    return StudentMixture.of_functions(means, variances, noise, shares, weights)
 
 
 def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, float] | None:
@@ -186,10 +177,11 @@ def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, 
     n_total, weights = len(functions.theta), functions.weights
     if weights is None:
         weights = np.full(n_total, 1.0 / n_total)
-    noise = target_variance(functions)[:, np.newaxis]
-    # Of normal noise of each draw the shares within some distances: the shape of its mixture.
-    std = np.sqrt(noise)
-    within = ndtr(np.array([0.5, 1.0, 1.5, 2.0, 3.0]) * (weights @ std) / std)
+    noise = functions.target_variance[:, np.newaxis]
+    # Of the noise of each draw the shares within some distances: the shape of its mixture.
+    distances = np.array([0.5, 1.0, 1.5, 2.0, 3.0])[:, np.newaxis] * (weights @ np.sqrt(noise))
+    variances, shares = (each[:, np.newaxis] for each in functions.noise_of_targets)
+    within = (shares * ndtr(distances / np.sqrt(variances))).sum(axis=2)
     parameters = np.hstack([functions.theta, np.log(noise), within])
     fitted = functions.fitted(y)
     return choose_few(functions.X, weights, fitted, functions.means, parameters, *most)

@@ -44,6 +44,7 @@ from mercer.gp.base import (
     relevance_of,
     restore,
     restore_evidence,
+    restore_induced,
     restore_sources,
 )
 from mercer.gp.contamination import fit_contaminated, look_right, target_laws
@@ -55,7 +56,6 @@ from mercer.gp.gaussian import (
     NoiseOfRows,
     function_draws,
     induced_draws,
-    restore_induced,
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
 from mercer.gp.laplace import compile_loops
@@ -63,7 +63,6 @@ from mercer.gp.prediction import (
     ProcessRegressor,
     few_functions,
     functions_of,
-    target_variance,
 )
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
@@ -129,8 +128,8 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     noise : {"normal", "contaminated"}, default="normal"
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
-        drawn along. The function is then learned in spite of
-        them, and predictions are of right targets. Chains by Gibbs and Metropolis steps, whatever
+        drawn along. The function is then learned in spite of them, and predictions are of right
+        targets, with their tails. Chains by Gibbs and Metropolis steps, whatever
         ``inference`` is; one kernel, where "auto" that of most weight for the rows that look right;
         not with ``n_inducing``, weights of rows, or "map".
     inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
@@ -650,7 +649,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         self._all_functions = induced or functions_of(whole, X, intercept_variance, noise)
         self._weights = tuple(each.weight for each in fits)
         stds = [
-            float(np.average(np.sqrt(target_variance(each)), weights=each.weights))
+            float(np.average(np.sqrt(each.target_variance), weights=each.weights))
             for each in self._all_functions
         ]
         noise_std = sum(w * std for w, std in zip(self._weights, stds, strict=True))

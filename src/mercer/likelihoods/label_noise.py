@@ -417,10 +417,15 @@ def rate_of(log_shares: Array) -> Array:
     return np.asarray(np.exp(log_shares[..., len(WIDTHS) :]).sum(axis=-1))
 
 
+def right_shares(log_shares: Array) -> Array:
+    """Share of each width among right targets, (..., 4), of log probabilities of kinds."""
+    right = np.exp(log_shares[..., : len(WIDTHS)])
+    return np.asarray(right / right.sum(axis=-1, keepdims=True))
+
+
 def width_of(log_shares: Array) -> Array:
     """Variance of right targets in those of the noise, (...): the mean of c over their kinds."""
-    right = np.exp(log_shares[..., : len(WIDTHS)])
-    return np.asarray(right @ WIDTHS / right.sum(axis=-1))
+    return np.asarray(right_shares(log_shares) @ WIDTHS)
 
 
 def log_kinds(errors: Array, noise_variance: float | Array, log_shares: Array) -> Array:

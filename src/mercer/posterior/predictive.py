@@ -20,6 +20,7 @@ __all__ = [
     "NormalMixture",
     "StudentMixture",
     "check_level",
+    "draw_kinds",
     "one_value_per_row",
     "search_quantiles",
     "student_cdf",
@@ -340,6 +341,9 @@ class StudentMixture:
     has_own_variances : bool, default=False
         Whether rows that share a component have variances of their own in `sample`, as where the
         noise itself is Student's t.
+    n_kinds : int, default=1
+        Where the noise is a mixture itself: so many components that follow each other are of one
+        draw of the function. In `sample` rows share these, and have each a component of their own.
 
     Raises
     ------
@@ -361,6 +365,30 @@ class StudentMixture:
     centre: Array | None = None
     outliers: Contamination | None = None
     has_own_variances: bool = False
+    n_kinds: int = 1
+
+    @classmethod
+    def of_functions(
+        cls, means: Array, variances: Array, noise: Array, shares: Array, weights: Array
+    ) -> StudentMixture:
+        """Return the law of targets around C functions whose noise is a mixture of normals.
+
+        Parameters
+        ----------
+        means : ndarray of shape (m, C)
+            Of each function at the rows.
+        variances : ndarray of shape (m, C) or (C,)
+            Of the same.
+        noise, shares : ndarray of shape (C, K)
+            Variance and share of each kind of noise; shares of a function have sum 1.
+        weights : ndarray of shape (C,)
+            Of the functions, sum 1.
+        """
+        n_kinds = noise.shape[1]
+        scales = np.sqrt(variances[..., np.newaxis] + noise).reshape(*variances.shape[:-1], -1)
+        weights = (weights[:, np.newaxis] * shares).ravel()
+        means = np.repeat(means, n_kinds, axis=1)
+        return cls(means, scales, weights, np.inf, n_kinds=n_kinds)
 
     def __post_init__(self) -> None:
         shape, scales = self.locations.shape, self.scales
@@ -383,10 +411,23 @@ class StudentMixture:
                 f"need weights of shape {shape} and df of the same or a number, got "
                 f"{self.weights.shape} and {np.shape(self.df)}"
             )
+        if self.n_kinds < 1 or shape[0] % self.n_kinds:
+            raise DataError(f"{shape[0]} components are not a multiple of {self.n_kinds} kinds")
         if not (np.all(self.weights >= 0) and abs(self.weights.sum() - 1.0) <= _SUM_TOLERANCE):
             raise DataError("weights must not be negative, and must have sum 1")
         if not np.all(np.asarray(self.df) > 0):
             raise DataError("df must be above 0")
+
+    def in_units(self, scale: float, shift: float, centre: Array | None = None) -> StudentMixture:
+        """Return the law of ``scale`` times the target plus ``shift``, with a centre of its own."""
+        outliers = self.outliers
+        if outliers is not None:
+            location = outliers.location * scale + shift
+            outliers = Contamination(outliers.share, location, outliers.scale * scale)
+        return StudentMixture(
+            self.locations * scale + shift, self.scales * scale, self.weights, self.df, centre,
+            outliers, self.has_own_variances, self.n_kinds,
+        )  # fmt: skip
 
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array, Array]:
@@ -486,26 +527,39 @@ class StudentMixture:
         n : int
             Number of draws.
         chosen : ndarray of shape (n,), int, optional
-            The component of each draw, where other rows are to share it.
+            The component of each draw (with ``n_kinds`` its function, from 0), where other rows are
+            to share it.
 
         Returns
         -------
         ndarray of shape (n, m)
             The rows of one draw share their component and its variance, as they share the
             posterior draw that these stand for, and have normal noise of their own; the variance,
-            too, with ``has_own_variances``.
+            too, with ``has_own_variances``, and the kind of noise.
         """
+        m, shares = len(self.locations), self.weights.reshape(-1, self.n_kinds)
         if chosen is None:
-            chosen = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
-        df = np.broadcast_to(self.df, self.weights.shape)[chosen, np.newaxis]
+            of_functions = shares.sum(axis=1)
+            chosen = rng.choice(len(shares), size=n, p=of_functions / of_functions.sum())
+        component = chosen[:, np.newaxis] * self.n_kinds
+        if self.n_kinds > 1:
+            component = component + draw_kinds(rng, shares[chosen], m)
+        df = np.broadcast_to(self.df, self.weights.shape)[component]
         stretch: float | Array = 1.0  # of normals
         if not np.isinf(df).all():
             df = np.minimum(df, _LARGEST)
-            size = (n, len(self.locations) if self.has_own_variances else 1)
+            size = (n, m if self.has_own_variances else df.shape[1])
             stretch = np.sqrt(df / rng.chisquare(df, size))
         scales = np.broadcast_to(self.scales, self.locations.shape)
-        noise = stretch * rng.standard_normal((n, len(self.locations)))
-        return np.asarray(self.locations[:, chosen].T + scales[:, chosen].T * noise)
+        noise, rows = stretch * rng.standard_normal((n, m)), np.arange(m)
+        return np.asarray(self.locations[rows, component] + scales[rows, component] * noise)
+
+
+def draw_kinds(rng: np.random.Generator, shares: Array, m: int) -> NDArray[np.int64]:
+    """Draw a kind for each of m rows, (n, m), with chances in proportion to ``shares`` (n, K)."""
+    below = np.cumsum(shares, axis=1)[:, np.newaxis]
+    level = rng.random((len(shares), m, 1)) * below[..., -1:]
+    return np.asarray((below[..., :-1] <= level).sum(axis=2))
 
 
 class NormalMixture(StudentMixture):
@@ -541,8 +595,8 @@ class NormalMixture(StudentMixture):
 class LawMixture(StudentMixture):
     """A weighted mixture of several laws of the same m rows.
 
-    Its log density is log sum_k w_k exp(l_k), of laws with outliers as they have it; all else is
-    that of the mixture of the components of all.
+    Its log density is log sum_k w_k exp(l_k), of laws with outliers as they have it, and rows of a
+    draw are one of a law; all else is that of the mixture of the components of all.
 
     Parameters
     ----------
@@ -575,5 +629,18 @@ class LawMixture(StudentMixture):
         laws, weights = self._mixed
         logs = np.stack([each.log_density(y) for each in laws])
         return np.asarray(logsumexp(logs, axis=0, b=weights[:, np.newaxis]))
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new targets, (n, m), each draw from one law: that ``chosen`` (n,), or by weight."""
+        laws, weights = self._mixed
+        if chosen is None:
+            chosen = rng.choice(len(laws), size=n, p=weights / weights.sum())
+        drawn = np.empty((n, len(self.locations)))
+        for k, law in enumerate(laws):
+            mine = chosen == k
+            drawn[mine] = law.sample(rng, int(mine.sum()))
+        return drawn
 
     _mixed: tuple[tuple[StudentMixture, ...], Array]

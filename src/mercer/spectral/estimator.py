@@ -17,7 +17,7 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.posterior.draws import Draws
 from mercer.posterior.label_errors import TargetLaws
-from mercer.posterior.predictive import NormalMixture, StudentMixture
+from mercer.posterior.predictive import StudentMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.model import NOISES
@@ -57,12 +57,8 @@ class FunctionRegressor(JudgedNumbers, LearnedKernel, NumberPredictions[StudentM
     def _law(self, Z: Array) -> StudentMixture:
         centre, locations = self._functions.locations(Z)
         scale, shift = self.target_scale_, self.target_centre_
-        given = locations * scale + shift, self._functions.scales * scale
-        df = self._functions.degrees
-        if df is None:
-            return NormalMixture(*given, centre * scale + shift)
-        weights = np.full(len(df), 1.0 / len(df))
-        return StudentMixture(*given, weights, df, centre * scale + shift, has_own_variances=True)
+        law = self._functions.law(locations)
+        return law.in_units(scale, shift, centre * scale + shift)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
         return target_laws(self._functions, Z, y, np.zeros(len(y), dtype=bool))
@@ -115,8 +111,8 @@ class BaNKRegressor(FunctionRegressor):
     noise : {"normal", "contaminated", "student_t"}, default="normal"
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
-        drawn along. The function is then learned in spite of
-        them, and predictions are of right targets. "student_t": the noise has Student's t law, its
+        drawn along. The function is then learned in spite of them, and predictions are of right
+        targets, with their tails. "student_t": the noise has Student's t law, its
         degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
         take a third more time with either (with few frequencies up to twice as much), and of more
         rows than ``kernel_rows`` so many teach the coefficients, too.

@@ -7,7 +7,7 @@ posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
 
 mixed over draws and signs is the posterior predictive law: 2 k normals a draw. Its mean is that of
 phi(x)'mu_n, with the coefficients integrated out. Student's t noise makes these Student's t;
-contaminated noise leaves them as they are, the law of right targets.
+contaminated noise, of which new targets have that of the right ones, four normals in place of one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
-from mercer.likelihoods.label_noise import WIDTHS, log_kinds, shares_of, width_of
+from mercer.likelihoods.label_noise import WIDTHS, log_kinds, right_shares, shares_of, width_of
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.predictive import StudentMixture
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel
 
@@ -51,7 +52,7 @@ class FunctionDraws:
 
     @property
     def scales(self) -> Array:
-        """Standard deviation of each component of the predictive mixture, shape (2 k S,)."""
+        """Standard deviation of the noise of each function, its scale if Student's t, (2 k S,)."""
         return np.repeat(self._target_std, 2 * self.deviations.shape[1])
 
     @property
@@ -60,12 +61,18 @@ class FunctionDraws:
             return self.noise_std
         return np.asarray(self.noise_std * np.sqrt(width_of(self.log_shares)))
 
-    @property
-    def degrees(self) -> Array | None:
-        """Degrees of freedom of each component, shape (2 k S,), of Student's t noise."""
+    def law(self, locations: Array) -> StudentMixture:
+        """Law of standardised targets of m rows with the components' means (m, 2 k S)."""
+        n = locations.shape[1]
+        weights, k = np.full(n, 1.0 / n), 2 * self.deviations.shape[1]
+        if self.log_shares is not None:
+            noise = np.repeat(np.square(self.noise_std)[:, np.newaxis] * WIDTHS, k, axis=0)
+            shares = np.repeat(right_shares(self.log_shares), k, axis=0)
+            return StudentMixture.of_functions(locations, np.zeros(n), noise, shares, weights)
         if self.noise_df is None:
-            return None
-        return np.repeat(self.noise_df, 2 * self.deviations.shape[1])
+            return StudentMixture(locations, self.scales, weights, math.inf)
+        df = np.repeat(self.noise_df, k)
+        return StudentMixture(locations, self.scales, weights, df, has_own_variances=True)
 
     @property
     def mean_noise_std(self) -> float:

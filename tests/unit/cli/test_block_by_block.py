@@ -350,7 +350,7 @@ import re, sys
 from pathlib import Path
 from mercer.cli.main import main
 from mercer.cli import out_of_core as streaming
-from mercer.posterior.predictive import NormalMixture
+from mercer.posterior.predictive import StudentMixture
 
 def peak():  # in MB; that of getrusage starts at the peak of the parent
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1e3
@@ -358,7 +358,7 @@ def peak():  # in MB; that of getrusage starts at the peak of the parent
 def interval(law, level):  # the exact ends take most of the time, and no memory that stays
     return law.mean - 1.6 * law.std, law.mean + 1.6 * law.std
 
-NormalMixture.interval = interval
+StudentMixture.interval = interval
 streaming.LARGE_BYTES = int(sys.argv[4])
 small, large, out = sys.argv[1:4]
 assert main(["predict", "m.mercer", small, "--out", out]) == 0

@@ -8,7 +8,7 @@ import pytest
 import mercer
 from mercer.errors import DataError, UsageError
 from mercer.gp.regressor import GPRegressor
-from support.contaminated import table
+from support.contaminated import coverage, far_and_right, table, with_one_normal
 from support.mangled import taken
 
 N = 60
@@ -44,6 +44,18 @@ def test_predictions_are_of_right_targets(model: GPRegressor) -> None:
     normal = GPRegressor(kernel="rbf", inference="map").fit(X, 100.0 + 20.0 * Y)
     other = (normal.predict(Z) - 100.0 - 20.0 * f) / 20.0
     assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(other**2))
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_intervals_hold_right_targets_with_heavy_tails() -> None:
+    """One normal law a function, the mutant, is too wide in the middle and too narrow outside."""
+    new, truth = far_and_right(3000, 1)
+    law = fitted().fit(*far_and_right(300, 0)).predictive(new)
+    held, others = coverage(law, truth), coverage(with_one_normal(law), truth)
+    np.testing.assert_allclose(held, [0.5, 0.8, 0.9, 0.99], atol=0.04)
+    assert others[0] > 0.57
+    gained = law.log_density(truth) - with_one_normal(law).log_density(truth)
+    assert gained.mean() > 0.05
 
 
 def test_a_saved_model_says_the_same(model: GPRegressor, tmp_path: Path) -> None:

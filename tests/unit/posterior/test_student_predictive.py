@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from mercer.errors import DataError, UsageError
-from mercer.posterior.predictive import NormalMixture, StudentMixture
+from mercer.posterior.predictive import LawMixture, NormalMixture, StudentMixture
 from support.statistics import dkw_distance, dkw_limit
 
 
@@ -224,3 +224,63 @@ def test_what_is_no_law_is_refused() -> None:
     for level in (0.0, 1.0, math.nan, 90):
         with pytest.raises(UsageError, match="level"):
             law.interval(level)
+
+
+def some_kinds() -> StudentMixture:
+    """Two functions at two rows, with noise of two kinds."""
+    return StudentMixture.of_functions(
+        np.array([[-1.0, 2.0], [5.0, 0.0]]), np.array([[0.2, 0.1], [0.0, 0.3]]),
+        np.array([[0.1, 4.0], [0.2, 9.0]]), np.array([[0.9, 0.1], [0.6, 0.4]]),
+        np.array([0.3, 0.7]),
+    )  # fmt: skip
+
+
+def test_functions_with_kinds_of_noise_have_the_law_of_the_sum() -> None:
+    law, y = some_kinds(), np.array([0.4, 4.0])
+    means, variances = np.array([[-1.0, 2.0], [5.0, 0.0]]), np.array([[0.2, 0.1], [0.0, 0.3]])
+    density = np.zeros(2)
+    for f, w in enumerate((0.3, 0.7)):
+        kinds = [((0.1, 4.0), (0.9, 0.1)), ((0.2, 9.0), (0.6, 0.4))][f]
+        for noise, share in zip(*kinds, strict=True):
+            each = stats.norm(means[:, f], np.sqrt(variances[:, f] + noise))
+            density += w * share * each.pdf(y)
+    np.testing.assert_allclose(law.log_density(y), np.log(density), rtol=1e-12)
+    moved = law.in_units(2.0, 3.0)
+    np.testing.assert_allclose(moved.cdf(2.0 * y + 3.0), law.cdf(y), rtol=1e-12)
+    with pytest.raises(DataError, match="multiple of 3 kinds"):
+        replace(law, n_kinds=3)
+
+
+def test_rows_of_a_draw_share_the_function_and_not_the_kind_of_noise() -> None:
+    """False alarm 1e-6 over both rows; the mutant, kinds that rows share, must fail."""
+    law, n = some_kinds(), 40_000
+    draws = law.sample(np.random.default_rng(5), n)
+    for i in range(2):
+        row = replace(law, locations=np.tile(law.locations[i], (n, 1)), scales=law.scales[i])
+        assert dkw_distance(draws[:, i], row.cdf) < dkw_limit(n, 2)
+    assert np.corrcoef(draws.T)[0, 1] < -0.2  # the first function is low here and high there
+
+    def together(given: StudentMixture, chosen: np.ndarray) -> float:
+        drawn = given.sample(np.random.default_rng(6), n, chosen)
+        return float(stats.spearmanr(np.abs(drawn - law.locations[:, 2])).statistic)
+
+    assert abs(together(law, np.ones(n, int))) < 0.025  # five standard deviations
+    mutant, kind = replace(law, n_kinds=1), np.random.default_rng(7).random(n) < 0.4
+    assert together(mutant, 2 + kind) > 0.2
+
+
+def test_draws_of_several_laws_are_each_of_one() -> None:
+    """Rows of a member's draw have kinds of noise of their own in the mixture, too."""
+    n, law = 40_000, some_kinds()
+    other = NormalMixture(np.array([[20.0], [20.0]]), np.array([1.0]))
+    both = LawMixture([law, other], np.array([0.4, 0.6]))
+    drawn = both.sample(np.random.default_rng(8), n)
+    is_other = (drawn > 12.0).all(axis=1)
+    assert is_other.mean() == pytest.approx(0.6, abs=0.0125)
+    for i in range(2):
+        row = replace(law, locations=np.tile(law.locations[i], (n, 1)), scales=law.scales[i])
+        found = drawn[~is_other, i]
+        part = replace(row, locations=row.locations[: len(found)])
+        assert dkw_distance(found, part.cdf) < dkw_limit(len(found), 2)
+    apart = both.sample(np.random.default_rng(9), 5, np.array([0, 1, 0, 1, 1]))
+    np.testing.assert_array_equal((apart > 12.0).all(axis=1), [False, True, False, True, True])

@@ -11,7 +11,7 @@ from scipy.integrate import trapezoid
 import mercer
 from mercer.errors import MercerWarning
 from mercer.features.device import Device
-from mercer.posterior.predictive import NormalMixture
+from mercer.posterior.predictive import StudentMixture
 from mercer.spectral import settings
 from mercer.spectral.estimator import BaNKRegressor
 from support.spectral_fits import PAPER, tiny, waves
@@ -117,7 +117,7 @@ def test_draws_without_noise_are_seen(
 ) -> None:
     """Mutant: values of the function in place of new targets."""
     monkeypatch.setattr(
-        NormalMixture,
+        StudentMixture,
         "sample",
         lambda self, rng, n, drawn=None: (
             self.locations[:, rng.integers(self.locations.shape[1], size=n)].T

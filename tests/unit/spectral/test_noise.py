@@ -16,7 +16,7 @@ from mercer.posterior.predictive import StudentMixture
 from mercer.spectral import fitting
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.rows import MemoryRows, WeighedRows
-from support.contaminated import table
+from support.contaminated import coverage, far_and_right, table, with_one_normal
 from support.mangled import set_array, taken
 from support.spectral_cases import plain_design
 from support.spectral_fits import tiny
@@ -81,6 +81,44 @@ def test_contaminated_noise_predicts_right_targets(models) -> None:
     lower, upper = models["contaminated"].predict_interval(Z)
     is_in = (lower < 100.0 + 20.0 * NEW) & (upper > 100.0 + 20.0 * NEW)
     assert 0.8 < is_in[~NEW_WRONG].mean() < 0.98
+
+
+def test_the_law_of_right_targets_is_summed_over_their_kinds(models) -> None:
+    """Four normals a function; one of the same variance, the mutant, is another law."""
+    model = models["contaminated"]
+    law, draws, at = model.predictive(Z[:5]), model.posterior_, np.array([1.0, 1.3, 0.5, 1.1, 0.9])
+    k = 2 * draws.flat("coef_deviation").shape[1]
+    shares = np.repeat(np.exp(draws.flat("log_shares")[:, :4]), k, axis=0)
+    noise = np.repeat(draws.flat("noise_std"), k) * model.target_scale_
+    means, at = law.locations[:, ::4], 100.0 * at
+    parts = stats.norm(means[..., None], noise[:, None] * [1.0, 2.0, 4.0, 8.0]).pdf(
+        at[:, None, None]
+    )
+    wanted = np.log(((shares * parts).sum(axis=2) / shares.sum(axis=1)).mean(axis=1))
+    np.testing.assert_allclose(law.log_density(at), wanted, rtol=1e-9)
+    one = with_one_normal(law)
+    assert np.abs(one.log_density(at) - wanted).max() > 0.5
+    np.testing.assert_allclose(one.std, law.std, rtol=1e-9)
+    np.testing.assert_allclose(one.mean, law.mean, rtol=1e-12)
+
+
+def test_intervals_hold_right_targets_with_heavy_tails() -> None:
+    """One normal law a function, the mutant, is too wide in the middle and too narrow outside."""
+    rows, y = far_and_right(300, 0)
+    new, truth = far_and_right(3000, 1)
+    short = {"n_draws": 40, "n_warmup": 40, "n_chains": 2, "random_state": 0, "progress": False}
+    model = BaNKRegressor(noise="contaminated", **short).fit(rows, y)
+    law = model.predictive(new)
+    held, others = coverage(law, truth), coverage(with_one_normal(law), truth)
+    np.testing.assert_allclose(held, [0.5, 0.8, 0.9, 0.99], atol=0.04)
+    assert others[0] > 0.57
+    assert others[3] < held[3] - 0.01
+    gained = law.log_density(truth) - with_one_normal(law).log_density(truth)
+    assert gained.mean() > 0.05
+    # Wide noise is that of a row, not of a draw: of 20 draws each has some.
+    drawn = model.sample_y(new, 20, random_state=0)
+    far = np.abs(drawn - model.predict(new)) > 2.5 * model.noise_std_
+    assert ((far.mean(axis=1) > 0.001) & (far.mean(axis=1) < 0.5)).sum() > 15
 
 
 def test_students_t_noise_predicts_targets_with_their_tails(models) -> None:
