@@ -6,7 +6,6 @@ Columns of a design are numbered as in `mercer.basis.model`: the mean first, the
 from __future__ import annotations
 
 import copy
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
-from threadpoolctl import ThreadpoolController
 
 from mercer.basis.class_loops import (
     admit,
@@ -29,6 +27,7 @@ from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale, factorise_set, solve_back
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.basis.population_loops import normalise
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
@@ -258,11 +257,6 @@ _SCALE_STEP = math.log(4.0)
 MOST_SCALE = math.log(256.0)
 
 
-@functools.cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 class ClassSeen(NamedTuple):
     """What the filter said of a row before learning it."""
 
@@ -467,7 +461,7 @@ class ClassFilter:
             r -= len(old)
         self._fill_columns(state, slots)
         # Two BLAS threads that wait for each other take longer than one.
-        with _threads().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             state = self._approximate(state, r + len(slots))
         if len(slots):
             sizes = self._log_sizes(np.arange(r, r + len(slots) + 1))

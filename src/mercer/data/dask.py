@@ -24,11 +24,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.data.files import place
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import ClusterError, DataError, MercerError, UsageError
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 
 Array = NDArray[np.float64]
@@ -313,7 +313,7 @@ def _make_room() -> None:
 
 def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int) -> Any:
     """Do one task, on a source of all rows, or on what `HeldRows` gives."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if isinstance(source, tuple):
             array, rows, slice_ = source
             return work(start, replace(slice_, array=array[rows]).blocks(rows_per_block))
@@ -615,5 +615,5 @@ def _answer(call: Callable[[Any, Any], Any], model: Any, part: Any, one: Any) ->
     """Answer one partition; of one without rows, what is said of no row."""
     if len(part) == 0:
         return tuple(each[:0] for each in one) if isinstance(one, tuple) else one[:0]
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         return call(model, part)

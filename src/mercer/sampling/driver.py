@@ -30,9 +30,9 @@ from joblib.parallel import (
     get_active_backend,
 )
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import ClusterError, MercerError, ModelFileError
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
 from mercer.random import generator_from_json, generator_to_json, stream
 from mercer.sampling.checkpoint import ChainFile, RunFolder, pack, unpack
@@ -417,7 +417,7 @@ def _run_one(
     number = options.first_chain + plan.index
     rngs = stream(options.entropy, "start", number), stream(options.entropy, "chain", number)
     file = carried or options.chain_file(plan.index)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         return run_chain(sampler, adaptation, plan, rngs, board, signals, file)
 
 

@@ -56,9 +56,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import ModelFileError
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import LARGEST_SHAPE, effective_sample_size
 from mercer.random import stream
 from mercer.sampling.checkpoint import ChainFile
@@ -598,7 +598,7 @@ class _Evaluations:
         if known and not np.array_equal(saved, positions[: len(known)]):
             raise ModelFileError("inconsistent checkpoint: positions are not those of this run")
         self._keep(positions[: len(known)], known)
-        with StopSignals() as signals, threadpool_limits(limits=1, user_api="blas"):
+        with StopSignals() as signals, one_blas_thread():
             try:
                 while len(self._evaluated) < n_wanted:
                     if is_late(self._options.deadline) and self._evaluated:
@@ -705,5 +705,5 @@ def _evaluate_elsewhere(target: Target, positions: Array, parent: int) -> list[E
 
 
 def _evaluate_away(target: Target, positions: Array) -> list[Evaluated]:
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         return [target(position) for position in positions]

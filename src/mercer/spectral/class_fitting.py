@@ -12,10 +12,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import DataError
 from mercer.estimation.run import CommonArguments, run_options
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
@@ -174,7 +174,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     """Draw frequencies and coefficients given standardised rows."""
     compile_class_loops(lambda line: tell(line, options.progress))
     common = settings.spectral
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         rng = stream(options.entropy, "rows")
         X, codes = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = common.first_scales(rows.n_inputs)
@@ -437,7 +437,7 @@ def _complete(
     """Learn the coefficients of one draw; None where time ends before that."""
     if is_late(deadline):
         return None
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         coef = _maximise(others, task, deadline)
         if coef is None:
             return None

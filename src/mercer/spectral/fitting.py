@@ -13,13 +13,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
 from mercer.likelihoods.label_noise import FARTHEST
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
@@ -105,7 +105,7 @@ def fit_spectral(
 ) -> FittedSpectral:
     """Draw frequencies and coefficients given standardised rows."""
     compile_loops(lambda line: tell(line, options.progress))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         rng = stream(options.entropy, "rows")
         X, y = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = settings.first_scales(rows.n_inputs)
@@ -303,7 +303,7 @@ def _grams(
 
 def _one_pass(rows: TrainingRows, deadline: float | None, tasks: list[_Task]) -> list[Array] | None:
     """Read the rows once for several draws; the order of the sums does not depend on the others."""
-    with threadpool_limits(limits=1, user_api="blas"), suppress(LateError):
+    with one_blas_thread(), suppress(LateError):
         return rows.grams([task.frequencies for task in tasks], deadline)
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator, by_partition, encode_classes
@@ -30,6 +30,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Table, finite_or_none
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
@@ -614,7 +615,7 @@ class KernelGibbsClassifier(SampleClassifier):
         costs = noise.costs(labels, self.classes_)
         options = run_options(common, self, digest_arrays(Xs, labels), started)
         check_sampler(self.sampler, costs)
-        with threadpool_limits(limits=1 if len(Xs) < _ONE_THREAD else None, user_api="blas"):
+        with one_blas_thread() if len(Xs) < _ONE_THREAD else nullcontext():
             candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison() if is_compared else None

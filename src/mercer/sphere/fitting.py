@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
@@ -21,6 +20,7 @@ from mercer.likelihoods.label_noise import (
     learned_class_rates,
     learned_confusion,
 )
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws, Table, finite_or_none
@@ -355,7 +355,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         lambda line: tell(line, options.progress), problem.noise.n_classes, problem.sampler
     )
     said = f"comparing {len(problem.candidates)} models by their evidence"
-    with threadpool_limits(limits=1, user_api="blas"), waiting(said, options.progress):
+    with one_blas_thread(), waiting(said, options.progress):
         choice = _choose(problem, options)
     n = len(problem.labels)
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
@@ -462,7 +462,7 @@ def _sample(
     problem: Problem, candidate: Candidate, rows: NDArray[np.int64], options: RunOptions
 ) -> Sampled:
     """Draw classifiers from one model."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         chains = make_chains(
             candidate.space, problem.labels, problem.noise, problem.sampler, rows, options.n_warmup
         )
