@@ -150,7 +150,7 @@ def line(direction: Array, width: float = 3.0, walk=compiled.window_line_move) -
             errors = errors_of(noise, point[:n])
             walk(
                 rng, point, along, noise.group, errors, noise.step, noise.row_cost, width, times,
-                rows,
+                rows, 1.0,
             )  # fmt: skip
             return point[n:]
 

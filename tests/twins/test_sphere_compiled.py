@@ -351,8 +351,9 @@ def test_line_moves(kind: str, n: int) -> None:
             g, n_own, expected = plain_line_move(two, model, g, D[k], width)
             n_crossings += n_own
         seen = compiled.line_moves(
-            one, point, directions, order, noise.group, errors, noise.step, noise.row_cost, width
-        )
+            one, point, directions, order, noise.group, errors, noise.step, noise.row_cost, width,
+            1.0,
+        )  # fmt: skip
         assert seen == n_crossings
         np.testing.assert_array_equal(errors, expected)
         np.testing.assert_allclose(point, np.append(model.L @ g, g), atol=1e-6)
@@ -368,7 +369,7 @@ def test_a_row_at_its_wall_is_wrong() -> None:
         errors, rng = np.array([2]), np.random.default_rng(1)
         compiled.window_line_move(
             rng, point, along, noise.group, errors, noise.step, noise.row_cost, 3.0,
-            np.empty(3), np.empty(3, np.int64),
+            np.empty(3), np.empty(3, np.int64), 1.0,
         )  # fmt: skip
         assert errors[0] == np.count_nonzero(point[:3] <= 0.0) == 1
 

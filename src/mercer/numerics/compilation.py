@@ -114,7 +114,7 @@ def _drop_stale() -> None:
 
     Numba looks at the file that defines a loop alone, not at those whose loops it has inlined.
     """
-    for folder in {Path(loop.stats.cache_path) for loop in _LOOPS if loop.stats.cache_path}:
+    for folder in map(Path, {loop.stats.cache_path for loop in _LOOPS} - {None}):
         stamp = folder / _STAMP
         if not folder.is_dir() or _holds(stamp, _digest()):
             continue

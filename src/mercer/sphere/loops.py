@@ -362,7 +362,7 @@ def _cross(k, is_upward, row_cost, step, errors, power):
 
 @compiled(nogil=True, error_model="numpy")
 def window_line_move(
-    rng, point, direction, group, errors, step, row_cost, width, times, rows, power=1.0
+    rng, point, direction, group, errors, step, row_cost, width, times, rows, power
 ):
     """Move along a line by its exact conditional, restricted to a window around the point.
 
@@ -419,7 +419,7 @@ def window_line_move(
 
 
 @compiled(nogil=True)
-def line_moves(rng, point, directions, order, group, errors, step, row_cost, width, power=1.0):
+def line_moves(rng, point, directions, order, group, errors, step, row_cost, width, power):
     """Take `window_line_move` along the rows of ``directions`` in the given order; count signs."""
     n = group.shape[0]
     times, rows, n_crossings = np.empty(n), np.empty(n, np.int64), 0

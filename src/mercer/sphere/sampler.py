@@ -298,7 +298,7 @@ class Moves:
         count_errors(point[: len(noise.group)], noise.group, errors)
         n_crossings = line_moves(
             rng, point, self.directions, order, noise.group, errors, noise.step, noise.row_cost,
-            WINDOW,
+            WINDOW, 1.0,
         )  # fmt: skip
         return Passed(n_crossings=int(n_crossings))
 

@@ -145,7 +145,7 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
         shape = (n_sweeps, n_rungs)
         Z = rng.standard_normal((n_sweeps * n_rungs * max(n_drawn, 1), model.rank))
         velocities = model.extended(Z).reshape(*shape, max(n_drawn, 1), -1)
-        orders = rng.permuted(np.broadcast_to(np.arange(n_lines), (*shape, n_lines)), axis=-1)
+        orders = rng.permuted(np.tile(np.arange(n_lines), (*shape, 1)), axis=-1)
         table = model.table if n_drawn else np.empty((n, n + model.rank))  # of no use without
         is_wrong, swaps = np.empty((*shape, n), np.bool_), np.empty(n_sweeps)
         counts = np.zeros(3, np.int64)
