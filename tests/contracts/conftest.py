@@ -1,5 +1,6 @@
-"""One BLAS thread for all tests of this folder."""
+"""One BLAS thread for all tests of this folder, and no verdict on their chains."""
 
 from support.one_thread import one_blas_thread
+from support.quick_verdict import quick_verdict
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "quick_verdict"]

@@ -192,6 +192,7 @@ def probabilities(scale: float, new_scale: float) -> np.ndarray:
     return np.array([m.fit(scale * _X, _Y).predict_proba(new_scale * _Z)[:, 1] for m in fits])
 
 
+@pytest.mark.slow
 def test_d8_other_units_change_trajectories_no_more_than_another_seed() -> None:
     """Over six seeds; the mutant asks in a unit that is not that of the training rows."""
     here = probabilities(1.0, 1.0)

@@ -20,7 +20,14 @@ sys.modules["site_hooks"] = hooks  # dataclasses look their module up
 _spec.loader.exec_module(hooks)
 
 
-@pytest.mark.parametrize("path", hooks.EXAMPLES, ids=lambda path: path.stem)
+LONG = {"a_kernel_that_is_learned", "from_noisy_labels_to_a_model", "row_after_row", "wrong_labels"}
+EXAMPLES = [
+    pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [], id=path.stem)
+    for path in hooks.EXAMPLES
+]
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_an_example_runs(path: Path) -> None:
     began = time.process_time()
     with warnings.catch_warnings():

@@ -33,6 +33,7 @@ def test_growth() -> None:
     assert "times what it did" in lines[-1]
 
 
+@pytest.mark.slow
 def test_rates() -> None:
     pytest.importorskip("river", reason=_NO_RIVER)
     from reproduce.scenarios.basis_stream_v1 import rates, summary
@@ -60,6 +61,7 @@ def test_rates_of_classes() -> None:
     assert 0.0 <= row["errors"] < 0.5
 
 
+@pytest.mark.slow
 def test_candidates() -> None:
     from reproduce.scenarios.basis_candidates_v1 import fitted, summary
 
@@ -128,6 +130,7 @@ def drift(families: tuple[str, ...], dimensions: tuple[int, ...]) -> list[dict[s
     return rows
 
 
+@pytest.mark.slow
 def test_drift() -> None:
     from reproduce.scenarios.basis_drift_v1 import summary
 
@@ -157,6 +160,7 @@ def outliers(families: tuple[str, ...]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_outliers() -> None:
     from reproduce.scenarios.basis_outliers_v1 import summary
 

@@ -22,6 +22,7 @@ def theta_row(method: str, rate: float, score: float) -> dict[str, Any]:
     return {"method": method, "ess_per_second": rate, "log_score": score, **same}
 
 
+@pytest.mark.slow
 def test_mercer_draws_hyperparameters_in_a_process_of_its_own() -> None:
     from reproduce.scenarios.gp_theta_peers_v1 import OURS, known_methods, rows_of
 
@@ -97,6 +98,7 @@ def test_map() -> None:
     assert len(lines_of("gp-map", metrics)) == 2 + 2
 
 
+@pytest.mark.slow
 def test_kernels() -> None:
     from reproduce.scenarios.gp_kernels_v2 import SINGLE, rows_of, summary
 
@@ -108,6 +110,7 @@ def test_kernels() -> None:
     assert len(lines_of("gp-kernels", metrics)) == 2 + 2
 
 
+@pytest.mark.slow
 def test_categories() -> None:
     from reproduce.scenarios.gp_categories_v1 import METHODS, rows_of, summary
 
@@ -135,6 +138,7 @@ def test_evidence_is_that_of_scikit_learn() -> None:
     assert evidence(X, y, theta) == pytest.approx(peer.log_marginal_likelihood(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_calibration() -> None:
     from reproduce.scenarios.gp_calibration_v1 import METHODS, VARIATIONAL, rows_of, summary
 
@@ -205,6 +209,7 @@ def test_size() -> None:
     assert len(lines_of("gp-size", metrics)) == 2 + 1
 
 
+@pytest.mark.slow
 def test_seconds_beside_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import seconds_v1 as scenario
 

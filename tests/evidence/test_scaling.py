@@ -34,6 +34,7 @@ SMALL = tuple(
 )
 
 
+@pytest.mark.slow
 def test_what_rows_cost() -> None:
     """The scenario in little: every engine, a model, predictions and their tables."""
     pytest.importorskip("distributed")

@@ -33,6 +33,7 @@ def test_sweep() -> None:
     assert len(lines_of("spectral-shares", metrics)) == 3
 
 
+@pytest.mark.slow
 def test_linear() -> None:
     from reproduce.scenarios.spectral_linear_v1 import rows_of, summary
 
@@ -257,6 +258,7 @@ def test_a_fresh_process_that_fails_is_an_error(capfd: pytest.CaptureFixture[str
     assert "no number" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_dask_sums() -> None:
     pytest.importorskip("distributed")
     from reproduce.scenarios.dask_sums_v1 import TARGETS, measured

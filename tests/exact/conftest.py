@@ -22,9 +22,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     shown: set[Path] = set()
     for item in items:
-        name = getattr(item, "originalname", item.name)
+        name, text = getattr(item, "originalname", item.name), item.obj.__doc__ or ""
         is_here = item.path.parent == Path(__file__).parent
-        if not is_here or not _MUTANT.search(name) or item.get_closest_marker("slow"):
+        is_mutant = _MUTANT.search(name) or text.startswith("Mutant: ")
+        if not is_here or not is_mutant or item.get_closest_marker("slow"):
             continue
         if item.path in shown:
             item.add_marker(pytest.mark.slow)

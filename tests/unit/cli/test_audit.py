@@ -220,7 +220,7 @@ def test_above_a_thousand_rows_a_learned_kernel_lists_wrong_numbers(run, tmp_pat
     path.write_text("size,price\n" + "".join(f"{a:.4f},{b}\n" for a, b in lines))
     words = ["audit", path, "--target", "price"]
     short = ["--set", "n_draws=20", "--set", "n_warmup=20", "--set", "n_chains=1"]
-    code, said, err = run(*words, *short)
+    code, said, err = run(*words, *short, "--set", "n_frequencies=8")
     assert code == 0, err
     assert "spectral" in said
     assert "the one that audits above 1000 rows" in said

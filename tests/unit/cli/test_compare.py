@@ -35,7 +35,7 @@ def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
 def test_all_that_tell_three_classes_apart(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = write_classes(tmp_path / "rows.csv", ["ash", "birch", "cedar"])
+    rows = write_classes(tmp_path / "rows.csv", ["ash", "birch", "cedar"], n=60)
     few = {"penalties": (1e-2,), "n_features": 24}
     for module, name, settings in (
         (random_features, "RKSClassifier", {**few, "length_factors": (1.0,)}),
@@ -102,19 +102,26 @@ def test_a_baseline_that_runs_out_of_time_is_listed_so(run, table: Path) -> None
     assert "ran out of time" in json.loads(out)["advice"]
 
 
-def test_quick_settings_keep_what_was_asked_for(run, table: Path) -> None:
-    """Of what is incompatible with them nothing is left, and a rank takes no nugget."""
-    for options in (
+@pytest.mark.parametrize(
+    "options",
+    [
         ["integration=exact", "kernel=matern32", "rank=8"],
-        ["inference=hmc", "n_leapfrog=5", "step_size=0.1", "kernel=linear"],
-    ):
-        code, out, err = run(
-            "compare", table, "--target", "label", "--models", "gp,sphere", "--cv", "2",
-            "--seconds-per-model", "0.1", "--jobs", "1", "--json",
-            *(word for option in options for word in ("--set", option)),
-        )  # fmt: skip
-        assert code == 0, err
-        assert all("problem" not in model for model in json.loads(out)["models"]), options
+        pytest.param(
+            ["inference=hmc", "n_leapfrog=5", "step_size=0.1", "kernel=linear"],
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["exact", "hmc"],
+)
+def test_quick_settings_keep_what_was_asked_for(run, table: Path, options: list[str]) -> None:
+    """Of what is incompatible with them nothing is left, and a rank takes no nugget."""
+    code, out, err = run(
+        "compare", table, "--target", "label", "--models", "gp,sphere", "--cv", "2",
+        "--seconds-per-model", "0.1", "--jobs", "1", "--json",
+        *(word for option in options for word in ("--set", option)),
+    )  # fmt: skip
+    assert code == 0, err
+    assert all("problem" not in model for model in json.loads(out)["models"])
 
 
 def test_scores_are_written_in_three_formats(run, table: Path, tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ def test_columns_are_encoded_dropped_and_filled(run, tmp_path: Path) -> None:
     assert saved.estimator.classes_.tolist() == [0, 1]
 
 
+@pytest.mark.slow  # five processes; the estimators' own is in `contracts`
 def test_the_same_command_gives_the_same_draws_for_any_number_of_jobs(
     table: Path, tmp_path: Path
 ) -> None:

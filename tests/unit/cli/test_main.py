@@ -87,17 +87,6 @@ def test_an_unexpected_error_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -
     assert "Traceback" in err
 
 
-def test_a_reader_that_closes_early_sees_no_traceback(model: Path, tmp_path: Path) -> None:
-    from .conftest import write_csv
-
-    rows = write_csv(tmp_path / "many.csv", n=5000)
-    words = f"{sys.executable} -m mercer.cli.main predict {model} {rows} | head -n 1"
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("row,prediction")
-    assert "Traceback" not in done.stderr
-    assert "Broken" not in done.stderr
-
-
 def test_commands_that_do_not_exist_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(module._COMMANDS, "absent", "Not there.")
     assert main(["absent"]) == 2

@@ -101,6 +101,7 @@ def test_a_stopped_fit_goes_on_to_the_same_model(
     assert digest(out) == undisturbed
 
 
+@pytest.mark.slow  # four processes
 def test_folds_in_other_processes_end_too(rows: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     long = ["--set", "n_draws=20000"]

@@ -61,7 +61,10 @@ def test_a_row_that_comes_alone_is_answered_at_once(lines: list[bytes]) -> None:
     assert json.loads(out)["row"] == 60
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+)
 def test_a_signal_ends_an_idle_stream_and_saves(
     lines: list[bytes], tmp_path: Path, number: int, code: int
 ) -> None:
@@ -78,6 +81,7 @@ def test_a_signal_ends_an_idle_stream_and_saves(
     assert n_rows(out) == 50
 
 
+@pytest.mark.slow
 def test_a_signal_in_the_warm_up_learns_what_was_held_back(
     lines: list[bytes], tmp_path: Path
 ) -> None:
@@ -91,6 +95,7 @@ def test_a_signal_in_the_warm_up_learns_what_was_held_back(
     assert n_rows(out) == 7
 
 
+@pytest.mark.slow
 def test_a_signal_before_the_first_row_changes_no_file(tmp_path: Path) -> None:
     out = tmp_path / "m.mercer"
     out.write_bytes(b"as it was")
@@ -103,6 +108,7 @@ def test_a_signal_before_the_first_row_changes_no_file(tmp_path: Path) -> None:
     assert out.read_bytes() == b"as it was"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_it_quietly(lines: list[bytes], tmp_path: Path) -> None:
     out = tmp_path / "m.mercer"
     process = start(*WORDS, "--save", out, "--quiet")
@@ -118,15 +124,25 @@ def test_a_reader_that_goes_away_ends_it_quietly(lines: list[bytes], tmp_path: P
     assert n_rows(out) >= 41
 
 
-def test_a_slow_reader_loses_nothing_and_can_be_stopped(lines: list[bytes], tmp_path: Path) -> None:
-    """Answers of all rows do not fit into a pipe: the command waits, and a signal still ends it."""
-    path = tmp_path / "many.csv"
+def many_rows(lines: list[bytes], folder: Path) -> Path:
+    """Rows whose answers do not fit into a pipe."""
+    path = folder / "many.csv"
     path.write_bytes(lines[0] + b"".join(lines[1:]) * 8)
-    process = start(path, *WORDS)
+    return path
+
+
+@pytest.mark.slow
+def test_a_slow_reader_loses_nothing(lines: list[bytes], tmp_path: Path) -> None:
+    process = start(many_rows(lines, tmp_path), *WORDS)
     time.sleep(1.5)
     out, _ = process.communicate(timeout=LIMIT)
     assert [json.loads(line)["row"] for line in out.splitlines()] == list(range(1, 961))
-    process = start(path, *WORDS, "--save", tmp_path / "m.mercer")
+
+
+def test_a_command_that_waits_for_its_reader_can_be_stopped(
+    lines: list[bytes], tmp_path: Path
+) -> None:
+    process = start(many_rows(lines, tmp_path), *WORDS, "--save", tmp_path / "m.mercer")
     answer(process)
     time.sleep(1.0)
     os.kill(process.pid, signal.SIGTERM)
@@ -137,6 +153,7 @@ def test_a_slow_reader_loses_nothing_and_can_be_stopped(lines: list[bytes], tmp_
     process.stdin.close()
 
 
+@pytest.mark.slow
 def test_the_file_is_written_while_no_row_comes(lines: list[bytes], tmp_path: Path) -> None:
     out = tmp_path / "m.mercer"
     process = start(*WORDS, "--save", out, "--save-every", "0.3s")
@@ -190,6 +207,7 @@ def test_a_full_disk_for_answers_loses_no_row_that_was_learned(
     assert n_rows(out) == int(last.group(1)) > 0
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_ends_it(lines: list[bytes], tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

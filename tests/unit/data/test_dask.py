@@ -115,7 +115,13 @@ def test_dist_1_coefficients_from_all_rows_have_the_bits_of_one_process(
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "noise"), [(1, "normal"), (2, "normal"), (1, "student_t"), (1, "contaminated")]
+    ("n_jobs", "noise"),
+    [
+        pytest.param(1, "normal", marks=pytest.mark.slow),
+        (2, "normal"),
+        (1, "student_t"),
+        pytest.param(1, "contaminated", marks=pytest.mark.slow),  # thirty seconds
+    ],
 )
 def test_dist_5_sweeps_over_all_rows_have_the_bits_of_one_process(
     two_workers: Any, folder: Path, far_fewer_rows_in_memory: None, n_jobs: int, noise: str
@@ -140,7 +146,7 @@ def test_dist_5_chains_on_the_workers_that_hold_the_rows(
         assert bits(fitted(files, "x2", kernel_rows=None, n_chains=3)) == expected
 
 
-@pytest.mark.parametrize("sampler", ["kernel rows", "all rows"])
+@pytest.mark.parametrize("sampler", few_first(["kernel rows", "all rows"], "kernel rows"))
 def test_dist_5_classes(
     two_workers: Any, folder: Path, sampler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +165,8 @@ def test_dist_5_classes(
     assert classes == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("n_workers", few_first([1, 3], 3))  # two serve the tests above
+@pytest.mark.slow  # two serve the tests above
+@pytest.mark.parametrize("n_workers", [1, 3])
 def test_dist_1_any_number_of_workers(folder: Path, n_workers: int) -> None:
     expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=2000))
     with cluster.local_cluster(n_workers) as made:
@@ -208,6 +215,7 @@ def test_a_checkpoint_of_one_machine_goes_on_on_a_cluster(
     assert bits(there) == expected
 
 
+@pytest.mark.slow
 def test_dist_4_a_worker_that_is_killed_changes_no_bit(
     folder: Path, far_fewer_rows_in_memory: None
 ) -> None:
