@@ -6,24 +6,12 @@ import ast
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import mercer
+from support.sources import trees
 
-SOURCE = Path(mercer.__file__).parent
 HEAVY = ("torch", "dask", "matplotlib", "pandas", "polars", "pyarrow", "sklearn")
-
-
-@cache
-def trees() -> dict[Path, ast.Module]:
-    """Source files, parsed."""
-    return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
-
-
-def relative(path: Path) -> str:
-    return path.relative_to(SOURCE).as_posix()
 
 
 def imported(tree: ast.AST) -> set[str]:
@@ -54,7 +42,7 @@ def at_top(tree: ast.Module) -> set[str]:
 
 @cache
 def imported_by_files() -> dict[str, set[str]]:
-    return {relative(path): imported(tree) for path, tree in trees().items()}
+    return {name: imported(tree) for name, tree in trees().items()}
 
 
 def trespassers(package: str, is_allowed) -> list[str]:
@@ -128,7 +116,7 @@ def test_the_door_keeper_sees_a_trespasser() -> None:
 
 def test_optional_packages_are_imported_inside_functions() -> None:
     found = {
-        relative(path): names
+        path: names
         for path, tree in trees().items()
         if (names := at_top(tree) & {"pandas", "polars", "pyarrow", "arviz"})
     }

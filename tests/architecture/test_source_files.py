@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
-from pathlib import Path
 
-import mercer
+from support.sources import SOURCE, texts, trees
 
-SOURCE = Path(mercer.__file__).parent
 LONGEST = 800
-
-
-@cache
-def texts() -> dict[str, str]:
-    """Source files by name."""
-    return {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
-
-
-@cache
-def trees() -> dict[str, ast.Module]:
-    """The same, parsed."""
-    return {name: ast.parse(text) for name, text in texts().items()}
 
 
 def exported(tree: ast.Module) -> list[str] | None:

@@ -93,7 +93,10 @@ def after_global_proposals(base: str, share: float, count: int = 6_000) -> float
     return float(min(tail(4, drawn), *tails))
 
 
-GLOBAL = [("diagonal, 1 input", 1.0), ("full, 2 inputs", 0.5)]
+GLOBAL = [
+    ("diagonal, 1 input", 1.0),
+    pytest.param("full, 2 inputs", 0.5, marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("base", "share"), GLOBAL)

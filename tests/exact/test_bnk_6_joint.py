@@ -15,6 +15,7 @@ from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import RidgeDensity
 from mercer.spectral.sampler import SpectralSampler
 from support.spectral_joint import CASES, distances, limit, ten_carries
+from support.statistics import few_first
 
 N_RUNS, N_STEPS = 300, 3
 
@@ -110,7 +111,7 @@ def test_bnk_6_sees(mutant, case: str, n_steps: int, monkeypatch: pytest.MonkeyP
 CARRIED = [case for case in CASES if case.endswith("scale drawn")]
 
 
-@pytest.mark.parametrize("case", CARRIED)
+@pytest.mark.parametrize("case", few_first(CARRIED, "diagonal, half global, scale drawn"))
 def test_bnk_6_components_with_their_members(case: str) -> None:
     """Moves of components and scales alone; false alarm 1e-6, detects 0.35."""
     found = distances(case, N_RUNS, 3, take=ten_carries)

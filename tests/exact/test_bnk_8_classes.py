@@ -40,7 +40,7 @@ CHAINS = [
     ("joint", 3, 1.0, N),
 ]
 # Of the first tier; the limit counts all.
-FIRST = (CHAINS[1], CHAINS[4], CHAINS[6])
+FIRST = (CHAINS[1], CHAINS[6])
 LIMIT = z_limit(N_BATCHES, sum(N_CELLS + 2 * len(AT) * (chain[1] - 1) for chain in CHAINS))
 X = 2.0 * np.random.default_rng(14).standard_normal((N, 1))
 WAVE = np.sin(1.4 * X[:, 0] + 0.4)

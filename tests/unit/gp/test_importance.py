@@ -188,6 +188,7 @@ def fit_three_times(folder: str) -> None:
     assert any("resumed" in note for note in model.notes_)
 
 
+@pytest.mark.slow
 def test_the_stated_error_of_predictions_is_their_spread_over_seeds() -> None:
     """Forty runs: their spread at each row is known to 11 %, and rows go together."""
     case = grid_posterior(3)

@@ -204,6 +204,7 @@ def width_beside_students() -> float:
     return float((upper - lower)[0] / (2.0 * stats.t.ppf(0.95, 15) * targets.std()))
 
 
+@pytest.mark.slow
 def test_the_prior_of_the_noise_is_worth_less_than_an_observation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -221,9 +222,9 @@ def test_the_prior_of_the_noise_is_worth_less_than_an_observation(
     "own",
     [
         {},
-        {"kernel_rows": 200},
+        pytest.param({"kernel_rows": 200}, marks=pytest.mark.slow),
         {"linear_part": False},
-        {"noise": "student_t"},
+        pytest.param({"noise": "student_t"}, marks=pytest.mark.slow),
         {"noise": "contaminated"},
     ],
 )
