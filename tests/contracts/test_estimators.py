@@ -101,6 +101,7 @@ def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 _TRAINING = {"check_classifiers_train", "check_regressors_train"}
+_OWN = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array"}  # D14 here
 
 
 def checks_of(estimators: list) -> Iterator:
@@ -113,7 +114,7 @@ def checks_of(estimators: list) -> Iterator:
             own = check.keywords
             name = "-".join([check.func.__name__, *map(str, own.values())])
             learns = own.get("readonly_memmap", False) or check.func.__name__ in _TRAINING
-            is_slow = learns and "X_dtype" not in own
+            is_slow = (learns and "X_dtype" not in own) or check.func.__name__ in _OWN
             marks = [pytest.mark.slow] if is_slow else []
             yield pytest.param(each, check, marks=marks, id=f"{type(each).__name__}-{name}")
 

@@ -157,7 +157,7 @@ def test_bnk_12_joint(case: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("n", tiers(300, 600))
-@pytest.mark.parametrize("case", few_first(CASES, LEARNED, GLOBAL))
+@pytest.mark.parametrize("case", few_first(CASES, GLOBAL))
 def test_bnk_12_joint_moves(case: str, n: int) -> None:
     """False alarm 1e-6 over all distances; detects 0.35 (600 runs: 0.25)."""
     found = distances(case, n, N_STEPS, kind=JointSampler)

@@ -150,7 +150,12 @@ def with_ridge_and_linear_part(n_steps: int) -> float:
 @pytest.mark.parametrize("n_steps", tiers(2_000, 4_000))
 @pytest.mark.parametrize(
     "case",
-    [one_frequency, two_frequencies, two_global_proposals, with_ridge_and_linear_part],
+    [
+        one_frequency,
+        pytest.param(two_frequencies, marks=pytest.mark.slow),
+        two_global_proposals,
+        with_ridge_and_linear_part,
+    ],
 )
 def test_bnk_7_posterior_of_frequencies(case, n_steps: int) -> None:
     """False alarm 1e-6 over all cells of the four cases; detects 7 standard errors."""

@@ -95,7 +95,9 @@ def limit(n_draws: int) -> float:
 
 
 @pytest.mark.parametrize("n_draws", tiers(3_000, MOST))
-@pytest.mark.parametrize(("n_classes", "step"), CASES)
+@pytest.mark.parametrize(
+    ("n_classes", "step"), [pytest.param(*CASES[0], marks=pytest.mark.slow), *CASES[1:]]
+)
 def test_bnk_8_one_move(n_classes: int, step: float, n_draws: int) -> None:
     """False alarm 1e-6 over all columns of the three cases."""
     assert distance(n_classes, step, n_draws) < limit(n_draws)

@@ -64,6 +64,7 @@ def test_gp_5_hyperposterior_sees_a_missing_accept_step(
     assert hmc_error(model, truth, 4000)[0] > z_limit(_BATCHES, 5)
 
 
+@pytest.mark.slow
 def test_gp_5_hyperposterior_by_nuts(model: HyperparameterPosterior, truth: np.ndarray) -> None:
     nuts = NUTS(model, _START, record_position, HamiltonianTuning(1.8, unit_mass(2)))
     draws, _ = run(nuts, 3000, seed=5)

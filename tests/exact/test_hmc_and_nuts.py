@@ -66,7 +66,10 @@ def test_moments_of_exact_draws() -> None:
     assert largest_z(moments(draws), exact_moments(), _BATCHES) < _LIMIT
 
 
-@pytest.mark.parametrize("make", [jittered_hmc, fixed_hmc, coarse_nuts, shallow_nuts, random_walk])
+SHALLOW = pytest.param(shallow_nuts, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("make", [jittered_hmc, fixed_hmc, coarse_nuts, SHALLOW, random_walk])
 def test_moments(make) -> None:
     assert error(make()) < _LIMIT
 

@@ -102,6 +102,7 @@ def test_imp_1_evidence_is_that_of_the_default_prior_as_stated() -> None:
         assert (abs(z) < Z_LIMIT) == is_stated
 
 
+@pytest.mark.slow
 def test_imp_1_few_draws_kept_beside_a_grid() -> None:
     """Sixty draws of about a hundred and forty."""
     assert np.abs(bias(2, n_draws=60).z).max() < Z_LIMIT

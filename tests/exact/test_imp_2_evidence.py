@@ -20,7 +20,6 @@ from mercer.sampling.importance import (
     wide_proposal,
 )
 from support.gp_cases import grid_posterior
-from support.statistics import tiers
 
 RUNS = 400
 T_LIMIT = 5.3
@@ -58,7 +57,8 @@ def test_imp_2_evidence_has_no_bias(n_parameters: int, n_rounds: int) -> None:
     assert abs(bias(n_parameters, n_rounds)[1]) < T_LIMIT
 
 
-@pytest.mark.parametrize("n_runs", tiers(200, RUNS))
+@pytest.mark.slow
+@pytest.mark.parametrize("n_runs", [200, RUNS])
 def test_imp_2_evidence_of_a_frozen_proposal_has_no_bias(n_runs: int) -> None:
     assert abs(bias(2, 5, is_frozen=True, n_runs=n_runs)[1]) < T_LIMIT
 

@@ -189,6 +189,7 @@ def test_what_has_no_identity_is_refused_with_a_checkpoint_only(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_other_processes_say_the_same(tmp_path: Path) -> None:
     """No address and no order of a set, which another process has otherwise, is part of it."""
     (tmp_path / "users_own.py").write_text(SCALED.format(1.0, 2))

@@ -20,7 +20,6 @@ from support.contaminated import coverage, far_and_right, table, with_one_normal
 from support.mangled import set_array, taken
 from support.spectral_cases import plain_design
 from support.spectral_fits import tiny
-from support.statistics import few_first
 
 N = 200
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
@@ -204,7 +203,8 @@ def test_f8_noise(models, noise: str, tmp_path: Path) -> None:
     assert taken(tmp_path / "m.mercer", tmp_path, CHANGES[noise]) == []
 
 
-@pytest.mark.parametrize("noise", few_first(["contaminated", "student_t"], "student_t"))
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["contaminated", "student_t"])
 def test_the_same_draws_in_any_number_of_processes(noise: str, tmp_path: Path) -> None:
     one, two = fitted(noise), fitted(noise, n_jobs=2, checkpoint=tmp_path / "c")
     for name in one.posterior_.variables:
