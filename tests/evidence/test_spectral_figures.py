@@ -32,7 +32,7 @@ from reproduce.papers.spectral_figure_4_classes import (
 )
 from reproduce.papers.spectral_figure_5 import TIMED
 from reproduce.papers.spectral_methods import PAPER_CHAIN
-from reproduce.scenarios import spectral_paper_chain_v1
+from reproduce.scenarios import spectral_figure_3_long_v1, spectral_paper_chain_v1
 from support.statistics import largest_z, z_limit
 from support.table_1 import write_sets
 from support.table_2 import write_class_sets
@@ -460,3 +460,19 @@ def test_the_paper_chain_beside_the_default(
     assert all(0.0 <= each["error"] <= 1.0 for each in folds if each["data"] == "pima")
     spectral_folds._arrays.cache_clear()
     spectral_class_folds.class_rows.cache_clear()
+
+
+def test_figure_3_by_longer_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scenario that sets them beside the default."""
+    tiny = {"n_frequencies": 4, "n_draws": 6, "n_warmup": 3, "n_chains": 2}
+    monkeypatch.setattr(spectral_figure_3_long_v1, "RUNS", {"default": tiny, "long": tiny})
+    monkeypatch.setattr(spectral_figure_3_long_v1, "N_SETS", 2)
+    found = spectral_figure_3_long_v1.run()
+    errors = [row["error"] for row in found["each"] if row["run"] == "long"]
+    assert errors == [row["error"] for row in found["each"] if row["run"] == "default"]
+    row = found["rows"][1]
+    assert row["error"] == pytest.approx(np.mean(errors))
+    assert row["standard_error"] == pytest.approx(abs(errors[0] - errors[1]) / 2)
+    assert row["largest error"] == max(errors) > 0.0
+    assert row["rhat of kernel"] > 0.9
+    assert 0.0 <= row["coverage"] <= 1.0
