@@ -372,6 +372,8 @@ def _trapezoid(y: Array, x: Array) -> Array:
 #
 # **How good.** Beside long tempered runs mostly within half a nat where there is a nugget, and
 # within two where there is none and the rank is low. It tells which candidates deserve a run.
+# Without a nugget and at low rates the sites may run away, to a log Z of any size: smaller steps
+# hold most of them, and what is not at rest, or above 0, says nothing.
 #
 # **Cost.** O(n r^2) a sweep; some 15 sweeps for one rate and 15 more for a rate a class.
 #
@@ -382,8 +384,8 @@ def _trapezoid(y: Array, x: Array) -> Array:
 
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 # Sweeps from which on sites move by a share of the way, and the share.
-_DAMPING = ((24, 0.25), (12, 0.5), (0, 0.8))
-_FEWEST_SWEEPS, _MOST_SWEEPS = 2, 40
+_DAMPING = ((40, 0.1), (24, 0.25), (12, 0.5), (0, 0.8))
+_FEWEST_SWEEPS, _MOST_SWEEPS = 2, 80
 # Changes of the log evidence, in nats, below which sites are at rest: on the way to the mode of the
 # rates, at it, and for differences of the gradient.
 _NEARLY, _AT_REST, _FINE = 0.1, 0.03, 0.03
@@ -410,7 +412,8 @@ class Sites:
 class Approximation:
     """Log evidence (nats) by expectation propagation, at the known rates or those at the mode.
 
-    ``is_settled`` says whether the sites came to rest.
+    Unless ``is_settled``, whether the sites came to rest at a probability, at most 1, it says
+    nothing.
     """
 
     log_evidence: float
@@ -445,12 +448,11 @@ def approximate_evidence(
             sites, log_odds = swept.sites, swept.log_odds
     if not is_learning:
         end = labels.settle(sites, log_odds, _AT_REST)
-        return Approximation(end.log_z, end.is_settled, end.sites, rates)
+        return Approximation(end.log_z, end.is_settled and end.log_z <= 0.0, end.sites, rates)
     near = labels.settle(sites, log_odds, _NEARLY, is_learning=True)
     mode = labels.settle(near.sites, near.log_odds, _AT_REST)
-    return Approximation(
-        labels.integrated(mode), mode.is_settled, mode.sites, 0.5 * expit(mode.log_odds)
-    )
+    value, rates = labels.integrated(mode), 0.5 * expit(mode.log_odds)
+    return Approximation(value, mode.is_settled and value <= 0.0, mode.sites, rates)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
 from mercer.sampling.signals import is_late
-from mercer.sphere.evidence import ErrorLaw, approximate_evidence
+from mercer.sphere.evidence import Approximation, ErrorLaw, approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
     FeatureSpace,
@@ -85,8 +85,9 @@ class Compared:
     """A candidate with its log evidence (nats), standard error, and the law that gave them.
 
     ``is_final`` tells a candidate of the last round from one that was dropped before; ``n_rows``
-    says how many rows the evidence is of, and ``is_approximate`` that it had no run. There is a law
-    for two classes only. ``by_class`` is the log evidence with a noise rate for each class, of the
+    says how many rows the evidence is of, and ``is_approximate`` that it had no run: evidence is
+    -inf, and its error inf, where an approximation did not come to rest. There is a law for two
+    classes only. ``by_class`` is the log evidence with a noise rate for each class, of the
     last round where it was asked for, and ``one_rate`` that with one, where ``log_evidence`` is the
     average over both.
     """
@@ -122,6 +123,10 @@ def compare(
     is hopeless under one rate may be the best under these, where a smaller nugget leaves more
     to the rates. Dropped is what is hopeless under both.
 
+    A candidate whose approximation did not come to rest has a run: nothing is known of it. One that
+    was dropped has another chance if the best run ends below what was known of it: then what it was
+    dropped for had promised too much.
+
     What has not been measured by the ``deadline`` (of `time.monotonic`) is left out, and a run
     under way ends early. The candidates in the middle come first: those that nobody would be
     surprised by. The result may be empty, or without one of the last round.
@@ -139,23 +144,42 @@ def compare(
     runs: dict[int, tuple[Climb, ...]] = {}
     lengths = next(lengths for size, lengths in _RUNS if len(everything) <= size)
     lengths = lengths if len(candidates) > 1 else lengths[-1:]
-    for number, tempering in enumerate(lengths):
-        measured = {}
-        for k in alive:
-            found = measuring.run(candidates[k], k, everything, tempering, runs.get(k))
-            if found is None:
-                continue
-            runs[k] = found
-            measured[k] = measuring.evidence(
-                candidates[k], k, everything, found, tempering, is_last=number == len(lengths) - 1
-            )
-        compared |= measured
-        if not measured:
-            break
-        both = {k: _both(one, approximate.get(k)) for k, one in measured.items()}
-        alive = _not_hopeless(both, _HOPELESS)
+    looked_at: set[int] = set()
+    while alive:
+        looked_at |= set(alive)
+        for number, tempering in enumerate(lengths):
+            measured = {}
+            for k in alive:
+                found = measuring.run(candidates[k], k, everything, tempering, runs.get(k))
+                if found is None:
+                    continue
+                runs[k] = found
+                measured[k] = measuring.evidence(
+                    candidates[k], k, everything, found, tempering,
+                    is_last=number == len(lengths) - 1,
+                )  # fmt: skip
+            compared |= measured
+            others = {k: one for k, one in compared.items() if one.is_final or k in measured}
+            both = {k: _both(one, approximate.get(k)) for k, one in others.items()}
+            alive = [k for k in _not_hopeless(both, _HOPELESS) if k in measured]
+        alive = [k for k in _overlooked(compared) if k not in looked_at]
     finals = [_shown(one) for one in compared.values()]
     return tuple(sorted(finals, key=_standing))
+
+
+def _overlooked(compared: Mapping[int, Compared]) -> list[int]:
+    """Those dropped that had, of the same rows, more evidence than the best of the last round."""
+    finals = [one for one in compared.values() if one.is_final]
+    dropped = {
+        k: one for k, one in compared.items() if finals and one.n_rows == finals[0].n_rows
+        and not one.is_final
+    }  # fmt: skip
+    best = max((one.log_evidence for one in finals), default=np.inf)
+    by_class = max((one.by_class[0] for one in finals if one.by_class), default=np.inf)
+    return [
+        k for k, one in dropped.items()
+        if one.log_evidence > best or (one.by_class is not None and one.by_class[0] > by_class)
+    ]  # fmt: skip
 
 
 def _both(run: Compared, other: Compared | None) -> Compared:
@@ -171,8 +195,8 @@ def _both(run: Compared, other: Compared | None) -> Compared:
 
 
 def _mean(one: float, error: float, two: float, error_of_two: float) -> tuple[float, float]:
-    precision, other = error**-2.0, error_of_two**-2.0
-    if not np.isfinite(one) or precision + other == 0.0:
+    precision, other = error**-2.0, error_of_two**-2.0  # 0 where nothing is known
+    if not np.isfinite(one) or other == 0.0:
         return one, error
     return (precision * one + other * two) / (precision + other), (precision + other) ** -0.5
 
@@ -209,16 +233,14 @@ class _Measuring:
             for c in ([1] if n_classes == 2 else range(n_classes))
         ]
         error = _ERROR if candidate.nugget > 0.0 else _ERROR_WITHOUT_NUGGET
-        error *= math.sqrt(len(each)) if all(one.is_settled for one in each) else math.inf
         found: tuple[float, float] | None = None
         if self.by_class is not None:
             two = approximate_evidence(
                 signed_rows(L, labels), variance, self._rates_by_class(rows), each[0]
             )
-            found = two.log_evidence, error if two.is_settled else math.inf
-        value = sum(one.log_evidence for one in each)
+            found = _settled([two], error)
         return Compared(
-            candidate, value, error, len(rows), False, None, found, is_approximate=True
+            candidate, *_settled(each, error), len(rows), False, None, found, is_approximate=True
         )  # fmt: skip
 
     def run(
@@ -303,6 +325,13 @@ class _Measuring:
         if key not in self.parts:
             self.parts[key] = plain.among(rows)
         return self.parts[key].with_nugget(candidate.nugget)
+
+
+def _settled(each: Sequence[Approximation], error: float) -> tuple[float, float]:
+    """Sum of log evidence with its error; one that did not come to rest may have any value."""
+    if not all(one.is_settled for one in each):
+        return -math.inf, math.inf
+    return sum(one.log_evidence for one in each), error * math.sqrt(len(each))
 
 
 def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
@@ -397,13 +426,16 @@ def _not_hopeless(compared: Mapping[int, Compared], limit: float) -> list[int]:
 
 
 def _within_reach(evidence: Mapping[int, tuple[float, float]], limit: float) -> list[int]:
-    """Those not behind the best by more than a limit and two standard errors, the best first."""
+    """Those not behind the best by more than a limit and two standard errors, the best first.
+
+    Those of which nothing is known, at -inf, come last.
+    """
     order = sorted(evidence, key=lambda k: -evidence[k][0])
     kept = []
     for k in order:
         (value, error), (best, error_of_best) = evidence[k], evidence[order[0]]
         spread = float(np.hypot(error, error_of_best))
-        if not best - value > limit + 2.0 * min(spread, limit):
+        if value == -np.inf or best - value <= limit + 2.0 * min(spread, limit):
             kept.append(k)
     return kept
 

@@ -104,6 +104,20 @@ def test_low_rank_does_not_fall_to_what_has_learned_nothing(lengthscale: float) 
     assert found.log_evidence > -80.0
 
 
+@pytest.mark.parametrize("rate", [1e-3, 0.005, 0.02])
+def test_sites_without_a_nugget_at_low_rates(rate: float) -> None:
+    """Classes that overlap: sites ran away to log probabilities of 1e10 where steps stayed long."""
+    rng = np.random.default_rng(3)
+    inputs = rng.standard_normal((120, 2))
+    labels = (rng.random(120) < 1.0 / (1.0 + np.exp(-2.0 * inputs[:, 0]))).astype(np.int64)
+    for lengthscale in (0.41, 0.83, 1.6):
+        covariance = fit_covariance(kernel_named("rbf"), lengthscale, inputs, 1.0)
+        L, variance = KernelSpace(covariance, inputs, 0.0).smooth_rows()
+        found = approximate_evidence(signed_rows(L, labels), variance, fixed_rate(rate, 120))
+        assert found.is_settled
+        assert found.log_evidence < 0.0
+
+
 def test_a_start_changes_nothing() -> None:
     plain = of_ring(0.4, NOISES["learned"])
     again = of_ring(0.4, NOISES["learned"], of_ring(0.0, NOISES["learned"]))

@@ -111,6 +111,44 @@ def test_the_hopeless_have_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.isnan(second.standard_error)
 
 
+@pytest.mark.parametrize(
+    ("said", "is_settled"),
+    [(3e10, False), (-1e4, False), (-10.0, True)],
+    ids=["no probability", "far too low", "too high by 30 nats"],
+)
+@pytest.mark.parametrize("which", ["best", "worst"])
+def test_an_approximation_that_is_wrong_decides_nothing(
+    monkeypatch: pytest.MonkeyPatch, which: str, said: float, is_settled: bool
+) -> None:
+    """Not at rest it says nothing; one that promised too much has those back that it had dropped.
+
+    The seed and the runs are those of the comparison with the right approximations.
+    """
+    models = [rbf(0.02), rbf(1.5)]
+    right = compare(models, RING, noise_of, 7)[0]
+    wrong = models[which == "best"].space.smooth_rows()[0]
+
+    def approximating(L, variance, noise, *rest):
+        found = approximate_evidence(L, variance, noise, *rest)
+        if L.shape != wrong.shape or not np.array_equal(np.abs(L), np.abs(wrong)):
+            return found
+        return replace(found, log_evidence=said, is_settled=is_settled)
+
+    monkeypatch.setattr(selection, "approximate_evidence", approximating)
+    compared = compare(models, RING, noise_of, 7)
+    assert compared[0].candidate.lengthscale == 1.5
+    assert compared[0].is_final
+    assert compared[0].log_evidence == right.log_evidence
+    assert all(one.log_evidence < 0.0 for one in compared)
+
+
+def test_unknown_evidence_is_within_reach_and_no_measure_of_others() -> None:
+    unknown = made(-np.inf, by_class=-np.inf)
+    compared = {0: unknown, 1: made(-10.0, by_class=-10.0), 2: made(-30.0, by_class=-30.0)}
+    assert _not_hopeless(compared, 4.0) == [1, 0]
+    assert _both(made(-10.0), replace(unknown, standard_error=np.inf)).log_evidence == -10.0
+
+
 def test_a_run_and_an_approximation_together() -> None:
     """Weighed by their precisions; an approximation of other rows, or none at all, is left out."""
     run, other = made(-10.0, by_class=-12.0), replace(made(-11.0), standard_error=0.2)
