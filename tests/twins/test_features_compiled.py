@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.features import products
-from mercer.features.products import SAFE_PHASE, cosines_and_sines, fill_features
+from mercer.features.products import SAFE_PHASE, cosines_and_sines, fill_features, symmetric
 
 TOLERANCE = 4e-16  # NumPy's own error is half of a unit in the last place of 1, 1.1e-16
 
@@ -69,3 +69,13 @@ def test_a_loop_that_reduces_too_little_is_seen(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(products, "SAFE_PHASE", np.inf)
     with pytest.raises(AssertionError):
         test_phases_of_any_size(1e12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_mirror(n: int) -> None:
+    """Of the sum only the lower triangle counts."""
+    given = np.random.default_rng(n).standard_normal((n, n))
+    for lower in (np.asfortranarray(given), given):
+        found = symmetric(lower)
+        np.testing.assert_array_equal(found, np.tril(given) + np.tril(given, -1).T)
+        assert found.flags.c_contiguous

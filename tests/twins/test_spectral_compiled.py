@@ -53,6 +53,18 @@ def test_select(m: int, p: int) -> None:
         np.testing.assert_array_equal(found, found.T)
 
 
+@pytest.mark.parametrize(("m", "p"), SIZES)
+def test_select_lower(m: int, p: int) -> None:
+    _, gram, among, across = products(m, p)
+    diagonal = np.random.default_rng(2).random(len(gram))
+    for is_accepted in (np.arange(m) % 2 == 0, np.arange(m) % 3 > 0, np.ones(m, dtype=bool)):
+        out = np.full(gram.shape, np.nan, order="F")
+        compiled.select_lower(gram, among, across, is_accepted, diagonal, out)
+        expected = compiled.select(gram, among, across, is_accepted) + np.diag(diagonal)
+        lower = np.tril_indices(len(gram))
+        np.testing.assert_array_equal(out[lower], expected[lower])
+
+
 @pytest.mark.parametrize("is_first_half", [True, False])
 @pytest.mark.parametrize(("m", "h"), [(2, 1), (5, 2), (9, 4)])
 def test_gather(m: int, h: int, is_first_half: bool) -> None:

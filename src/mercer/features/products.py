@@ -75,6 +75,14 @@ def cosines_and_sines(phase, scale, out):
             sine[i] = (c if is_odd else s) * sine_sign
 
 
+@compiled(nogil=True)
+def mirror(lower, out):
+    """Write the symmetric matrix whose lower triangle is that of a Fortran-ordered one."""
+    for b in range(out.shape[0]):
+        for a in range(b, out.shape[0]):
+            out[b, a] = out[a, b] = lower[a, b]
+
+
 Array = NDArray[np.float64]
 
 # Rows whose features stand in memory at a time: what computes them stays in the cache.
@@ -107,8 +115,14 @@ class Products:
 
 def split_products(total: Array, n_new: int) -> Products:
     """Split a sum (2 M', 2 M' + m), of whose first columns the lower triangle counts."""
-    lower = np.tril(total[:, :n_new])
-    return Products(lower + np.tril(lower, -1).T, np.ascontiguousarray(total[:, n_new:]))
+    return Products(symmetric(total[:, :n_new]), np.ascontiguousarray(total[:, n_new:]))
+
+
+def symmetric(lower: Array) -> Array:
+    """Return the symmetric matrix, C-ordered, of which the lower triangle is given."""
+    out = np.empty(lower.shape)
+    mirror(np.asfortranarray(lower), out)
+    return out
 
 
 class FeatureProducts:

@@ -129,6 +129,21 @@ def select(gram, among, across, is_accepted):
 
 
 @compiled(nogil=True)
+def select_lower(gram, among, across, is_accepted, diagonal, out):
+    """Write the lower triangle of `select`, a diagonal added, to a Fortran-ordered ``out``."""
+    m2, n = among.shape[0], gram.shape[0]
+    for b in range(n):
+        took_b = b < m2 and is_accepted[b // 2]
+        for a in range(b, n):
+            took_a = a < m2 and is_accepted[a // 2]
+            if took_b:
+                out[a, b] = among[b, a] if took_a else across[b, a]
+            else:
+                out[a, b] = across[a, b] if took_a else gram[b, a]
+        out[b, b] += diagonal[b]
+
+
+@compiled(nogil=True)
 def gather(joint, gone, begin, kept, among_gone, across):
     """Take apart what is eliminated and what is kept.
 

@@ -26,13 +26,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize
-from scipy.special import gammaln, logsumexp, poch
+from scipy.special import logsumexp, poch
 
 from mercer.errors import NumericalError
 from mercer.features.products import fill_features
@@ -49,7 +49,7 @@ from mercer.likelihoods.label_noise import (
 )
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.signals import is_late, stop_when_late
-from mercer.spectral.loops import tridiagonal_evidence
+from mercer.spectral.loops import select_lower, tridiagonal_evidence
 
 if TYPE_CHECKING:
     from mercer.spectral.rows import Say, Weigh
@@ -140,7 +140,7 @@ class RegressionModel:
     def log_evidence(self, log_det_ratio: float, rate: float) -> float:
         """log p(y | W) in nats, from log|Lambda_n| - log|Lambda_0| and the rate b_n."""
         a0, an = self.noise_shape, self.posterior_shape
-        constant = -0.5 * self.n_rows * math.log(2.0 * math.pi) + gammaln(an) - gammaln(a0)
+        constant = -0.5 * self.n_rows * math.log(2.0 * math.pi) + math.lgamma(an) - math.lgamma(a0)
         ratio = a0 * math.log(self.noise_rate) - an * math.log(rate) - 0.5 * log_det_ratio
         return float(constant + ratio)
 
@@ -169,7 +169,9 @@ class Coefficients:
 def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -> Coefficients:
     """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
-    factor = _factored(model, gram, prior_precisions)
+    bordered = np.array(gram, order="F")
+    bordered.flat[:: len(gram) + 1] += np.append(prior_precisions, 2.0 * model.noise_rate)
+    factor = factorise(bordered)
     inner, solved = np.asfortranarray(factor[:m, :m]), factor[m, :m]
     mean, _ = lapack.dtrtrs(inner, solved, lower=1, trans=1)
     rate, evidence = _rate_and_evidence(model, factor, prior_precisions)
@@ -178,20 +180,27 @@ def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -
 
 def evidence_of_products(model: RegressionModel, gram: Array, prior_precisions: Array) -> float:
     """Log evidence in nats from [F, y]'[F, y]; minus infinity where F is collinear."""
+    bordered = np.array(gram, order="F")
+    bordered.flat[:: len(gram) + 1] += np.append(prior_precisions, 2.0 * model.noise_rate)
+    return _evidence_of_bordered(model, bordered, prior_precisions)
+
+
+def evidence_of_choice(
+    model: RegressionModel, gram: Array, products: Any, took: NDArray[np.bool_], priors: Array
+) -> float:
+    """Log evidence in nats where some frequencies (M,) are replaced by new ones, as `select`."""
+    bordered = np.empty(gram.shape, order="F")
+    diagonal = np.append(priors, 2.0 * model.noise_rate)
+    select_lower(gram, products.among, products.across, took, diagonal, bordered)
+    return _evidence_of_bordered(model, bordered, priors)
+
+
+def _evidence_of_bordered(model: RegressionModel, bordered: Array, priors: Array) -> float:
     try:
-        factor = _factored(model, gram, prior_precisions)
+        factor = factorise(bordered)
     except NumericalError:
         return -math.inf
-    return _rate_and_evidence(model, factor, prior_precisions)[1]
-
-
-def _factored(model: RegressionModel, gram: Array, prior_precisions: Array) -> Array:
-    """Lower factor (m + 1, m + 1) of [F, y]'[F, y] with the priors on its diagonal."""
-    bordered = np.array(gram, order="F")
-    diagonal = np.append(prior_precisions, 2.0 * model.noise_rate)
-    places = np.arange(len(diagonal))
-    bordered[places, places] += diagonal
-    return factorise(bordered)
+    return _rate_and_evidence(model, factor, priors)[1]
 
 
 def _rate_and_evidence(

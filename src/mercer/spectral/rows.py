@@ -20,7 +20,7 @@ from mercer.data.source import RowSource
 from mercer.errors import DataError, UsageError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.device import Device, check_device, feature_products
-from mercer.features.products import Products, fill_features
+from mercer.features.products import Products, fill_features, symmetric
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.signals import check_stop, is_late
@@ -632,7 +632,7 @@ def _add(term: Array, columns: Array, weights: Array, weighted: Array) -> None:
 
 
 def _split(total: Array, n_new: int) -> WeightedProducts:
-    full = np.tril(total) + np.tril(total, -1).T
+    full = symmetric(total)
     return WeightedProducts(
         np.ascontiguousarray(full[n_new:, n_new:]),
         np.ascontiguousarray(full[:n_new, :n_new]),

@@ -60,6 +60,7 @@ from mercer.spectral.model import (
     ScaleMixture,
     coefficients,
     draw_ridge,
+    evidence_of_choice,
     evidence_of_products,
     ridge_density,
 )
@@ -632,26 +633,24 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         model = self.model_now
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
 
-        def log_evidence(gram: Array) -> float:
-            return evidence_of_products(model, gram, precisions)
-
         carried = self.mixture.propose_components(rng, mixture, W)
         products = rows.products(carried.frequencies, W)
 
-        def chosen(is_accepted: NDArray[np.bool_]) -> Array:
+        def log_evidence(is_accepted: NDArray[np.bool_]) -> float:
             took = is_accepted[carried.groups]
-            return np.asarray(select(gram, products.among, products.across, took))
+            return evidence_of_choice(model, gram, products, took, precisions)
 
         log_uniform = np.log(rng.random(mixture.n_components))
-        is_accepted = decide_groups(lambda took: log_evidence(chosen(took)), log_uniform)
-        gram = chosen(is_accepted)
+        is_accepted = decide_groups(log_evidence, log_uniform)
+        took = is_accepted[carried.groups]
+        gram = np.asarray(select(gram, products.among, products.across, took))
         mixture, W = carried.decided(mixture, W, is_accepted)
         if self.mixture.scale_prior is None:
             return mixture, W, gram
         carried = self.mixture.propose_scale(rng, mixture, W)
         other = rows.gram(carried.frequencies)
-        ratio = log_evidence(other) - log_evidence(gram) + carried.log_ratio
-        if math.log(1.0 - rng.random()) < ratio:
+        now, then = (evidence_of_products(model, each, precisions) for each in (gram, other))
+        if math.log(1.0 - rng.random()) < then - now + carried.log_ratio:
             mixture, W = carried.decided(mixture, W, np.ones(1, dtype=bool))
             gram = other
         return mixture, W, gram
