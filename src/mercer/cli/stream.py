@@ -308,7 +308,7 @@ def _begin(
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
         plan.predictor, parser, reporter, tally, warmup=plan.warmup, encoder=plan.encoder,
-        lag_names=plan.lag_names,
+        lag_names=plan.lag_names, missing=plan.missing,
     )  # fmt: skip
     if plan.warmup and not learner.is_ready:
         reporter.note(
@@ -478,6 +478,13 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
 )
 @id_option
 @drop_option
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "impute", "indicator"]),
+    help="A row with a missing input cannot be used, or the median or commonest value of --warmup "
+    "fills it in; indicator: a column says where, for inputs with gaps in --warmup  [default: "
+    "error].",
+)
 @set_option("n_particles=100")
 @seed_option
 @click.option(

@@ -435,6 +435,12 @@ def gap(row: Row, names: Sequence[str], has_fill: Collection[str] = ()) -> str:
     return ""
 
 
+SKIPS_GAPS = (
+    "rows with a missing input are skipped; a new stream with --missing impute, or indicator, "
+    "fills it in"
+)
+
+
 class Coder:
     """Encode rows as tables are encoded; a cell that is wrong spoils its row only."""
 
@@ -468,6 +474,8 @@ class Coder:
             return X, {}
         if len(rows) == 1:
             missing = gap(rows[0], self._parser.inputs, self._has_fill)
+            if missing:
+                self._reporter.once(SKIPS_GAPS)
             return np.zeros((1, X.shape[1])), {0: missing or problem}
         half = len(rows) // 2
         (first, problems), (second, more) = self.encode(rows[:half]), self.encode(rows[half:])
@@ -492,8 +500,10 @@ class Coder:
                     )
 
 
-def learn_encoder(parser: Parser, rows: Sequence[Row], source: str) -> Encoder:
-    """Learn from the first rows how cells become numbers.
+def learn_encoder(
+    parser: Parser, rows: Sequence[Row], source: str, missing: Missing = "error"
+) -> Encoder:
+    """Learn from the first rows how cells become numbers, and what takes the place of gaps.
 
     A column that holds more numbers than other texts is one of numbers; rows with these texts do
     not count.
@@ -501,13 +511,14 @@ def learn_encoder(parser: Parser, rows: Sequence[Row], source: str) -> Encoder:
     strays: set[int] = set()
     comma = parser.has_decimal_comma
     for k in np.flatnonzero([name not in parser.texts for name in parser.inputs]):
-        own = {n for n, row in enumerate(rows) if not _is_number(row.cells[k], comma)}
-        strays |= own if 2 * len(own) < len(rows) else set()
+        cells = {n: row.cells[k] for n, row in enumerate(rows) if present(row.cells[k]) is not None}
+        own = {n for n, cell in cells.items() if not _is_number(cell, comma)}
+        strays |= own if 2 * len(own) < len(cells) else set()
     kept = [row for n, row in enumerate(rows) if n not in strays]
     if not kept:
         raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
     frame = frame_of(kept, parser.inputs, source, as_text=parser.texts, has_decimal_comma=comma)
-    encoder = fit_encoder(frame)
+    encoder = fit_encoder(frame, missing=missing)
     return replace(encoder, codes=tuple(map(_recurring, encoder.codes)))
 
 
@@ -526,11 +537,12 @@ def _is_number(cell: str, has_decimal_comma: bool) -> bool:
     return True
 
 
-def encoding_notes(encoder: Encoder, n_rows: int) -> list[str]:
+def encoding_notes(encoder: Encoder, n_rows: int, *, has_lags: bool = False) -> list[str]:
     """Say of columns of text what may surprise, when the encoding was learned from ``n_rows``."""
+    remedy = "" if has_lags else "; where the target drifts, --lags 24 tells its last values"
     running = [
         f"column {quoted(code.name)}: how much time has passed is no input, since new rows are "
-        "always beyond all that was learned"
+        f"always beyond all that was learned{remedy}"
         for code in encoder.codes
         if code.kind == "date"
     ]
@@ -558,13 +570,15 @@ def refuse_text(encoder: Encoder, source: str) -> None:
 class Learner:
     """Learn rows, from the first ``warmup`` also how their cells become numbers.
 
-    With the encoder of a model that was loaded it is ready at once. ``lag_names`` are inputs that
-    are no columns, before all others. ``held`` are rows with a target that say what cells are.
+    With the encoder of a model that was loaded it is ready at once; else ``missing`` says what
+    becomes of gaps. ``lag_names`` are inputs that are no columns, before all others. ``held`` are
+    rows with a target that say what cells are.
     """
 
     def __init__(
         self, predictor: Predictor | Undecided, parser: Parser, reporter: Reporter, tally: Tally, *,
         warmup: int, encoder: Encoder | None, lag_names: tuple[str, ...] = (),
+        missing: Missing = "error",
     ) -> None:  # fmt: skip
         self.predictor: Predictor | Undecided = predictor
         self.reporter = reporter
@@ -574,6 +588,7 @@ class Learner:
         self.held: list[Row] = []
         self._parser = parser
         self._lag_names = lag_names
+        self._missing = missing
         self._coder: Coder | None = None
         if encoder is not None:
             self._take_encoder(encoder)
@@ -613,8 +628,11 @@ class Learner:
             raise ValueError(f"the target: {error}") from None
 
     def gap(self, row: Row) -> str:
-        """Say which cell of a row is missing; nothing if none is."""
-        return gap(row, self._parser.inputs)
+        """Say which cell of a row is missing, if nothing takes its place; else nothing."""
+        words = gap(row, self._parser.inputs) if self._missing == "error" else ""
+        if words:
+            self.reporter.once(SKIPS_GAPS)
+        return words
 
     def problem(self, row: Row) -> str:
         """Say what is wrong with the cells of a row; nothing if they can be used."""
@@ -630,14 +648,14 @@ class Learner:
             self.predictor = self.predictor.decide(cells, source, has_decimal_comma=comma)
         codes: tuple[ColumnCode, ...] = ()
         if self._parser.inputs:
-            encoder = learn_encoder(self._parser, rows, source)
+            encoder = learn_encoder(self._parser, rows, source, self._missing)
             codes = encoder.codes
             if self.warmup == 0:
                 refuse_text(encoder, source)
-            for note in encoding_notes(encoder, len(rows)):
+            for note in encoding_notes(encoder, len(rows), has_lags=bool(self._lag_names)):
                 self.reporter.note(note)
         lags = (self.decided.lag_code(name) for name in self._lag_names)
-        encoder = Encoder((*lags, *codes), "error")
+        encoder = Encoder((*lags, *codes), self._missing)
         self._take_encoder(encoder)
         # Without a data frame scikit-learn has no way to pass the names of columns on.
         self.predictor.model._names_of_columns = encoder.feature_names
@@ -646,8 +664,8 @@ class Learner:
     def _take_encoder(self, encoder: Encoder) -> None:
         self.encoder = encoder
         codes = encoder.codes[len(self._lag_names) :]
-        missing: Missing = "error" if encoder.missing == "drop" else encoder.missing
-        self._coder = Coder(Encoder(codes, missing), self._parser, self.reporter)
+        self._missing = "error" if encoder.missing == "drop" else encoder.missing
+        self._coder = Coder(Encoder(codes, self._missing), self._parser, self.reporter)
 
     def settle(self) -> None:
         """Ask for a prediction: rows that the model holds back are learned before.

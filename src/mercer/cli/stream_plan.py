@@ -31,7 +31,7 @@ from mercer.cli.stream_model import (
     named,
 )
 from mercer.cli.stream_rows import Row
-from mercer.data.encoding import Encoder
+from mercer.data.encoding import Encoder, Missing
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.target import Target
 from mercer.errors import ModelFileError, UsageError
@@ -438,6 +438,7 @@ class StreamOptions:
     warmup: int
     id_column: str | None
     drop: tuple[str, ...]
+    missing: Missing | None
     settings: tuple[str, ...]
     seed: int
     level: float | None
@@ -483,6 +484,7 @@ class StreamPlan:
     seed: int
     encoder: Encoder | None = None
     state: StreamState | None = None
+    missing: Missing = "error"
 
     @property
     def lag_names(self) -> tuple[str, ...]:
@@ -507,7 +509,10 @@ def plan_stream(options: StreamOptions, tell: Tell) -> StreamPlan:
         raise UsageError("--target COLUMN is needed: the column to predict")
     predictor = _new_predictor(options, options.target, tell)
     n_lags, horizon = options.lags or 0, options.horizon or 1
-    return StreamPlan(predictor, options.target, n_lags, horizon, options.warmup, options.seed)
+    return StreamPlan(
+        predictor, options.target, n_lags, horizon, options.warmup, options.seed,
+        missing=options.missing or "error",
+    )  # fmt: skip
 
 
 def _new_predictor(options: StreamOptions, target: str, tell: Tell) -> Predictor | Undecided:
@@ -575,8 +580,9 @@ def _check_settings(options: StreamOptions, task: str) -> None:
 
 def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
     """Go on from a file."""
-    if options.settings:
-        raise UsageError("--set has no effect on a model that is loaded; leave it out")
+    for given, option in ((options.settings, "--set"), (options.missing, "--missing")):
+        if given:
+            raise UsageError(f"{option} has no effect on a model that is loaded; leave it out")
     name = printable(str(path))
     saved = models.read_model(path)
     model = saved.estimator

@@ -21,6 +21,7 @@ from mercer.errors import DataError, ModelFileError, UsageError
 #: What to do about a column, and about missing values; `TableEncoder` says it in words of Python.
 LEAVE_OUT = "leave the column out with --drop"
 FILL_IN = "use --missing impute, indicator or drop"
+REFIT = "fit the model with --missing impute, indicator or drop"
 #: Text with more levels than this is encoded by the frequency of the level.
 MAX_LEVELS = 50
 CodeKind = Literal["number", "boolean", "date", "levels", "frequency"]
@@ -366,7 +367,7 @@ class Encoder:
         cell that is missing, infinite or of the wrong kind, is a `DataError` that says where.
         """
         columns = {code.name: self._find(frame, code) for code in self.codes}
-        kept, notes = _handle_missing(frame, columns, self.missing)
+        kept, notes = _handle_missing(frame, columns, self.missing, REFIT)
         rows = np.flatnonzero(kept)
         blocks = []
         unseen = {}
@@ -589,9 +590,9 @@ def _refuse_infinite(frame: Frame, column: Column) -> None:
 
 
 def _handle_missing(
-    frame: Frame, columns: dict[str, Column], missing: Missing
+    frame: Frame, columns: dict[str, Column], missing: Missing, remedy: str = FILL_IN
 ) -> tuple[NDArray[np.bool_], list[str]]:
-    """Decide which rows stay, and say what was done."""
+    """Decide which rows stay, and say what was done; an error names the remedy."""
     kept = np.ones(frame.n_rows, dtype=np.bool_)
     if not columns:
         return kept, []
@@ -605,7 +606,7 @@ def _handle_missing(
         row = int(np.argmax(has_gap))
         name = list(columns)[int(np.argmax(gaps[row]))]
         raise DataError(
-            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or {FILL_IN}"
+            f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or {remedy}"
         )
     if missing in _FILLING:
         where = "" if missing == "impute" else ", and a column for each input says where"

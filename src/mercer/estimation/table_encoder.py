@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.data.encoding import FILL_IN, LEAVE_OUT, Encoder, Missing, fit_encoder
+from mercer.data.encoding import FILL_IN, LEAVE_OUT, REFIT, Encoder, Missing, fit_encoder
 from mercer.data.formats import Dates
 from mercer.data.frame import Column, ColumnBuilder, Frame, Origin, column_of_texts
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
@@ -101,7 +101,7 @@ def _python_words() -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        words = str(error).replace(LEAVE_OUT, "leave the column out")
+        words = str(error).replace(LEAVE_OUT, "leave the column out").replace(REFIT, FILL_IN)
         words = words.replace("missing value (", "missing value, NaN or None (")
         fill_in = (
             'give the estimator encode=mercer.TableEncoder(missing="impute"), or "indicator", or '

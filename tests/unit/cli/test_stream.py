@@ -259,6 +259,54 @@ def test_a_series_with_other_columns(stream, rows: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("lags", [(), ("--lags", 2)], ids=["rows", "series"])
+def test_gaps_are_filled_in_with_what_the_warm_up_says(
+    run, stream, rows: Path, tmp_path: Path, lags: tuple
+) -> None:
+    """Twin: the same rows with the median, or the commonest word, written into them."""
+    cells = [line.split(",") for line in rows.read_text().splitlines()]
+    names, gaps = cells[0], {4: "a", 9: "kind", 70: "a", 80: "b", 90: "kind"}
+    known = {
+        name: [cells[n][names.index(name)] for n in range(1, W + 1) if gaps.get(n) != name]
+        for name in ("a", "b", "kind")
+    }
+    kinds = known.pop("kind")
+    fills = {name: repr(float(np.median(list(map(float, own))))) for name, own in known.items()}
+    fills["kind"] = max(sorted(set(kinds)), key=kinds.count)
+    empty, filled = ([list(row) for row in cells] for _ in range(2))
+    for n, name in gaps.items():
+        empty[n][names.index(name)] = "NA"
+        filled[n][names.index(name)] = fills[name]
+    texts = ["".join(",".join(row) + "\n" for row in each) for each in (empty, filled)]
+    more, path = [*COMMON, *lags, "--drop", "name"], tmp_path / "gaps.mercer"
+    code, answers, err = stream(texts[0], *more, "--missing", "impute", "--save", path)
+    assert code == 0
+    assert "bad row" not in err
+    assert answers == stream(texts[1], *more)[1]
+    # Whoever goes on from the file has its fills.
+    _, later, err = stream(texts[0], "--load", path)
+    assert "bad row" not in err
+    assert later == stream(texts[1], "--load", path)[1]
+    _, told, err = stream(texts[0], *more)
+    assert [a["row"] for a in told if "error" in a] == list(gaps)
+    assert err.count("--missing impute") == 1
+    code, _, err = stream(texts[0], "--load", path, "--missing", "impute")
+    assert (code, "--missing has no effect" in err) == (2, True)
+
+
+def test_an_indicator_says_where_gaps_of_the_warm_up_were(
+    run, stream, rows: Path, tmp_path: Path
+) -> None:
+    lines = [line.split(",") for line in rows.read_text().splitlines()]
+    lines[4][lines[0].index("a")] = lines[70][lines[0].index("b")] = ""
+    text, path = "".join(",".join(line) + "\n" for line in lines), tmp_path / "gaps.mercer"
+    common = [*COMMON, "--drop", "name", "--missing", "indicator", "--save", path]
+    code, _, err = stream(text, *common)
+    assert (code, "bad row" in err) == (0, False)
+    assert "a (missing)" in (out := run("inspect", path)[1])
+    assert "b (missing)" not in out
+
+
 BAD = {
     "ragged": ("x,1,2\n", "has 3 cells, but the header has 5"),
     "too many": ("x,1,2,red,3,4\n", "has 6 cells"),

@@ -110,7 +110,8 @@ def test_each_row_has_its_own_problem() -> None:
         2: "column 'k': missing value",
     }
     assert np.isfinite(X).all()
-    assert len(told) == 1
+    assert len(told) == 2
+    assert "--missing impute" in told[0]
 
 
 def test_no_rows_have_no_problems() -> None:
@@ -407,7 +408,7 @@ def test_f8_rows_that_are_not_the_models_are_refused(
     others = tuple(entry for entry in models.MODELS if entry.name != "basis")
     monkeypatch.setattr(models, "MODELS", (*others, ENTRY))
     options = StreamOptions(
-        None, "auto", "auto", path, None, 60.0, None, None, 50, None, (), (), 0, None, False, "auto"
+        None, "auto", "auto", path, None, 60.0, None, None, 50, None, (), None, (), 0, None, False, "auto"
     )
     plan = plan_stream(options, lambda *_: None)
     assert (plan.target, plan.n_lags, plan.horizon, plan.seed, plan.columns) == ("y", 2, 2, 5, ())
