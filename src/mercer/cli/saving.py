@@ -298,7 +298,8 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     """Say what was fitted and what its diagnostics say."""
     estimator = fitted.estimator
     size, seconds = estimator.posterior_.size_words, spoken(fitted.seconds)
-    session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}")
+    of_first = " of the first kernel" if len(getattr(estimator, "kernel_weights_", {})) > 1 else ""
+    session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}{of_first}")
     if weights := getattr(estimator, "weights_", {}):
         session.say("weights", ", ".join(f"{each} {w:.3g}" for each, w in weights.items()))
     for note in estimator.notes_:

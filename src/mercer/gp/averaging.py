@@ -694,8 +694,9 @@ def with_few(
         return averaged
     n_few = sum(each.predicting.n_total for each in fits)
     n_total = sum(each.fitted.draws.n_total for each in fits)
+    of_kernels = f" of {len(fits)} kernels" if len(fits) > 1 else ""
     note = (
-        f"predictions average over {n_few} of {n_total} draws, weighted so as to agree with all: "
-        f"largest difference about {unit.format(sum(taken))}"
+        f"predictions average over {n_few} of {n_total} draws{of_kernels}, weighted so as to agree "
+        f"with all: largest difference about {unit.format(sum(taken))}"
     ) + (" given the fitted rows alone" if is_induced else '; n_draws="all" takes all')
     return replace(averaged, fits=fits, notes=(*averaged.notes, note))

@@ -84,6 +84,20 @@ def test_an_input_never_takes_its_own_value():
         permuted_losses(Line(), two[:1], two[:1, 0], look())
 
 
+def test_a_constant_input_loses_exactly_nothing():
+    class Blocked(Line):
+        """Sums in another order for another number of rows."""
+
+        def predictive(self, X):
+            law = super().predictive(X)
+            return NormalMixture(law.mean[:, np.newaxis] * (1.0 + 1e-16 * len(X)), np.ones(1))
+
+    constant = np.column_stack([X[:, 0], np.ones(400), X[:, 2:]])
+    found = permuted_losses(Blocked(), constant, Y, look())
+    assert np.any(found.log_score[..., 0])
+    assert not np.any(found.log_score[..., 1])
+
+
 def test_columns_of_one_input_move_together():
     class Same(Brief):
         def predictive(self, X):
