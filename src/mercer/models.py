@@ -313,11 +313,12 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     table = table_model_from(manifest, arrays)
     encoding = encoding_from(manifest) if table is None else table.encoder
     if encoding is not None:
-        if len(encoding.feature_names) != estimator.n_features_in_:
+        if len(encoding.feature_names) != len(estimator.feature_labels_):
             raise ModelFileError(f"{path}: inconsistent model file: its encoding has other inputs")
         from mercer.estimation.table_encoder import TableEncoder
 
         estimator.encoder_ = TableEncoder.of(encoding)
+        estimator.encoder_.name_inputs(estimator)
         if getattr(estimator, "encode", "auto") is None:  # it was an encoder
             estimator.encode = TableEncoder(estimator.encoder_.missing)
     return SavedModel(estimator, table, manifest)

@@ -378,8 +378,6 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     if encoder is None:
         del estimator.feature_names_in_  # the encoder matches columns by name, and gives arrays
         encoder = Encoder(tuple(ColumnCode(name, "number") for name in inputs), "error")
-    else:
-        del estimator.encoder_
     fitted = Fitted(estimator, rows.n_rows, seconds, None)
     notes = (stored.reason, *encoder.notes)
     provenance = provenance_of(

@@ -580,8 +580,8 @@ def _check_settings(options: StreamOptions, task: str) -> None:
 
 def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
     """Go on from a file."""
-    for given, option in ((options.settings, "--set"), (options.missing, "--missing")):
-        if given:
+    for is_given, option in ((options.settings, "--set"), (options.missing, "--missing")):
+        if is_given:
             raise UsageError(f"{option} has no effect on a model that is loaded; leave it out")
     name = printable(str(path))
     saved = models.read_model(path)

@@ -16,7 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
 from mercer.errors import (
     ConvergenceWarning,
@@ -59,7 +64,7 @@ def by_partition(method: Method) -> Method:
 
         check_is_fitted(self)
         call = functools.partial(_answer, method.__name__, args, kwargs)
-        return each_partition(call, self, X, call(self, np.zeros((1, self.n_features_in_))))
+        return each_partition(call, self, X, call(self, np.zeros((1, len(self.feature_labels_)))))
 
     return cast(Method, answer)
 
@@ -292,13 +297,28 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         X = self._learn_encoding(X) if how.get("reset", True) else self._encoded(X)
         refuse_missing(y)
         try:
-            checked: tuple[Any, Any] = validate_data(self, X, y, order="C", **how)
+            checked: tuple[Any, Any] = self._checked_rows(X, y, order="C", **how)
         except ValueError as error:
             is_not_finite = any(word in str(error) for word in ("NaN", "infinity"))
             where = name_not_finite(X) if is_not_finite else None
             if where is None:
                 raise
             raise DataError(where) from error
+        if hasattr(self, "encoder_"):
+            self.encoder_.name_inputs(self)
+        return checked
+
+    def _checked_rows(self, X: Any, *y: Any, reset: bool = True, **how: Any) -> Any:
+        """Check rows as scikit-learn does; what was encoded has columns that only it names."""
+        if reset or not hasattr(self, "encoder_"):
+            return validate_data(self, X, *y, reset=reset, **how)
+        checked = check_X_y(X, *y, **how) if y else check_array(X, **how)
+        d, known = (checked[0] if y else checked).shape[1], len(self.encoder_.encoding_.sources)
+        if d != known:
+            raise DataError(
+                f"X has {d} features, but {type(self).__name__} is expecting {known} features as "
+                "input: give a frame, or rows as encoder_.transform encodes them"
+            )
         return checked
 
     def _learn_encoding(self, X: Any) -> Any:
@@ -336,8 +356,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Check new rows, and encode those of a frame."""
         remedy = "predict, predict_proba, predict_interval and decision_function answer one lazily"
         self._refuse_collection(X, remedy)
-        checked: NDArray[np.float64] = validate_data(
-            self, self._encoded(X), dtype=np.float64, order="C", reset=False
+        checked: NDArray[np.float64] = self._checked_rows(
+            self._encoded(X), dtype=np.float64, order="C", reset=False
         )
         return checked
 

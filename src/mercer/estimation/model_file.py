@@ -318,7 +318,7 @@ def common_parts(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "diagnostics": model.diagnostics_.to_dict(),
         "notes": list(model.notes_),
         "labels_of_inputs": list(model.feature_labels_),
-        "has_feature_names": hasattr(model, "feature_names_in_"),
+        "has_feature_names": hasattr(model, "feature_names_in_") and not hasattr(model, "encoder_"),
     }
     if hasattr(model, "classes_"):
         values["classes"] = encode_labels(model.classes_)

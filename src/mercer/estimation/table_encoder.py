@@ -211,6 +211,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(encoding.input_names, dtype=object)
         return self
 
+    def name_inputs(self, model: Any) -> None:
+        """Tell a model, in scikit-learn's words, which columns it was given: those of the table."""
+        model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):  # it learned from a frame
+            model.feature_names_in_ = self.feature_names_in_
+
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Encode rows; columns of a frame are found by their names, in any order.
 

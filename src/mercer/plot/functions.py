@@ -71,9 +71,9 @@ def predicted_band(
     UsageError
         If the model has several inputs, or inputs and targets do not fit together.
     """
-    if model.n_features_in_ != 1:
+    if len(model.feature_labels_) != 1:
         raise UsageError(
-            f"predictions are drawn along one input, and the model has {model.n_features_in_}"
+            f"predictions are drawn along one input, and the model has {len(model.feature_labels_)}"
         )
     x = np.asarray(X, dtype=np.float64)
     x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
@@ -147,12 +147,12 @@ def centres(
         If there are more than two inputs and no pair is given, or no such input.
     """
     summary: SparseSummary = model.summarise(min(n_centres, len(model.candidates_)))
-    if model.n_features_in_ == 1:
+    if len(model.feature_labels_) == 1:
         return _on_the_curve(model, summary, ax)
-    if columns is None and model.n_features_in_ != 2:
+    if columns is None and len(model.feature_labels_) != 2:
+        n = len(model.feature_labels_)
         raise UsageError(
-            f"centres are drawn in two inputs, and the model has {model.n_features_in_}: name two "
-            "as columns"
+            f"centres are drawn in two inputs, and the model has {n}: name two as columns"
         )
     chosen = (0, 1) if columns is None else tuple(position(model, c) for c in columns)
     if len(chosen) != 2 or chosen[0] == chosen[1]:
@@ -244,7 +244,7 @@ def boundaries(
         If there are not two inputs and two classes, or rows and labels do not fit together.
     """
     rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    if rows.ndim != 2 or rows.shape[1] != 2 or model.n_features_in_ != 2:
+    if rows.ndim != 2 or rows.shape[1] != 2 or len(model.feature_labels_) != 2:
         raise UsageError(f"boundaries are drawn over two inputs, not {rows.shape[-1]}")
     if len(model.classes_) != 2:
         raise UsageError(f"boundaries are drawn between two classes, not {len(model.classes_)}")

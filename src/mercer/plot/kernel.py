@@ -101,7 +101,7 @@ def learned_kernel(
         ax.xaxis.set_major_locator(MaxNLocator(3))
         title = plain(name, _LETTERS[n_columns])
         ax.set_title(title, loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3)
-    d = model.n_features_in_
+    d = len(model.feature_labels_)
     note = f" — {len(shown)} of {d}, the fastest first" if len(shown) < d else ""
     fig.supxlabel(
         f"difference in the input, the others equal{note}", fontsize=FONT_SIZE, color=PALETTE["ink"]
@@ -126,7 +126,7 @@ def _draw_panel(ax: Axes, model: Any, j: int, end: float) -> float:
     """Draw one input; return the lowest point of its band."""
     dress(ax)
     lags = np.linspace(0.0, end, _POINTS)
-    mean, lower, upper = model.kernel(lags[:, np.newaxis] * np.eye(model.n_features_in_)[j])
+    mean, lower, upper = model.kernel(lags[:, np.newaxis] * np.eye(len(model.feature_labels_))[j])
     blue = PALETTE["series-1"]
     ax.axhline(0.0, color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=1)
     mark(ax.fill_between(lags, lower, upper, color=blue, alpha=0.25, linewidth=0), f"band-{j}")

@@ -221,7 +221,7 @@ class ModelPlots:
         model = self._model
         is_fitted_estimator(model)
         if task_of(model) is REGRESSION:
-            own = _OF_NUMBERS + ("predicted_band",) * (model.n_features_in_ == 1)
+            own = _OF_NUMBERS + ("predicted_band",) * (len(model.feature_labels_) == 1)
         else:
             own = _OF_CLASSES
         draws: tuple[str, ...] = ()

@@ -67,7 +67,7 @@ def _centres_section(estimator: Any) -> Section:
         "average curve over the rows. It is a summary to look at; predictions are made from all "
         "particles.",
     )
-    figures = (_figure(estimator, n_shown),) if estimator.n_features_in_ <= 2 else ()
+    figures = (_figure(estimator, n_shown),) if len(estimator.feature_labels_) <= 2 else ()
     return Section(
         "centres", "Centres", text, figures=figures, tables=(_table(estimator, summary),)
     )
@@ -100,11 +100,11 @@ def _table(estimator: Any, summary: Any) -> NamedTable:
         )
         for i in order
     )
-    is_part = len(names) < estimator.n_features_in_
+    is_part = len(names) < len(estimator.feature_labels_)
     caption = (
         "The kernels of the shorter sum: height, in units of the target, and centre. Their length "
         f"scale is {number(summary.lengthscale, 2)} standard deviations of the inputs."
-        + f" The first {len(names)} of {estimator.n_features_in_} inputs."
+        + f" The first {len(names)} of {len(estimator.feature_labels_)} inputs."
         * is_part
     )
     return NamedTable(caption, ("height", *names), rows)

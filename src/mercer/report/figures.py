@@ -179,7 +179,7 @@ def spectral_density_svg(model: Any, column: int) -> str:
 
 def centres_svg(model: Any, n_centres: int) -> str:
     """Draw the centres of a sum of few kernels, in one or two inputs."""
-    fig = bare_figure(_WIDTH, 3.6 if model.n_features_in_ == 1 else 4.4)
+    fig = bare_figure(_WIDTH, 3.6 if len(model.feature_labels_) == 1 else 4.4)
     centres(model, n_centres, ax=fig.subplots())
     return to_svg(fig)
 

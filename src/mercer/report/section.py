@@ -250,7 +250,7 @@ def noise_words(estimator: Any) -> str:
 def curve_figures(estimator: Any) -> tuple[Figure, ...]:
     """Draw the prediction along the input of a fitted regressor; nothing where it has several."""
     standardizer = estimator.standardizer_
-    if estimator.n_features_in_ != 1 or standardizer.kind[0] > _DRAWN_RAW:
+    if len(estimator.feature_labels_) != 1 or standardizer.kind[0] > _DRAWN_RAW:
         return ()
     half = 2.0 * standardizer.units[0]
     ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])

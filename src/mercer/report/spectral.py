@@ -98,11 +98,11 @@ def _components_table(estimator: Any, shown: tuple[int, ...]) -> NamedTable:
                 Cell(number(spread, 2), spread),
             )
         )
-    is_part = len(limits) < estimator.n_features_in_
+    is_part = len(limits) < len(estimator.feature_labels_)
     caption = (
         "Groups of waves, the largest first. Share: of all frequencies. Frequency and its spread "
         "(standard deviation): radians per unit of the input; the period, in its units."
-        + (f" Of {count(estimator.n_features_in_)} inputs, those that matter most." * is_part)
+        + (f" Of {count(len(estimator.feature_labels_))} inputs, those that matter most." * is_part)
     )
     columns = ("group", "share", "input", "period", "frequency", "spread")
     return NamedTable(caption, columns, tuple(rows))

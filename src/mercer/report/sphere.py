@@ -199,7 +199,7 @@ def _file_words(estimator: Any) -> str:
 
 def _drawable(estimator: Any) -> bool:
     """Whether the training rows can be drawn: two inputs and classes, in units that come back."""
-    is_plane = estimator.n_features_in_ == 2 and len(estimator.classes_) == 2
+    is_plane = len(estimator.feature_labels_) == 2 and len(estimator.classes_) == 2
     if len(estimator.recorded_) > _MOST_DRAWN:
         return False
     if not is_plane or estimator.kernel == "precomputed" or _training_rows(estimator) is None:

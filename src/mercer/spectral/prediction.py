@@ -398,7 +398,7 @@ def _score_of(draws: Draws) -> str:
 class LearnedKernel:
     """Mixin of estimators that learn a kernel."""
 
-    n_features_in_: int
+    feature_labels_: tuple[str, ...]
     _spectrum: Spectrum
 
     @property
@@ -457,7 +457,7 @@ class LearnedKernel:
             Position of the input, from 0.
         """
         check_is_fitted(self)
-        check_choice("column", column, range(self.n_features_in_))
+        check_choice("column", column, range(len(self.feature_labels_)))
         values = np.asarray(frequencies, dtype=np.float64)
         if values.ndim != 1 or not np.isfinite(values).all():
             raise UsageError(
@@ -492,7 +492,7 @@ class LearnedKernel:
 
     def _points(self, values: ArrayLike, name: str) -> Array:
         points = np.asarray(values, dtype=np.float64)
-        d = self.n_features_in_
+        d = len(self.feature_labels_)
         if points.ndim == 1 and d == 1:
             points = points[:, np.newaxis]
         if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():

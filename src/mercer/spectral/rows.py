@@ -784,6 +784,7 @@ def _stored(model: Any, source: RowSource, target: Any, device: Device | None) -
         from mercer.estimation.table_encoder import TableEncoder
 
         model.encoder_ = TableEncoder.of(rows.encoding)
+        model.encoder_.name_inputs(model)
     else:
         model.feature_names_in_ = np.array(inputs, dtype=object)
     return _Stored(rows.verified(), device)

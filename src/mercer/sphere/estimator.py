@@ -207,7 +207,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     @property
     def _plots(self) -> tuple[str, ...]:
         has_curve = self.evidence_curve_ is not None
-        is_plane = self.n_features_in_ == 2 and len(self.classes_) == 2
+        is_plane = len(self.feature_labels_) == 2 and len(self.classes_) == 2
         return ("label_errors",) + ("evidence_curve",) * has_curve + ("boundaries",) * is_plane
 
     @by_partition

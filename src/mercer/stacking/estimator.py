@@ -436,7 +436,7 @@ class _Stack(KernelEstimator):
 
     def _member_from(self, listed: Mapping[str, Any], i: int, arrays: Arrays) -> Any:
         """Put one member together again; a ValueError where it does not fit the others."""
-        begin, d = f"members/{i}/", self.n_features_in_
+        begin, d = f"members/{i}/", len(self.feature_labels_)
         own = {
             name.removeprefix(begin): column
             for name, column in arrays.items()
@@ -447,7 +447,7 @@ class _Stack(KernelEstimator):
         known = {entry.estimator: entry for entry in entries_of(self._task.name, 0)}
         if kind in known:
             model = known[kind].estimator_class()._from_parts(parts)
-            require(model.n_features_in_ == d, "inputs of members")
+            require(len(model.feature_labels_) == d, "inputs of members")
         else:
             require(kind == BOOSTING_OF[self._task.name].__name__, "kinds of members")
             model = BOOSTING_OF[self._task.name]()

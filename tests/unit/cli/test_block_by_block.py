@@ -321,7 +321,7 @@ def test_ctrl_c_leaves_nothing(model: Path, tmp_path: Path) -> None:
     rows = np.tile(ROWS, (200, 1))
     np.save(tmp_path / "t.npy", rows)
     saved = mercer.models.read_model(model).estimator
-    del saved.encoder_  # as fitted to an array
+    del saved.encoder_, saved.feature_names_in_  # as fitted to an array
     saved.save(tmp_path / "m.mercer")
     (tmp_path / "to").mkdir()
     command = [sys.executable, "-m", "mercer.cli.main", "predict", tmp_path / "m.mercer"]

@@ -408,7 +408,23 @@ def test_f8_rows_that_are_not_the_models_are_refused(
     others = tuple(entry for entry in models.MODELS if entry.name != "basis")
     monkeypatch.setattr(models, "MODELS", (*others, ENTRY))
     options = StreamOptions(
-        None, "auto", "auto", path, None, 60.0, None, None, 50, None, (), None, (), 0, None, False, "auto"
+        None,
+        "auto",
+        "auto",
+        path,
+        None,
+        60.0,
+        None,
+        None,
+        50,
+        None,
+        (),
+        None,
+        (),
+        0,
+        None,
+        False,
+        "auto",
     )
     plan = plan_stream(options, lambda *_: None)
     assert (plan.target, plan.n_lags, plan.horizon, plan.seed, plan.columns) == ("y", 2, 2, 5, ())

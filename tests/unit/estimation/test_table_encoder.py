@@ -258,6 +258,21 @@ def test_an_array_of_text_that_was_encoded_is_so_again() -> None:
     cells = pd.DataFrame({"a": np.arange(20.0), "city": ["u", "v"] * 10}).to_numpy()
     model = mercer.GPRegressor(inference="map", progress=False, encode=TableEncoder())
     assert model.fit(cells, np.sin(np.arange(20.0))).predict(cells).shape == (20,)
+    assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (2, False)
+
+
+def test_what_was_given_is_said_in_the_words_of_scikit_learn(tmp_path: Path) -> None:
+    """Columns are those of the frame, not of the matrix, which is taken too, and nothing else."""
+    model = fitted(CLASSIFIERS[0], encode=TableEncoder("impute"))
+    model.save(tmp_path / "m.mercer")
+    for each in (model, mercer.load(tmp_path / "m.mercer")):
+        assert each.n_features_in_ == len(TABLE.columns)
+        assert each.feature_names_in_.tolist() == TABLE.columns.tolist()
+    X = model.encoder_.transform(TABLE)
+    np.testing.assert_array_equal(model.predict(X), model.predict(TABLE))
+    assert X.shape[1] != len(TABLE.columns)
+    with pytest.raises(DataError, match=rf"expecting {X.shape[1]} features as input: give a frame"):
+        model.predict(X[:, 1:])
 
 
 def test_a_frame_is_explained() -> None:
