@@ -86,9 +86,11 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
         return check_count("n_folds", self.n_folds, 2), selection_rows
 
     def _learn_inputs(self, X: Array) -> None:
-        self.standardizer_ = fit_standardizer(X, self.standardize, self._names())
+        self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
 
-    def _names(self) -> tuple[str, ...]:
+    @property
+    def feature_labels_(self) -> tuple[str, ...]:
+        """Names of the inputs."""
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return tuple(f"x{j}" for j in range(self.n_features_in_))

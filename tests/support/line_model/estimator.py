@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator
@@ -107,7 +107,7 @@ class LineRegressor(RegressorMixin, KernelEstimator):
         )
 
     def predict(self, X, return_std: bool = False):
-        law = self.predictive(validate_data(self, X, dtype=np.float64, reset=False))
+        law = self.predictive(self._new_rows(X))
         return (law.mean, law.std) if return_std else law.mean
 
     @property
@@ -131,7 +131,7 @@ class LineRegressor(RegressorMixin, KernelEstimator):
     notes_ = ()
 
     def _checked(self, X, y):
-        X = validate_data(self, X, dtype=np.float64, reset=not hasattr(self, "n_rows_seen_"))
+        X = self._checked_rows(X, dtype=np.float64, reset=not hasattr(self, "n_rows_seen_"))
         if np.abs(X).max() > 1e100:
             raise ValueError(f"row {int(np.argmax(np.abs(X).max(axis=1)))} is too large")
         if not hasattr(self, "n_rows_seen_"):

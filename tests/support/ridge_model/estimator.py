@@ -93,7 +93,7 @@ class RidgeRegressor(RegressorMixin, KernelEstimator):
 
     def predictive(self, X) -> NormalMixture:
         check_is_fitted(self)
-        Phi = self._design(validate_data(self, X, dtype=np.float64, reset=False))
+        Phi = self._design(self._new_rows(X))
         coef = self.posterior_.flat("coef")
         return NormalMixture(Phi @ coef.T, self.posterior_.flat("noise_std"))
 

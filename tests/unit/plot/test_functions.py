@@ -166,7 +166,7 @@ def test_boundaries_that_cannot_be_drawn_are_refused():
         boundaries(audited(), X, y[:-1], ax=_axes())
 
     class Three:
-        n_features_in_ = 2
+        feature_labels_ = ("x0", "x1")
         classes_ = np.arange(3)
 
     with pytest.raises(UsageError, match="two classes, not 3"):
