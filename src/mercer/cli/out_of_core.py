@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer import models
 from mercer.cli.fitting import FitOptions, Fitted, always, make_estimator, parse_settings
 from mercer.cli.prediction import (
     Predictor,
@@ -41,7 +42,7 @@ from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task
 from mercer.errors import DataError, UsageError
 from mercer.estimation.model_file import TableModel
 from mercer.estimation.table_encoder import TableEncoder
-from mercer.models import MODELS, ModelEntry, SavedModel
+from mercer.models import ModelEntry, SavedModel
 from mercer.posterior.evaluation import HeldOut, RunningScores
 from mercer.posterior.scores import RegressionScores, Scores
 
@@ -356,7 +357,7 @@ def open_training(
         found = rows.count(target, MAX_CLASSES) if table.task == "auto" else {}
         column = Column(target, np.array(list(found)), "number")
     chosen, reason = choose_task(column, cast(Task, table.task))
-    entry = next(each for each in MODELS if (each.name, each.task) == ("spectral", chosen))
+    entry = next(each for each in models.MODELS if (each.name, each.task) == ("spectral", chosen))
     common = {
         **always(options.seed), "n_jobs": options.jobs, "checkpoint": options.checkpoint,
         "progress": False if is_quiet else "auto",
