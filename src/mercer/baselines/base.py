@@ -21,10 +21,11 @@ References
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,10 +50,13 @@ from mercer.baselines.paths import (
     softmax,
 )
 from mercer.errors import NumericalError, UsageError
-from mercer.estimation.base import by_partition, encode_classes
+from mercer.estimation.base import by_partition, encode_classes, is_dask
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
+
+if TYPE_CHECKING:
+    from mercer.data.source import RowSource
 
 # What the baselines share: forgetting earlier fits, names of columns, standardised inputs.
 
@@ -87,6 +91,14 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn_inputs(self, X: Array) -> None:
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
+
+    def _refuse_collection(self, X: Any) -> None:
+        """Refuse rows on a disk or a cluster, which would silently be read into memory."""
+        if is_dask(X) or type(X).__module__.startswith("mercer.data."):
+            raise UsageError(
+                f"{type(self).__name__} learns from rows in memory: give X.compute(), or an array; "
+                "BaNKRegressor, BaNKClassifier, RKSRegressor and MKLRegressor learn where rows are"
+            )
 
     @property
     def feature_labels_(self) -> tuple[str, ...]:
@@ -313,12 +325,17 @@ class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
             u[rows] = fitted_values(self.frequencies_, coef, Z)
         return self._target_scale_.restore(u)
 
-    def _checked_numbers(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-        """Check training rows and learn their scales; return inputs, and standardised targets."""
+    def _checked_arrays(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+        """Check training rows in memory."""
+        self._refuse_collection(X)
         checked = validate_data(
             self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
         )
-        rows, target = checked[0], np.asarray(checked[1], np.float64)
+        return checked[0], np.asarray(checked[1], np.float64)
+
+    def _checked_numbers(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+        """Check training rows and learn their scales; return inputs, and standardised targets."""
+        rows, target = self._checked_arrays(X, y)
         self._learn_inputs(rows)
         self._target_scale_ = TargetScale.of(target)
         return rows, self._target_scale_.standardise(target)
@@ -350,19 +367,12 @@ class RandomFeatureEstimator(InputEstimator, ABC):
         return _Grid(factors, checked_grid("penalties", self.penalties), *self._checked())
 
     def _select(
-        self,
-        grid: _Grid,
-        standardised: Callable[[NDArray[np.int64]], Array],
-        targets: Array,
-        choose: Callable[..., Selection],
+        self, grid: _Grid, entropy: int, Z: Array, targets: Array, choose: Callable[..., Selection]
     ) -> Selection:
         """Draw frequencies, and choose their length scale and the penalty on some of the rows."""
-        entropy = entropy_of(self.random_state)
-        some = some_rows(stream(entropy, "rows"), len(targets), grid.n_kept)
-        Z = standardised(some)
         W = self._draw(stream(entropy, "start"), Z)
         seed = int(stream(entropy, "folds").integers(2**31))
-        chosen = choose(W, Z, targets[some], grid.factors, grid.penalties, grid.n_folds, seed)
+        chosen = choose(W, Z, targets, grid.factors, grid.penalties, grid.n_folds, seed)
         self.cv_errors_, self.length_factor_ = chosen.errors, chosen.factor
         self.frequencies_ = W / chosen.factor
         return chosen
@@ -395,8 +405,9 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
+        X : array-like of shape (n, d), Dask array or frame, or rows of `mercer.data.open`
+        y : array-like of shape (n,), or str
+            Targets; of rows that are opened, the name of their column.
 
         Returns
         -------
@@ -406,19 +417,33 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         ------
         UsageError
             If an argument is out of its range.
+        DataError
+            If rows cannot be used.
         NumericalError
             If every penalty is so small that the equations are singular.
         """
         self._forget()
         grid = self._grid()
-        rows, target = self._checked_numbers(X, y)
-        transform = self.standardizer_.transform
-        chosen = self._select(grid, lambda some: transform(rows[some]), target, cross_validate)
-        equations = equations_of(self.frequencies_, self.standardizer_, rows, target)
+        source = self._source(X, y)
+        entropy = entropy_of(self.random_state)
+        some = source.take(some_rows(stream(entropy, "rows"), source.n_rows, grid.n_kept))
+        self._learn_inputs(some[:, :-1])
+        scale = self._target_scale_ = TargetScale.of(some[:, -1])
+        Z, u = self.standardizer_.transform(some[:, :-1]), scale.standardise(some[:, -1])
+        chosen = self._select(grid, entropy, Z, u, cross_validate)
+        sums = functools.partial(_sum_equations, self.frequencies_, self.standardizer_, scale)
         allowed = [p for p in grid.penalties if p >= chosen.penalty]
-        coef, self.penalty_ = solve_allowed(equations, allowed)
+        coef, self.penalty_ = solve_allowed(NormalEquations(*source.total(sums)), allowed)
         self.intercept_, self.coef_ = float(coef[0]), coef[1:]
         return self
+
+    def _source(self, X: Any, y: Any) -> RowSource:
+        """Check rows, wherever they are; the target is the last column."""
+        from mercer.data.source import open_array
+        from mercer.estimation.table_encoder import given_rows
+
+        rows = given_rows(self, X, y)
+        return open_array(np.column_stack(self._checked_arrays(X, y))) if rows is None else rows
 
 
 def checked_grid(name: str, values: Sequence[float]) -> tuple[float, ...]:
@@ -432,6 +457,15 @@ def equations_of(W: Array, standardizer: Standardizer, X: Array, y: Array) -> No
     """Rows are standardised block by block."""
     blocks = blocks_of(len(X), 1 + 2 * len(W))
     return normal_equations(W, ((standardizer.transform(X[rows]), y[rows]) for rows in blocks))
+
+
+def _sum_equations(
+    W: Array, standardizer: Standardizer, scale: TargetScale, _: int, blocks: Iterable[Array]
+) -> tuple[Array, Array]:
+    """Sum the equations of blocks of rows, inputs and the target as they are given."""
+    parts = ((standardizer.transform(b[:, :-1]), scale.standardise(b[:, -1])) for b in blocks)
+    equations = normal_equations(W, parts)
+    return equations.gram, equations.moments
 
 
 def solve_allowed(equations: NormalEquations, penalties: Sequence[float]) -> tuple[Array, float]:
@@ -477,6 +511,7 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
         return labels
 
     def _checked_classes(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, ClassTargets]:
+        self._refuse_collection(X)
         rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         found = ClassTargets.of(np.asarray(labels))
         self.classes_ = found.classes
@@ -532,10 +567,11 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         def choose(W: Array, Z: Array, targets: Array, *grid: Any) -> Selection:
             return choose_by_log_loss(W, Z, targets, classes.loss, *grid)
 
-        self.penalty_ = self._select(grid, lambda some: Z[some], classes.targets, choose).penalty
-        coef, found = fit_weights(
-            self.frequencies_, Z, classes.targets, classes.loss, self.penalty_
-        )
+        entropy = entropy_of(self.random_state)
+        some = some_rows(stream(entropy, "rows"), len(Z), grid.n_kept)
+        targets = classes.targets
+        self.penalty_ = self._select(grid, entropy, Z[some], targets[some], choose).penalty
+        coef, found = fit_weights(self.frequencies_, Z, targets, classes.loss, self.penalty_)
         self.n_iter_ = found.n_steps
         self.intercept_, self.coef_ = coef[0], coef[1:]
         return self

@@ -22,6 +22,7 @@ from sklearn.model_selection import KFold
 from mercer.errors import NumericalError
 from mercer.features.products import FeatureProducts, fill_features
 from mercer.numerics.cholesky import factorise
+from mercer.numerics.sums import PairwiseSum
 
 Array = NDArray[np.float64]
 Loss = Callable[[Array, Array], tuple[float, Array]]
@@ -147,11 +148,11 @@ def normal_equations(frequencies: Array, blocks: Iterable[tuple[Array, Array]]) 
 
     The equations have order p = 1 + 2 F: the intercept, then cosine and sine of each frequency.
     """
-    products, corner = FeatureProducts(frequencies, None, 2), np.zeros(2)
+    products, corners = FeatureProducts(frequencies, None, 2), PairwiseSum()
     for Z, y in blocks:
         products.add(Z, np.vstack([np.ones(len(y)), y]))
-        corner += len(y), y.sum()
-    sums = products.total()
+        corners.add(np.array([len(y), y.sum()]))
+    sums, corner = products.total(), corners.total()
     p = 1 + len(sums.among)
     gram = np.empty((p, p))
     gram[0, 0], gram[1:, 1:] = corner[0], sums.among

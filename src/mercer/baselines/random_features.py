@@ -43,7 +43,8 @@ class RKSRegressor(RandomFeatureRegressor):
     n_folds : int, default=5
         Number of cross-validation folds.
     selection_rows : int, default=10000
-        Rows that length scale and penalty are chosen on, at most; coefficients are from all rows.
+        Rows that scales of inputs and target, length scale and penalty are learned from, at most;
+        coefficients are from all rows.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
@@ -123,7 +124,8 @@ class MKLRegressor(RandomFeatureRegressor):
     n_folds : int, default=5
         Number of cross-validation folds.
     selection_rows : int, default=10000
-        Rows that factor and penalty are chosen on, at most; coefficients are from all rows.
+        Rows that scales of inputs and target, factor and penalty are learned from, at most;
+        coefficients are from all rows.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None

@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer.data.encoding import FILL_IN, LEAVE_OUT, REFIT, Encoder, Missing, fit_encoder
 from mercer.data.formats import Dates
 from mercer.data.frame import Column, ColumnBuilder, Frame, Origin, column_of_texts
+from mercer.data.source import RowSource
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
+from mercer.estimation.base import is_dask
 
 _MISSING = ("error", "impute", "indicator")
 
@@ -252,3 +254,44 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = tags.input_tags.categorical = True
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
+
+
+def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
+    """Rows on a disk or a cluster that a model is to learn, the target last; None: it has arrays.
+
+    Sets the number and names of columns as scikit-learn does, and classes that are text.
+    """
+    if is_dask(X):
+        from mercer.data.dask import open_collection
+
+        source: RowSource = open_collection(X, y)
+        rows = _target_last(model, source, source.names[-1])
+        if not hasattr(X, "columns"):
+            del model.feature_names_in_
+        return rows
+    return _target_last(model, X, y) if isinstance(X, RowSource) else None
+
+
+def _target_last(model: Any, source: RowSource, target: Any) -> RowSource:
+    if not isinstance(target, str):
+        raise UsageError(f"with rows on a disk, y is the name of the target column; got {target!r}")
+    inputs = [name for name in source.names if name != target]
+    rows = source.select([*inputs, target])
+    if not inputs or rows.n_rows < 2:
+        raise DataError(f"{source.name}: an input and two rows are needed")
+    if foreign := [name for name in inputs if name in rows.labels]:
+        raise DataError(f"{source.name}: was opened for the target {foreign[0]!r}, not {target!r}")
+    if target in rows.labels:
+        labels = rows.labels[target]
+        if not hasattr(model, "predict_proba"):
+            raise DataError(f"{source.name}: the target {target!r} is text; it needs a classifier")
+        if len(labels) < 2:
+            raise DataError(f"the target holds one class only: {labels[0]!r}; two are needed")
+        model.classes_ = np.array(labels)
+    model.n_features_in_ = len(inputs)
+    model.feature_names_in_ = np.array(inputs, dtype=object)
+    encoding = rows.encoding
+    if hasattr(model, "encode") and encoding and encoding.feature_names == tuple(inputs):
+        model.encoder_ = TableEncoder.of(encoding)
+        model.encoder_.name_inputs(model)
+    return rows.verified()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from mercer.data.source import RowSource
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.device import Device, check_device, feature_products
 from mercer.features.products import Products, fill_features, symmetric
@@ -748,43 +748,10 @@ def _check_few(n_classes: int, most: int) -> None:
 
 def check_table(model: Any, X: Any, y: Any) -> Table:
     """Check device and data; set the number and names of columns as scikit-learn does."""
-    device = check_device(model.device)
-    if model._is_dask(X):
-        from mercer.data.dask import open_collection
+    from mercer.estimation.table_encoder import given_rows
 
-        source = open_collection(X, y)
-        table = _stored(model, source, source.names[-1], device)
-        if not hasattr(X, "columns"):
-            del model.feature_names_in_
-        return table
-    if isinstance(X, RowSource):
-        return _stored(model, X, y, device)
+    device = check_device(model.device)
+    if (rows := given_rows(model, X, y)) is not None:
+        return _Stored(rows, device)
     X, y = model._checked(X, y)
     return _Arrays(X, y, device)
-
-
-def _stored(model: Any, source: RowSource, target: Any, device: Device | None) -> Table:
-    if not isinstance(target, str):
-        raise UsageError(f"with rows on a disk, y is the name of the target column; got {target!r}")
-    inputs = [name for name in source.names if name != target]
-    rows = source.select([*inputs, target])
-    if not inputs or rows.n_rows < 2:
-        raise DataError(f"{source.name}: an input and two rows are needed")
-    if foreign := [name for name in inputs if name in rows.labels]:
-        raise DataError(f"{source.name}: was opened for the target {foreign[0]!r}, not {target!r}")
-    if target in rows.labels:
-        labels = rows.labels[target]
-        if not hasattr(model, "predict_proba"):
-            raise DataError(f"{source.name}: the target {target!r} is text; it needs a classifier")
-        if len(labels) < 2:
-            raise DataError(f"the target holds one class only: {labels[0]!r}; two are needed")
-        model.classes_ = np.array(labels)
-    model.n_features_in_ = len(inputs)
-    if rows.encoding is not None and rows.encoding.feature_names == tuple(inputs):
-        from mercer.estimation.table_encoder import TableEncoder
-
-        model.encoder_ = TableEncoder.of(rows.encoding)
-        model.encoder_.name_inputs(model)
-    else:
-        model.feature_names_in_ = np.array(inputs, dtype=object)
-    return _Stored(rows.verified(), device)

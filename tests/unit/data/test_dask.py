@@ -23,7 +23,14 @@ from joblib import parallel_config
 import mercer
 import mercer.data
 import mercer.spectral.fitting as spectral_fitting
-from mercer.baselines import RKSClassifier
+from mercer.baselines import (
+    AlaCarteRegressor,
+    MKLClassifier,
+    MKLRegressor,
+    RFORegressor,
+    RKSClassifier,
+    RKSRegressor,
+)
 from mercer.cli.main import main
 from mercer.data import dask as cluster
 from mercer.data.source import RowSource
@@ -112,6 +119,36 @@ def test_dist_1_coefficients_from_all_rows_have_the_bits_of_one_process(
     assert bits(from_frame) == expected
     assert from_frame.feature_names_in_.tolist() == ["x0", "x1"]
     assert bits(fitted(ROWS[:, :2], ROWS[:, 2], kernel_rows=2000)) == expected
+
+
+@pytest.mark.parametrize("baseline", [RKSRegressor, MKLRegressor])
+def test_dist_1_ridge_on_random_features_has_the_bits_of_one_process(
+    two_workers: Any, folder: Path, baseline: type
+) -> None:
+    def coefficients(X: Any, y: Any) -> bytes:
+        model = baseline(n_features=24, selection_rows=2000, penalties=(1e-4, 1e-2), random_state=0)
+        model.fit(X, y)
+        assert model.n_features_in_ == 2
+        return bytes(np.append(model.coef_, model.intercept_).tobytes())
+
+    expected = coefficients(ROWS[:, :2], ROWS[:, 2])
+    assert coefficients(mercer.data.open(folder), "x2") == expected
+    assert coefficients(mercer.data.open(folder, engine="dask"), "x2") == expected
+    X = as_array()
+    assert coefficients(X[:, :2], X[:, 2]) == expected
+    assert coefficients(dd.read_parquet(folder), "x2") == expected
+
+
+@pytest.mark.parametrize(
+    "baseline", [RKSClassifier, MKLClassifier, RFORegressor, AlaCarteRegressor]
+)
+def test_what_needs_its_rows_in_memory_does_not_read_them_silently(
+    two_workers: Any, folder: Path, baseline: type
+) -> None:
+    X = as_array()
+    for given in ((X[:, :2], X[:, 2] > 0), (mercer.data.open(folder), "x2")):
+        with pytest.raises(UsageError, match=f"{baseline.__name__} learns from rows in memory"):
+            baseline().fit(*given)
 
 
 @pytest.mark.parametrize(
