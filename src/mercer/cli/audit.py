@@ -99,7 +99,7 @@ def write_audit(
         session.say("report", str(report))
     if out is None and report is None:
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
-    for step in audit_steps(typed_words(), model=model):
+    for step in audit_steps(typed_words(), model=model, n_rows=fitted.n_rows):
         session.propose(step)
 
 

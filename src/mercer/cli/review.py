@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import webbrowser
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,12 +16,14 @@ from mercer.cli.options import (
     dates_option,
     debug_option,
     drop_option,
+    encoding_option,
     id_option,
     json_option,
     missing_option,
     out_path,
     seed_option,
 )
+from mercer.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from mercer.cli.tables import TrainingTable
@@ -66,8 +70,9 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
         import numpy as np
 
         frame = read_frame(
-            pool, as_text=options.as_text, as_written=list(table.encoder.written_names)
-        )
+            pool, as_text=options.as_text, as_written=list(table.encoder.written_names),
+            encoding=options.encoding,
+        )  # fmt: skip
         encoded = table.encoder.transform(frame)
         id_column = options.id_column if options.id_column in frame.names else None
         more = RowNames.of_frame(frame, encoded.rows, id_column)
@@ -93,6 +98,7 @@ def write_reviewed(
     target: str,
     table: TrainingTable,
     labels: list[str | None],
+    encoding: str | None = None,
 ) -> int:
     """Write the table with the labels that hold now, every other cell as it stands; changes made.
 
@@ -104,37 +110,55 @@ def write_reviewed(
     from mercer.data.encoding import as_levels
     from mercer.data.tables import read_frame
 
-    names = read_frame(data).names
-    frame = read_frame(data, as_text=names)
+    names = read_frame(data, encoding=encoding).names
+    frame = read_frame(data, as_text=names, encoding=encoding)
     place = {
         (int(file), int(row)): k
         for k, (file, row) in enumerate(zip(frame.origin.file, frame.origin.row, strict=True))
     }
     columns = {column.name: as_levels(column).copy() for column in frame.columns}
     n_table, n_changed = len(table.labels), 0
-    for k in range(n_table):
-        at = place[int(table.names.file[k]), int(table.names.number[k])]
-        if labels[k] is not None and labels[k] != str(table.labels[k]):
-            columns[target][at] = labels[k]
+    own = zip(table.names.file.tolist(), table.names.number.tolist(), strict=True)
+    at = np.array([place[where] for where in own])
+    spelled = _spellings(table.labels.tolist(), columns[target][at].tolist())
+    for k, row in enumerate(at):
+        label = labels[k]
+        if label is not None and label != str(table.labels[k]):
+            columns[target][row] = spelled[label]
             n_changed += 1
     if pool is not None and any(label is not None for label in labels[n_table:]):
-        more = read_frame(pool, as_text=names)
-        encoded = table.encoder.transform(read_frame(pool, as_written=table.encoder.written_names))
+        more = read_frame(pool, as_text=names, encoding=encoding)
+        written = table.encoder.written_names
+        encoded = table.encoder.transform(read_frame(pool, as_written=written, encoding=encoding))
         known = [k for k, label in enumerate(labels[n_table:]) if label is not None]
         rows = encoded.rows[known]
         for name in columns:
             empty = np.full(len(rows), None, dtype=object)
             found = as_levels(more.column(name))[rows] if name in more.names else empty
             if name == target:
-                found = np.array([labels[n_table + k] for k in known], dtype=object)
+                found = np.array([spelled[str(labels[n_table + k])] for k in known], dtype=object)
             columns[name] = np.concatenate([columns[name], found])
     write_rows(out, columns)
     return n_changed
 
 
-def _beside(data: str, ending: str) -> Path:
+def _spellings(labels: list[Any], texts: list[str]) -> dict[str, str]:
+    """Find how the table itself writes each class: as most of its cells do."""
+    counts: dict[str, Counter[str]] = {}
+    for label, text in zip(labels, texts, strict=True):
+        counts.setdefault(str(label), Counter())[text] += 1
+    return {label: found.most_common(1)[0][0] for label, found in counts.items()}
+
+
+def beside(data: str, ending: str) -> Path:
+    """Name a file beside the table: without the endings of tables, and what no name may hold."""
+    from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
+
     path = Path(data)
-    return path.with_name(path.name.partition(".")[0] + ending)
+    known = (*TEXT_SUFFIXES, *ARROW_SUFFIXES, ".xlsx")
+    longest = max((end for end in known if path.name.lower().endswith(end)), key=len, default="")
+    stem = path.name[: len(path.name) - len(longest)]
+    return path.with_name(re.sub(r"[:*?\[\]]", "_", stem) + ending)
 
 
 @click.command()
@@ -145,6 +169,7 @@ def _beside(data: str, ending: str) -> Path:
 @id_option
 @missing_option
 @dates_option
+@encoding_option
 @seed_option
 @out_path("--journal", "Decisions, a line each [default: beside DATA, .review.jsonl].")
 @out_path("--out", "The table with the labels that hold [default: beside DATA, .reviewed.csv].")
@@ -168,6 +193,7 @@ def command(
     id_column: str | None,
     missing: str,
     dates: str,
+    encoding: str | None,
     seed: int,
     journal: Path | None,
     out: Path | None,
@@ -191,12 +217,22 @@ def command(
     from mercer.cli.outputs import check_format, check_outputs
     from mercer.cli.terminal import Session
 
-    journal = _beside(data, _ENDING) if journal is None else journal
-    out = _beside(data, ".reviewed.csv") if out is None else out
+    if "-" in (data, pool):
+        raise UsageError("mercer review reads its table twice: give a file, not standard input")
+    is_named = out is not None
+    journal = beside(data, _ENDING) if journal is None else journal
+    out = beside(data, ".reviewed.csv") if out is None else out
     check_outputs({"--out": out, "--journal": journal}, {"DATA": data, "--pool": pool})
     check_format(out, is_for_spreadsheet=False)
     session = Session(is_json)
-    options = TableOptions(target, "classification", drop, id_column, None, missing, dates)
+    options = TableOptions(
+        target, "classification", drop, id_column, None, missing, dates, encoding
+    )
+    if not is_named and out.exists() and not journal.exists():
+        raise UsageError(
+            f"{out} is there, and is not of the journal {journal}, which begins now; name another "
+            "with --out"
+        )
     serving = Serving(port, refit_every, seed, not no_browser)
     with session.warnings_as_lines(), stoppable(None):
         _review(data, pool, options, journal, out, serving, session)
@@ -214,8 +250,14 @@ def _review(
     from mercer.cli.fitting import data_digest
     from mercer.review.journal import open_journal
     from mercer.review.reviewer import Reviewer
+    from mercer.sphere.fitting import LARGEST_WHOLE
 
     labels, table = read_labels(data, pool, options)
+    if len(table.labels) > LARGEST_WHOLE:
+        raise DataError(
+            f"{data}: {len(table.labels)} rows are more than the {LARGEST_WHOLE} that a review can "
+            "learn from again and again; `mercer audit` lists those to look at"
+        )
     session.say("data", f"{data}: {len(table.labels)} rows, {len(table.inputs.names)} inputs")
     for note in table.notes:
         session.say("columns", note)
@@ -240,7 +282,9 @@ def _review(
         finally:
             reviewer.close()
             final = reviewer.final_labels()
-            n_changed = write_reviewed(out, data, pool, options.target, table, final)
+            n_changed = write_reviewed(
+                out, data, pool, options.target, table, final, options.encoding
+            )
             counts = reviewer.progress()
     session.say("decided", f"{counts['n_decided']} rows, {counts['unsure']} of them unsure")
     session.say("written", f"{out}, {n_changed} labels changed")

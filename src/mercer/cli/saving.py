@@ -157,11 +157,13 @@ def next_steps(
     return tuple(as_pair(step) for step in steps)
 
 
-def audit_steps(words: Sequence[str], *, model: str) -> tuple[NextStep, ...]:
+def audit_steps(words: Sequence[str], *, model: str, n_rows: int) -> tuple[NextStep, ...]:
     """Propose what to do with suspicious targets: look at labels, and learn in spite of them.
 
-    ``model`` is the name of the one that audited.
+    ``model`` is the name of the one that audited, ``n_rows`` how many rows there are.
     """
+    from mercer.sphere.fitting import LARGEST_WHOLE
+
     known = _parsed(words)
     if known is None or known["data"] == "-":
         return ()
@@ -171,14 +173,15 @@ def audit_steps(words: Sequence[str], *, model: str) -> tuple[NextStep, ...]:
         command = ["mercer", "fit", *table, *given, "--out", _free_name("model.mercer")]
         why = "For predictions in spite of the values that are wrong"
         return (NextStep(why, shlex.join(command)),)
-    options = _table_options(known, without=("--task", "--encoding", "--set"))
+    options = _table_options(known, without=("--task", "--set"))
     review = shlex.join(["mercer", "review", *table, *options])
     out = ["--model", "sphere", *_table_options(known), "--out", _free_name("model.mercer")]
     fit = shlex.join(["mercer", "fit", *table, *out])
-    return (
-        NextStep("To decide of each on a page, and get the table with labels mended", review),
-        NextStep("For predictions that allow for the labels that are wrong", fit),
-    )
+    steps = [NextStep("For predictions that allow for the labels that are wrong", fit)]
+    if n_rows <= LARGEST_WHOLE:
+        why = "To decide of each on a page, and get the table with labels mended"
+        steps.insert(0, NextStep(why, review))
+    return tuple(steps)
 
 
 def _explain_command(

@@ -466,11 +466,14 @@ def values_of(
         return tuple(with_gap)
     if len(columns) == 1:
         x = X[:, columns[0]]
-        known = np.unique(x)
-        if len(known) > _N_VALUES:
-            known = np.unique(np.quantile(x, np.linspace(0.02, 0.98, _N_VALUES)))
+        own = known = np.unique(x)
+        if len(own) > _N_VALUES:
+            shares = np.linspace(0.02, 0.98, _N_VALUES)
+            known = np.unique(np.quantile(x, shares))
+            if 2 * len(known) < _N_VALUES:  # most rows have one value: the others tell the range
+                known = np.unique(np.quantile(own, shares))
         words: tuple[str, ...] = ()
-        if len(known) == 2:  # no line between them
+        if len(own) == 2:  # no line between them
             level = feature_names[columns[0]].removeprefix(name).removeprefix("=")
             words = (f"not {level}", level) if level else tuple(f"{value:g}" for value in known)
         return (Values(name, columns, known[:, np.newaxis], words),)

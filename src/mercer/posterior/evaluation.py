@@ -475,10 +475,12 @@ def _classification_verdict(evaluation: Evaluation) -> str:
     error = model.scores.error_rate
     place = standing(evaluation)
     if place is None:
+        spread = 100.0 * error_rate_se(model)
+        known = f", with a standard error of {spread:.1f} percentage points"
         return (
-            f"The model errs on {_percent(error)} of these rows, with a standard error of "
-            f"{100 * error_rate_se(model):.1f} percentage points. No baseline was "
-            "run, so there is nothing to compare it with."
+            f"The model errs on {_percent(error)} of these rows"
+            f"{known if np.isfinite(spread) else ', of one group, which says nothing of others'}. "
+            "No baseline was run, so there is nothing to compare it with."
         )
     word, best = place
     gap = _points(error - best.scores.error_rate)

@@ -82,6 +82,7 @@ class _Known:
     Z: Array  # (n, d), standardised inputs
     settings: dict[str, Any]  # of the classifier, for the next fit
     n_decided: int  # decisions that it has learned from
+    n_lines: int  # of the journal then
 
 
 class Reviewer:
@@ -305,7 +306,7 @@ class Reviewer:
 
     def _refit_if_due(self) -> None:
         is_idle = self._refit is None or self._refit.done()
-        n_new = len(self.journal.standing) - self._now().n_decided
+        n_new = self.journal.n_lines - self._now().n_lines  # undone decisions count as well
         if self._refit_every and is_idle and n_new >= self._refit_every:
             self._refit = self._worker.submit(self._learn_again)
 
@@ -323,7 +324,7 @@ class Reviewer:
         from mercer.sphere.estimator import KernelGibbsClassifier
 
         with self._lock:
-            standing = dict(self.journal.standing)
+            standing, n_lines = dict(self.journal.standing), self.journal.n_lines
             labels = self._current()
         started = time.monotonic()
         taught = np.array([k for k, label in enumerate(labels) if label is not None])
@@ -356,7 +357,7 @@ class Reviewer:
         codes = np.array([self._codes.get(label or "", -1) for label in self.labels.recorded])
         own = proba[np.arange(len(codes)), np.maximum(codes, 0)]
         p_wrong = np.where(codes < 0, 0.0, 1.0 - own)
-        return _Known(proba, p_wrong, worth, Z, settings, len(standing))
+        return _Known(proba, p_wrong, worth, Z, settings, len(standing), n_lines)
 
     def _rate_left(
         self, before: _Known | None, taught: NDArray[np.int64], is_decided: NDArray[np.bool_]

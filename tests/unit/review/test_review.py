@@ -15,7 +15,7 @@ import pytest
 
 from mercer.cli.main import main
 from mercer.cli.options import TableOptions
-from mercer.cli.review import read_labels, write_reviewed
+from mercer.cli.review import beside, read_labels, write_reviewed
 from mercer.errors import DataError, StorageError, UsageError
 from mercer.review import reviewer as reviewing
 from mercer.review.journal import Journal, open_journal
@@ -381,6 +381,79 @@ def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path) -> N
     before, after = data.read_text().splitlines(), out.read_text().splitlines()
     assert [k for k, line in enumerate(before) if after[k] != line] == [4]
     assert after[31:] == [f"Q-31,{X[31, 0]:.3f},7,no"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("true", "false"), ("01", "02"), ("1.0", "0.0"), ("yes", "no")]
+)
+def test_labels_are_written_as_the_table_writes_them(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    data, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    texts = [first if k % 2 else second for k in range(20)]
+    data.write_text("a,y\n" + "".join(f"{k}.5,{text}\n" for k, text in enumerate(texts)))
+    options = TableOptions("y", "classification", (), None, None, "error")
+    found, table = read_labels(str(data), None, options)
+    final = list(found.recorded)
+    final[3], final[4] = final[4], final[3]
+    assert write_reviewed(out, str(data), None, "y", table, final) == 2
+    texts[3], texts[4] = texts[4], texts[3]
+    assert [line.split(",")[1] for line in out.read_text().splitlines()[1:]] == texts
+
+
+def test_withdrawn_decisions_are_learned_from(journal: Journal) -> None:
+    reviewer = begun(journal, refit_every=2)
+    for _ in range(2):
+        after = decide(reviewer, reviewer.question())
+        reviewer.undo(after.position)
+    assert reviewer._refit is not None
+    reviewer._refit.result(60)
+    assert reviewer._now().n_lines >= 2
+    reviewer.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        ("pat.2023.csv", "pat.2023.review.jsonl"), ("t.csv.gz", "t.review.jsonl"),
+        (".hidden.csv", ".hidden.review.jsonl"), ("rows/*.csv", "_.review.jsonl"),
+        ("book.xlsx:June", "book.xlsx_June.review.jsonl"),
+        ("breast_cancer", "breast_cancer.review.jsonl"),
+    ],
+)  # fmt: skip
+def test_files_beside_a_table_have_its_own_name(data: str, name: str) -> None:
+    assert beside(data, ".review.jsonl").name == name
+
+
+def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["review", *words, "--target", "y", "--no-browser"]) in (2, 3)
+    return capsys.readouterr().err
+
+
+def test_what_would_lose_labels_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, other = tmp_path / "t.csv", tmp_path / "other.jsonl"
+    data.write_text("a,y\n" + "".join(f"{k},{'yes' if k % 2 else 'no'}\n" for k in range(5200)))
+    assert "standard input" in refused(["-"], capsys)
+    (tmp_path / "t.reviewed.csv").write_text("a,y\n")
+    assert "name another with --out" in refused([str(data), "--journal", str(other)], capsys)
+    (tmp_path / "t.reviewed.csv").unlink()
+    assert "5200 rows are more than the 5000" in refused([str(data)], capsys)
+    assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_table_in_another_encoding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "t.csv"
+    rows = "".join(f"{k},{'süß' if k % 2 else 'herb'}\n" for k in range(20))
+    data.write_bytes(("a,y\n" + rows).encode("latin-1"))
+    options = TableOptions("y", "classification", (), None, None, "error", encoding="latin-1")
+    found, table = read_labels(str(data), None, options)
+    final = list(found.recorded)
+    final[1] = "herb"
+    out = tmp_path / "o.csv"
+    assert write_reviewed(out, str(data), None, "y", table, final, "latin-1") == 1
+    assert out.read_text(encoding="utf-8").splitlines()[2:5] == ["1,herb", "2,herb", "3,süß"]
 
 
 def test_the_command_until_the_page_ends_it(
