@@ -140,7 +140,8 @@ def _models_section(estimator: Any) -> Section:
     else:
         words = (
             f"{len(compared.rows)} models were compared by their evidence, the probability that "
-            f"they give to the labels; the draws come from {n_used} of them, in proportion to it. "
+            f"they give to the labels; the draws come from {n_used} of them, in proportion to it: "
+            "those with 95 % of the probability, or the six most probable. "
             "Hopeless ones were dropped after a short run, so their figures are rough. The "
             "lengthscale is in standard deviations of the (standardised) inputs; the nugget is "
             "feature noise: how much the classes overlap, wrong labels aside."
@@ -154,7 +155,13 @@ def _models_section(estimator: Any) -> Section:
             "n_rows": "rows",
             "share": "share of the draws",
         },
-        decimals={"share": 2, "log_evidence": 1, "standard_error": 1, "nugget": 1},
+        decimals={
+            "share": 2,
+            "probability": 2,
+            "log_evidence": 1,
+            "standard_error": 1,
+            "nugget": 1,
+        },
     )
     return Section("models", title, (words,), tables=(table,))
 

@@ -471,8 +471,10 @@ class KernelGibbsClassifier(SampleClassifier):
         Of the best model, in nats, with its standard error; averaged over one rate and one a class
         where both were compared, the latter a priori three times as likely.
     compared_ : Table
-        The models that were compared, with evidence and share of the draws; without a standard
-        error those that an approximation of the evidence was enough to drop.
+        The models that were compared, with evidence, share of the draws and posterior probability;
+        without a standard error those that an approximation of the evidence was enough to drop.
+        Draws are of models with 95 % of the probability; where those are more than six models, each
+        with its noise, of the six most probable, while the noises keep their probabilities.
     bayes_point_ : ndarray of shape (n_models, ...)
         Coefficients of the mean classifier, one row for each model that gave draws.
     notes_ : tuple of str

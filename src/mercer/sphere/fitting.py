@@ -46,8 +46,9 @@ from mercer.sphere.selection import (
     Compared,
     compare,
     over_both_noises,
+    probabilities,
+    probabilities_by_noise,
     shares,
-    shares_by_noise,
     under_rates_by_class,
 )
 from mercer.sphere.several import (
@@ -338,7 +339,8 @@ class FittedSphere:
     """What a fit leaves behind.
 
     ``models`` are those that gave draws, in the order of "model"; ``label_proba`` is P(class) of
-    the training rows, (n, C).
+    the training rows, (n, C). ``probability`` is that of each compared model, ``left_out`` that of
+    all models and noises without draws.
     """
 
     draws: Draws
@@ -347,6 +349,8 @@ class FittedSphere:
     notes: tuple[str, ...]
     compared: tuple[Compared, ...]
     models: tuple[Candidate, ...]
+    probability: Array
+    left_out: float
 
 
 def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
@@ -359,7 +363,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         choice = _choose(problem, options)
     n = len(problem.labels)
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
-    counts = _allot(choice.weights, options.n_draws)
+    counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
     runs: list[Sampled] = []
     for (candidate, noise), count in zip(choice.models, counts, strict=True):
         own = replace(
@@ -376,7 +380,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     p = label_proba(draws, models[0].space, problem.labels, problem.noise.n_classes)
     return FittedSphere(
-        draws, p, diagnose(draws, lengths), (*notes, *choice.notes), choice.compared, models
+        draws, p, diagnose(draws, lengths), (*notes, *choice.notes), choice.compared, models,
+        choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
     )  # fmt: skip
 
 
@@ -385,12 +390,21 @@ _Model = tuple[Candidate, LabelNoise | Confusion]
 
 @dataclass(frozen=True)
 class _Choice:
-    """What the comparison has left: models, each with a noise, their shares, and what to say."""
+    """What the comparison has left: models, each with a noise, and what to say.
+
+    Probabilities and shares of the draws, (k, 2) each, are of the k compared models under the
+    common noise and under rates by class.
+    """
 
     compared: tuple[Compared, ...]
     models: list[_Model]
+    probability: Array
     weights: Array
     notes: tuple[str, ...]
+
+
+# Probability and shares where nothing was compared.
+_ALONE = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])
 
 
 def _choose(problem: Problem, options: RunOptions) -> _Choice:
@@ -399,7 +413,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     is_one_rate = isinstance(noise, LabelNoise) and noise.prior is not None
     common = (_ONE_RATE,) if is_one_rate and n > LARGEST_WHOLE else ()
     if problem.noise_of is None:
-        return _Choice((), [(candidates[0], noise)], np.ones(1), common)
+        return _Choice((), [(candidates[0], noise)], *_ALONE, common)
     if n > LARGEST_WHOLE:
         rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
     compared = compare(
@@ -408,22 +422,24 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     )  # fmt: skip
     notes = (*_say_what_time_cut(compared, len(candidates)), *common)
     if not compared:
-        return _Choice((), [(candidates[len(candidates) // 2], noise)], np.ones(1), notes)
+        return _Choice((), [(candidates[len(candidates) // 2], noise)], *_ALONE, notes)
     by_class = problem.by_class
     if by_class is None:
-        weights = np.column_stack([shares(compared), np.zeros(len(compared))])
+        p = np.column_stack([probabilities(compared), np.zeros(len(compared))])
     elif noise is by_class:
         compared = under_rates_by_class(compared)
-        weights = np.column_stack([np.zeros(len(compared)), shares(compared)])
+        p = np.column_stack([np.zeros(len(compared)), probabilities(compared)])
     else:
         compared = over_both_noises(compared)
-        weights = shares_by_noise(compared)
+        p = probabilities_by_noise(compared)
+    weights = shares(p, options.n_draws)
+    if by_class is not None and noise is not by_class:
         notes = (*notes, _say_noise(*weights.sum(axis=0)))
     models: list[_Model] = [
         (compared[j].candidate, noise if k == 0 or by_class is None else by_class)
         for j, k in np.argwhere(weights > 0.0)
     ]
-    return _Choice(compared, models, weights[weights > 0.0], notes)
+    return _Choice(compared, models, p, weights, notes)
 
 
 def _say_noise(one: float, two: float) -> str:
@@ -544,6 +560,8 @@ def _filled(values: NDArray[Any], name: str, length: int) -> NDArray[Any]:
 
 # What a fit compared and what came of it: a table, a sentence, the evidence of noise rates.
 
+# Models that a note names; and probability left out that it mentions.
+_MOST_SAID, _WORTH_SAYING = 5, 0.005
 # Models whose shares of wrong labels differ by more are worth a warning.
 _RATES_DIFFER = 0.03
 
@@ -551,19 +569,25 @@ CURVE_RATES = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.5, 50)]
 
 COMPARED = (
     "kernel", "lengthscale", "nugget", "log_evidence", "standard_error", "n_rows", "share",
+    "probability",
 )  # fmt: skip
 
 
 def comparison_table(fitted: FittedSphere) -> Table:
-    """One row for each model that was compared, the best first; share is of the draws."""
+    """One row for each model that was compared, the best first.
+
+    Share is of the draws; the posterior probability is that of equal prior ones, 0 of those that
+    were dropped.
+    """
     model = fitted.draws.flat("model")
     share = {id(m): float(np.mean(model == j)) for j, m in enumerate(fitted.models)}
     rows = []
-    for one in fitted.compared:
+    for one, p in zip(fitted.compared, fitted.probability, strict=False):
         c = one.candidate
         rows.append(
             (c.kernel, c.lengthscale, c.nugget, finite_or_none(one.log_evidence),
-             finite_or_none(one.standard_error), one.n_rows, share.get(id(c), 0.0))
+             finite_or_none(one.standard_error), one.n_rows, share.get(id(c), 0.0),
+             float(p))
         )  # fmt: skip
     return Table(COMPARED, tuple(rows))
 
@@ -573,12 +597,18 @@ def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:
     if len(fitted.compared) < 2:
         return ()
     model = fitted.draws.flat("model")
+    share = np.array([np.mean(model == j) for j in range(len(fitted.models))])
     parts = []
-    for j, one in enumerate(fitted.models):
+    for j in np.argsort(-share, kind="stable")[:_MOST_SAID]:
+        one = fitted.models[j]
         scale = "" if one.lengthscale is None else f" lengthscale {one.lengthscale:.3g}"
-        share = np.mean(model == j)
-        parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share:.0%})")
+        parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share[j]:.0%})")
+    if len(share) > _MOST_SAID:
+        others = 1.0 - np.sort(share)[-_MOST_SAID:].sum()
+        parts.append(f"{len(share) - _MOST_SAID} others ({others:.0%})")
     said = f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}"
+    if fitted.left_out >= _WORTH_SAYING:
+        said += f"; {fitted.left_out:.0%} of the probability, of others, is left out"
     return (said, *_say_where_rates_differ(fitted, model))
 
 

@@ -92,7 +92,7 @@ _MODEL = Fields(
 _FIELDS = Fields(
     {
         "models": ListOf(_MODEL, least=1),
-        "compared": Cells(COMPARED, len(COMPARED)),
+        "compared": Cells(COMPARED, 7),
         "evidence": ListOf(Maybe(Number()), size=2),
     },
     is_closed=False,

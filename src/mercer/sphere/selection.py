@@ -2,8 +2,8 @@
 
 Candidates are compared in rounds. Expectation propagation, first on a subset of the rows where
 there are many, drops those that are hopeless. Of the others a tempered run on all rows is begun,
-and that of those that are still within reach is prolonged: it gives the evidence. The weights are
-posterior probabilities under equal prior ones.
+and that of those that are still within reach is prolonged: it gives the evidence. Posterior
+probabilities are those under equal prior ones; the six most probable models have the draws at most.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ _RUNS: tuple[tuple[int, tuple[Tempering, ...]], ...] = (
     (600, (Tempering(12, 30), Tempering(12, 75), Tempering(20, 150))),
     (10**9, (Tempering(12, 30), Tempering(16, 60))),
 )
-# Models with a smaller share of the evidence give no draws.
-_SMALLEST_SHARE = 0.05
+# Probability of the models, those of the least, that give no draws; and how many give some at most:
+# the chains of each of them warm up.
+_LEFT_OUT, _MOST_USED = 0.05, 6
 # A priori log probabilities of one noise rate, and of one for each class: errors are seldom even.
 _LOG_PRIOR = np.log([0.25, 0.75])
 
@@ -351,11 +352,11 @@ def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
     return tuple(sorted(changed, key=_standing))
 
 
-def shares_by_noise(compared: Sequence[Compared]) -> Array:
+def probabilities_by_noise(compared: Sequence[Compared]) -> Array:
     """Posterior probabilities (k, 2) of candidates under one noise rate and under one a class.
 
-    Of those of `over_both_noises` that were run on all rows; 0 below 5 %. Where there are none, one
-    rate of the first.
+    Of those of `over_both_noises` that were run on all rows. Where there are none, one rate of the
+    first.
     """
     weights = np.zeros((len(compared), 2))
     for j, one in enumerate(compared):
@@ -366,7 +367,8 @@ def shares_by_noise(compared: Sequence[Compared]) -> Array:
             weights[j] = (one.log_evidence if one.is_final else -np.inf), -np.inf
     if not np.isfinite(weights).any():
         weights[0, 0] = 0.0
-    return _kept(np.exp(weights - weights.max()))
+    weights = np.exp(weights - weights.max())
+    return np.asarray(weights / weights.sum())
 
 
 def under_rates_by_class(compared: Sequence[Compared]) -> tuple[Compared, ...]:
@@ -381,24 +383,39 @@ def under_rates_by_class(compared: Sequence[Compared]) -> tuple[Compared, ...]:
     return tuple(sorted(changed, key=_standing))
 
 
-def shares(compared: Sequence[Compared]) -> Array:
-    """Posterior probabilities of the candidates that were run on all rows; 0 below 5 %.
+def probabilities(compared: Sequence[Compared]) -> Array:
+    """Posterior probabilities (k,) of the candidates that were run on all rows.
 
     Where there are none, all to the first.
     """
     is_whole = np.array([c.is_final for c in compared])
     if not is_whole.any():
         return np.asarray([1.0] + [0.0] * (len(compared) - 1))
-    log_evidence = np.array([c.log_evidence for c in compared])
-    best = log_evidence[is_whole].max()
-    return _kept(np.where(is_whole, np.exp(np.minimum(log_evidence - best, 0.0)), 0.0))
-
-
-def _kept(weights: Array) -> Array:
-    """Normalise, without the smallest shares."""
-    weights = weights / weights.sum()
-    weights = np.where(weights >= min(_SMALLEST_SHARE, weights.max()), weights, 0.0)
+    log_evidence = np.where(is_whole, [c.log_evidence for c in compared], -np.inf)
+    weights = np.exp(log_evidence - log_evidence.max())
     return np.asarray(weights / weights.sum())
+
+
+def shares(probability: Array, most: int = _MOST_USED) -> Array:
+    """Shares of the draws of models from their probabilities, (k, 2) by noise.
+
+    Without the least probable, 5 % in all. Where more than ``most`` (and six) are left, each noise
+    has a part of that number, by its probability, for the most probable under it. The noises that
+    are left keep their probabilities.
+    """
+    kept, most = probability.copy(), min(most, _MOST_USED)
+    upwards = np.unravel_index(np.argsort(kept, axis=None), kept.shape)
+    is_least = np.cumsum(kept[upwards]) < _LEFT_OUT
+    kept[tuple(index[is_least] for index in upwards)] = 0.0
+    if np.count_nonzero(kept) > most:
+        by_noise = kept.sum(axis=0) / kept.sum()
+        has_one, has_other = (by_noise > 0.0) & (most > 1)
+        n_first = int(np.clip(np.round(most * by_noise[0]), has_one, most - has_other))
+        for k, n in enumerate((n_first, most - n_first)):
+            kept[np.argsort(-kept[:, k], kind="stable")[n:], k] = 0.0
+    is_left = kept.any(axis=0)
+    kept[:, is_left] *= probability.sum(axis=0)[is_left] / kept.sum(axis=0)[is_left]
+    return np.asarray(kept / kept.sum())
 
 
 def _screens(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], float]]:

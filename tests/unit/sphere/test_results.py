@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,10 @@ def fitted(
     model = np.array([[0, 0, 0, 1], [0, 0, 0, 1]]) % len(models)
     more = {} if is_wrong is None else {"is_wrong": is_wrong}
     draws = Draws({"model": model, **more}, {}, {}, ())
-    return FittedSphere(draws, np.empty((4, 2)), diagnose(draws, ()), (), compared, models)
+    p, left_out = np.array([0.7, 0.24, 0.0])[: len(compared)], 0.06
+    return FittedSphere(
+        draws, np.empty((4, 2)), diagnose(draws, ()), (), compared, models, p, left_out
+    )
 
 
 def compared_with(law: ErrorLaw | None) -> tuple[Compared, ...]:
@@ -56,13 +60,16 @@ def test_the_table_and_the_sentence() -> None:
     one = fitted(compared_with(None), (MODELS[0], MODELS[1]))
     table = comparison_table(one)
     assert table.rows == (
-        ("rbf", 0.5, 0.1, -3.0, 0.1, 4, 0.75),
-        ("linear", None, 0.0, -4.0, 0.2, 4, 0.25),
-        ("rbf", 2.0, 0.0, -9.0, 0.5, 2, 0.0),
+        ("rbf", 0.5, 0.1, -3.0, 0.1, 4, 0.75, 0.7),
+        ("linear", None, 0.0, -4.0, 0.2, 4, 0.25, 0.24),
+        ("rbf", 2.0, 0.0, -9.0, 0.5, 2, 0.0, 0.0),
     )
     assert say_comparison(one) == (
-        "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75%), linear nugget 0 (25%)",
+        "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75%), linear nugget 0 (25%)"
+        "; 6% of the probability, of others, is left out",
     )
+    (said,) = say_comparison(replace(one, models=MODELS[:1] * 8, left_out=0.0))
+    assert said.endswith("nugget 0.1 (0%), 3 others (0%)")
 
 
 def test_models_that_disagree_on_the_share_of_wrong_labels() -> None:
