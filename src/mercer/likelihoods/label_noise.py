@@ -59,11 +59,30 @@ class LabelNoise:
     sizes: NDArray[np.int64]  # (n_groups,), rows of each group
     n_classes: int
     is_by_class: bool = False  # there is a rate for each class
+    labels: NDArray[np.int64] | None = None  # (n,), where there are known rates of two classes
 
     @property
     def is_common(self) -> bool:
         """Whether one rate holds for all rows, so that the number of errors is sufficient."""
         return len(self.sizes) == 1 and not self.row_cost.any()
+
+    def among(self, rows: NDArray[np.int64], least: float = 0.0) -> LabelNoise:
+        """Return the known rates of classes or rows for some of the rows, ``least`` at least."""
+        assert self.rates is not None
+        if self.labels is not None:
+            return class_rates(np.maximum(self.rates, least), self.labels[rows])
+        return row_rates(np.maximum(self.rates[rows], least), self.n_classes)
+
+    def rates_of_rows(self, rates: Array) -> tuple[Array, Array]:
+        """Probabilities that a label is wrong where it is of the true class, and where it is not.
+
+        That a row of its recorded class was recorded as the other, and that one of the other class
+        was recorded as this: (n,) each, of one rate, one a row, or one for each of two classes.
+        """
+        if not self.is_by_class:
+            return np.resize(rates, len(self.group)), np.resize(rates, len(self.group))
+        label = self.group if self.labels is None else self.labels
+        return rates[label], rates[1 - label]
 
     @cached_property
     def must_be_right(self) -> NDArray[np.bool_]:
@@ -213,7 +232,7 @@ def class_rates(rates: Array, labels: NDArray[np.int64]) -> LabelNoise:
         cost = np.minimum(np.log1p(-rates) - np.log(rates[::-1]), IMPOSSIBLE)[labels]
     return LabelNoise(
         np.zeros(n, np.int64), np.zeros((1, n + 1)), cost, float(np.log1p(-rates)[labels].sum()),
-        rates, None, np.array([n]), 2, is_by_class=True,
+        rates, None, np.array([n]), 2, is_by_class=True, labels=labels,
     )  # fmt: skip
 
 

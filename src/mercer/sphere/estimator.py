@@ -124,12 +124,20 @@ class NoiseArgument:
             return learned_class_rates(self.prior, labels)
         return learned_confusion(self.prior, labels, n_classes)
 
-    def for_comparison(self) -> Callable[[int], LabelNoise]:
-        """Costs that models of two classes are compared under: one rate, known or learned."""
+    def for_comparison(
+        self, costs: LabelNoise | Confusion
+    ) -> Callable[[NDArray[np.int64]], LabelNoise]:
+        """Costs that models of two classes are compared under: those that were given, or one rate.
+
+        One learned rate also where each of several classes is compared with the others and the
+        rates that were given differ.
+        """
         if not isinstance(self.rate, str | Mapping) and np.ndim(self.rate) == 0:
             rate = max(float(self.rate), _ALMOST_CERTAIN)
-            return lambda n: fixed_rate(min(rate, 0.5), n)
-        return lambda n: learned_rate(self.prior, n)
+            return lambda rows: fixed_rate(min(rate, 0.5), len(rows))
+        if isinstance(costs, LabelNoise) and costs.prior is None and costs.n_classes == 2:
+            return lambda rows: costs.among(rows, _ALMOST_CERTAIN)
+        return lambda rows: learned_rate(self.prior, len(rows))
 
 
 def check_noise(rate: Any, prior: Any) -> NoiseArgument:
@@ -468,8 +476,9 @@ class KernelGibbsClassifier(SampleClassifier):
         Log evidence (nats) of noise rates for the best model: ``noise_rates``, ``log_evidence``,
         ``standard_error``. None for several classes, or without a comparison.
     log_evidence_, log_evidence_se_ : float or None
-        Of the best model, in nats, with its standard error; averaged over one rate and one a class
-        where both were compared, the latter a priori three times as likely.
+        Of the best model, in nats, with its standard error, under the rates that were given (1e-4
+        where they are less); averaged over one rate and one a class where both were compared, the
+        latter a priori three times as likely.
     compared_ : Table
         The models that were compared, with evidence, share of the draws and posterior probability;
         without a standard error those that an approximation of the evidence was enough to drop.
@@ -620,7 +629,7 @@ class KernelGibbsClassifier(SampleClassifier):
         with one_blas_thread() if len(Xs) < _ONE_THREAD else nullcontext():
             candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
-        noise_of = noise.for_comparison() if is_compared else None
+        noise_of = noise.for_comparison(costs) if is_compared else None
         by_class: LabelNoise | None = None
         if noise.is_learned and len(self.classes_) == 2 and len(Xs) <= LARGEST_WHOLE:
             if isinstance(costs, LabelNoise) and costs.is_by_class:

@@ -428,9 +428,9 @@ def approximate_evidence(
     """Approximate the log probability of the labels.
 
     ``L`` (n, r) holds the rows of the feature space, labels multiplied in, ``variance`` (n,)
-    what each row has besides, independent of the others. The noise is one rate, known or
-    learned, or a learned rate for each of two classes. ``start`` is that of a similar model, to
-    begin at.
+    what each row has besides, independent of the others. The noise is one rate or one for each of
+    two classes, known or learned, or a known rate above 0 for each row. ``start`` is that of a
+    similar model, to begin at.
     """
     labels = _Labels(L, variance, noise)
     sites = start.sites if start is not None else Sites(np.zeros(len(L)), np.zeros(len(L)))
@@ -439,7 +439,7 @@ def approximate_evidence(
     is_learning = noise.prior is not None
     if not is_learning:
         assert noise.rates is not None
-        rates = noise.rates[:1]
+        rates = noise.rates
     log_odds = logit(2.0 * rates)
     for more in _SOFTER if start is None else ():
         if variance.mean() < more:
@@ -508,10 +508,7 @@ class _Labels:
     def _sweep(self, sites: Sites, log_odds: Array, share: float) -> tuple[_Swept, Array]:
         """One sweep; also the probabilities that labels are wrong."""
         rates = 0.5 * expit(log_odds)
-        if len(rates) == 1:
-            own = other = np.full(len(self.L), rates[0])
-        else:
-            own, other = rates[self.noise.group], rates[1 - self.noise.group]
+        own, other = self.noise.rates_of_rows(rates)
         sites, marginal, mean, log_det = self._gaussian(sites)  # step 1
         cavity = np.maximum(1.0 / marginal - sites.precision, _SMALLEST / marginal)  # step 2
         m = (mean / marginal - sites.shift) / cavity

@@ -318,8 +318,8 @@ _COMPARING = 0.5
 class Problem:
     """Candidates, labels 0..C-1 and costs of errors: what is to be learned.
 
-    Draws are taken under ``noise``; candidates are compared under ``noise_of(n)`` for a number
-    of rows, None for no comparison and no evidence (a single candidate with too many rows).
+    Draws are taken under ``noise``; candidates are compared under ``noise_of(rows)`` for some
+    of the rows, None for no comparison and no evidence (a single candidate with too many rows).
     ``by_class`` has rates for each of two classes, over which and one rate the draws are
     averaged by evidence; or it is ``noise`` itself. ``sampler`` is "auto", "tempered" or one
     move; ``names`` is None where rows are called by their positions.
@@ -328,7 +328,7 @@ class Problem:
     candidates: tuple[Candidate, ...]
     labels: NDArray[np.int64]
     noise: LabelNoise | Confusion
-    noise_of: Callable[[int], LabelNoise] | None
+    noise_of: Callable[[NDArray[np.int64]], LabelNoise] | None
     sampler: str
     names: RowNames | None = None
     by_class: LabelNoise | None = None

@@ -107,7 +107,7 @@ class Compared:
 def compare(
     candidates: Sequence[Candidate],
     labels: NDArray[np.int64],
-    noise_of: Callable[[int], LabelNoise],
+    noise_of: Callable[[NDArray[np.int64]], LabelNoise],
     entropy: int,
     deadline: float | None = None,
     among: NDArray[np.int64] | None = None,
@@ -119,10 +119,10 @@ def compare(
     others: enough to rank kernels, not a probability of the labels.
 
     Candidates have the same training rows, with labels 0..C-1, or the rows ``among`` them;
-    ``noise_of(n)`` gives the costs of errors of two classes for a number of rows. ``by_class``
-    has unknown rates for each of two classes, under which candidates are measured too: one that
-    is hopeless under one rate may be the best under these, where a smaller nugget leaves more
-    to the rates. Dropped is what is hopeless under both.
+    ``noise_of(rows)`` gives the costs of errors of two classes for some rows. ``by_class`` has
+    unknown rates for each of two classes, under which candidates are measured too: one that is
+    hopeless under one rate may be the best under these, where a smaller nugget leaves more to the
+    rates. Dropped is what is hopeless under both.
 
     A candidate whose approximation did not come to rest has a run: nothing is known of it. One that
     was dropped has another chance if the best run ends below what was known of it: then what it was
@@ -215,7 +215,7 @@ class _Measuring:
     """What evidence is measured of; the arguments of `compare`."""
 
     labels: NDArray[np.int64]
-    noise_of: Callable[[int], LabelNoise]
+    noise_of: Callable[[NDArray[np.int64]], LabelNoise]
     entropy: int
     deadline: float | None
     by_class: LabelNoise | None
@@ -228,7 +228,7 @@ class _Measuring:
             return None
         L, variance = self._space(candidate, rows).smooth_rows()
         labels, n_classes = self.labels[rows], int(self.labels.max()) + 1
-        noise = self.noise_of(len(rows))
+        noise = self.noise_of(rows)
         each = [
             approximate_evidence(signed_rows(L, (labels == c) * 1), variance, noise)
             for c in ([1] if n_classes == 2 else range(n_classes))
@@ -284,24 +284,29 @@ class _Measuring:
     ) -> Compared:
         """What runs say of a candidate.
 
-        Rates by class are weighed by the draws of one rate: what both are the better for, with the
-        same errors, does not blur how they differ. Where hardly a draw counts for them, they have a
-        run of their own in the last round.
+        Rates that differ, given or by class, are weighed by the draws of one rate: what both are
+        the better for, with the same errors, does not blur how they differ. Where hardly a draw
+        counts for them, they have a run of their own in the last round.
         """
-        laws, noise = [one.law() for one in runs], self.noise_of(len(rows))
-        each = np.array([law.log_evidence(noise) for law in laws])
+        laws, noise = [one.law() for one in runs], self.noise_of(rows)
+        rng = stream(self.entropy, "by class", number) if is_last else None
+
+        def weighed(other: LabelNoise) -> tuple[float, float]:
+            found = runs[0].log_evidence(other)
+            if rng is not None and not np.isfinite(found[1]):
+                L = signed_rows(self._rows(candidate, rows), self.labels[rows])
+                with contextlib.suppress(OutOfTimeError):
+                    found = measure_noise(rng, L, other, tempering, self.deadline)
+            return found
+
+        if noise.is_common:
+            each = np.array([law.log_evidence(noise) for law in laws])
+        else:
+            each = np.array([weighed(noise)])
         value, error = float(each[:, 0].sum()), float(np.linalg.norm(each[:, 1]))
         if len(laws) > 1:
             return Compared(candidate, value, error, len(rows), is_last, None)
-        found: tuple[float, float] | None = None
-        if self.by_class is not None:
-            two = self._rates_by_class(rows)
-            found = runs[0].log_evidence(two)
-            if is_last and not np.isfinite(found[1]):
-                rng = stream(self.entropy, "by class", number)
-                L = signed_rows(self._rows(candidate, rows), self.labels[rows])
-                with contextlib.suppress(OutOfTimeError):
-                    found = measure_noise(rng, L, two, tempering, self.deadline)
+        found = None if self.by_class is None else weighed(self._rates_by_class(rows))
         return Compared(candidate, value, error, len(rows), is_last, laws[0], found)
 
     def _rates_by_class(self, rows: NDArray[np.int64]) -> LabelNoise:

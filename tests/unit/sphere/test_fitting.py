@@ -43,7 +43,7 @@ def rbf(nugget: float) -> Candidate:
 def problem(noise=None, candidates=None, sampler: str = "auto", labels=LABELS) -> Problem:
     return Problem(
         candidates or (rbf(0.1),), labels, noise or learned_rate((1.0, 1.0), 30),
-        lambda n: learned_rate((1.0, 1.0), n), sampler,
+        lambda rows: learned_rate((1.0, 1.0), len(rows)), sampler,
     )  # fmt: skip
 
 

@@ -79,18 +79,32 @@ def test_a_matrix_of_classes() -> None:
         check_noise([[0.9, 0.1], [0.3, 0.7]], (1, 1)).costs(THREE, NAMES)
 
 
-def test_models_are_compared_under_a_common_rate_of_two_classes() -> None:
-    assert same(check_noise(0.2, (1, 1)).for_comparison()(7), fixed_rate(0.2, 7))
-    assert same(check_noise(np.array(0.2), (1, 1)).for_comparison()(7), fixed_rate(0.2, 7))
-    assert same(check_noise(0.6, (1, 1)).for_comparison()(7), fixed_rate(0.5, 7))
-    for rate in ("learn", "learn per class", {"yes": 0.3, "no": 0.1}, np.full(5, 0.1)):
-        assert same(check_noise(rate, (1, 4)).for_comparison()(7), learned_rate((1.0, 4.0), 7))
+def compared_under(rate, prior=(1, 1), labels=LABELS, classes=CLASSES, rows=None):
+    noise = check_noise(rate, prior)
+    rows = np.arange(len(labels)) if rows is None else rows
+    return noise.for_comparison(noise.costs(labels, classes))(rows)
+
+
+def test_models_are_compared_under_the_rates_that_were_given() -> None:
+    """Several classes, each beside the others, under one rate of two."""
+    n, rows = len(LABELS), np.array([0, 2])
+    for rate in (0.2, np.array(0.2)):
+        assert same(compared_under(rate), fixed_rate(0.2, n))
+    assert same(compared_under(0.6, (1, 1), THREE, NAMES), fixed_rate(0.5, len(THREE)))
+    for rate in ("learn", "learn per class"):
+        assert same(compared_under(rate, (1, 4)), learned_rate((1.0, 4.0), n))
+    by_row = np.full(len(THREE), 0.1)
+    assert same(compared_under(by_row, (1, 4), THREE, NAMES), learned_rate((1.0, 4.0), len(THREE)))
+    for rate in (dict(zip(CLASSES.tolist(), (0.1, 0.3), strict=True)), np.linspace(0.1, 0.4, n)):
+        assert same(compared_under(rate), check_noise(rate, (1, 1)).costs(LABELS, CLASSES))
+        whole, some = compared_under(rate), compared_under(rate, rows=rows)
+        np.testing.assert_array_equal(some.row_cost, whole.row_cost[rows])
 
 
 def test_certain_labels_are_compared_as_all_but_certain() -> None:
     """A run may see no classifier without an error, and then says nothing of rate 0."""
-    step = check_noise(0.0, (1, 1)).for_comparison()(7).step
-    assert 5.0 < step[0, 0] < 20.0
+    assert 5.0 < compared_under(0.0).step[0, 0] < 20.0
+    assert compared_under(np.zeros(len(LABELS))).row_cost.max() < 20.0
     assert check_noise(0.0, (1, 1)).costs(LABELS, CLASSES).step[0, 0] == IMPOSSIBLE
 
 

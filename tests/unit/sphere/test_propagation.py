@@ -9,9 +9,11 @@ from scipy.special import logit
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import (
     LabelNoise,
+    class_rates,
     fixed_rate,
     learned_class_rates,
     learned_rate,
+    row_rates,
 )
 from mercer.sphere.evidence import Sites, _Labels, approximate_evidence
 from mercer.sphere.sampler import signed_rows
@@ -27,6 +29,8 @@ NOISES = {
     "fixed": fixed_rate(0.1, N),
     "learned": learned_rate((1.0, 1.0), N),
     "learned per class": learned_class_rates((1.0, 1.0), RING),
+    "per class": class_rates(np.array([0.02, 0.3]), RING),
+    "per row": row_rates(np.linspace(0.05, 0.5, N)),
 }
 
 
@@ -48,6 +52,18 @@ def test_independent_rows(rate: float) -> None:
     assert found.is_settled
 
 
+def test_independent_rows_at_rates_that_differ() -> None:
+    """Half of the classifiers are right on each: known rates of classes, and of rows."""
+    rows, labels = np.diag([0.5, 1.0, 2.0, 1.0]), np.array([0, 1, 1, 0])
+    by_class, by_row = np.array([0.05, 0.3]), np.array([0.01, 0.2, 0.5, 0.1])
+    own, other = by_class[labels], by_class[1 - labels]
+    exact = np.log(0.5 * (1.0 - own + other)).sum()
+    found = approximate_evidence(rows, np.full(4, 0.1), class_rates(by_class, labels))
+    assert found.log_evidence == pytest.approx(exact, abs=1e-3)
+    found = approximate_evidence(rows, np.full(4, 0.1), row_rates(by_row))
+    assert found.log_evidence == pytest.approx(-4.0 * np.log(2.0), abs=1e-3)
+
+
 @pytest.mark.parametrize("correlation", [-0.9, 0.0, 0.6, 1.0])
 @pytest.mark.parametrize("variance", [0.0, 0.7])
 def test_two_rows(correlation: float, variance: float) -> None:
@@ -64,7 +80,7 @@ def test_two_rows(correlation: float, variance: float) -> None:
 def test_beside_a_tempered_run(kind: str, nugget: float) -> None:
     """Within half a nat and four standard errors."""
     noise, rows = NOISES[kind], signed_rows(space(nugget).design().L, RING)
-    if kind == "learned per class":
+    if not noise.is_common:
         value, error = measure_noise(np.random.default_rng(2), rows, noise, Tempering(20, 400))
     else:
         run = climb_errors(np.random.default_rng(2), rows, Tempering(20, 400))

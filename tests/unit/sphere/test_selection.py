@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from mercer.kernels.names import kernel_named
-from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates, learned_rate
+from mercer.likelihoods.label_noise import (
+    LabelNoise,
+    class_rates,
+    fixed_rate,
+    learned_class_rates,
+    learned_rate,
+    row_rates,
+)
 from mercer.sphere import selection, tempering
 from mercer.sphere.evidence import approximate_evidence
 from mercer.sphere.sampler import signed_rows
@@ -36,8 +43,8 @@ RING = ((X**2).sum(axis=1) > 2.0).astype(np.int64)  # no line separates it
 THREE = np.digitize(X[:, 0], [-0.7, 0.7])
 
 
-def noise_of(n: int) -> LabelNoise:
-    return learned_rate((1.0, 1.0), n)
+def noise_of(rows: np.ndarray) -> LabelNoise:
+    return learned_rate((1.0, 1.0), len(rows))
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +69,7 @@ def test_the_better_model_comes_first() -> None:
     assert compared[0].log_evidence > compared[1].log_evidence + 4.0
     assert len(compared) == 3
     assert compared[0].law is not None
-    assert compared[0].law.log_evidence(noise_of(N))[0] == compared[0].log_evidence
+    assert compared[0].law.log_evidence(noise_of(RING))[0] == compared[0].log_evidence
     dropped = [one for one in compared if not one.is_final]
     assert all(one.law is None for one in dropped)
     np.testing.assert_array_equal(probabilities(compared), [1.0, 0.0, 0.0])
@@ -179,7 +186,35 @@ def test_rates_by_class_are_weighed_by_the_draws_of_one() -> None:
     own, own_error = measure_noise(np.random.default_rng(2), rows, two, Tempering(20, 400))
     assert error < 1.0
     assert abs(value - own) < 4.0 * np.hypot(error, own_error)
-    assert abs(value - run.law().log_evidence(noise_of(N))[0]) > 0.1
+    assert abs(value - run.law().log_evidence(noise_of(RING))[0]) > 0.1
+
+
+@pytest.mark.parametrize("kind", ["classes", "rows"])
+def test_rates_that_were_given_weigh_the_models(kind: str) -> None:
+    """Half of the classifiers are right on an independent row: its probability is known.
+
+    Rows have length scales far below their distances, so that a learned rate gives each 1/2.
+    """
+    if kind == "classes":
+        noise = class_rates(np.array([0.05, 0.3]), RING)
+        exact = np.log(np.where(RING == 1, 0.5 * (0.7 + 0.05), 0.5 * (0.95 + 0.3))).sum()
+    else:
+        noise = row_rates(np.where(np.arange(N) < 20, 1e-4, 0.3))
+        exact = -N * np.log(2.0)
+    covariance = fit_covariance(kernel_named("rbf"), 1e-3, X, 0.0)
+    apart = Candidate("rbf", 1e-3, 0.0, KernelSpace(covariance, X, 0.0))
+    for models in ([apart], [apart, replace(apart, nugget=0.1)]):
+        best = compare(models, RING, noise.among, 7)[0]
+        assert best.law is not None
+        assert abs(best.log_evidence - exact) < 4.0 * best.standard_error + 0.05
+
+
+def test_rates_of_rows_that_are_all_the_same() -> None:
+    """Say what one rate says."""
+    fixed = compare([rbf(1.5)], RING, lambda rows: fixed_rate(0.1, len(rows)), 7)[0]
+    same = compare([rbf(1.5)], RING, row_rates(np.full(N, 0.1)).among, 7)[0]
+    assert same.log_evidence == pytest.approx(fixed.log_evidence, abs=1e-6)
+    assert same.standard_error == pytest.approx(fixed.standard_error, rel=1e-3)
 
 
 def test_several_classes_are_ranked_by_each_against_the_others() -> None:
