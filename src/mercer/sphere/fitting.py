@@ -560,8 +560,8 @@ def _filled(values: NDArray[Any], name: str, length: int) -> NDArray[Any]:
 
 # What a fit compared and what came of it: a table, a sentence, the evidence of noise rates.
 
-# Models that a note names; and probability left out that it mentions.
-_MOST_SAID, _WORTH_SAYING = 5, 0.005
+# Probability left out that a note mentions.
+_WORTH_SAYING = 0.005
 # Models whose shares of wrong labels differ by more are worth a warning.
 _RATES_DIFFER = 0.03
 
@@ -599,13 +599,10 @@ def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:
     model = fitted.draws.flat("model")
     share = np.array([np.mean(model == j) for j in range(len(fitted.models))])
     parts = []
-    for j in np.argsort(-share, kind="stable")[:_MOST_SAID]:
+    for j in np.argsort(-share, kind="stable"):
         one = fitted.models[j]
         scale = "" if one.lengthscale is None else f" lengthscale {one.lengthscale:.3g}"
         parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share[j]:.0%})")
-    if len(share) > _MOST_SAID:
-        others = 1.0 - np.sort(share)[-_MOST_SAID:].sum()
-        parts.append(f"{len(share) - _MOST_SAID} others ({others:.0%})")
     said = f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}"
     if fitted.left_out >= _WORTH_SAYING:
         said += f"; {fitted.left_out:.0%} of the probability, of others, is left out"

@@ -68,8 +68,8 @@ def test_the_table_and_the_sentence() -> None:
         "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75%), linear nugget 0 (25%)"
         "; 6% of the probability, of others, is left out",
     )
-    (said,) = say_comparison(replace(one, models=MODELS[:1] * 8, left_out=0.0))
-    assert said.endswith("nugget 0.1 (0%), 3 others (0%)")
+    (said,) = say_comparison(replace(one, models=(MODELS[1], MODELS[0]), left_out=0.0))
+    assert said.endswith("linear nugget 0 (75%), rbf lengthscale 0.5 nugget 0.1 (25%)")
 
 
 def test_models_that_disagree_on_the_share_of_wrong_labels() -> None:
