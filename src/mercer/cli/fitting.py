@@ -559,9 +559,12 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     )
 
 
-# Rows up to which a Gaussian process audits numbers: it learns from no more by default.
-MOST_ROWS_OF_GP = 1000
 _AUDITORS = {"classification": ("sphere",), "regression": ("gp", "spectral")}
+
+
+def _most_rows_of_gp() -> float:
+    """Return how many rows of numbers a Gaussian process is taken for."""
+    return choose_model("gp", "regression", 0, 0).most_rows(0)
 
 
 def _auditor(
@@ -593,7 +596,7 @@ def _auditor(
         )
     if model == "auto":
         known = choose_model("spectral", "regression", 0, 0).estimator_class()().get_params()
-        is_large = len(table.labels) > MOST_ROWS_OF_GP and settings.keys() <= known.keys()
+        is_large = len(table.labels) > _most_rows_of_gp() and settings.keys() <= known.keys()
         model = "spectral" if is_large else "gp"
     if settings.get("noise", "contaminated") != "contaminated":
         raise UsageError(
@@ -639,7 +642,7 @@ def _describe_model(
 ) -> None:
     why = "as asked"
     if options.model == "auto" and options.scoring is None:
-        large = f" above {MOST_ROWS_OF_GP} rows" if entry.name == "spectral" else ""
+        large = f" above {_most_rows_of_gp():g} rows" if entry.name == "spectral" else ""
         why = "the one that audits" + large
     if options.model == "auto" and options.scoring is not None:
         first = able_models(table.task.name, 0)[0]
