@@ -330,10 +330,10 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
             and X.dtype == np.float64
             and y.dtype in (np.float64, np.int64)
             and X.flags.c_contiguous
-            and X.shape == (len(y), self.n_features_in_)
+            and X.shape == (len(y), len(getattr(self, "feature_labels_", ())))
             and y.shape == (len(X),)
             and len(X) >= n_least
-            and not hasattr(self, "feature_names_in_")
+            and (hasattr(self, "encoder_") or not hasattr(self, "feature_names_in_"))
             and bool(np.isfinite(X).all() and np.isfinite(y).all())
         )
 

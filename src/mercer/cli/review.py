@@ -172,7 +172,9 @@ def beside(data: str, ending: str) -> Path:
 @encoding_option
 @seed_option
 @out_path("--journal", "Decisions, a line each [default: beside DATA, .review.jsonl].")
-@out_path("--out", "The table with the labels that hold [default: beside DATA, .reviewed.csv].")
+@out_path(
+    "--out", "The table with the labels that hold [default: named as the journal, .reviewed.csv]."
+)
 @click.option(
     "--refit-every",
     type=click.IntRange(0, 10_000),
@@ -221,7 +223,9 @@ def command(
         raise UsageError("mercer review reads its table twice: give a file, not standard input")
     is_named = out is not None
     journal = beside(data, _ENDING) if journal is None else journal
-    out = beside(data, ".reviewed.csv") if out is None else out
+    if out is None:
+        stem = journal.name.removesuffix(_ENDING).removesuffix(".jsonl")
+        out = journal.with_name(f"{stem}.reviewed.csv")
     check_outputs({"--out": out, "--journal": journal}, {"DATA": data, "--pool": pool})
     check_format(out, is_for_spreadsheet=False)
     session = Session(is_json)

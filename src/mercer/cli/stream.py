@@ -55,6 +55,7 @@ from mercer.cli.stream_rows import (
 from mercer.cli.terminal import Session, digits3, plain_table
 from mercer.data.files import STANDARD_INPUT, printable
 from mercer.errors import DataError, MercerWarning, StorageError
+from mercer.posterior.draws import finite_or_none
 
 # How a stream does, in words: for the live panel, and at the end.
 
@@ -198,7 +199,7 @@ class Output:
     def write(self, answers: Sequence[dict[str, Any]]) -> None:
         """Write a line for each answer; a StorageError says which are lost."""
         rows = [answer["row"] for answer in answers]
-        text = "".join(json.dumps(answer, allow_nan=False) + "\n" for answer in answers)
+        text = "".join(json.dumps(_finite(answer), allow_nan=False) + "\n" for answer in answers)
         if self._descriptor is None:
             sys.stdout.write(text)
             return
@@ -414,6 +415,13 @@ class _Loop:
         """Seconds until something is to be done even if no row comes; None: nothing is."""
         times = (self.keeper.seconds_left, self.panel.seconds_left)
         return min((seconds for seconds in times if seconds is not None), default=None)
+
+
+def _finite(value: Any) -> Any:
+    """Write null for what is not known yet: the spread after too few rows is infinite."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return finite_or_none(value) if isinstance(value, float) else value
 
 
 def _hint(path: Path | None, *, is_saved: bool) -> str:

@@ -583,6 +583,8 @@ def compile_now() -> None:
     decisions = decide(joint, np.zeros(m), 1.0, 1.0)
     decide_together((joint, joint), np.zeros(m))
     loops.select(gram, among, across, decisions.is_accepted)
+    chosen = np.empty(gram.shape, order="F")
+    loops.select_lower(gram, among, across, decisions.is_accepted, np.zeros(len(gram)), chosen)
     loops.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)
 
 

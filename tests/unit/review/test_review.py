@@ -436,9 +436,9 @@ def test_what_would_lose_labels_is_refused(
     data, other = tmp_path / "t.csv", tmp_path / "other.jsonl"
     data.write_text("a,y\n" + "".join(f"{k},{'yes' if k % 2 else 'no'}\n" for k in range(5200)))
     assert "standard input" in refused(["-"], capsys)
-    (tmp_path / "t.reviewed.csv").write_text("a,y\n")
+    (tmp_path / "other.reviewed.csv").write_text("a,y\n")
     assert "name another with --out" in refused([str(data), "--journal", str(other)], capsys)
-    (tmp_path / "t.reviewed.csv").unlink()
+    (tmp_path / "other.reviewed.csv").unlink()
     assert "5200 rows are more than the 5000" in refused([str(data)], capsys)
     assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
 
