@@ -24,7 +24,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -428,7 +428,10 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         entropy = entropy_of(self.random_state)
         some = source.take(some_rows(stream(entropy, "rows"), source.n_rows, grid.n_kept))
         self._learn_inputs(some[:, :-1])
-        scale = self._target_scale_ = TargetScale.of(some[:, -1])
+        scale = TargetScale.of(some[:, -1])
+        if scale.std == 0.0:  # of these rows; others may tell more
+            scale = replace(scale, std=1.0)
+        self._target_scale_ = scale
         Z, u = self.standardizer_.transform(some[:, :-1]), scale.standardise(some[:, -1])
         chosen = self._select(grid, entropy, Z, u, cross_validate)
         sums = functools.partial(_sum_equations, self.frequencies_, self.standardizer_, scale)

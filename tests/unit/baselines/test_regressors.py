@@ -102,6 +102,14 @@ def test_constant_columns(cls) -> None:
 
 
 @each
+def test_rows_that_are_seldom_are_learned_though_settings_do_not_see_them(cls) -> None:
+    rare = np.zeros(150)
+    rare[[3, 77]] = 50.0
+    model = small(cls, selection_rows=10).fit(X, rare)
+    assert np.ptp(model.predict(X)) > 1.0
+
+
+@each
 def test_all_rows_make_the_coefficients(cls, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings come from a subset: penalty and length scale would fit all of it either way."""
     model = small(cls, selection_rows=40, penalties=(0.01,), length_factors=(1.0,)).fit(X, Y)
