@@ -51,7 +51,12 @@ from mercer.gp.gaussian import (
     function_draws,
     noisy_factor,
 )
-from mercer.gp.hyperparameters import is_within_range, stacked_parameters
+from mercer.gp.hyperparameters import (
+    SEARCHING,
+    find_maximum,
+    is_within_range,
+    stacked_parameters,
+)
 from mercer.gp.loops import draw_kinds
 from mercer.likelihoods.label_noise import (
     N_KINDS,
@@ -65,7 +70,7 @@ from mercer.likelihoods.label_noise import (
     shares_of,
     width_of,
 )
-from mercer.numerics.cholesky import invert_factored, solve_factored
+from mercer.numerics.cholesky import invert_factored, one_blas_thread, solve_factored
 from mercer.posterior.diagnostics import diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.label_errors import TargetLaws
@@ -362,10 +367,7 @@ def fit_contaminated(
     theta = stacked_parameters(model.kernel, {name: first.flat(name) for name in first.variables})
     if model.log_noise_variance is None:
         theta = np.column_stack([theta, first.flat("log_noise_variance")])
-    weights = flat_weights(first)
-    mean = np.average(theta, axis=0, weights=weights)
-    covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
-    covariance += 1e-6 * np.eye(len(mean))
+    mean, covariance = _law_at_first(X[right], y[right], settings, options, first, theta)
     # Where an error begins matters little: the kind that is the most frequent.
     codes = np.where(right, 0, len(WIDTHS) + int(np.argmax(SHARES))).astype(np.int64)
     sampler = ContaminatedSampler(model, mean, covariance, codes, rows)
@@ -378,6 +380,36 @@ def fit_contaminated(
     sampled = sample(sampler, shorter, labels=labels)
     draws, laws = _split(sampled.draws)
     return FittedGP(draws, diagnose(draws), sampled.notes), laws
+
+
+def _law_at_first(
+    X: Array,
+    y: Array,
+    settings: RegressionSettings,
+    options: RunOptions,
+    first: Draws,
+    theta: Array,
+) -> tuple[Array, Array]:
+    """Mean and covariance of theta given the rows that looked right.
+
+    Those of the draws; of few, as little time leaves, the curvature at the maximum, or the widths
+    of the prior where there is no time for that either.
+    """
+    weights, p = flat_weights(first), theta.shape[1]
+    weights = np.ones(len(theta)) if weights is None else weights
+    n_effective = weights.sum() ** 2 / np.square(weights).sum()
+    if n_effective >= 2.0 * (p + 1):
+        covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
+        if np.isfinite(covariance).all():
+            mean = np.average(theta, axis=0, weights=weights)
+            return mean, covariance + 1e-6 * np.eye(p)
+    model, best = settings.posterior(X, y), theta[np.argmax(first.flat("log_density"))]
+    with one_blas_thread():
+        deadline = options.deadline_before_chains(SEARCHING)
+        maximum = find_maximum(model, with_covariance=True, deadline=deadline, starts=(best,))
+    if maximum.covariance is None:
+        return maximum.point.position, np.diag(model.prior.std**2)
+    return maximum.point.position, maximum.covariance
 
 
 _OF_ROWS = ("wrong", "left_out_mean", "left_out_variance")

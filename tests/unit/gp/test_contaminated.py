@@ -113,6 +113,15 @@ def test_rows_beyond_the_limit_are_judged_too() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+@pytest.mark.parametrize("own", [{"max_seconds": 1e-6}, {"n_draws": 1, "n_chains": 1}])
+def test_chains_begin_where_the_first_fit_leaves_one_draw(own: dict) -> None:
+    """One draw has no covariance: the curvature at the maximum, or the prior, takes its place."""
+    model = fitted(**own).fit(X, Y)
+    assert model.posterior_.n_total == 2
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 def test_the_same_seed_gives_the_same_draws_in_any_number_of_processes(tmp_path: Path) -> None:
     one, two = fitted().fit(X, Y), fitted(n_jobs=2, checkpoint=tmp_path / "c").fit(X, Y)
     for name in one.posterior_.variables:
