@@ -94,9 +94,12 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _refuse_collection(self, X: Any) -> None:
         """Refuse rows on a disk or a cluster, which would silently be read into memory."""
-        if is_dask(X) or type(X).__module__.startswith("mercer.data."):
+        from mercer.data.source import RowSource
+
+        if is_dask(X) or isinstance(X, RowSource):
+            remedy = "give X.compute()" if is_dask(X) else "give an array"
             raise UsageError(
-                f"{type(self).__name__} learns from rows in memory: give X.compute(), or an array; "
+                f"{type(self).__name__} learns from rows in memory: {remedy}; "
                 "BaNKRegressor, BaNKClassifier, RKSRegressor and MKLRegressor learn where rows are"
             )
 

@@ -162,8 +162,6 @@ def audit_steps(words: Sequence[str], *, model: str, n_rows: int) -> tuple[NextS
 
     ``model`` is the name of the one that audited, ``n_rows`` how many rows there are.
     """
-    from mercer.sphere.fitting import LARGEST_WHOLE
-
     known = _parsed(words)
     if known is None or known["data"] == "-":
         return ()
@@ -173,6 +171,8 @@ def audit_steps(words: Sequence[str], *, model: str, n_rows: int) -> tuple[NextS
         command = ["mercer", "fit", *table, *given, "--out", _free_name("model.mercer")]
         why = "For predictions in spite of the values that are wrong"
         return (NextStep(why, shlex.join(command)),)
+    from mercer.sphere.fitting import LARGEST_WHOLE
+
     options = _table_options(known, without=("--task", "--set"))
     review = shlex.join(["mercer", "review", *table, *options])
     out = ["--model", "sphere", *_table_options(known), "--out", _free_name("model.mercer")]

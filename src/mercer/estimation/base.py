@@ -361,8 +361,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         )
         return checked
 
-    _is_dask = staticmethod(is_dask)
-
     def _refuse_collection(self, X: Any, remedy: str) -> None:
         """Refuse a Dask collection, which would silently be read into memory."""
         if is_dask(X):

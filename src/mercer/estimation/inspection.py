@@ -228,18 +228,18 @@ def permuted_losses(
     n = len(rows)
     base = losses_of(model, X[rows], y[rows])
     found = np.empty((2, n_repeats, n, len(look.inputs)))
-    targets = np.tile(y[rows], n_repeats)
+    repeated, targets = np.tile(X[rows], (n_repeats, 1)), np.tile(y[rows], n_repeats)
     for j, (name, columns) in enumerate(zip(look.inputs.names, look.inputs.columns, strict=True)):
         if len(sources):
             columns = np.flatnonzero(np.array(sources) == name)
         # Any other row, each with the same probability.
         donors = rng.integers(len(X) - 1, size=(n_repeats, n))
         donors += donors >= rows
-        changed = np.tile(X[rows], (n_repeats, 1))
+        changed = repeated.copy()
         changed[:, columns] = X[donors.ravel()][:, columns]
         losses = losses_of(model, changed, targets).reshape(2, n_repeats, n)
         # A row that got its own value is the same row, whatever the last digits of its loss are.
-        is_other = (changed != np.tile(X[rows], (n_repeats, 1))).any(axis=1).reshape(n_repeats, n)
+        is_other = (changed != repeated).any(axis=1).reshape(n_repeats, n)
         found[..., j] = np.where(is_other, losses - base[:, np.newaxis], 0.0)
     return Increases(found[0], found[1], None if groups is None else groups[rows])
 

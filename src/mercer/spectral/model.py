@@ -169,9 +169,7 @@ class Coefficients:
 def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -> Coefficients:
     """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
-    bordered = np.array(gram, order="F")
-    bordered.flat[:: len(gram) + 1] += np.append(prior_precisions, 2.0 * model.noise_rate)
-    factor = factorise(bordered)
+    factor = factorise(_bordered(model, gram, prior_precisions))
     inner, solved = np.asfortranarray(factor[:m, :m]), factor[m, :m]
     mean, _ = lapack.dtrtrs(inner, solved, lower=1, trans=1)
     rate, evidence = _rate_and_evidence(model, factor, prior_precisions)
@@ -180,9 +178,7 @@ def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -
 
 def evidence_of_products(model: RegressionModel, gram: Array, prior_precisions: Array) -> float:
     """Log evidence in nats from [F, y]'[F, y]; minus infinity where F is collinear."""
-    bordered = np.array(gram, order="F")
-    bordered.flat[:: len(gram) + 1] += np.append(prior_precisions, 2.0 * model.noise_rate)
-    return _evidence_of_bordered(model, bordered, prior_precisions)
+    return _evidence_of_bordered(model, _bordered(model, gram, prior_precisions), prior_precisions)
 
 
 def evidence_of_choice(
@@ -193,6 +189,13 @@ def evidence_of_choice(
     diagonal = np.append(priors, 2.0 * model.noise_rate)
     select_lower(gram, products.among, products.across, took, diagonal, bordered)
     return _evidence_of_bordered(model, bordered, priors)
+
+
+def _bordered(model: RegressionModel, gram: Array, priors: Array) -> Array:
+    """Add the prior's precisions, and the rate of the noise, to the diagonal of the products."""
+    bordered = np.array(gram, order="F")
+    bordered.flat[:: len(gram) + 1] += np.append(priors, 2.0 * model.noise_rate)
+    return bordered
 
 
 def _evidence_of_bordered(model: RegressionModel, bordered: Array, priors: Array) -> float:
