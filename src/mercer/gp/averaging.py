@@ -657,12 +657,12 @@ def choose_few(
     share = rng.choice([0.5, -0.5, -1.0], size=(n_pool, 1))  # of the way: between, or beyond
     at_pool = predict(X[first] + share * (X[second] - X[first])).reshape(len(weights), n_pool, -1)
     judged = at_pool[:, _SEEN:].reshape(len(weights), -1)
-    spread = np.sqrt(weights @ np.square(at_rows - weights @ at_rows)).mean()
+    seen = np.hstack([at_rows, at_pool[:, :_SEEN].reshape(len(weights), -1)])
+    spread = np.sqrt(weights @ np.square(seen - weights @ seen)).mean()
     centred = parameters - weights @ parameters
     std = np.sqrt(weights @ np.square(centred))
     units = centred / np.where(std > 0.0, std, 1.0) * spread
-    seen = at_pool[:, :_SEEN].reshape(len(weights), -1)
-    features = np.hstack([at_rows, seen, _WEIGHT_OF_PARAMETERS * units, units * units])
+    features = np.hstack([seen, _WEIGHT_OF_PARAMETERS * units, units * units])
     few = representatives(features, weights, most)
     largest = float(np.abs(few[1] @ judged[few[0]] - weights @ judged).max())
     return few, max(_SAFETY * largest, _NOTHING)

@@ -25,6 +25,7 @@ from mercer.random import entropy_of
 
 Array = NDArray[np.float64]
 
+_FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
 
 
@@ -177,6 +178,7 @@ def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, 
     n_total, weights = len(functions.theta), functions.weights
     if weights is None:
         weights = np.full(n_total, 1.0 / n_total)
+        functions = functions.chosen(np.arange(n_total), weights)
     noise = functions.target_variance[:, np.newaxis]
     # Of the noise of each draw the shares within some distances: the shape of its mixture.
     distances = np.array([0.5, 1.0, 1.5, 2.0, 3.0])[:, np.newaxis] * (weights @ np.sqrt(noise))
@@ -184,7 +186,17 @@ def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, 
     within = (shares * ndtr(distances / np.sqrt(variances))).sum(axis=2)
     parameters = np.hstack([functions.theta, np.log(noise), within])
     fitted = functions.fitted(y)
-    return choose_few(functions.X, weights, fitted, functions.means, parameters, *most)
+
+    def with_spread(X: Array) -> Array:
+        """Means at rows (m, d), and second moments of targets in units of means: (N, 2 m)."""
+        means, variances = (each.T for each in functions.moments(X))
+        second = np.square(means - weights @ means) + variances + noise
+        second /= np.sqrt(weights @ second)
+        return np.stack([means, second], axis=2).reshape(n_total, -1)
+
+    # Of few rows, draws that agree in what they expect may differ much in how sure they are.
+    predict = with_spread if len(functions.X) <= _FEW_ROWS else functions.means
+    return choose_few(functions.X, weights, fitted, predict, parameters, *most)
 
 
 def functions_of(

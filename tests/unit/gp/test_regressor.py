@@ -58,6 +58,17 @@ def test_relevance_finds_the_inputs_that_matter() -> None:
     assert model.relevance_[0, 1] < 0.1 * model.relevance_[0, 0]
 
 
+@pytest.mark.parametrize(("noise", "closeness"), [("normal", 0.03), ("contaminated", 0.1)])
+def test_few_draws_are_as_sure_as_all(noise: str, closeness: float) -> None:
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    y = np.sin(X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=12)
+    model = GPRegressor(kernel="rbf", noise=noise, random_state=0).fit(X, y)
+    rows = 1.5 * np.random.default_rng(2).normal(size=(50, 3))
+    few, all_draws = model.predict(rows, return_std=True), model.predict(rows, True, "all")
+    assert np.all(np.abs(few[0] - all_draws[0]) < 0.1 * all_draws[1])
+    np.testing.assert_allclose(few[1], all_draws[1], rtol=closeness)
+
+
 def test_a_whole_that_learns() -> None:
     rows, targets = waves(400)
     model = tiny(n_draws=25, n_warmup=25).fit(rows[:150], targets[:150])
