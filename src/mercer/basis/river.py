@@ -124,8 +124,10 @@ class RiverKernelClassifier(base.Classifier):  # type: ignore[misc]
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         """Probability of each class; as long as rows are held, the shares of those seen."""
-        if not hasattr(self.learned, "classes_"):
-            labels = [label for _, label in self._held]
+        labels = [label for _, label in self._held]
+        if hasattr(self.learned, "classes_"):  # the model may hold rows back, too
+            labels = self.learned.classes_[self.learned._learner.held_y].tolist()
+        if labels or not hasattr(self.learned, "classes_"):
             return {label: labels.count(label) / len(labels) for label in dict.fromkeys(labels)}
         proba = self.learned.predict_proba([self._rows.row(x)])[0].tolist()
         return dict(zip(self.learned.classes_.tolist(), proba, strict=True))

@@ -168,7 +168,11 @@ def choose_task(column: Column, task: Task) -> tuple[Literal["classification", "
         if distinct > 2 and np.ptp(column.values) == distinct - 1:  # as counts and grades are
             words += "; if they count or grade something, --task regression predicts numbers"
         return "classification", words
-    return "regression", (f"{about}: more than {MAX_CLASSES} distinct whole numbers, so regression")
+    words = f"{about}: more than {MAX_CLASSES} distinct whole numbers, so regression"
+    if column.values.min() == 0.0:  # as of things that are counted; a year or a price is none
+        words += "; if they count something, --model spectral --set noise=negative_binomial is"
+        words += " a law of counts"
+    return "regression", words
 
 
 def _labels(frame: Frame, column: Column) -> NDArray[Any]:

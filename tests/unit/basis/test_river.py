@@ -118,6 +118,19 @@ def test_classes_are_those_of_the_first_rows_and_then_rows_are_learned_as_they_c
         wrapped.learn_one(ROWS[0], "sideways")
 
 
+def test_to_ask_for_a_class_before_each_row_changes_nothing_that_is_learned(river) -> None:
+    """Also where the classes are given, so that the model itself holds rows back for its scales."""
+    labels = np.where(Y > 0.0, "up", "down")
+    wrapped = small_classes().to_river(["down", "up"])
+    for t, (row, label) in enumerate(zip(ROWS, labels.tolist(), strict=True)):
+        said = wrapped.predict_proba_one(row)
+        if 0 < t < 10:
+            assert said.get("up", 0.0) == pytest.approx(np.mean(labels[:t] == "up"))
+        wrapped.learn_one(row, label)
+    model = small_classes().partial_fit(X, labels)
+    np.testing.assert_array_equal(wrapped.learned.predict_proba(X), model.predict_proba(X))
+
+
 # An input that is missing is refused, so these do not apply: in each, rows lack some.
 _NOT_MET = (
     "check_disappearing_features",
