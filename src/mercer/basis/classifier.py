@@ -281,7 +281,7 @@ def predict_then_learn(
 
     learner = model._learner
     if not is_known.all():  # else `learn` does it
-        learner.check(X[is_known], labels[is_known])
+        learner.foresee(X[is_known], labels[is_known], see)
     for rows in known_runs(is_known):
         if is_known[rows.start]:
             learner.learn(X[rows], labels[rows], see)

@@ -123,23 +123,35 @@ class RowLearner(ABC, Generic[AnyRunning, Seen]):
         self.check(X, y)
         n_held = self._hold(X, y) if self.running is None else 0
         if self.running is None and (len(self.held_y) >= self.scale_rows or self.given.is_complete):
-            try:
-                self._begin_held()
-                self.check(X, y)  # as they are in these scales
-            except BaseException:
-                n_before = len(self.held_y) - n_held
-                del self.held_X[n_before:], self.held_y[n_before:]
-                self.running = None
-                raise
+            self._begin_held(X, y, n_held)
             self._learn_held(see)
         if self.running is not None:
             self._learn(self.running, X[n_held:], y[n_held:], see)
 
+    def foresee(self, X: Array, y: Targets, see: Callable[[Seen], Any]) -> None:
+        """Fix the scales for rows X (n, d), y (n,) that are learned later, unless that is done.
+
+        They are those that `learn` and `release` would give. Rows held back before are learned.
+        """
+        self.check_whole()
+        self.check(X, y)
+        if self.running is None and self.n_seen + len(y):
+            n_held = self._hold(X, y)
+            self._begin_held(X, y, n_held)
+            self._let_go(n_held)
+            self._learn_held(see)
+
     def release(self, see: Callable[[Seen], Any]) -> AnyRunning:
-        """Fix the scales from the rows held back and learn these, unless that is done."""
+        """Fix the scales from the rows held back and learn these, unless that is done.
+
+        Without a row nothing is fixed: what is returned is thrown away.
+        """
         self.check_whole()
         if self.running is None:
-            self._begin_held()
+            running = self.begin_stream(*self._held())
+            self.running = running if self.held_y else None
+            if self.running is None:
+                return running
             self._learn_held(see)
         assert self.running is not None
         return self.running
@@ -164,8 +176,20 @@ class RowLearner(ABC, Generic[AnyRunning, Seen]):
     def _held(self) -> tuple[Array, Targets]:
         return np.array(self.held_X).reshape(-1, len(self.names)), np.array(self.held_y)
 
-    def _begin_held(self) -> None:
-        self.begin_stream(*self._held())
+    def _let_go(self, n: int) -> None:
+        """Take the last n rows out of those held back."""
+        n_left = len(self.held_y) - n
+        del self.held_X[n_left:], self.held_y[n_left:]
+
+    def _begin_held(self, X: Array, y: Targets, n_held: int) -> None:
+        """Fix the scales, for rows X, y of which the first ``n_held`` are held back."""
+        try:
+            self.begin_stream(*self._held())
+            self.check(X, y)  # as they are in these scales
+        except BaseException:
+            self._let_go(n_held)
+            self.running = None
+            raise
 
     def _learn_held(self, see: Callable[[Seen], Any]) -> None:
         assert self.running is not None

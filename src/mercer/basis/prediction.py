@@ -587,7 +587,7 @@ def predict_then_learn(model: Any, X: Any, y: Any, level: float | None) -> Prequ
     X, _ = model._numbers(X, np.where(is_known, targets, 0.0), is_first=not model._is_begun)
     with model._begun():
         learner, said = model._learner, _Said(model, level)
-        learner.check_size(targets[is_known])
+        learner.foresee(X[is_known], targets[is_known], said.see)
         for chunk in known_runs(is_known):
             if is_known[chunk.start]:
                 learner.learn(X[chunk], targets[chunk], said.see)

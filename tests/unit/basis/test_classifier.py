@@ -76,6 +76,15 @@ def test_prequential_only_predicts_where_there_is_no_label(missing: object) -> N
     assert model.n_rows_seen_ == rows_before + 36
 
 
+def test_scales_are_those_of_the_first_known_rows() -> None:
+    X, y = make_rows(40)
+    holes = np.isin(np.arange(40), [0, 3])
+    told, learned = little(), little().partial_fit(X[~holes], y[~holes])
+    told.prequential(X[:1], [None], classes=["ash", "birch"])
+    told.prequential(X, np.where(holes, None, y))
+    assert bits(told) == bits(learned)
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_it_learns(n_classes: int) -> None:
     X, y = make_rows(200, n_classes)

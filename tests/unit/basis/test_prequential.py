@@ -72,10 +72,26 @@ def test_rows_without_targets_leave_no_trace() -> None:
     assert bits(told) == bits(learned)
 
 
+@pytest.mark.parametrize("own", STREAMS.values(), ids=STREAMS)
+@pytest.mark.parametrize("n_before", [0, 4])
+def test_scales_are_those_of_the_first_known_rows(own: dict, n_before: int) -> None:
+    """Also where the first row of a call lacks its target, and others among the first."""
+    is_known = ~np.isin(np.arange(40), [n_before, 7])
+    told, learned = small(**own), small(**own)
+    if n_before:
+        told.partial_fit(X[:n_before], Y[:n_before])
+    rows = told.prequential(X[n_before:], np.where(is_known, Y, np.nan)[n_before:])
+    learned.partial_fit(X[is_known], Y[is_known])
+    assert bits(told) == bits(learned)
+    np.testing.assert_array_equal(np.isnan(rows.log_density), ~is_known[n_before:])
+
+
 def test_the_first_of_all_rows_may_lack_its_target() -> None:
-    rows = small().prequential(X[:1], [np.nan])
+    told, learned = small(), small().partial_fit(X, Y)
+    rows = told.prequential(X[:1], [np.nan])
     assert np.isfinite(rows.mean[0])
     assert rows.std[0] == np.inf
+    assert bits(told.partial_fit(X, Y)) == bits(learned)  # nothing was fixed by a row unknown
 
 
 def test_what_is_refused() -> None:
