@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, log_expit
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.basis.class_filter import (
@@ -27,6 +28,7 @@ from mercer.basis.learner import (
     ClassLearner,
     ClassRunning,
     ClassSettings,
+    check_size,
     fit_classes,
 )
 from mercer.basis.model import Array
@@ -588,6 +590,12 @@ class SequentialKernelClassifier(StreamClassifier):
         """Make a learner, unless there is one."""
         if not self._is_begun:
             self._put(self._new_learner(self._check_arguments()), ())
+
+    def _check_row(self, row: Sequence[float], label: Any) -> None:
+        """Refuse a row (d,) with which no others could be learned."""
+        X, y = self._checked([row], [label], is_first=True, is_numeric=False)
+        check_size(X)
+        check_classification_targets(y)
 
     def _positions(self, y: NDArray[Any]) -> NDArray[np.int64]:
         """Return each label's position among the classes."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from mercer.errors import DataError
+from mercer.errors import DataError, RowsError
 from mercer.estimation.run import nearest_hint
 
 __all__ = ["RiverKernelClassifier", "RiverKernelRegressor"]
@@ -109,17 +109,23 @@ class RiverKernelClassifier(base.Classifier):  # type: ignore[misc]
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         """Learn a row."""
         row = self._rows.row(x)
-        if hasattr(self.learned, "classes_"):
-            self.learned.partial_fit([row], [y])
+        if self.classes is not None or hasattr(self.learned, "classes_"):
+            known = None if self.learned._is_begun else self.classes
+            self.learned.partial_fit([row], [y], classes=known)
             return
+        labels = list(dict.fromkeys([*(label for _, label in self._held), y]))
+        self.learned._check_row(row, y)
+        if len({isinstance(label, str) for label in labels}) > 1:
+            raise DataError(f"label {y!r}: some labels are text, others are none")
         self._held.append((row, y))
-        labels = {label for _, label in self._held}
-        is_enough = len(self._held) >= self.learned.scale_rows and len(labels) > 1
-        if self.classes is None and not is_enough:
+        if len(self._held) < self.learned.scale_rows or len(labels) < 2:
             return
-        known = sorted(labels) if self.classes is None else list(self.classes)
         rows, values = zip(*self._held, strict=True)
-        self.learned.partial_fit(list(rows), list(values), classes=known)
+        try:
+            self.learned.partial_fit(list(rows), list(values), classes=labels)
+        except RowsError as error:  # of one that is too large, which must go
+            del self._held[error.rows[0]]
+            raise
         self._held = []
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:

@@ -118,6 +118,35 @@ def test_classes_are_those_of_the_first_rows_and_then_rows_are_learned_as_they_c
         wrapped.learn_one(ROWS[0], "sideways")
 
 
+@pytest.mark.parametrize("classes", [None, np.array(["down", "up"])])
+def test_a_row_that_is_refused_changes_nothing(river, classes: np.ndarray | None) -> None:
+    labels, wrapped = np.where(Y > 0.0, "up", "down"), small_classes().to_river(classes)
+    with pytest.raises(ValueError, match="NaN"):
+        wrapped.learn_one({**ROWS[0], "right": float("nan")}, "up")
+    for t, (row, label) in enumerate(zip(ROWS, labels.tolist(), strict=True)):
+        if t in (3, 30):
+            for value in (float("inf"), float("nan"), 1e200):
+                with pytest.raises(ValueError, match=r"infinity|NaN|too large"):
+                    wrapped.learn_one({**row, "left": value}, label)
+            for wrong in (None, float("nan"), 1.5, 2):
+                with pytest.raises(ValueError, match=r"None|NaN|continuous|none"):
+                    wrapped.learn_one(row, wrong)
+        wrapped.learn_one(row, label)
+    model = small_classes().partial_fit(X, labels)
+    np.testing.assert_array_equal(wrapped.learned.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_row_too_large_in_the_scales_of_all_goes_alone(river) -> None:
+    model = small_classes().set_params(input_scale=1e-30)
+    wrapped, labels = model.to_river(), np.where(Y > 0.0, "up", "down").tolist()
+    for t in range(9):
+        wrapped.learn_one({name: 1e-30 * x for name, x in ROWS[t].items()}, labels[t])
+    with pytest.raises(ValueError, match=r"row 9 .* too large"):
+        wrapped.learn_one({"left": 1e99, "right": 0.0}, "up")
+    wrapped.learn_one({name: 1e-30 * x for name, x in ROWS[9].items()}, labels[9])
+    assert wrapped.learned.n_rows_seen_ == 10
+
+
 def test_to_ask_for_a_class_before_each_row_changes_nothing_that_is_learned(river) -> None:
     """Also where the classes are given, so that the model itself holds rows back for its scales."""
     labels = np.where(Y > 0.0, "up", "down")
