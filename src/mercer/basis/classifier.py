@@ -344,7 +344,7 @@ class SequentialKernelClassifier(StreamClassifier):
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
         Prior of the number of centres. The first spreads wide: accurate with more centres.
     linear_part : bool, default=True
-        Whether the mean is linear in the inputs beside a constant.
+        Whether the mean is linear in the inputs beside a constant; 1e5 scales out it stays level.
     n_buffered : int, default=1024
         The most rows of a stream that are held: the posterior is that given these, each by its
         weight.

@@ -75,7 +75,7 @@ class SequentialKernelRegressor(StreamRegressor):
     variances : {"integrated", "sampled"}, default="integrated"
         "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
     linear_part : bool, default=False
-        Whether the mean is linear in the inputs beside a constant.
+        Whether the mean is linear in the inputs beside a constant; 1e5 scales out it stays level.
     weighting : {"exact", "printed"}, default="exact"
         "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.filter`); for
         study, with sampled variances and without forgetting.

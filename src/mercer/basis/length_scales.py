@@ -27,6 +27,9 @@ _WIDEST = 2.0
 # its own centre only explains that row's noise, and says nothing of new rows.
 _FEWEST_WIDTHS = 3
 _MOST_ROWS = 500
+# In scales: of two rows further out, the sums of squares would leave nothing of other columns' (1e8
+# is enough), and no posterior.
+_FURTHEST = 1e5
 _ROOTS = {"matern12": 1.0, "matern32": math.sqrt(3.0), "matern52": math.sqrt(5.0)}
 
 
@@ -94,7 +97,7 @@ class LengthScaleGrid:
         """
         rows[:, 0] = 1.0
         if self.has_linear_part:
-            rows[:, 1 : self.n_mean] = x
+            rows[:, 1 : self.n_mean] = _within(x)
         self._fill(distances, n, self.n_mean, rows)
 
     def fill_kernel(self, distances: Array, n: int, rows: Array) -> None:
@@ -176,7 +179,7 @@ class LengthScaleGrid:
         squared_distances(x, Z, n, self.scalings[scaling : scaling + 1], distances)
         row[0, 0] = 1.0
         if self.has_linear_part:
-            row[0, 1 : self.n_mean] = x
+            row[0, 1 : self.n_mean] = _within(x)
         lengthscale = self.lengthscales[width : width + 1]
         kernel_levels(distances, n, lengthscale, KINDS.index(self.kind), False, self.n_mean, row)
         return row
@@ -193,7 +196,12 @@ class LengthScaleGrid:
     def mean(self, X: Array) -> Array:
         """Columns of the mean: a constant, then the inputs where there is a linear part."""
         ones = np.ones((len(X), 1))
-        return np.concatenate([ones, X], axis=1) if self.has_linear_part else ones
+        return np.concatenate([ones, _within(X)], axis=1) if self.has_linear_part else ones
+
+
+def _within(X: Array) -> Array:
+    """Return inputs as the mean has them: beyond `_FURTHEST` it is constant."""
+    return np.asarray(np.minimum(np.maximum(X, -_FURTHEST), _FURTHEST))
 
 
 def _kernel(distances: Array, lengthscale: float, kind: str) -> Array:

@@ -181,3 +181,19 @@ def test_where_it_is_on() -> None:
 def test_it_is_said_that_the_target_left_its_scale() -> None:
     with pytest.warns(MercerWarning, match="the target"):
         small(robust=True).partial_fit(X_WILD[: AT + 1], WILD[: AT + 1])
+
+
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e12, 1e99])
+@pytest.mark.parametrize("variances", ["integrated", "sampled"])
+def test_wild_inputs_leave_a_linear_part(variances: str, size: float) -> None:
+    """Three rows far out in both inputs: what others say of the function stays."""
+    X, Y = make_stream(160)
+    wild = X.copy()
+    wild[60:63] = size
+    own = {"linear_part": True, "variances": variances, "n_particles": 30, "max_centres": 20}
+    told = small(**own).partial_fit(X[:60], Y[:60])
+    with pytest.warns(MercerWarning, match="more than ten scales"):
+        told.partial_fit(wild[60:], Y[60:])
+    new, _ = make_stream(50, seed=4)
+    error = told.predict(new) - np.sin(2.0 * new[:, 0])
+    assert np.sqrt(np.mean(error**2)) < 0.3  # .7 is that of the mean
