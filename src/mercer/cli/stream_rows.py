@@ -333,6 +333,8 @@ class Parser:
         fields, wanted = parse_object(text), self._wanted
         names, is_own = set(fields), fields.keys() == {wanted.target, self._id}
         is_literal = names == _LITERALLY and names.isdisjoint(self.inputs)
+        if not self._is_chosen and self._id is None and wanted.target in names:
+            is_literal = False  # of a first row the other key is the input
         if not wanted.is_series and (is_own or is_literal):
             keys = (wanted.target, str(self._id)) if is_own else ("target", "id")
             return (), cell_of(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True

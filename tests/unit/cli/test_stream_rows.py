@@ -178,6 +178,14 @@ def test_literal_names_of_a_late_target() -> None:
     assert (row.is_late, other.problem) == (False, "there is no key 'a'")
 
 
+@pytest.mark.parametrize("target", ["id", "target"])
+def test_the_only_input_may_have_such_a_name(target: str) -> None:
+    other = "id" if target == "target" else "target"
+    rows = Parser(Wanted("a pipe", target, None, (), None, is_series=False), [].append)
+    found = read(rows, f'{{"{other}": 1, "{target}": 2}}', f'{{"{other}": 3, "{target}": 4}}')
+    assert found == [Row(1, 1, ("1",), "2"), Row(2, 2, ("3",), "4")]
+
+
 def test_other_keys_are_told_once() -> None:
     told: list[str] = []
     rows = json_parser(told, drop=("k",))
