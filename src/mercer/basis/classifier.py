@@ -45,7 +45,7 @@ from mercer.basis.settings import (
     checked_lengthscale,
     known_runs,
 )
-from mercer.errors import RowsError, UsageError
+from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_count, fitting
@@ -250,10 +250,12 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
 
 
 def known_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return labels as an array, and which of them are known: neither None nor NaN."""
+    """Return labels as an array (m,), and which of them are known: neither None, NaN nor NA."""
     labels = np.asarray(y)
-    is_known = np.array([v is not None and v == v for v in labels.ravel().tolist()], dtype=bool)
-    return labels, is_known
+    if labels.ndim != 1:
+        raise DataError("y must be labels of shape (m,), None where there is no label")
+    unknown = [v is None or type(v).__name__ == "NAType" or v != v for v in labels.tolist()]
+    return labels, ~np.array(unknown, dtype=bool)
 
 
 def predict_then_learn(
@@ -581,7 +583,10 @@ class SequentialKernelClassifier(StreamClassifier):
         with self._guarded():
             if not self._is_begun:
                 self._check_arguments()
-                self.classes_ = encode_classes(np.asarray(y if classes is None else classes))[0]
+                known = np.asarray(y if classes is None else classes)
+                if not known.size:
+                    raise DataError("there is no label yet: give all that may come as classes=")
+                self.classes_ = encode_classes(known)[0]
             elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
                 raise ValueError(f"classes are those of the first call: {self.classes_}")
             yield

@@ -67,7 +67,7 @@ class RiverKernelRegressor(base.Regressor):  # type: ignore[misc]
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Posterior mean of the target; 0 before the first row."""
-        if self._rows.names is None:
+        if not self.learned._is_begun:
             return 0.0
         held = self.learned._learner.held_y
         if held:

@@ -14,6 +14,7 @@ from scipy.special import log_expit
 import mercer
 from mercer.basis.classifier import SequentialKernelClassifier, class_draws, log_targets
 from mercer.basis.prediction import evidence_variance, judge_ancestry
+from mercer.errors import DataError
 from mercer.posterior.container import read_container
 from support.class_fits import bits, little, make_rows, tiny
 from support.mangled import Change, set_array, set_field, taken
@@ -61,7 +62,22 @@ def test_prequential_predicts_what_it_then_learns() -> None:
     assert result.n_centres.shape == (40,)
 
 
-@pytest.mark.parametrize("missing", [None, np.nan])
+class NAType:
+    """As that of pandas: whether it equals itself cannot be said."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, NAType()])
 def test_prequential_only_predicts_where_there_is_no_label(missing: object) -> None:
     X, y = make_rows(40)
     y = y.astype(object)
@@ -74,6 +90,16 @@ def test_prequential_only_predicts_where_there_is_no_label(missing: object) -> N
     assert np.isnan(result.log_density).tolist() == holes.tolist()
     assert np.isfinite(result.proba).all()
     assert model.n_rows_seen_ == rows_before + 36
+
+
+def test_labels_that_say_nothing_are_refused() -> None:
+    X, y = make_rows(40)
+    with pytest.raises(DataError, match=r"shape \(m,\)"):
+        little().prequential(X, y[:, np.newaxis])
+    with pytest.raises(DataError, match="classes="):
+        little().prequential(X[:4], [None] * 4)
+    with pytest.raises(DataError, match="classes="):
+        little().partial_fit(X[:0], y[:0])
 
 
 def test_scales_are_those_of_the_first_known_rows() -> None:

@@ -46,6 +46,13 @@ def test_rows_as_dicts_are_rows(river) -> None:
     assert wrapped.learned.feature_labels_ == NAMES
 
 
+def test_a_first_row_that_is_refused_leaves_nothing(river) -> None:
+    wrapped = small().to_river()
+    with pytest.raises(ValueError, match="NaN"):
+        wrapped.learn_one({**ROWS[0], "left": float("nan")}, 1.0)
+    assert wrapped.predict_one(ROWS[0]) == 0.0
+
+
 def test_while_rows_are_held_back_it_says_their_mean_and_changes_nothing(river) -> None:
     """Asked before every row, as River does: the scales are still learned from the first ten."""
     wrapped = small().to_river()
