@@ -99,9 +99,9 @@ class Facts:
         return (self._learner.tally.n_rows - n_rows) / max(now - then, 1e-9)
 
 
-def closing_words(tally: Tally) -> str:
-    """Say what was done with all rows."""
-    words = f"{tally.n_rows} read, {tally.n_learned} learned"
+def closing_words(tally: Tally, n_set_aside: int = 0) -> str:
+    """Say what was done with all rows, of which the model set some aside."""
+    words = f"{tally.n_rows} read, {tally.n_learned - n_set_aside} learned"
     if tally.n_bad:
         words += f", {tally.n_bad} bad"
     if tally.mean_score is not None:
@@ -274,12 +274,12 @@ def run_stream(
             if options.save is not None and not isinstance(error, BrokenPipeError):
                 tell("saved" if is_saved else "not saved", loop.said_of_file(is_saved=is_saved))
             raise
-    tell("rows", closing_words(loop.keeper.learner.tally))
-    model = loop.keeper.learner.predictor.model
-    has_learned = loop.keeper.learner.tally.n_learned and hasattr(model, "diagnostics_")
+    learner = loop.keeper.learner
+    model, n_outliers = learner.predictor.model, learner.n_set_aside
+    tell("rows", closing_words(learner.tally, n_outliers))
+    has_learned = learner.tally.n_learned and hasattr(model, "diagnostics_")
     if has_learned and (worst := model.diagnostics_.worst_warning):
         tell("warning", worst)
-    n_outliers = getattr(model, "n_outliers_", 0)
     if n_outliers:
         tell(
             "outliers",

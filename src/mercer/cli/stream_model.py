@@ -590,9 +590,11 @@ class Learner:
         self._lag_names = lag_names
         self._missing = missing
         self._coder: Coder | None = None
+        self._n_set_aside_before = 0
         if encoder is not None:
             self._take_encoder(encoder)
             self.settle()
+            self._n_set_aside_before = self.n_set_aside
 
     @property
     def is_ready(self) -> bool:
@@ -614,6 +616,11 @@ class Learner:
     def n_rows_of_model(self) -> int:
         """Rows that the model has learned, or holds back."""
         return int(getattr(self.predictor.model, "n_rows_seen_", 0))
+
+    @property
+    def n_set_aside(self) -> int:
+        """Rows of this stream that the model did not learn, since their targets are outliers."""
+        return int(getattr(self.predictor.model, "n_outliers_", 0)) - self._n_set_aside_before
 
     def target(self, row: Row) -> Any:
         """Read the target of a row, None where it is missing; a ValueError says what is wrong."""

@@ -419,3 +419,17 @@ def test_a_loaded_model_refuses_what_is_for_numbers(stream, rows: Path, tmp_path
     ):
         code, _, err = stream(part(rows, 0, 5), "--load", out, "--id", "name", *words)
         assert (code, said in err) == (2, True), err
+
+
+def test_a_row_that_was_set_aside_is_not_counted_as_learned(stream, tmp_path: Path) -> None:
+    x = np.linspace(-2.0, 2.0, 80)
+    cells = [f"{a:.3f},{a + 0.1 * np.sin(40.0 * a):.4f}" for a in x]
+    cells[60] = f"{x[60]:.3f},900"
+    text, path = "\n".join(["a,y", *cells, ""]), tmp_path / "line.mercer"
+    words = ["--target", "y", "--warmup", 40, *TINY[:4], "--task", "regression", "--save", path]
+    _, _, err = stream(text, *words)
+    assert "80 read, 79 learned" in err
+    assert "for their targets: 1;" in err
+    _, _, err = stream("a,y\n0.5,0.5\n0.6,900\n", "--load", path)
+    assert "2 read, 1 learned" in err
+    assert "for their targets: 1;" in err
