@@ -150,10 +150,8 @@ def read_for(
     model: SavedModel, data: str, id_column: str | None = None, encoding: str | None = None
 ) -> Frame:
     """Read a table whose columns are written as those that the model learned from."""
-    encoder = encoder_of(model)
-    written = list(encoder.written_names)
-    if model.table is not None and encoder.target is not None:
-        written.append(model.table.target)
+    target = None if model.table is None else model.table.target
+    written = encoder_of(model).texts(target, find_predictor(model).classes)
     names = INDEX_COLUMNS if id_column is None else (id_column,)
     return read_frame(data, as_text=names, as_written=written, encoding=encoding)
 

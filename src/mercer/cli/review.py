@@ -70,7 +70,7 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
         import numpy as np
 
         frame = read_frame(
-            pool, as_text=options.as_text, as_written=list(table.encoder.written_names),
+            pool, as_text=options.as_text, as_written=table.encoder.texts(),
             encoding=options.encoding,
         )  # fmt: skip
         encoded = table.encoder.transform(frame)
@@ -128,7 +128,7 @@ def write_reviewed(
             n_changed += 1
     if pool is not None and any(label is not None for label in labels[n_table:]):
         more = read_frame(pool, as_text=names, encoding=encoding)
-        written = table.encoder.written_names
+        written = table.encoder.texts()
         encoded = table.encoder.transform(read_frame(pool, as_written=written, encoding=encoding))
         known = [k for k, label in enumerate(labels[n_table:]) if label is not None]
         rows = encoded.rows[known]

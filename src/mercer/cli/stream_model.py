@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -448,8 +448,7 @@ class Coder:
         self._encoder = encoder
         self._parser = parser
         self._reporter = reporter
-        self._levels = {code.name: set(code.levels) for code in encoder.codes if code.levels}
-        self._as_text = (*self._levels, *encoder.written_names)
+        self._as_text = encoder.texts()
         self._has_fill = {code.name for code in encoder.codes if code.fill is not None}
 
     def encode(self, rows: Sequence[Row]) -> tuple[Array, Problems]:
@@ -465,12 +464,13 @@ class Coder:
             has_decimal_comma=self._parser.has_decimal_comma,
         )  # fmt: skip
         try:
-            X = self._encoder.transform(frame).X
+            encoded = self._encoder.transform(frame)
+            X = encoded.X
             problem = self._too_large(X)
         except DataError as error:
             problem = str(error).removeprefix(frame.place(0)).lstrip(",: ")
         if not problem:
-            self._note_unseen(frame)
+            self._note_unseen(encoded.unseen)
             return X, {}
         if len(rows) == 1:
             missing = gap(rows[0], self._parser.inputs, self._has_fill)
@@ -488,16 +488,15 @@ class Coder:
         name, value = self._encoder.feature_names[odd[0, 1]], X[tuple(odd[0])]
         return f"column {quoted(name)}: {value:g} is too large to compute with"
 
-    def _note_unseen(self, frame: Frame) -> None:
-        for name, levels in self._levels.items():
-            for text in frame.column(name).values:
-                if text is not None and text not in levels:
-                    column = f"column {quoted(name)}"
-                    self._reporter.once(
-                        f"{column}: {quoted(text)} was not there when its encoding was learned; "
-                        "it and others like it are encoded as none of the levels",
-                        about=column,
-                    )
+    def _note_unseen(self, unseen: Mapping[str, tuple[str, ...]]) -> None:
+        for name, texts in unseen.items():
+            if texts:
+                column = f"column {quoted(name)}"
+                self._reporter.once(
+                    f"{column}: {quoted(texts[0])} was not there when its encoding was learned; "
+                    "it and others like it are encoded as none of the levels",
+                    about=column,
+                )
 
 
 def learn_encoder(

@@ -362,9 +362,7 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
 
 
 def _test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:
-    written = list(table.encoder.written_names)
-    if table.encoder.target is not None:
-        written.append(target)
+    written = table.encoder.texts(target, table.classes)
     frame = read_frame(test, as_written=written, encoding=encoding)
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(frame.source)}"

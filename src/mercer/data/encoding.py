@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.formats import CellFormat, Dates, FormatError, find_format
-from mercer.data.frame import Column, Frame, stray_text
+from mercer.data.frame import Column, Frame, parse_number, stray_text
 from mercer.errors import DataError, ModelFileError, UsageError
 
 # How one column of a table becomes columns of a matrix: learned, applied, written and read.
@@ -103,6 +103,21 @@ class ColumnCode:
     def is_text(self) -> bool:
         """Whether it is of words."""
         return self.kind in ("levels", "frequency")
+
+    def recognised(self, texts: NDArray[Any]) -> tuple[NDArray[Any], tuple[str, ...]]:
+        """Write each text as the level that it spells in another way, and list those of no level.
+
+        1.0 is 1, and TRUE is true, where one level alone is written so.
+        """
+        known, unseen = set(self.levels), []
+        for row, text in enumerate(texts):
+            if text not in known:
+                found = [other for other in _spellings(text) if other in known]
+                if len(found) == 1:
+                    texts[row] = found[0]
+                else:
+                    unseen.append(text)
+        return texts, tuple(unseen)
 
     @property
     def coding_of_unseen(self) -> str:
@@ -253,6 +268,15 @@ def as_levels(column: Column) -> NDArray[Any]:
     return words
 
 
+def _spellings(text: str) -> tuple[str, ...]:
+    """Write a whole number, or true and false, in the other ways of programs."""
+    if text.lower() in ("true", "false"):
+        return text.lower(), text.title(), text.upper()
+    if parse_number(text) is None:
+        return ()
+    return (text.removesuffix(".0") if text.endswith(".0") else f"{text}.0",)
+
+
 def _date_part(days: NDArray[Any], part: str, origin: float) -> NDArray[np.float64]:
     """Take one part of dates that are days since 1970."""
     days = np.asarray(days, dtype=np.float64)
@@ -354,10 +378,17 @@ class Encoder:
         """
         return fit_encoder(frame, missing=self.missing, like=self) if self.learns else self
 
-    @property
-    def written_names(self) -> tuple[str, ...]:
-        """The inputs that are to be read as they stand, since a format tells what they mean."""
-        return tuple(code.name for code in self.codes if code.written is not None)
+    def texts(self, target: str | None = None, classes: Iterable[Any] = ()) -> tuple[str, ...]:
+        """Name the columns of a new table whose cells are read as they stand.
+
+        Inputs that are words, or whose format tells what they mean; and the target of a model where
+        its numbers have a format, or a class is a word. Nothing is guessed from other rows.
+        """
+        names = [code.name for code in self.codes if code.is_text or code.written is not None]
+        is_words = any(isinstance(label, str) for label in classes)
+        if target is not None and (is_words or self.target is not None):
+            names.append(target)
+        return tuple(names)
 
     def transform(self, frame: Frame) -> Encoded:
         """Encode a table, matching its columns by name.
@@ -378,8 +409,7 @@ class Encoder:
                 values = np.where(is_missing, code.fill, values)
             values = values[rows]
             if code.is_text:
-                known = set(code.levels)
-                unseen[code.name] = tuple(value for value in values if value not in known)
+                values, unseen[code.name] = code.recognised(values)
             blocks.append(code.encode(values))
             if code.has_indicator:
                 blocks.append(is_missing[rows, np.newaxis].astype(np.float64))

@@ -299,7 +299,7 @@ def _encoded(
     names, targets = _columns(rows, target, fitted, drop)
     if encode == "auto" and not any(name in rows.refusals for name in (*names, *targets)):
         return rows.select([*names, *targets])
-    table = _Files(rows, tuple(_files_of(Path(data))), fitted.written_names if fitted else ())
+    table = _Files(rows, tuple(_files_of(Path(data))), fitted.texts() if fitted else ())
     content = sum_contents(table.paths)
     asked = [_VERSION, content, names, targets, fitted.to_dict() if fitted else [missing, dates]]
     key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from typing import Any, Self
@@ -36,10 +36,11 @@ def needs_encoding(frame: Frame) -> bool:
     )
 
 
-def frame_of(X: Any, name: str = "X") -> Frame:
+def frame_of(X: Any, name: str = "X", texts: Collection[str] = ()) -> Frame:
     """Read a frame of pandas, Polars or PyArrow, or the columns x0, x1, ... of an array.
 
-    Rows are counted from 0 in messages. A frame of mercer's own is returned as it is.
+    Rows are counted from 0 in messages. Strings in the columns ``texts`` stay what they are. A
+    frame of mercer's own is returned as it is.
     """
     if isinstance(X, Frame):
         return X
@@ -50,7 +51,10 @@ def frame_of(X: Any, name: str = "X") -> Frame:
         given_as = X if hasattr(X, "dtype") else np.array(X, dtype=object)
         array = check_array(given_as, dtype=None, ensure_all_finite=False)
         names, given = [f"x{k}" for k in range(array.shape[1])], list(array.T)
-    columns = tuple(_column_of(each, values) for each, values in zip(names, given, strict=True))
+    columns = tuple(
+        _column_of(each, values, is_text=each in texts)
+        for each, values in zip(names, given, strict=True)
+    )
     n_rows = len(columns[0].values) if columns else 0
     if n_rows == 0:
         raise DataError(f"{name}: no row or no column, found 0 sample(s)")
@@ -59,8 +63,8 @@ def frame_of(X: Any, name: str = "X") -> Frame:
     return Frame(columns, name, origin)
 
 
-def _column_of(name: str, values: Any) -> Column:
-    """Say what the cells of a column are, as it is said of a file."""
+def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
+    """Say what the cells of a column are, as it is said of a file; ``is_text`` is of strings."""
     if type(values).__module__.startswith("pyarrow"):
         from mercer.data.arrow import as_column
 
@@ -76,10 +80,12 @@ def _column_of(name: str, values: Any) -> Column:
         present = [None if text == "NaT" else str(text) for text in texts]
         return column_of_texts(name, present, is_text=False)
     cells = [None if _is_missing(cell) else cell for cell in array.tolist()]
-    return _column_of_objects(name, cells, is_category=is_category)
+    return _column_of_objects(name, cells, is_category=is_category, is_text=is_text)
 
 
-def _column_of_objects(name: str, cells: Sequence[Any], *, is_category: bool) -> Column:
+def _column_of_objects(
+    name: str, cells: Sequence[Any], *, is_category: bool, is_text: bool
+) -> Column:
     """Make a column of Python objects; None is a missing one."""
     present = [cell for cell in cells if cell is not None]
     if all(isinstance(cell, bool) for cell in present) and not is_category:
@@ -92,7 +98,8 @@ def _column_of_objects(name: str, cells: Sequence[Any], *, is_category: bool) ->
         kinds[:] = [None if cell is None else type(cell).__name__ for cell in cells]
         return Column(name, kinds, "other")
     texts = ["" if cell is None else _as_text(cell) for cell in cells]
-    builder = ColumnBuilder(name, is_text=is_category, is_held=False, has_decimal_comma=False)
+    is_text = is_text or is_category
+    builder = ColumnBuilder(name, is_text=is_text, is_held=False, has_decimal_comma=False)
     builder.add(texts)
     return builder.finish()
 
@@ -231,7 +238,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n, number of ``get_feature_names_out()``)
         """
         check_is_fitted(self)
-        frame = frame_of(X)
+        frame = frame_of(X, texts=self.encoding_.texts())
         if not is_frame(X) and len(frame.columns) != self.n_features_in_:
             raise DataError(
                 f"X has {len(frame.columns)} features, but TableEncoder is expecting "

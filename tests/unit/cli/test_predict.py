@@ -113,3 +113,24 @@ def test_a_model_with_label_noise_says_more_than_the_recorded_label(
         assert abs(float(row["proba_no"]) - 0.5) <= abs(float(row["clean_no"]) - 0.5) + 1e-9
         assert 0.0 <= float(row["vote_margin"]) <= 1.0
     assert err.startswith("scores    40 rows: error")
+
+
+def test_a_prediction_does_not_depend_on_other_rows(run, tmp_path: Path, monkeypatch) -> None:
+    """Codes that look like numbers in some files only; read whole, or block by block."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    codes = [("01234", "00501", "AB1", "CD2")[k % 4] for k in range(40)]
+    lines = [f"{code},{k},{7 * (k % 4) + k % 3}.5" for k, code in enumerate(codes)]
+    (tmp_path / "t.csv").write_text("\n".join(["code,k,y", *lines]))
+    (tmp_path / "new.csv").write_text("\n".join(["code,k,y", *lines[:2]]))
+    model, given = tmp_path / "m.mercer", ("--set", "inference=map", "--set", "kernel=rbf")
+    words = ("--target", "y", "--drop", "k", "--model", "gp", "--test-size", "0.5", *given)
+    assert run("fit", tmp_path / "t.csv", *words, "--out", model)[0] == 0
+
+    def means(path: Path) -> list[float]:
+        lines = list(csv.DictReader(io.StringIO(run("predict", model, path)[1])))
+        return [float(line["prediction"]) for line in lines[:2]]
+
+    expected = pytest.approx(means(tmp_path / "t.csv"), rel=1e-6)
+    assert means(tmp_path / "new.csv") == expected
+    monkeypatch.setattr("mercer.cli.out_of_core.LARGE_BYTES", 0)
+    assert means(tmp_path / "new.csv") == expected

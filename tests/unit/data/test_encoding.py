@@ -177,7 +177,7 @@ def test_new_tables_are_read_by_the_format_of_training(path: Path) -> None:
     """Where a single row does not say what is the day; and what does not fit is refused."""
     encoder = fit_encoder(read(path, SHOP))
     path.write_text("day,seen,rate,price,n\n02/03/2024,2024-01-01,1%,$5,7\n")
-    frame = read_frame(path, as_written=encoder.written_names)
+    frame = read_frame(path, as_written=encoder.texts())
     assert encoder.transform(frame).X[0, :4].tolist() == [2024, 3, 6, 62]
     good = {"day": "02/03/2024", "seen": "2024-01-01", "rate": "1%", "price": "$5", "n": "7"}
     for name, cell, words in [
@@ -189,7 +189,7 @@ def test_new_tables_are_read_by_the_format_of_training(path: Path) -> None:
         cells = good | {name: cell}
         quoted = ",".join(f'"{each}"' for each in cells.values())
         path.write_text("day,seen,rate,price,n\n" + quoted + "\n")
-        for written in ((), encoder.written_names):
+        for written in ((), encoder.texts()):
             frame = read_frame(path, as_written=written)
             with pytest.raises(DataError, match=rf"row 1 \(line 2\), column '{name}': .*{words}"):
                 encoder.transform(frame)
@@ -271,3 +271,24 @@ def test_f8_fields_that_do_not_fit(path: Path, change: dict[str, object]) -> Non
         Encoder.from_dict(fields | change)
     with pytest.raises(ModelFileError, match="there twice"):
         Encoder.from_dict(fields | {"codes": fields["codes"] * 2})
+
+
+def test_a_cell_is_read_alike_whatever_the_other_rows_are(path: Path) -> None:
+    encoder = fit_encoder(read(path, "zip,flag\n01234,True\n00501,False\nAB1,Unknown\nCD2,True\n"))
+    X = encoder.transform(read_frame(path)).X
+    path.write_text("zip,flag\n01234,True\n00501,False\n")
+    encoded = encoder.transform(read_frame(path, as_written=encoder.texts()))
+    np.testing.assert_array_equal(encoded.X, X[:2])
+    assert encoded.notes == ()
+
+
+def test_a_level_that_another_program_spells_in_its_way(path: Path) -> None:
+    encoder = fit_encoder(read(path, "n,flag\n1,True\n02,False\nx,Unknown\ny,True\n"))
+    path.write_text("n,flag\n1.0,TRUE\n2,true\nx,False\n")
+    encoded = encoder.transform(read_frame(path, as_written=encoder.texts()))
+    np.testing.assert_array_equal(encoded.X, [[0, 1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1, 0],
+                                              [0, 0, 1, 0, 1, 0, 0]])  # fmt: skip
+    assert encoded.unseen == {"n": ("2",), "flag": ()}
+    both = fit_encoder(read(path, "flag\ntrue\nTRUE\nx\n"))
+    path.write_text("flag\nTrue\n")
+    assert not both.transform(read_frame(path, as_written=both.texts())).X.any()

@@ -444,3 +444,11 @@ def test_a_stray_text_is_found(tmp_path: Path) -> None:
         DataError, match=r"row 501 \(line 502\), column 'x': 'n.a.' is not a number"
     ):
         mercer.data.open(tmp_path / "a.csv", encode="auto", target="y", cache=tmp_path / "cache")
+
+
+def test_levels_that_are_all_numbers_in_new_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"zip": ["01", "02", "x", "y"], "a": [1.0, 2.0, 3.0, 4.0]})
+    learned = TableEncoder().fit(frame)
+    frame.iloc[:2].to_csv(tmp_path / "new.csv", index=False)
+    rows = mercer.data.open(tmp_path / "new.csv", encode=learned, cache=tmp_path / "cache")
+    np.testing.assert_array_equal(next(rows.blocks(9)), learned.transform(frame)[:2])

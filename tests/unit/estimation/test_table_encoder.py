@@ -281,3 +281,30 @@ def test_a_frame_is_explained() -> None:
     found, expected = model.explain(TABLE[:2]), model.explain(X[:2])
     np.testing.assert_array_equal(found.contributions, expected.contributions)
     assert found.names == tuple(TABLE.columns)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["01", "02", "x", "y"],
+        ["True", "False", "Unknown"],
+        [True, False, "Unknown"],
+        ["1.234", "2.345,5", "12"],
+        pd.Categorical([1.0, 2.0, 3.0]),
+        pd.Categorical([True, False]),
+    ],
+)
+def test_a_row_is_encoded_alike_whatever_the_other_rows_are(cells: Any) -> None:
+    table = pd.DataFrame({"x": cells})
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
+    np.testing.assert_array_equal(encoder.transform(table.iloc[:2]), X[:2])
+    for k in range(len(table)):
+        np.testing.assert_array_equal(encoder.transform(table.iloc[[k]]), X[[k]])
+
+
+def test_a_category_is_the_number_that_it_stands_for() -> None:
+    encoder = TableEncoder().fit(pd.DataFrame({"x": pd.Categorical([1.0, 2.0, 3.0])}))
+    for cells in ([1.0, 3.0], [1, 3], ["1", "3"], pd.Categorical([1, 3])):
+        found = encoder.transform(pd.DataFrame({"x": cells}))
+        np.testing.assert_array_equal(found, [[1, 0, 0], [0, 0, 1]])
