@@ -189,8 +189,8 @@ def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], predictor: 
     if model.table is None or model.table.target not in frame.names:
         return Known(none, none, ())
     try:
-        encoder = model.table.encoder
-        values = read_known(frame, model.table.target, predictor.task, encoder)
+        table, classes = model.table, predictor.classes
+        values = read_known(frame, table.target, predictor.task, table.encoder, classes)
     except DataError as error:
         return Known(none, none, (f"not scored: {error}",))
     return known_rows(values[rows], predictor.task, predictor.classes)

@@ -226,10 +226,13 @@ class ScoredRows:
     inputs: Frame  # their entries in the table
 
 
-def read_known(frame: Frame, target: str, task: Task, encoder: Encoder) -> NDArray[Any]:
+def read_known(
+    frame: Frame, target: str, task: Task, encoder: Encoder, classes: Sequence[Any]
+) -> NDArray[Any]:
     """Read the target of rows that are only scored."""
-    written = encoder.target
-    return read_target(frame, target, task.name, allow_one_class=True, written=written).values
+    return read_target(
+        frame, target, task.name, allow_one_class=True, written=encoder.target, classes=classes
+    ).values
 
 
 def known_rows(values: NDArray[Any], task: Task, classes: Sequence[Any]) -> Known:
@@ -255,7 +258,7 @@ def read_scored(
     frame: Frame, target: str, encoder: Encoder, task: Task, classes: Sequence[Any]
 ) -> ScoredRows:
     """Encode rows to score on; those with a label that was not in training are left out."""
-    values = read_known(frame, target, task, encoder)
+    values = read_known(frame, target, task, encoder, classes)
     encoded = encoder.transform(frame)
     known = known_rows(values[encoded.rows], task, classes)
     if not len(known.positions):

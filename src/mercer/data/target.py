@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.encoding import as_levels
 from mercer.data.files import printable, quoted
 from mercer.data.formats import CellFormat, FormatError, find_number_format
-from mercer.data.frame import Column, Frame, stray_text
+from mercer.data.frame import Column, Frame, parse_number, stray_text
 from mercer.errors import DataError, UsageError
 
 #: At most so many distinct whole numbers are taken for classes.
@@ -39,13 +41,16 @@ def read_target(
     *,
     allow_one_class: bool = False,
     written: CellFormat | None = None,
+    classes: Sequence[Any] = (),
 ) -> Target:
     """Take the target, one value a row, from a table.
 
     With the task "auto", text, booleans or at most 10 distinct whole numbers are classes.
     `allow_one_class` accepts a single class, or the same number in all rows, as in rows that are
     only scored. `written` is how the numbers were written in the table that was learned from: in
-    rows that are only scored nothing else is a number but what a program writes.
+    rows that are only scored nothing else is a number but what a program writes. `classes` are
+    those that were learned: where they are words so are these labels, else those that are numbers
+    (true, false) are, whatever the others are.
 
     A `DataError` where there is no such column (the nearest is named), a value is missing, infinite
     or of the wrong kind, there is only one class, or numbers are all the same, or too large or too
@@ -54,13 +59,16 @@ def read_target(
     if task not in get_args(Task):
         raise UsageError(f"task must be auto, classification or regression, not {quoted(task)}")
     column = frame.column(name)
+    is_words = any(isinstance(label, str) for label in classes)
+    if is_words and column.kind != "other":
+        column = Column(name, as_levels(column), "text")
     _refuse_gaps(frame, column)
     if written is not None or not allow_one_class:
         column, written = _read_numbers(frame, column, task, written)
     chosen, reason = choose_task(column, task)
     if written is not None:
         reason = f"{reason} ({written.kinds})"
-    if column.kind == "text" and (found := stray_text(column)):
+    if column.kind == "text" and not classes and (found := stray_text(column)):
         is_class = chosen == "classification" and len(set(column.values)) <= MAX_CLASSES
         if not is_class:
             raise DataError(f"{frame.place(found[0], name)}: {found[1]}")
@@ -74,6 +82,8 @@ def read_target(
         refuse_range(frame, name, values, is_varied=not allow_one_class)
         return Target("regression", values, reason, written)
     labels = _labels(frame, column)
+    if classes and not is_words and column.kind == "text":
+        labels = np.array([_plain(label) for label in labels], dtype=object)
     first = labels[0]
     if not allow_one_class and all(label == first for label in labels):
         raise DataError(
@@ -148,6 +158,14 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
             f"{frame.place(row, column.name)}: the target is infinite, or too large for a "
             "float64; correct it"
         )
+
+
+def _plain(text: str) -> Any:
+    """Read a label as true, false or a number, if it is one."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    number = parse_number(text)
+    return text if number is None else number
 
 
 def choose_task(column: Column, task: Task) -> tuple[Literal["classification", "regression"], str]:

@@ -64,6 +64,24 @@ def test_d7_labels_that_were_not_in_training_are_not_scored(
     assert "scores    2 rows" in err
 
 
+@pytest.mark.parametrize("last", ["unknown", "Maybe"])
+def test_labels_that_look_like_numbers_or_booleans_are_scored(
+    run, tmp_path: Path, last: str
+) -> None:
+    """Some classes only, which could be numbers, or true and false, in the new file."""
+    words = {"unknown": ("0", "1", "unknown"), "Maybe": ("True", "False", "Maybe")}[last]
+    lines = [f"{k % 3}.{k},{words[k % 3]}" for k in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *lines]))
+    few = [line for line in lines if last not in line]
+    (tmp_path / "new.csv").write_text("\n".join(["a,y", *few]))
+    given = ("--model", "gp", "--set", "inference=map", "--set", "kernel=rbf", "--target", "y")
+    out, new = tmp_path / "m.mercer", tmp_path / "new.csv"
+    assert run("fit", tmp_path / "t.csv", *given, "--test", new, "--out", out)[0] == 0
+    _, _, err = run("predict", out, new)
+    assert "scores    20 rows" in err
+    assert "not scored" not in err
+
+
 def test_rows_without_a_target_are_predicted(run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("a,b\n1,2\n")

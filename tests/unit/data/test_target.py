@@ -137,3 +137,16 @@ def test_classes_stay_as_they_are_written(path: Path) -> None:
     mixed = table(path, *[f"{k}%" for k in range(20)], "n.d.")
     with pytest.raises(DataError, match=r"row 21 .*'n.d.' is not a number, but '0%' and most"):
         read_target(mixed, "y")
+
+
+def test_labels_of_new_rows_are_of_the_kind_that_was_learned(path: Path) -> None:
+    def found(classes: list[object], *cells: object) -> list[object]:
+        frame = table(path, *cells)
+        known = {"allow_one_class": True, "classes": classes}
+        return read_target(frame, "y", "classification", **known).values.tolist()  # type: ignore[arg-type]
+
+    assert found(["0", "1", "unknown"], 0, 1, 1) == ["0", "1", "1"]
+    assert found([0, 1], 0, "oops", 1, "x") == [0, "oops", 1, "x"]
+    assert found([False, True], "True", "maybe") == [True, "maybe"]
+    many = [*map(str, range(11)), *"abcdefghijkl"]
+    assert found(many, *many[:12]) == many[:12]
