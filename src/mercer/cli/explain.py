@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +80,14 @@ def explain_frame(
         [find_row(names if is_named or _is_id(names, each) else by_number, each) for each in asked],
         dtype=np.int64,
     )
-    others = np.setdiff1d(np.arange(len(encoded.X)), rows)
-    background, is_centre = estimator._background(encoded.X[others])
-    found = explain_rows(
-        estimator,
-        encoded.X[rows],
-        background,
-        inputs,
-        label=_class_of(estimator, label),
-        entropy=seed,
-    )
+    parts, is_centre, given = [], False, _class_of(estimator, label)
+    for row in rows:  # each beside all others, whatever else is asked about
+        others, is_centre = estimator._background(np.delete(encoded.X, row, axis=0))
+        x = encoded.X[[row]]
+        parts.append(explain_rows(estimator, x, others, inputs, label=given, entropy=seed))
+    arrays = ("prediction", "baseline", "contributions", "lower", "upper", "errors")
+    joined: Any = {name: np.concatenate([getattr(x, name) for x in parts]) for name in arrays}
+    found = replace(parts[0], output=tuple(label for x in parts for label in x.output), **joined)
     words = f"{found.n_background} other rows of {printable(frame.source)}"
     if is_centre:
         words = "the centre of the training rows"
@@ -184,9 +182,10 @@ def command(
     """Say what each input contributed to the prediction of a row of DATA.
 
     Contributions are Shapley values: they add up to the prediction of the row less the mean
-    prediction of other rows of DATA. Each has a 90 % interval, which says how well the model knows
-    it, and a Monte Carlo error. Inputs that go together share what they say. What an input adds in
-    the model need not be what it does in the world.
+    prediction of the other rows of DATA. Each has a 90 % interval, which says how well the model
+    knows it, and a Monte Carlo error (of the contribution; the ends, of 1000 drawn functions, are
+    off by 2 to 5 % of the width). Inputs that go together share what they say. What an input adds
+    in the model need not be what it does in the world.
 
     \b
     mercer explain model.mercer patients.csv --row 17

@@ -23,8 +23,8 @@ linear in f: those of the posterior mean are the posterior mean of those of f_s.
 
 Columns that encode one input go together in all of these. **Cost**: bounded numbers of predictions;
 importance and effects ask a model that averages over many draws for a few of them.
-Bands and the spread of contributions come from 96 drawn functions, moved to the posterior mean: few
-draws say well how wide the posterior is, and less well where.
+Bands are of drawn functions, 96 for a curve and 1000 for a contribution, moved to the posterior
+mean: few draws say well how wide the posterior is, and less well where.
 
 References
 ----------
@@ -341,7 +341,8 @@ def _bins(x: Array) -> Rows:
 
 # What a model predicts and what functions drawn from its posterior say, at parts of rows.
 
-_N_DRAWS: Final = 96
+_N_DRAWS: Final = 96  # for a curve
+_N_DRAWS_OF_ROWS: Final = 1000  # for a contribution
 _LEVEL: Final = 0.9
 
 
@@ -353,12 +354,13 @@ def predicted(model: Any, X: Array) -> Array:
         return np.asarray(model.predict_proba(X), dtype=np.float64).T
 
 
-def drawn(model: Any, parts: Sequence[Array], rng: np.random.Generator) -> list[Array]:
-    """Draw functions from the posterior, and return their values: (96, K, m) for each part."""
+def drawn(
+    model: Any, parts: Sequence[Array], rng: np.random.Generator, n_draws: int | None = None
+) -> list[Array]:
+    """Draw functions from the posterior, 96 by default: values (S, K, m) for each part."""
     with one_blas_thread(), rows_without_names():
         standardized = [model._standardized(X) for X in parts]
-        found: list[Array] = model._function_draws(standardized, _N_DRAWS, rng)
-    return found
+        return list(model._function_draws(standardized, n_draws or _N_DRAWS, rng))
 
 
 def _band(draws: Array, centre: Array) -> tuple[Array, Array]:
@@ -616,7 +618,7 @@ class Explanation:
     contributions : ndarray of shape (n, d)
         Posterior means; of each row they sum to ``prediction - baseline``.
     lower, upper : ndarray of shape (n, d)
-        Ends of the central 90 % of the posterior.
+        Ends of the central 90 % of the posterior, by 1000 drawn functions.
     errors : ndarray of shape (n, d)
         Monte Carlo standard errors of the contributions, from the choice of background rows and
         of orders; 0 where all sets of inputs were tried on all rows.
@@ -739,7 +741,10 @@ def explain_rows(
     unseen = 1.0 - b / n_rows if has_all_sets else 1.0
     found = np.empty((4, len(X), d))
     baselines = predicted(model, background).mean(axis=1)[line]
+    is_classes = task_of(model) is not REGRESSION
+    widest = 1.0 if is_classes else np.inf  # a probability changes by 1 at most
     for i, x in enumerate(X):
+        rng = stream(entropy, "inspection", 3)  # a row is explained alike, beside any others
         if has_all_sets:
             ways = _all_sets(x, background, inputs)
         else:
@@ -754,11 +759,10 @@ def explain_rows(
         n_few = min(n_parts, max(2, most_drawn // n_points))
         own = ways.weights if ways.weights.ndim == 2 else ways.weights[:n_few]
         few = _Ways(ways.points[:n_few], own)
-        (draws,) = drawn(model, [few.points.reshape(n_few * n_points, -1)], rng)
+        (draws,) = drawn(model, [np.concatenate(few.points)], rng, _N_DRAWS_OF_ROWS)
         values = draws[:, line[i]].reshape(-1, n_few, n_points)
-        lower, upper = _band(few.contributions(values).mean(axis=1), mean)
-        found[:, i] = mean, lower, upper, error
-    is_classes = task_of(model) is not REGRESSION
+        band = _band(few.contributions(values).mean(axis=1), mean)
+        found[:, i] = mean, *np.clip(band, -widest, widest), error
     output = tuple(model.classes_[line].tolist()) if is_classes else ()
     prediction = said[line, np.arange(len(X))]
     means, lowers, uppers, errors = found

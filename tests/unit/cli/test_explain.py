@@ -59,6 +59,13 @@ def test_the_same_as_from_python(run, model: Path, table: Path) -> None:
         assert each["contribution"] == pytest.approx(own[each["input"]], abs=1e-12)
 
 
+def test_a_row_is_explained_alike_beside_others(run, model: Path, table: Path) -> None:
+    _, said, _ = run("explain", model, table, "--row", 4, "--json")
+    alone = json.loads(said)["rows"]
+    _, said, _ = run("explain", model, table, "--row", 9, "--row", 4, "--row", 4, "--json")
+    assert json.loads(said)["rows"][1:] == alone * 2
+
+
 def test_of_few_rows_the_centre_of_training_is_the_background(
     run, model: Path, tmp_path: Path
 ) -> None:

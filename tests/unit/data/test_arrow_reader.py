@@ -170,9 +170,9 @@ def test_dates_of_parquet_are_those_of_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(text.format(1234))
     other = fit_encoder(read_frame(tmp_path / "a.csv"))
     for path in ("a.csv", "a.parquet"):
-        frame = read_frame(tmp_path / path, as_written=other.written_names)
+        frame = read_frame(tmp_path / path, as_written=other.texts())
         np.testing.assert_array_equal(other.transform(frame).X, X)
     (tmp_path / "b.csv").write_text('n\n"1,234"\n5\n')
     grouped = fit_encoder(read_frame(tmp_path / "b.csv"))
-    frame = read_frame(tmp_path / "a.parquet", as_written=grouped.written_names)
+    frame = read_frame(tmp_path / "a.parquet", as_written=grouped.texts())
     assert grouped.transform(frame).X.tolist() == [[1234.0], [5.0]]

@@ -105,6 +105,36 @@ def test_contributions_add_up_and_are_in_their_band(model):
         assert np.allclose(found.prediction, proba[[0, 1], position])
 
 
+def test_a_row_is_explained_alike_beside_others(model):
+    found = explain_rows(model, X[:2], X[2:], INPUTS)
+    alone = explain_rows(model, X[1:2], X[2:], INPUTS)
+    for name in ("contributions", "lower", "upper"):
+        assert np.allclose(getattr(alone, name)[0], getattr(found, name)[1], rtol=0, atol=1e-9)
+
+
+def test_ends_of_bands_are_those_of_the_posterior():
+    """Of other seeds an end of 1000 draws differs, of a normal law, by 2 % of the width (96: 6 %).
+
+    Eight seeds tell twice the spread from once: a false alarm in 10 000.
+    """
+    model = GPRegressor(kernel="rbf", inference="map", random_state=0, progress=False)
+    model.fit(X, NUMBERS)
+    found = [explain_rows(model, X[:1], X[2:], INPUTS, entropy=seed) for seed in range(8)]
+    lower, upper = (
+        np.array([getattr(each, end)[0] for each in found]) for end in ("lower", "upper")
+    )
+    width = (upper - lower).mean(axis=0)
+    assert np.all(np.array([lower.std(axis=0, ddof=1), upper.std(axis=0, ddof=1)]) < 0.045 * width)
+
+
+def test_the_band_of_a_probability_is_within_what_it_can_be():
+    model = GPClassifier(kernel="rbf", inference="map", random_state=0, progress=False)
+    sure = np.repeat([[-4.0], [4.0]], 12, axis=0)
+    model.fit(sure, np.repeat([0, 1], 12))
+    found = explain_rows(model, sure[-1:], sure[:12], Inputs.of_sizes(["a"], [1]))
+    assert found.upper[0, 0] <= 1.0
+
+
 @pytest.mark.parametrize("most", [8 * 24, 240])
 def test_errors_count_the_choice_of_other_rows(monkeypatch, most):
     """All sets on 24 of 58 rows, or random orders from 30: as far apart as seeds are."""
@@ -201,10 +231,10 @@ def test_of_a_linear_function_contributions_are_slopes_times_distances(d):
     want = model.slopes * (rows[0] - rows[1:].mean(axis=0))
     assert np.allclose(found.contributions[0], want)
     # The posterior of a slope has a standard deviation of a tenth of it: the band of 90 % is 0.165
-    # of the distance to each side, from 96 draws and for d = 12 from some background rows only.
+    # of the distance to each side, from 1000 draws and for d = 12 from some background rows only.
     if d <= 4:
         half = 0.5 * (found.upper - found.lower)[0]
-        assert np.allclose(half, 0.1645 * np.abs(want), rtol=0.35)
+        assert np.allclose(half, 0.1645 * np.abs(want), rtol=0.15)
     if d == 12:  # random ways: exact for a linear function but for the rows they begin at
         assert np.all(found.errors >= 0.0)
         assert found.contributions.sum() == pytest.approx(found.prediction[0] - found.baseline[0])
