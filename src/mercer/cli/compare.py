@@ -57,6 +57,7 @@ from mercer.posterior.evaluation import (
     HeldClasses,
     HeldOut,
     HeldTargets,
+    compared,
     digits,
     joined,
     paired_gap,
@@ -200,9 +201,10 @@ def _error_text(metric: Metric, error: float) -> str:
 def advice(results: Sequence[Result], metric: str, limit: float | None) -> str:
     """Say in a sentence or two which to take: mercer's best beside the baselines.
 
-    Differences are taken row by row; within two standard errors of it two models are called level.
-    Beside a simple baseline that is level nothing else needs to be said. ``limit`` are the CPU
-    seconds of a model; None where something else ended the comparison.
+    Differences are taken row by row; within two standard errors of it, more where these come from
+    few groups, two models are called level. Beside a simple baseline that is level nothing else
+    needs to be said. ``limit`` are the CPU seconds of a model; None where something else ended the
+    comparison.
     """
     task = results[0].task
     by = find_metric(task.metrics, metric)
@@ -215,13 +217,13 @@ def advice(results: Sequence[Result], metric: str, limit: float | None) -> str:
             return f"No model has scores.{ending}"
         kind = "baseline" if only.is_baseline else "model"
         return f"Of the {kind}s scored, {only.name} has the lowest {words}.{ending}"
-    gap, error = _difference(ours, theirs, metric)
-    if abs(gap) <= 2 * error:
+    gap, error, word = _difference(ours, theirs, metric)
+    if word == "level":
         simple = _simple_and_level(results, ours, metric)
         first = f"{ours.name} and {theirs.name} are level in {words}"
         if simple is not None:
             theirs = simple
-            gap, error = _difference(ours, theirs, metric)
+            gap, error, _ = _difference(ours, theirs, metric)
             first = f"{ours.name} is only level with {theirs.name}, which is simpler, in {words}"
         quicker, slower = sorted((ours, theirs), key=lambda result: result.seconds)
         times = slower.seconds / max(quicker.seconds, 1e-9)
@@ -283,10 +285,10 @@ def _simple_and_level(results: Sequence[Result], ours: Result, metric: str) -> R
     scored = {result.name: result for result in results if not result.problem}
     for peer in peers_of(ours.task.name):
         found = scored.get(peer.label)
-        if peer.is_simple and found is not None:
-            gap, error = _difference(ours, found, metric)
-            if gap >= -2 * error:
-                return found
+        if found is None or not peer.is_simple:
+            continue
+        if _difference(ours, found, metric)[2] != "ahead":
+            return found
     return None
 
 
@@ -298,8 +300,7 @@ def best_model(results: Sequence[Result], metric: str) -> tuple[str, bool] | Non
     name = ours.name.removeprefix("mercer ")
     if theirs is None:
         return name, True
-    gap, error = _difference(ours, theirs, metric)
-    return name, gap <= 2 * error
+    return name, _difference(ours, theirs, metric)[2] != "behind"
 
 
 def results_json(
@@ -360,14 +361,19 @@ def _best(results: Sequence[Result], metric: str) -> Result | None:
     return min(results, key=lambda result: result.mean_and_error(metric)[0], default=None)
 
 
-def _difference(first: Result, second: Result, metric: str) -> tuple[float, float]:
-    """Return first minus second and the standard error of that, rows paired."""
+def _difference(first: Result, second: Result, metric: str) -> tuple[float, float, str]:
+    """Return first minus second, the standard error of that, rows paired, and where first stands.
+
+    The last is a word of `compared`.
+    """
     pair = _pooled(first), _pooled(second)
     found = paired_gap(*pair, metric, first.groups)
     if found is None or found[1] is None:
         gap = first.mean_and_error(metric)[0] - second.mean_and_error(metric)[0]
-        return gap, abs(gap)  # no standard error is known: never called apart
-    return found[0], found[1]
+        return gap, abs(gap), "level"  # no standard error is known: never called apart
+    n_groups = None if first.groups is None else len(np.unique(first.groups))
+    gap, error = found[0], found[1]
+    return gap, error, compared(gap, error, n_groups)
 
 
 def _pooled(result: Result) -> HeldOut:

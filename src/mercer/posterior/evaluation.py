@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
 
 from mercer.errors import DataError
 from mercer.posterior.predictive import StudentMixture
@@ -406,14 +407,17 @@ def rows_worth(residuals: Array, groups: NDArray[np.int64]) -> float:
     return float(np.clip(n / effect, 1.0, n))
 
 
-def compared(gap: float, error: float | None) -> str:
+def compared(gap: float, error: float | None, n_groups: int | None = None) -> str:
     """Say where a model stands whose score is larger by ``gap``: "ahead", "level" or "behind".
 
-    Level is a gap within two standard errors of the gap; "unknown", where there is none.
+    Level is a gap within two standard errors of the gap; "unknown", where there is none. A standard
+    error from G groups is uncertain itself: it has G - 1 degrees of freedom, and in place of two
+    counts the quantile of Student's t of the same probability, 14 for G = 2 and 3.3 for G = 4.
     """
     if error is None:
         return "unknown"
-    if abs(gap) <= 2 * error:
+    most = 2.0 if n_groups is None else float(stdtrit(max(1, n_groups - 1), ndtr(2.0)))
+    if abs(gap) <= most * error:
         return "level"
     return "ahead" if gap < 0 else "behind"
 
@@ -432,7 +436,7 @@ def standing(evaluation: AnyEvaluation) -> tuple[str, ModelScore[Any]] | None:
         return float(getattr(entry.scores, evaluation.main_error))
 
     best = min(others, key=error)
-    return compared(error(model) - error(best), best.gap_error), best
+    return compared(error(model) - error(best), best.gap_error, model.n_groups), best
 
 
 def log_score_words(evaluation: AnyEvaluation) -> str:
@@ -444,7 +448,7 @@ def log_score_words(evaluation: AnyEvaluation) -> str:
     best = min(others, key=lambda entry: entry.scores.log_score)
     mine, theirs = model.scores.log_score, best.scores.log_score
     place = sum(entry.scores.log_score < mine for entry in others) + 1
-    word = compared(mine - theirs, best.log_score_gap_error)
+    word = compared(mine - theirs, best.log_score_gap_error, model.n_groups)
     return (
         f"In log score (nats a row) the model takes place {place} of {len(others) + 1}, "
         f"{COMPARED[word]} {best.name}, the best baseline: {mine:.3f} beside {theirs:.3f}. "
