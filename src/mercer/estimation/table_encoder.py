@@ -75,8 +75,9 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
         kind = "boolean" if array.dtype.kind == "b" else "number"
         return Column(name, array.astype(np.float64), kind)  # type: ignore[arg-type]
     if array.dtype.kind == "M":
-        is_whole = bool((array == array.astype("datetime64[D]")).all() or np.isnat(array).all())
-        texts = np.datetime_as_string(array, unit="D" if is_whole else "s")
+        there = array[~np.isnat(array)]
+        fits = (unit for unit in ("D", "s") if (there == there.astype(f"datetime64[{unit}]")).all())
+        texts = np.datetime_as_string(array, unit=next(fits, "us"))
         present = [None if text == "NaT" else str(text) for text in texts]
         return column_of_texts(name, present, is_text=False)
     cells = [None if _is_missing(cell) else cell for cell in array.tolist()]

@@ -308,3 +308,13 @@ def test_a_category_is_the_number_that_it_stands_for() -> None:
     for cells in ([1.0, 3.0], [1, 3], ["1", "3"], pd.Categorical([1, 3])):
         found = encoder.transform(pd.DataFrame({"x": cells}))
         np.testing.assert_array_equal(found, [[1, 0, 0], [0, 0, 1]])
+
+
+def test_fractions_of_a_second_are_kept() -> None:
+    when = pd.to_datetime(["2024-01-01 00:00:00.250", None, "2024-01-01 00:00:00.750"])
+    table = pd.DataFrame({"t": when}).dropna()
+    found = TableEncoder().fit(table).transform(table)
+    np.testing.assert_allclose(np.ptp(found, axis=0).max() * 3600, 0.5, rtol=1e-5)
+    np.testing.assert_array_equal(found, TableEncoder().fit(pl.from_pandas(table)).transform(table))
+    whole = frame_of(pd.DataFrame({"t": when.floor("D")})).columns[0].values
+    assert whole.tolist() == ["2024-01-01", None, "2024-01-01"]
