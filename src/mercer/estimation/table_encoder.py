@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -69,18 +71,23 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
         from mercer.data.arrow import as_column
 
         return as_column(name, values, is_text=False)
-    is_category = hasattr(getattr(values, "dtype", None), "categories")
+    dtype = getattr(values, "dtype", None)
+    is_category = hasattr(dtype, "categories")
+    if getattr(dtype, "time_zone", None):  # of Polars, whose arrays have none
+        values = np.array(values.to_list(), dtype=object)
     array = np.asarray(values)
     if array.dtype.kind in "biuf" and not is_category:
         kind = "boolean" if array.dtype.kind == "b" else "number"
         return Column(name, array.astype(np.float64), kind)  # type: ignore[arg-type]
     if array.dtype.kind == "M":
-        there = array[~np.isnat(array)]
-        fits = (unit for unit in ("D", "s") if (there == there.astype(f"datetime64[{unit}]")).all())
-        texts = np.datetime_as_string(array, unit=next(fits, "us"))
+        known = array[~np.isnat(array)]
+        units = [f"datetime64[{unit}]" for unit in ("D", "s", "us")]
+        fitting = [unit for unit in units[:2] if (known == known.astype(unit)).all()]
+        texts = np.datetime_as_string(array.astype([*fitting, units[2]][0]))
         present = [None if text == "NaT" else str(text) for text in texts]
         return column_of_texts(name, present, is_text=False)
     cells = [None if _is_missing(cell) else cell for cell in array.tolist()]
+    cells = [bool(cell) if isinstance(cell, np.bool_) else cell for cell in cells]
     return _column_of_objects(name, cells, is_category=is_category, is_text=is_text)
 
 
@@ -91,9 +98,9 @@ def _column_of_objects(
     present = [cell for cell in cells if cell is not None]
     if all(isinstance(cell, bool) for cell in present) and not is_category:
         return Column(name, _as_floats(cells), "boolean" if present else "number")
-    if all(isinstance(cell, numbers.Real) for cell in present) and not is_category:
+    if all(isinstance(cell, (numbers.Real, Decimal)) for cell in present) and not is_category:
         return Column(name, _as_floats(cells), "number")
-    plain = (str, numbers.Real, date)
+    plain = (str, numbers.Real, Decimal, date)
     if not all(isinstance(cell, plain) for cell in present):
         kinds = np.empty(len(cells), dtype=object)
         kinds[:] = [None if cell is None else type(cell).__name__ for cell in cells]
@@ -124,11 +131,18 @@ def _is_missing(cell: Any) -> bool:
     """Whether a cell is None, NaN, NaT or NA of pandas."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(cell, float) and cell != cell
+    return isinstance(cell, (float, Decimal)) and cell != cell
 
 
 def _as_floats(cells: Sequence[Any]) -> NDArray[np.float64]:
-    return np.array([np.nan if cell is None else float(cell) for cell in cells])
+    return np.array([np.nan if cell is None else _as_float(cell) for cell in cells])
+
+
+def _as_float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:  # an integer
+        return math.inf if cell > 0 else -math.inf
 
 
 def _as_text(cell: Any) -> str:

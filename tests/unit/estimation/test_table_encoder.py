@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -318,3 +319,35 @@ def test_fractions_of_a_second_are_kept() -> None:
     np.testing.assert_array_equal(found, TableEncoder().fit(pl.from_pandas(table)).transform(table))
     whole = frame_of(pd.DataFrame({"t": when.floor("D")})).columns[0].values
     assert whole.tolist() == ["2024-01-01", None, "2024-01-01"]
+
+
+def test_zones_of_polars_are_those_of_pandas() -> None:
+    when = pd.date_range("2024-03-30 12:00", periods=4, freq="12h", tz="Europe/Berlin")
+    table = pd.DataFrame({"t": when})
+    other = pl.DataFrame({"t": when.tz_localize(None).to_pydatetime().tolist()}).with_columns(
+        pl.col("t").dt.replace_time_zone("Europe/Berlin")
+    )
+    encoder = TableEncoder().fit(table)
+    assert "in UTC" in encoder.notes_[0]
+    assert TableEncoder().fit(other).encoding_ == encoder.encoding_
+    np.testing.assert_array_equal(encoder.transform(other), encoder.transform(table))
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        ([Decimal("1.5"), None, Decimal("2"), 3], [1.5, np.nan, 2.0, 3.0]),
+        ([Decimal("NaN"), Decimal("2")], [np.nan, 2.0]),
+        ([10**400, -(10**400), 1], [np.inf, -np.inf, 1.0]),
+        ([np.True_, False, None], [1.0, 0.0, np.nan]),
+    ],
+)
+def test_numbers_among_objects(cells: Any, values: list[float]) -> None:
+    column = frame_of(pd.DataFrame({"x": pd.Series(cells, dtype=object)})).columns[0]
+    np.testing.assert_array_equal(column.values, values)
+    assert column.kind == ("boolean" if isinstance(cells[0], np.bool_) else "number")
+
+
+def test_decimals_of_polars() -> None:
+    table = pl.DataFrame({"x": pl.Series(["1.5", "2.5"]).cast(pl.Decimal(10, 2))})
+    np.testing.assert_array_equal(TableEncoder().fit_transform(table), [[1.5], [2.5]])
