@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.likelihoods.polya_gamma import fill_polya_gamma_of_shapes
 from mercer.spectral.loops import move_jointly, pull_of_phases
 from support.spectral_joint_moves import move_plain
 
@@ -53,3 +54,32 @@ def test_pull_of_phases(m: int, n: int, K: int) -> None:
     pull_of_phases(features, residual, coef, out)
     cosine, sine = coef[:, 0 : 2 * m : 2].T @ residual, coef[:, 1 : 2 * m : 2].T @ residual
     np.testing.assert_allclose(out, sine * features[0::2] - cosine * features[1::2], rtol=1e-12)
+
+
+def plain_polya_gamma(rng: np.random.Generator, b: float, c: float) -> float:
+    """The series of PG(b, c), its rest a gamma of that mean and variance; far out its law."""
+    if c == 0.0:
+        mean, variance = 0.25, 1.0 / 24.0
+    else:
+        mean = np.tanh(0.5 * c) / (2.0 * c)
+        variance = (np.sinh(c) - c) / (4.0 * c**3 * np.cosh(0.5 * c) ** 2)
+    if c > 23.0 + max(np.log(b), 0.0):
+        mean, shape = 0.5 * b / c, 0.25 * b * b
+        y = rng.standard_normal() ** 2
+        x = mean + 0.5 * mean**2 * y / shape
+        x -= 0.5 * mean / shape * np.sqrt(4.0 * mean * shape * y + (mean * y) ** 2)
+        return mean**2 / x if rng.random() > mean / (mean + x) else x
+    w = 1.0 / (2.0 * np.pi**2 * ((np.arange(24) + 0.5) ** 2 + (c / (2.0 * np.pi)) ** 2))
+    total = float(w @ rng.standard_gamma(b, 24))
+    mean, variance = mean - w.sum(), variance - (w @ w)
+    return total + variance / mean * rng.standard_gamma(b * mean**2 / variance)
+
+
+@pytest.mark.parametrize("b", [0.2, 3.0, 700.0])
+@pytest.mark.parametrize("c", [0.0, 0.6, 4.0, 20.0, 50.0])
+def test_fill_polya_gamma_of_shapes(b: float, c: float) -> None:
+    omega, plain = np.empty(50), np.random.default_rng(3)
+    given = np.full(50, b), np.full(50, -c), 50
+    fill_polya_gamma_of_shapes(np.random.default_rng(3), *given, omega)
+    expected = [plain_polya_gamma(plain, b, c) for _ in range(50)]
+    np.testing.assert_allclose(omega, expected, rtol=1e-7)

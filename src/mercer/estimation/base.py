@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
     from mercer.posterior.label_errors import TargetLaws
-    from mercer.posterior.predictive import StudentMixture
+    from mercer.posterior.predictive import TargetLaw
 
 
 # Predictions of a Dask collection: lazy, in its partitions, by whoever computes them.
@@ -512,7 +512,7 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 # What a regressor with a law for each row answers: its prediction methods.
 
 Array = NDArray[np.float64]
-Law = TypeVar("Law", bound="StudentMixture")
+Law = TypeVar("Law", bound="TargetLaw")
 
 
 class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]

@@ -1,6 +1,6 @@
-"""The logistic likelihood of two classes, its average over a Gaussian, and the softmax of several.
+"""The logistic likelihood of two classes, its average over a Gaussian, softmax, and counts.
 
-The logistic likelihood of a binary target: p(y = 1 | f) = 1/(1 + e^-f).
+The logistic likelihood of a binary target: p(y = 1 | f) = 1/(1 + e^-f); that of counts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import betaln, expit, ndtr
 
 Array = NDArray[np.float64]
 
@@ -93,3 +93,19 @@ def softmax_log_likelihood(Y: Array, f: Array) -> float:
     """Sum of Y f - log sum_c e^f over the rows, Y one-hot and f of shape (C, n), in nats."""
     largest = f.max(axis=0)
     return float(np.sum(Y * f) - np.sum(largest + np.log(np.exp(f - largest).sum(axis=0))))
+
+
+# Counts y = 0, 1, 2, ..: negative binomial with dispersion r and logit p = f, of mean r e^f.
+
+
+def count_log_factor(y: Array, dispersion: Array | float) -> Array:
+    """Log of Gamma(y + r) / (Gamma(r) y!), which f is not in, in nats; shapes as NumPy joins."""
+    one_or_more = np.maximum(y, 1.0)
+    logs = -np.log(one_or_more) - betaln(one_or_more, dispersion)
+    return np.asarray(np.where(y > 0.0, logs, 0.0))
+
+
+def count_log_mass(y: Array, f: Array, dispersion: Array | float) -> Array:
+    """Log probability of counts, in nats; finite wherever f is; shapes as NumPy joins them."""
+    tails = y * np.logaddexp(0.0, -f) + dispersion * np.logaddexp(0.0, f)
+    return np.asarray(count_log_factor(y, dispersion) - tails)

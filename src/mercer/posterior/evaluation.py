@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
 from mercer.errors import DataError
-from mercer.posterior.predictive import StudentMixture
+from mercer.posterior.predictive import TargetLaw
 from mercer.posterior.schema import (
     CLASS_EVALUATION,
     EVALUATION_CLASSES,
@@ -114,7 +114,7 @@ class HeldTargets:
     lower: Array  # ends of the central 90 % interval
     upper: Array
     log_density: Array  # log predictive density at y, nats
-    pit: Array  # predictive probability of values up to y
+    pit: Array  # predictive probability of values up to y; of counts, of half of y itself
     #: Variance of the targets that the row's model was trained on (divisor: their number); nan
     #: where it is not known.
     variance: Array
@@ -177,7 +177,7 @@ AnyScores: TypeAlias = Scores | RegressionScores
 ScoresT = TypeVar("ScoresT", Scores, RegressionScores)
 
 
-def hold(law: StudentMixture, y: Array, variance: float) -> HeldTargets:
+def hold(law: TargetLaw, y: Array, variance: float) -> HeldTargets:
     """Keep in brief what a predictive law says of targets that are known."""
     lower, upper = law.interval(LEVEL)
     return HeldTargets(
@@ -187,7 +187,7 @@ def hold(law: StudentMixture, y: Array, variance: float) -> HeldTargets:
         lower=lower,
         upper=upper,
         log_density=law.log_density(y),
-        pit=law.cdf(y),
+        pit=law.pit(y),
         variance=np.full(len(y), variance),
     )
 

@@ -7,18 +7,22 @@ import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, ndtr, ndtri, poch, stdtr, stdtrit
+from scipy.special import betainc, gammaincinv, logsumexp, ndtr, ndtri, poch, stdtr, stdtrit
 
 from mercer.errors import DataError, UsageError
+from mercer.likelihoods.logistic import count_log_mass
 
 __all__ = [
     "Contamination",
+    "CountMixture",
     "LawMixture",
     "NormalMixture",
     "StudentMixture",
+    "TargetLaw",
     "check_level",
     "draw_kinds",
     "one_value_per_row",
@@ -290,6 +294,32 @@ def check_level(level: float) -> None:
         raise UsageError(f"level must be between 0 and 1, and is {level!r}")
 
 
+class TargetLaw(Protocol):
+    """A law of the target of each of m rows."""
+
+    @property
+    def mean(self) -> Array:
+        """Mean, shape (m,)."""
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation, shape (m,)."""
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Log density of one value per row, of whole numbers log probability, in nats."""
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Probability of values below y and, if y itself has a probability, of half of that."""
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Ends of the central interval, both (m,)."""
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new targets, (n, m)."""
+
+
 # The predictive law of a weighted population of particles: a mixture of Student's t.
 
 # Larger locations and scales could carry moments and the ends of intervals over the largest number.
@@ -492,6 +522,10 @@ class StudentMixture:
         """Return the probability of values up to y, one per row."""
         return student_cdf(one_value_per_row(y, len(self.locations)), *self._parts)
 
+    def pit(self, y: ArrayLike) -> Array:
+        """Return the same, which of whole numbers is the middle of a step."""
+        return self.cdf(y)
+
     def interval(self, level: float) -> tuple[Array, Array]:
         """Return the ends of the central interval, with equal probability on both sides.
 
@@ -644,3 +678,129 @@ class LawMixture(StudentMixture):
         return drawn
 
     _mixed: tuple[tuple[StudentMixture, ...], Array]
+
+
+# The predictive law of counts: a mixture of negative binomials.
+
+# Means are cut here: beyond, whole numbers are not numbers of their own any more.
+_LARGEST_MEAN, _SMALLEST_MEAN = 1e15, 1e-300
+_LARGEST_RATE = 1e18  # of a Poisson law that can be drawn from
+
+
+@dataclass(frozen=True, eq=False)
+class CountMixture:
+    """A mixture of negative binomials with equal weights for each of m rows.
+
+    Parameters
+    ----------
+    means : ndarray of shape (m, C)
+        Of each component, not negative; cut at 1e15.
+    dispersions : ndarray of shape (C,)
+        r, positive: the variance of a component is mean + mean^2 / r.
+
+    Raises
+    ------
+    DataError
+        When shapes do not fit, or a number is none of those above.
+
+    Examples
+    --------
+    >>> law = CountMixture(np.array([[2.0, 4.0]]), np.array([5.0, 5.0]))
+    >>> float(law.mean[0]), round(float(law.std[0]), 3), law.interval(0.9)[1].tolist()
+    (3.0, 2.449, [8.0])
+    """
+
+    means: Array
+    dispersions: Array
+
+    def __post_init__(self) -> None:
+        means, r = self.means, self.dispersions
+        if means.ndim != 2 or means.shape[1:] != r.shape or not len(r):
+            raise DataError(
+                f"need means of shape (m, C) and dispersions of (C,), got {means.shape} and "
+                f"{r.shape}"
+            )
+        if np.isnan(means).any() or np.any(means < 0.0) or not np.all((r > 0.0) & (r < np.inf)):
+            raise DataError("means must not be negative, dispersions positive and finite")
+        object.__setattr__(self, "means", np.clip(means, _SMALLEST_MEAN, _LARGEST_MEAN))
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the mixture."""
+        return np.asarray(self.means.mean(axis=1))
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviation of the mixture, by the law of total variance."""
+        within = self.means * (1.0 + self.means / self.dispersions)
+        return np.asarray(np.sqrt(within.mean(axis=1) + self.means.var(axis=1)))
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Return the log probability of one count per row, in nats; finite."""
+        values = self._counts(y)[:, np.newaxis]
+        f = np.log(self.means) - np.log(self.dispersions)
+        logs = logsumexp(count_log_mass(values, f, self.dispersions), axis=1)
+        return np.asarray(logs - math.log(len(self.dispersions)))
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the probability of counts up to y, one per row."""
+        return self._below(self._counts(y), np.arange(len(self.means)))
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Return the probability of counts below y, and half of that of y."""
+        return self.cdf(y) - 0.5 * np.exp(self.log_density(y))
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of the central interval, whole numbers; it holds the level or more.
+
+        Parameters
+        ----------
+        level : float
+            Probability inside, in (0, 1); as much outside on either side at most.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+        """
+        check_level(level)
+        return self._quantiles((1.0 - level) / 2.0), self._quantiles((1.0 + level) / 2.0)
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new counts, (n, m); the rows of a draw share their component (n,)."""
+        if chosen is None:
+            chosen = rng.integers(len(self.dispersions), size=n)
+        r = self.dispersions[chosen][:, np.newaxis]
+        rates = rng.standard_gamma(r, (n, len(self.means))) / r * self.means[:, chosen].T
+        return rng.poisson(np.minimum(rates, _LARGEST_RATE)).astype(np.float64)
+
+    def _counts(self, y: ArrayLike) -> Array:
+        values = one_value_per_row(y, len(self.means))
+        if np.any(values < 0.0) or np.any(values != np.rint(values)):
+            raise DataError("only whole numbers from 0 on have a probability as counts")
+        return values
+
+    def _below(self, y: Array, rows: NDArray[np.intp]) -> Array:
+        """Probability of counts up to y (k,) of some rows; y between counts joins them smoothly."""
+        means, r = self.means[rows], self.dispersions
+        below = betainc(r, np.maximum(y + 1.0, 1e-9)[:, np.newaxis], r / (r + means))
+        return np.asarray(np.where(y > -1.0, below.mean(axis=1), 0.0))
+
+    def _quantiles(self, p: float) -> Array:
+        """Return the least counts up to which the probability is p or more."""
+        mean, std = self.mean, self.std
+        low = np.maximum(mean - math.sqrt((1.0 - p) / p) * std - 1.0, -1.0)
+        high = mean + math.sqrt(p / (1.0 - p)) * std + 1.0
+        shape = np.square(mean / std)
+        start = np.clip(gammaincinv(shape, p) * mean / shape - 0.5, low, high)
+
+        def gap_and_slope(points: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+            here, next_ = self._below(points, rows), self._below(points + 0.5, rows)
+            return here - p, 2.0 * (next_ - here)
+
+        near = np.maximum(0.25, 4.0 * np.spacing(high))
+        found = search_quantiles(start, low, high, gap_and_slope, near)
+        count = np.maximum(np.ceil(found - near), 0.0)
+        all_rows = np.arange(len(mean))
+        return np.where(self._below(count, all_rows) < p, count + 1.0, count)

@@ -25,6 +25,7 @@ from mercer.report.section import (
     ordinal,
     percent,
 )
+from mercer.spectral.model import COUNTS
 from mercer.spectral.prediction import InputScales, input_scales, period_words
 
 # The section of a report on the spectrum of a learned kernel: densities and groups of waves.
@@ -113,7 +114,8 @@ GLOSSARY: Final = (
     "log_evidence: logarithm of the probability that the frequencies of a draw give to the "
     "targets; log_likelihood, where the noise is not normal: that of its function and noise. "
     "noise_std: standard deviation of the noise, in those of the target; of Student's t its scale, "
-    "with noise_df degrees of freedom. log_rate: logarithm of the share of wrong values; "
+    "with noise_df degrees of freedom. dispersion: r of counts. log_rate: logarithm of the share "
+    "of wrong values; "
     "log_shares: of those of four widths of right ones and of eleven sizes of wrong ones. "
     "n_components: "
     "groups of frequencies. kernel[i]: the kernel at ten fixed differences of inputs, shorter and "
@@ -132,14 +134,34 @@ def describe(estimator: Any) -> tuple[str, ...]:
     draws = estimator.posterior_
     shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
     return (
-        f"The model is an unknown function of the inputs, {shape}, and noise around it. How alike "
+        f"{_FIRST_WORDS[estimator.noise == COUNTS].format(shape)} How alike "
         "the curve is at two rows depends on how far apart they are in their inputs, and the "
         "kernel says how. It is not chosen but learned, as a mixture of waves of any frequency. "
         f"Markov chain Monte Carlo drew {count(draws.n_total)} kernels and functions that are "
         "plausible given the data, and every prediction is an average over "
         f"{used_words(estimator)}.",
-        f"{errors_words(estimator)}{noise_words(estimator)}{_tail_words(estimator)}",
+        _count_words(estimator)
+        if estimator.noise == COUNTS
+        else f"{errors_words(estimator)}{noise_words(estimator)}{_tail_words(estimator)}",
         _held_words(estimator),
+    )
+
+
+_FIRST_WORDS: Final = (
+    "The model is an unknown function of the inputs, {}, and noise around it.",
+    "Targets are counts, and the logarithm of their mean is an unknown function of the inputs, {}.",
+)
+
+
+def _count_words(estimator: Any) -> str:
+    low, high = np.quantile(estimator.posterior_.flat("dispersion"), (0.05, 0.95))
+    return (
+        "Around their mean counts have a negative binomial law, whose variance is mean + mean² / "
+        f"r: r is between {number(low, 3)} and {number(high, 3)} (90 % of the draws). A rate that "
+        "varies from row to row for reasons that the inputs do not tell does that, with a standard "
+        f"deviation of {percent(float(high) ** -0.5, 0)} to {percent(float(low) ** -0.5, 0)} of "
+        "itself; of a rate that does not vary counts are Poisson, and r is large. Log scores are "
+        "of probabilities, and intervals of whole numbers hold their level or more."
     )
 
 

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from mercer.errors import DataError
 from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
@@ -25,6 +26,7 @@ from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
     ClassState,
     ClassTuning,
+    CountModel,
     LogisticCoefficients,
     LogisticModel,
     class_codes,
@@ -41,6 +43,7 @@ from mercer.spectral.fitting import (
     ROWS_OF_START,
     TIME_OF_START,
     FittedSpectral,
+    Result,
     SpectralResult,
     check_rows,
     compile_class_loops,
@@ -48,8 +51,8 @@ from mercer.spectral.fitting import (
     make_probe,
 )
 from mercer.spectral.mixture import Mixture
-from mercer.spectral.model import GammaPrior, Scales, design
-from mercer.spectral.prediction import spread
+from mercer.spectral.model import COUNTS, GammaPrior, Scales, design
+from mercer.spectral.prediction import function_draws, spread
 from mercer.spectral.rows import (
     MemoryRows,
     RowsWithout,
@@ -75,6 +78,10 @@ _N_LEAPFROG, _MANY_ROWS = 20, 1500
 _RIDGE_PRIOR = GammaPrior(1.0, 1.0)
 _LINEAR_PRIOR = GammaPrior(1.0, 0.1)
 _FIRST_RIDGE, _FIRST_LINEAR_PRECISION = 0.1, 1.0
+# Logarithms of means are smaller: a function with a standard deviation above 3 has probability .02,
+# and the level is within factors of 500 of the mean of all counts.
+_RIDGE_PRIOR_OF_COUNTS, _LEVEL_PRECISION_OF_COUNTS = GammaPrior(2.0, 1.0), 0.1
+_FIRST_TRAJECTORY, _FIRST_STEP_OF_COUNTS = 0.1, 0.5  # the latter of the moves of all coefficients
 # Weak: what is held out says when to stop.
 _RIDGE_OF_ASCENT = 0.01
 # Times |log c|^2 in the search for the start: 0 and 1 are not numbers with normal noise, whose
@@ -92,6 +99,7 @@ class ClassSettings:
     n_classes: int
     sampler: str = "polya-gamma"  # one of `SAMPLERS`
     n_leapfrog: int = 0  # steps of the trajectory before each sweep; 0 for none
+    counts: CountModel | None = None  # where targets are counts: as two classes, of one function
 
     @property
     def n_sticks(self) -> int:
@@ -101,8 +109,11 @@ class ClassSettings:
     def model(self, n_inputs: int) -> LogisticModel:
         """Return the regressions."""
         n_linear = 1 + n_inputs if self.spectral.linear_part else 0
-        prior = _RIDGE_PRIOR if self.spectral.ridge_precision == "learn" else None
-        return LogisticModel(n_linear, prior, _LINEAR_PRIOR)
+        is_learned = self.spectral.ridge_precision == "learn"
+        if self.counts is not None:
+            prior = _RIDGE_PRIOR_OF_COUNTS if is_learned else None
+            return LogisticModel(n_linear, prior, _LINEAR_PRIOR, _LEVEL_PRECISION_OF_COUNTS)
+        return LogisticModel(n_linear, _RIDGE_PRIOR if is_learned else None, _LINEAR_PRIOR)
 
     def climb(
         self, rng: np.random.Generator, X: Array, codes: Array, *, deadline: float | None = None
@@ -111,8 +122,14 @@ class ClassSettings:
 
         As if the first functions were regressions of 0 and 1: the evidences add, and the scales
         are the geometric means over functions, the ridge is the lowest one. After ``deadline`` no
-        other function is looked at.
+        other function is looked at. Of counts the logarithms of one more are those numbers.
         """
+        if self.counts is not None:
+            logs_of_counts = np.log1p(codes)
+            if np.ptp(logs_of_counts) == 0.0:
+                return self.spectral.first_scales(X.shape[1])
+            target = (logs_of_counts - logs_of_counts.mean()) / logs_of_counts.std()
+            return self.spectral.climb(rng, X, target, _PENALTY, deadline)
         logs, ridges = list[Array](), list[float]()
         evidence, is_cut = 0.0, False
         for k in range(min(self.n_sticks, _FUNCTIONS_OF_START)):
@@ -184,7 +201,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         common = common.resolved(stream(options.entropy, "scales", 2), found, X)
         settings = replace(settings, spectral=common)
     ascent = None
-    if common.proposals == "pcn":
+    if common.proposals == "pcn" and settings.counts is None:
         precisions = settings.precisions_of_ascent(rows.n_inputs)
         rng, seconds = stream(options.entropy, "rows", 4), _seconds_of_ascent(options)
         ascent = prepare_ascent(rng, rows, precisions, seconds)
@@ -194,7 +211,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         sampler,
         options,
         adaptation=adaptation,
-        labels=Labels({}, _MONITORED),
+        labels=Labels({}, _MONITORED if settings.counts is None else (*_MONITORED, "dispersion")),
         note_of=_note_of_start,
     )
     notes = (*sampled.notes, *_words_of_trajectories(sampled.draws))
@@ -219,7 +236,7 @@ def _seconds_of_ascent(options: RunOptions) -> float | None:
 def _words_of_trajectories(draws: Draws) -> tuple[str, ...]:
     """Say how many chains hardly ever take the end of a trajectory."""
     rates = draws.stats.get("trajectory_acceptance")
-    if rates is None:
+    if rates is None or "dispersion" in draws.variables:
         return ()
     n_still = int((rates.mean(axis=1) < _FEW_ACCEPTED).sum())
     if n_still == 0:
@@ -249,11 +266,14 @@ def make_class_sampler(
         n_frequencies=common.n_frequencies,
         n_deviations=common.n_deviations,
         tuning=ClassTuning(
-            FIRST_STEP if is_tuned else 1.0, global_share=GLOBAL_SHARE if is_tuned else 0.0
+            FIRST_STEP if is_tuned else 1.0,
+            global_share=GLOBAL_SHARE if is_tuned else 0.0,
+            trajectory=_FIRST_TRAJECTORY if settings.counts is None else _FIRST_STEP_OF_COUNTS,
         ),
         probe=make_probe(some_rows, common.linear_part),
         ascent=ascent,
         n_leapfrog=settings.n_leapfrog,
+        counts=settings.counts,
     )
 
 
@@ -572,3 +592,42 @@ def _classes(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(model.classes_)
     whole = values.astype(np.int64)
     return whole if np.array_equal(whole, values) else values
+
+
+# Counts, whose regressor has one function and Polya-Gamma variables.
+
+_LARGEST_COUNT = 1e12
+
+
+def check_counts(y: NDArray[np.float64]) -> None:
+    """Raise a `DataError` that names the first target that is no count."""
+    is_count = (y >= 0.0) & (y <= _LARGEST_COUNT) & (y == np.rint(y))
+    if not is_count.all():
+        row = int(np.argmin(is_count))
+        raise DataError(
+            f"noise={COUNTS!r} is for counts: whole numbers from 0 to {_LARGEST_COUNT:g}; the "
+            f"target of row {row} (a position, the first is 0) is {y[row]:g}"
+        )
+
+
+def fit_count_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
+    """Fit a regressor of counts whose arguments have been checked."""
+    table = check_table(model, X, y)
+    targets = table.targets()
+    check_counts(targets)
+    spectral = model._settings(table.n_rows)
+    counts = CountModel.of(targets, has_level=spectral.linear_part)
+    target = TargetScale(0.0, 1.0)
+    _, shared = learn_spectrum(
+        model,
+        table,
+        ClassSettings(spectral, 2, counts=counts),
+        run_options(common, model, table.digest(), started),
+        common.n_jobs,
+        has_linear_part=spectral.linear_part,
+        learn_target=lambda _: target,
+        sample_rows=fit_classes,
+        functions_of=function_draws,
+        complete_draws=None,
+    )
+    return Result(**shared, target_centre=target.centre, target_scale=target.scale)

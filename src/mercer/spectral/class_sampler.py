@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,12 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.features.products import fill_features
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.class_model import (
     ClassState,
     ClassTuning,
+    CountModel,
+    LogisticCoefficients,
     LogisticModel,
+    functions_at_rows,
     log_likelihood,
     logistic_coefficients,
     polya_gamma,
@@ -33,7 +38,14 @@ from mercer.spectral.model import (
     draw_ridge,
     reduce_products,
 )
-from mercer.spectral.rows import MemoryRows, TrainingRows, weighted_products
+from mercer.spectral.rows import (
+    MemoryRows,
+    Tasks,
+    TrainingRows,
+    function_sums,
+    numbers,
+    weighted_products,
+)
 from mercer.spectral.sampler import (
     TARGET_ACCEPTANCE,
     LearnedStep,
@@ -50,10 +62,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TrajectoryInfo(SpectralInfo):
-    """What a sweep after a trajectory says: how probable the trajectory's end was, and its step."""
+    """What a sweep after a trajectory says: how probable the trajectory's end was, and its step.
+
+    Of counts those of the move of all coefficients.
+    """
 
     trajectory_acceptance: float
     trajectory_step: float
+
+
+_OF_EACH_FUNCTION = (
+    "function", "ridge_precision", "linear_precision", "coef_mean", "coef_deviation",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +94,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     probe: Probe
     ascent: Ascent | None = None  # steps up the posterior that the first step begins with
     n_leapfrog: int = 0  # steps of the trajectory that each sweep begins with; 0 for none
+    counts: CountModel | None = None  # where targets are counts, of one function, and not classes
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw frequencies at the scales of the start; all functions are 0."""
@@ -87,7 +108,8 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             ridge=np.full(K, self.start.ridge),
             linear_precision=np.full(K, self.start.linear_precision),
             mixture=self.mixture.init(rng, W, Z),
-            log_likelihood=log_likelihood(self.rows, W, mean),
+            log_likelihood=0.0 if self.counts else log_likelihood(self.rows, W, mean),
+            dispersion=math.exp(self.counts.log_centre) if self.counts else 1.0,
         )
 
     def before_sweep(
@@ -118,7 +140,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, partition, and what is monitored."""
         mixture = state.mixture
-        return {
+        found = {
             "log_likelihood": np.array(state.log_likelihood),
             "n_components": np.array(mixture.n_components),
             "kernel": self.probe.kernel(state.frequencies),
@@ -132,6 +154,15 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             "coef_mean": state.mean,
             "coef_deviation": state.deviations,
         }
+        if self.counts is None:
+            return found
+        found |= {name: found[name][0] for name in _OF_EACH_FUNCTION}
+        found["function"] = found["function"] + self.counts.offset
+        if self.model.n_linear > 0:
+            level = np.zeros(state.mean.shape[1])
+            level[2 * self.n_frequencies] = self.counts.offset
+            found["coef_mean"] = found["coef_mean"] + level
+        return {**found, "dispersion": np.array(state.dispersion)}
 
     def _climb(self, rng: np.random.Generator, ascent: Ascent, state: ClassState) -> ClassState:
         """Climb from the start, which alone has functions that are 0.
@@ -238,7 +269,7 @@ class ClassAdaptation(Adaptation):
         proposals, trajectory = learned.proposals, learned.trajectory
         if self.has_steps:
             proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
-        if sampler.n_leapfrog > 0:
+        if isinstance(info, TrajectoryInfo):
             trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
         tuning = replace(sampler.tuning, step=proposals.step, trajectory=trajectory.step)
         return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
@@ -290,11 +321,17 @@ class ClassSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        state, trajectory = self.before_sweep(rng, state)
+        if self.counts is None:
+            state, trajectory = self.before_sweep(rng, state)
+        else:
+            state, trajectory = self._before_sweep_of_counts(rng, self.counts, state)
         mixture, W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, replace(state, mixture=mixture), W, grams)
         new = self._turn(rng, new)
-        density = log_likelihood(self.rows, new.frequencies, new.coef)
+        if self.counts is None:
+            density = log_likelihood(self.rows, new.frequencies, new.coef)
+        else:
+            density = self._log_likelihood_of(self.counts, new, new.coef)
         new = replace(new, log_likelihood=density)
         return new, self.info(accepted, trajectory, density)
 
@@ -305,8 +342,13 @@ class ClassSampler(ClassChain):
         W = state.frequencies
         proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
+        if self.counts is None:
+            weigh_of = polya_gamma_of_blocks(rng)
+        else:
+            weigh_of = self.counts.weigher_of_blocks(state.dispersion, rng)
+        tasks: Tasks = sticks if self.counts is None else numbers
         products = weighted_products(
-            self.rows, proposed.frequencies, W, state.coef, polya_gamma_of_blocks(rng), sticks
+            self.rows, proposed.frequencies, W, state.coef, weigh_of, tasks
         )
         joints = tuple(
             join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
@@ -345,6 +387,105 @@ class ClassSampler(ClassChain):
             ridge=ridges,
             linear_precision=precisions,
         )
+
+    def _before_sweep_of_counts(
+        self, rng: np.random.Generator, counts: CountModel, state: ClassState
+    ) -> tuple[ClassState, float]:
+        """Draw r given the function, then move all coefficients; the first step climbs before.
+
+        Returns the state, and the acceptance probability of the move.
+        """
+        if not state.coef.any():
+            state = self._at_maximum(counts, state)
+        (f,), y = functions_at_rows(self.rows, state.frequencies, state.coef)
+        dispersion = counts.draw_dispersion(rng, f, y, state.dispersion)
+        return self._move_coefficients(rng, counts, replace(state, dispersion=dispersion))
+
+    def _move_coefficients(
+        self, rng: np.random.Generator, counts: CountModel, state: ClassState
+    ) -> tuple[ClassState, float]:
+        """Move all coefficients under the likelihood itself: Metropolis and Hastings."""
+        step, log_uniform = self.tuning.trajectory, math.log(1.0 - rng.random())
+        here = self._newton(counts, state, state.coef)
+        proposed = _towards(here, state.coef[0], step) + step * here.draw(rng, 1)[0]
+        try:
+            there = self._newton(counts, state, proposed[np.newaxis])
+        except NumericalError:
+            return state, 0.0
+        ratio = self._log_posterior(counts, state, proposed[np.newaxis])
+        ratio -= self._log_posterior(counts, state, state.coef)
+        ratio += _log_proposal(there, proposed, state.coef[0], step)
+        ratio -= _log_proposal(here, state.coef[0], proposed, step)
+        accepted = math.exp(min(ratio, 0.0)) if math.isfinite(ratio) else 0.0
+        if not log_uniform < ratio:
+            return state, accepted
+        none = np.zeros_like(state.deviations)
+        return replace(state, mean=proposed[np.newaxis], deviations=none), accepted
+
+    def _newton(self, counts: CountModel, state: ClassState, coef: Array) -> LogisticCoefficients:
+        """Return the normal law around one Newton step from coefficients (1, 2 M + p)."""
+        W, none = state.frequencies, np.empty((0, state.frequencies.shape[1]))
+        weigh_of = functools.partial(counts.curvature, state.dispersion)
+        (products,) = weighted_products(self.rows, none, W, coef, weigh_of, numbers)
+        return logistic_coefficients(products.gram, self._precisions(state))
+
+    def _at_maximum(self, counts: CountModel, state: ClassState) -> ClassState:
+        """Climb to coefficients of the highest density: Newton steps, halved if they overshoot."""
+        coef = state.coef
+        density = self._log_posterior(counts, state, coef)
+        for _ in range(_MOST_NEWTON_STEPS):
+            step, before = self._newton(counts, state, coef).mean[np.newaxis] - coef, density
+            for _ in range(_MOST_HALVINGS):
+                new = self._log_posterior(counts, state, coef + step)
+                if new > density:
+                    coef, density = coef + step, new
+                    break
+                step = 0.5 * step
+            if density - before < _CLOSE:
+                break
+        return replace(state, mean=coef)
+
+    def _log_posterior(self, counts: CountModel, state: ClassState, coef: Array) -> float:
+        """Log density of coefficients (1, 2 M + p) given all else but omega, plus a constant."""
+        prior = 0.5 * float(self._precisions(state) @ np.square(coef[0]))
+        return self._log_likelihood_of(counts, state, coef) - prior
+
+    def _log_likelihood_of(self, counts: CountModel, state: ClassState, coef: Array) -> float:
+        say_of = functools.partial(counts.hearer, state.dispersion)
+        return float(function_sums(self.rows, state.frequencies, coef, say_of))
+
+    def _precisions(self, state: ClassState) -> Array:
+        ridge, linear = float(state.ridge[0]), float(state.linear_precision[0])
+        return self.model.prior_precisions(2 * len(state.frequencies), ridge, linear)
+
+
+# The move of all coefficients of counts. Where the mean is far from r, Polya-Gamma variables hold
+# the function much firmer than counts do: by (mean - r) / (2 log(mean / r)) in place of
+# r mean / (r + mean). Given them alone, functions of large or of nearly Poisson counts would hardly
+# move. From beta the move proposes
+#
+#     m + sqrt(1 - s^2) (beta - m) + s e,   e ~ N(0, Lambda^-1),
+#
+# with m one Newton step from beta and Lambda the curvature there: Gamerman's proposal [1]_ for
+# s = 1, and always accepted if the posterior is normal.
+#
+# References
+# ----------
+# .. [1] D. Gamerman, "Sampling from the posterior distribution in generalized linear mixed models",
+#    Statistics and Computing 7 (1997).
+
+_MOST_NEWTON_STEPS, _MOST_HALVINGS, _CLOSE = 40, 30, 1e-3  # the last in nats
+
+
+def _towards(law: LogisticCoefficients, coef: Array, step: float) -> Array:
+    return np.asarray(law.mean + math.sqrt(max(1.0 - step * step, 0.0)) * (coef - law.mean))
+
+
+def _log_proposal(law: LogisticCoefficients, coef: Array, proposed: Array, step: float) -> float:
+    """Log density of the proposal from ``coef``, of which ``law`` is; a constant left out."""
+    lower = np.tril(law.factor)
+    z = lower.T @ (proposed - _towards(law, coef, step)) / step
+    return float(np.log(lower.diagonal()).sum() - 0.5 * z @ z)
 
 
 # BaNK for classes as the paper has it: each frequency moves together with its own coefficients.

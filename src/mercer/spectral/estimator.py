@@ -17,10 +17,10 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.posterior.draws import Draws
 from mercer.posterior.label_errors import TargetLaws
-from mercer.posterior.predictive import StudentMixture
+from mercer.posterior.predictive import CountMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
-from mercer.spectral.model import NOISES
+from mercer.spectral.model import COUNTS, NOISES
 from mercer.spectral.prediction import FunctionDraws, LearnedKernel, target_laws
 from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
@@ -32,7 +32,9 @@ __all__ = ["BaNKRegressor", "FunctionRegressor"]
 Array = NDArray[np.float64]
 
 
-class FunctionRegressor(JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture]):
+class FunctionRegressor(
+    JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture | CountMixture]
+):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws
@@ -54,8 +56,10 @@ class FunctionRegressor(JudgedNumbers, LearnedKernel, NumberPredictions[StudentM
         parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
-    def _law(self, Z: Array) -> StudentMixture:
+    def _law(self, Z: Array) -> StudentMixture | CountMixture:
         centre, locations = self._functions.locations(Z)
+        if self._functions.is_of_counts:
+            return self._functions.count_law(locations)
         scale, shift = self.target_scale_, self.target_centre_
         law = self._functions.law(locations)
         return law.in_units(scale, shift, centre * scale + shift)
@@ -108,14 +112,17 @@ class BaNKRegressor(FunctionRegressor):
         per standardised unit.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
-    noise : {"normal", "contaminated", "student_t"}, default="normal"
+    noise : {"normal", "contaminated", "student_t", "negative_binomial"}, default="normal"
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
         targets, with their tails. "student_t": the noise has Student's t law, its
         degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
         take a third more time with either (with few frequencies up to twice as much), and of more
-        rows than ``kernel_rows`` so many teach the coefficients, too.
+        rows than ``kernel_rows`` so many teach the coefficients, too. "negative_binomial": targets
+        are counts, 0, 1, 2, ..., up to 1e12; the function is the logarithm of their mean, and their
+        variance mean + mean^2 / r, the dispersion r drawn along. ``predict`` gives the mean,
+        intervals are whole numbers, densities probabilities.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=200_000
@@ -170,11 +177,15 @@ class BaNKRegressor(FunctionRegressor):
         (radians per standardised unit), the partition, and what is monitored. With noise that is
         not normal "log_likelihood" (nats, of the training rows) in place of the evidence, and
         "log_rate" and "log_shares" (of each kind of right and wrong targets) or "noise_df", degrees
-        of freedom; "noise_std" is then that of most right targets, of "student_t" its scale.
+        of freedom; "noise_std" is then that of most right targets, of "student_t" its scale; of
+        counts "dispersion" stands in its place.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     noise_std_ : float
-        Posterior mean of the standard deviation of the noise, in units of the target.
+        Posterior mean of the standard deviation of the noise, in units of the target; counts have
+        none.
+    dispersion_ : float
+        Posterior mean of r, of counts only.
     target_error_proba_ : ndarray of shape (n,)
         Probability that each target is wrong; this and the next with "contaminated" noise only.
     expected_target_, expected_target_std_ : ndarray of shape (n,)
@@ -312,7 +323,7 @@ class BaNKRegressor(FunctionRegressor):
         X : array or frame of shape (n, d), or RowSource
             Inputs: finite numbers. What `mercer.data.open` gives is read block by block.
         y : array of shape (n,), or str
-            Targets: finite numbers; with a RowSource, the name of their column in it.
+            Targets: finite numbers, or counts; with a RowSource, the name of their column in it.
 
         Returns
         -------
@@ -322,14 +333,21 @@ class BaNKRegressor(FunctionRegressor):
         Raises
         ------
         ValueError
-            If the data cannot be used, in the words of scikit-learn.
+            If the data cannot be used, in the words of scikit-learn; with
+            ``noise="negative_binomial"`` a `mercer.DataError` that names the first target that is
+            no count.
         SamplingStoppedError
             After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()
         self._forget()
-        result = fit_result(self, X, y, common, started)
+        if self.noise == COUNTS:
+            from mercer.spectral.class_fitting import fit_count_result
+
+            result = fit_count_result(self, X, y, common, started)
+        else:
+            result = fit_result(self, X, y, common, started)
         self._put(result)
         if result.judged is not None:
             self._set_errors(*result.judged, self._row_names(result.n_rows))

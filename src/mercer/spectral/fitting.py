@@ -393,11 +393,10 @@ class Result(SpectralResult[FunctionDraws]):
     judged: tuple[Array, TargetLaws] | None = None
 
     def _own_attributes(self) -> dict[str, Any]:
-        return {
-            "target_centre_": self.target_centre,
-            "target_scale_": self.target_scale,
-            "noise_std_": self.functions.mean_noise_std * self.target_scale,
-        }
+        found = {"target_centre_": self.target_centre, "target_scale_": self.target_scale}
+        if self.functions.is_of_counts:
+            return {**found, "dispersion_": float(self.draws.flat("dispersion").mean())}
+        return {**found, "noise_std_": self.functions.mean_noise_std * self.target_scale}
 
 
 # From the arguments of `fit` to a result: check, standardise, sample, complete.
@@ -596,7 +595,9 @@ def compile_class_loops(tell: Callable[[str], None]) -> None:
 def compile_classes_now() -> None:
     """Call every loop that the method uses with tiny arguments."""
     compile_now()
-    polya_gamma_loops.fill_polya_gamma(np.random.default_rng(0), np.zeros(2), 2, np.empty(2))
+    rng = np.random.default_rng(0)
+    polya_gamma_loops.fill_polya_gamma(rng, np.zeros(2), 2, np.empty(2))
+    polya_gamma_loops.fill_polya_gamma_of_shapes(rng, np.ones(2), np.zeros(2), 2, np.empty(2))
     features, once = np.zeros((2, 3)), np.zeros((1, 3))
     move_jointly(
         features, features, once, np.zeros((1, 2)), np.ones(1), np.zeros((1, 1, 2)), np.zeros(1),

@@ -8,6 +8,7 @@ posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
 mixed over draws and signs is the posterior predictive law: 2 k normals a draw. Its mean is that of
 phi(x)'mu_n, with the coefficients integrated out. Student's t noise makes these Student's t;
 contaminated noise, of which new targets have that of the right ones, four normals in place of one.
+Of counts phi(x)'(mu_n +- e) is the logarithm of the mean of a negative binomial.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from mercer.estimation.run import check_choice
 from mercer.likelihoods.label_noise import WIDTHS, log_kinds, right_shares, shares_of, width_of
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.label_errors import TargetLaws
-from mercer.posterior.predictive import StudentMixture
+from mercer.posterior.predictive import CountMixture, StudentMixture
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel
 
 Array = NDArray[np.float64]
+
+_LOG_MEANS: Final = (-690.0, 34.5)  # of counts: within what `CountMixture` takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +44,10 @@ class FunctionDraws:
     frequencies: Array  # (S, M, d)
     mean: Array  # (S, 2 M + p)
     deviations: Array  # (S, k, 2 M + p)
-    noise_std: Array  # (S,); of Student's t noise its scale
+    noise_std: Array  # (S,); of Student's t noise its scale; of counts 1 / sqrt(r)
     noise_df: Array | None = None  # (S,), degrees of freedom of Student's t noise
     log_shares: Array | None = None  # (S, 15), of kinds of errors, of contaminated noise
+    is_of_counts: bool = False  # whether targets are, and functions logarithms of their means
 
     @property
     def has_linear_part(self) -> bool:
@@ -60,6 +64,10 @@ class FunctionDraws:
         if self.log_shares is None:
             return self.noise_std
         return np.asarray(self.noise_std * np.sqrt(width_of(self.log_shares)))
+
+    def count_law(self, means: Array) -> CountMixture:
+        """Law of counts of m rows with the components' means (m, 2 k S)."""
+        return CountMixture(means, self.scales**-2)
 
     def law(self, locations: Array) -> StudentMixture:
         """Law of standardised targets of m rows with the components' means (m, 2 k S)."""
@@ -83,6 +91,8 @@ class FunctionDraws:
 
     def expected(self, X: Array) -> Array:
         """Posterior mean at rows X (m, d), shape (m,)."""
+        if self.is_of_counts:
+            return self.locations(X)[0]
         total = np.zeros(len(X))
         for i in range(len(self.mean)):
             total += self.mean[i] @ self._design(i, X)
@@ -99,7 +109,11 @@ class FunctionDraws:
             total += mean
             parts[i, :k] = mean + spread
             parts[i, k:] = mean - spread
-        return total / len(self.mean), np.ascontiguousarray(parts.reshape(-1, len(X)).T)
+        locations = np.ascontiguousarray(parts.reshape(-1, len(X)).T)
+        if self.is_of_counts:
+            means = np.exp(np.clip(locations, *_LOG_MEANS))
+            return means.mean(axis=1), means
+        return total / len(self.mean), locations
 
     def chosen(self, n_functions: int, rng: np.random.Generator) -> FunctionDraws:
         """Return one pair of functions of each of some draws: ``n_functions``, or one more."""
@@ -114,8 +128,10 @@ class FunctionDraws:
 
     def _of(self, which: NDArray[np.int64], deviations: Array) -> FunctionDraws:
         given = self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
-        own = (self.noise_df, self.log_shares)
-        return FunctionDraws(*given, *(None if each is None else each[which] for each in own))
+        df, shares = (
+            None if each is None else each[which] for each in (self.noise_df, self.log_shares)
+        )
+        return FunctionDraws(*given, df, shares, self.is_of_counts)
 
     def _design(self, i: int, X: Array) -> Array:
         return design(self.frequencies[i], X, self.has_linear_part)
@@ -129,13 +145,15 @@ def spread(n_total: int, n: int) -> NDArray[np.int64]:
 
 def function_draws(draws: Draws) -> FunctionDraws:
     """Take what predictions need out of the draws of a fit."""
+    is_of_counts = "dispersion" in draws.variables
     return FunctionDraws(
         draws.flat("frequencies"),
         draws.flat("coef_mean"),
         draws.flat("coef_deviation"),
-        draws.flat("noise_std"),
+        draws.flat("dispersion") ** -0.5 if is_of_counts else draws.flat("noise_std"),
         draws.flat("noise_df") if "noise_df" in draws.variables else None,
         shares_of(draws) if "log_rate" in draws.variables else None,
+        is_of_counts,
     )
 
 

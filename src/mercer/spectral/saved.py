@@ -6,7 +6,7 @@ No training row is in it; of contaminated noise the training targets are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from mercer.likelihoods.label_noise import N_KINDS
 from mercer.posterior.schema import TARGET, Array, Fields, Sizes, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
-from mercer.spectral.model import Scales
+from mercer.spectral.model import COUNTS, Scales
 from mercer.spectral.prediction import FunctionDraws, function_draws
 from mercer.spectral.settings import SpectralSettings
 
@@ -47,6 +47,8 @@ _SPECTRA = {
     "draws/concentration": Array(_DRAW, least=0.0, is_open=True),
     "draws/base_scale": Array((*_DRAW, "n_scales"), least=0.0, is_open=True),
 }
+_NOISE_STD = {"draws/noise_std": Array(_DRAW, least=0.0, is_open=True)}
+_LEAST_DISPERSION = 1e-30
 _OF_NOISE = {
     "normal": {"draws/log_evidence": Array(_DRAW)},
     "contaminated": {
@@ -58,9 +60,12 @@ _OF_NOISE = {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_df": Array(_DRAW, least=2.0, is_open=True),
     },
+    COUNTS: {
+        "draws/log_likelihood": Array(_DRAW),
+        "draws/dispersion": Array(_DRAW, least=_LEAST_DISPERSION, most=1.0 / _LEAST_DISPERSION),
+    },
 }
 _NUMBERS = {
-    "draws/noise_std": Array(_DRAW, least=0.0, is_open=True),
     "draws/coef_mean": Array((*_DRAW, "n_coef")),
     "draws/coef_deviation": Array((*_DRAW, "1+", "n_coef")),
 }
@@ -94,7 +99,8 @@ def parts_of(
     if not np.array_equal(model._functions.mean, model.posterior_.flat("coef_mean")):
         # Coefficients from all rows; else they are those of the draws.
         own = vars(model._functions).items()
-        columns |= {f"functions/{name}": each for name, each in own if each is not None}
+        given = ((name, each) for name, each in own if isinstance(each, np.ndarray))
+        columns |= {f"functions/{name}": each for name, each in given}
     return ModelParts(json_params(model.get_params(deep=False)), common, columns)
 
 
@@ -131,7 +137,8 @@ def _functions(
     sizes["n_few"] = len(parts.arrays["functions/frequencies"])
     check_arrays(parts.arrays, few, sizes)
     names = [f.name for f in fields(own) if f"functions/{f.name}" in few]
-    return type(own)(**{name: parts.arrays[f"functions/{name}"] for name in names})
+    arrays: dict[str, Any] = {name: parts.arrays[f"functions/{name}"] for name in names}
+    return replace(own, **arrays)
 
 
 def restore(parts: ModelParts, model: Any) -> Result:
@@ -142,7 +149,8 @@ def restore(parts: ModelParts, model: Any) -> Result:
     settings = model._settings(values["n_training_rows"])
     sizes: Sizes = {"d": len(common.feature_labels)}
     _check_spectra(parts, sizes, settings)
-    check_arrays(parts.arrays, _NUMBERS | _OF_NOISE[settings.noise], sizes)
+    spread = {} if settings.noise == COUNTS else _NOISE_STD
+    check_arrays(parts.arrays, _NUMBERS | spread | _OF_NOISE[settings.noise], sizes)
     common.put_into(model)
     functions = _functions(parts, function_draws(common.draws), _FEW_NUMBERS, sizes)
     centre, scale = values["target_centre"], values["target_scale"]
