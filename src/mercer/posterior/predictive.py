@@ -11,7 +11,17 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, gammaincinv, logsumexp, ndtr, ndtri, poch, stdtr, stdtrit
+from scipy.special import (
+    betainc,
+    gammaincinv,
+    gammaln,
+    logsumexp,
+    ndtr,
+    ndtri,
+    poch,
+    stdtr,
+    stdtrit,
+)
 
 from mercer.errors import DataError, UsageError
 from mercer.likelihoods.logistic import count_log_mass
@@ -796,8 +806,11 @@ class CountMixture:
         start = np.clip(gammaincinv(shape, p) * mean / shape - 0.5, low, high)
 
         def gap_and_slope(points: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-            here, next_ = self._below(points, rows), self._below(points + 0.5, rows)
-            return here - p, 2.0 * (next_ - here)
+            # The slope is that of a gamma law with the same mean and standard deviation.
+            own, rate = shape[rows], (shape / mean)[rows]
+            x = np.maximum(points + 0.5, 0.1 / rate)
+            slope = np.exp(own * np.log(rate) + (own - 1.0) * np.log(x) - rate * x - gammaln(own))
+            return self._below(points, rows) - p, slope
 
         near = np.maximum(0.25, 4.0 * np.spacing(high))
         found = search_quantiles(start, low, high, gap_and_slope, near)

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mercer.errors import DataError
+from mercer.errors import DataError, RowsError
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
@@ -600,13 +600,14 @@ _LARGEST_COUNT = 1e12
 
 
 def check_counts(y: NDArray[np.float64]) -> None:
-    """Raise a `DataError` that names the first target that is no count."""
+    """Raise a `RowsError` that names the first target that is no count."""
     is_count = (y >= 0.0) & (y <= _LARGEST_COUNT) & (y == np.rint(y))
     if not is_count.all():
         row = int(np.argmin(is_count))
-        raise DataError(
-            f"noise={COUNTS!r} is for counts: whole numbers from 0 to {_LARGEST_COUNT:g}; the "
-            f"target of row {row} (a position, the first is 0) is {y[row]:g}"
+        raise RowsError(
+            [row],
+            f": the target is {y[row]:g}, and noise={COUNTS!r} is for counts, whole numbers from 0 "
+            f"to {_LARGEST_COUNT:g}",
         )
 
 

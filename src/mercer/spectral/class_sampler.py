@@ -269,7 +269,7 @@ class ClassAdaptation(Adaptation):
         proposals, trajectory = learned.proposals, learned.trajectory
         if self.has_steps:
             proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
-        if isinstance(info, TrajectoryInfo):
+        if sampler.n_leapfrog > 0 or sampler.counts is not None:
             trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
         tuning = replace(sampler.tuning, step=proposals.step, trajectory=trajectory.step)
         return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
