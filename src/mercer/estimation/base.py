@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.frame import Frame
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
+    from mercer.posterior.evaluation import TargetLaw
     from mercer.posterior.label_errors import TargetLaws
-    from mercer.posterior.predictive import TargetLaw
 
 
 # Predictions of a Dask collection: lazy, in its partitions, by whoever computes them.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 from mercer.errors import DataError
-from mercer.posterior.predictive import TargetLaw
 from mercer.posterior.schema import (
     CLASS_EVALUATION,
     EVALUATION_CLASSES,
@@ -175,6 +174,32 @@ HeldOut: TypeAlias = HeldClasses | HeldTargets
 Kind = TypeVar("Kind", bound=HeldOut)
 AnyScores: TypeAlias = Scores | RegressionScores
 ScoresT = TypeVar("ScoresT", Scores, RegressionScores)
+
+
+class TargetLaw(Protocol):
+    """A law of the target of each of m rows."""
+
+    @property
+    def mean(self) -> Array:
+        """Mean, shape (m,)."""
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation, shape (m,)."""
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Log density of one value per row, of whole numbers log probability, in nats."""
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Probability of values below y and, if y itself has a probability, of half of that."""
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Ends of the central interval, both (m,)."""
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new targets, (n, m)."""
 
 
 def hold(law: TargetLaw, y: Array, variance: float) -> HeldTargets:

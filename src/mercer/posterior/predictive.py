@@ -7,7 +7,6 @@ import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +31,6 @@ __all__ = [
     "LawMixture",
     "NormalMixture",
     "StudentMixture",
-    "TargetLaw",
     "check_level",
     "draw_kinds",
     "one_value_per_row",
@@ -302,32 +300,6 @@ def check_level(level: float) -> None:
     is_real = isinstance(level, numbers.Real)
     if not (is_real and 0.0 < level < 1.0):
         raise UsageError(f"level must be between 0 and 1, and is {level!r}")
-
-
-class TargetLaw(Protocol):
-    """A law of the target of each of m rows."""
-
-    @property
-    def mean(self) -> Array:
-        """Mean, shape (m,)."""
-
-    @property
-    def std(self) -> Array:
-        """Standard deviation, shape (m,)."""
-
-    def log_density(self, y: ArrayLike) -> Array:
-        """Log density of one value per row, of whole numbers log probability, in nats."""
-
-    def pit(self, y: ArrayLike) -> Array:
-        """Probability of values below y and, if y itself has a probability, of half of that."""
-
-    def interval(self, level: float) -> tuple[Array, Array]:
-        """Ends of the central interval, both (m,)."""
-
-    def sample(
-        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
-    ) -> Array:
-        """Draw new targets, (n, m)."""
 
 
 # The predictive law of a weighted population of particles: a mixture of Student's t.
