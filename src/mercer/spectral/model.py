@@ -26,7 +26,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -458,7 +458,7 @@ class StudentNoise(ScaleMixture):
         return np.asarray(self.degrees[place])
 
 
-COUNTS: Final = "negative_binomial"  # targets are counts: `mercer.spectral.class_model.CountModel`
+COUNTS = "negative_binomial"  # targets are counts: `mercer.spectral.class_model.CountModel`
 
 #: By the name that an estimator's ``noise`` has.
 NOISES: Mapping[str, ScaleMixture | None] = {
