@@ -298,6 +298,8 @@ class _Stack(KernelEstimator):
                                  f"{', '.join(known)}{hint}")  # fmt: skip
             if not isinstance(each, str) and not hasattr(each, "get_params"):
                 raise UsageError(f"models holds {each!r}, which is no name and no estimator")
+            if getattr(each, "noise", "") == "negative_binomial":
+                raise UsageError("models mixes laws of numbers; that of counts is none of them")
         if not listed:
             raise UsageError("models must name one model at least")
         return listed

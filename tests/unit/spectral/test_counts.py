@@ -264,6 +264,12 @@ def test_moves_of_all_coefficients_are_tuned(model: BaNKRegressor) -> None:
     assert not any("trajectories" in note for note in model.notes_)
 
 
+def test_a_law_of_counts_is_not_mixed_with_densities() -> None:
+    members = [BaNKRegressor(noise="negative_binomial"), "basis"]
+    with pytest.raises(UsageError, match="laws of numbers"):
+        mercer.MercerRegressor(models=members).fit(X, Y)
+
+
 def test_errors_of_targets_are_of_another_law(model: BaNKRegressor) -> None:
     with pytest.raises(UsageError, match="contaminated"):
         model.target_errors(Z, NEW)
