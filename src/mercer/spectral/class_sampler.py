@@ -36,6 +36,7 @@ from mercer.spectral.model import (
     Probe,
     design,
     draw_ridge,
+    lowest_ridge,
     reduce_products,
 )
 from mercer.spectral.rows import (
@@ -217,11 +218,12 @@ class LogisticRidgeDensity:
     off: Array
     b: Array
     prior: GammaPrior
+    lowest: float
 
     def __call__(self, log_ridge: float) -> float:
-        """Evaluate at one value; minus infinity beyond `RIDGE_LIMITS`."""
+        """Evaluate at one value; minus infinity below ``lowest`` or beyond `RIDGE_LIMITS`."""
         ridge = math.exp(log_ridge)
-        if not RIDGE_LIMITS[0] <= ridge <= RIDGE_LIMITS[1]:
+        if not self.lowest <= ridge <= RIDGE_LIMITS[1]:
             return -math.inf
         log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, self.b, ridge)
         if not (math.isfinite(log_det) and math.isfinite(quadratic)):
@@ -231,11 +233,12 @@ class LogisticRidgeDensity:
 
 
 def logistic_ridge_density(
-    gram: Array, linear_precisions: Array, prior: GammaPrior
+    gram: Array, linear_precisions: Array, prior: GammaPrior, n_rows: int
 ) -> LogisticRidgeDensity:
     """Prepare the density of the ridge from [Phi, H, z]' Omega [Phi, H, z]."""
     diagonal, off, b, _ = reduce_products(gram, linear_precisions)
-    return LogisticRidgeDensity(diagonal, off, b, prior)
+    lowest = lowest_ridge(n_rows)
+    return LogisticRidgeDensity(diagonal, off, b, prior, lowest)
 
 
 # Warm-up of chains of classes: the step of the proposals, and that of the trajectories.
@@ -371,7 +374,7 @@ class ClassSampler(ClassChain):
         for k, gram in enumerate(grams):
             if model.ridge_prior is not None:
                 density = logistic_ridge_density(
-                    gram, self._linear(precisions[k]), model.ridge_prior
+                    gram, self._linear(precisions[k]), model.ridge_prior, self.rows.n_rows
                 )
                 ridges[k] = draw_ridge(rng, density, float(ridges[k]))
             diagonal = model.prior_precisions(2 * len(W), ridges[k], precisions[k])

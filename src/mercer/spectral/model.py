@@ -92,6 +92,19 @@ def design(frequencies: Array, X: Array, has_linear_part: bool) -> Array:
     return out
 
 
+# Of the precision of the features' coefficients, given or drawn.
+RIDGE_LIMITS = (1e-12, 1e8)
+
+
+def lowest_ridge(total: float) -> float:
+    """Return the least ridge that rounding leaves of products whose trace is ``total``.
+
+    Features of n rows are collinear in double precision below about the rounding of a sum of
+    their squares, which is n.
+    """
+    return max(RIDGE_LIMITS[0], 16.0 * float(np.finfo(float).eps) * total)
+
+
 # Of the intercept, relative to the noise variance: targets are centred, so this is nearly flat.
 _INTERCEPT_PRECISION = 1e-4
 
@@ -133,9 +146,14 @@ class RegressionModel:
 
     def prior_precisions(self, n_features: int, ridge: float, linear_precision: float) -> Array:
         """Diagonal of Lambda_0, shape (2 M + p,)."""
-        return np.concatenate(
-            [np.full(n_features, ridge), self.linear_precisions(linear_precision)]
-        )
+        features = np.full(n_features, self.lifted(ridge))
+        return np.concatenate([features, self.linear_precisions(linear_precision)])
+
+    def lifted(self, ridge: float) -> float:
+        """Return a ridge as it is given, or one that fewer rows taught at least `lowest_ridge`."""
+        # A little above, so that its logarithm is not below that of the least by rounding.
+        least = (1.0 + 1e-9) * lowest_ridge(self.n_rows)
+        return ridge if self.ridge_prior is None else max(ridge, least)
 
     def log_evidence(self, log_det_ratio: float, rate: float) -> float:
         """log p(y | W) in nats, from log|Lambda_n| - log|Lambda_0| and the rate b_n."""
@@ -222,8 +240,7 @@ def _rate_and_evidence(
 # evaluation of the evidence is then a recursion over 2 M numbers. One slice (Neal 2003, stepping
 # out and shrinking) on the logarithm of the precision.
 
-# The prior is cut off here. Below, features of many rows are collinear to double precision.
-RIDGE_LIMITS = (1e-12, 1e8)
+# The prior is cut off here, and at `lowest_ridge` where that is more.
 _WIDTH = 1.0  # of the first slice, on the logarithm
 _MOST_STEPS_OUT = 20
 
@@ -244,11 +261,12 @@ class RidgeDensity:
     shape: float
     rate: float
     prior: GammaPrior
+    lowest: float
 
     def __call__(self, log_ridge: float) -> float:
-        """Evaluate at one value; minus infinity beyond `RIDGE_LIMITS`."""
+        """Evaluate at one value; minus infinity below ``lowest`` or beyond `RIDGE_LIMITS`."""
         ridge = math.exp(log_ridge)
-        if not RIDGE_LIMITS[0] <= ridge <= RIDGE_LIMITS[1]:
+        if not self.lowest <= ridge <= RIDGE_LIMITS[1]:
             return -math.inf
         log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, self.b, ridge)
         noise_rate = self.rate + 0.5 * (self.target - quadratic)
@@ -265,7 +283,9 @@ def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) 
     if prior is None:
         raise ValueError("the ridge is fixed")
     reduced = reduce_products(gram, model.linear_precisions(linear_precision))
-    return RidgeDensity(*reduced, model.posterior_shape, model.noise_rate, prior)
+    return RidgeDensity(
+        *reduced, model.posterior_shape, model.noise_rate, prior, lowest_ridge(model.n_rows)
+    )
 
 
 def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array, Array, float]:
@@ -297,9 +317,14 @@ def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array
 
 
 def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridge: float) -> float:
-    """Take one slice step on log ridge; leaves the density invariant."""
+    """Take one slice step on log ridge; leaves the density invariant.
+
+    A `NumericalError` where the density at the ridge is 0, from which no slice leads.
+    """
     x = math.log(ridge)
     level = density(x) + math.log(rng.random())
+    if not math.isfinite(level):
+        raise NumericalError(f"features are collinear to working precision at ridge {ridge:.3g}")
     low = x - _WIDTH * rng.random()
     high = low + _WIDTH
     # Steps out are shared between the ends at random, as the detailed balance of a limit asks.

@@ -524,6 +524,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         elif state.n_rows != self.rows_now.n_rows:
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
+        state = replace(state, ridge=self.model_now.lifted(state.ridge))
         mixture, W, gram, accepted = self._sweep(rng, state, rows)
         if self.carries:
             mixture, W, gram = self._carry(rng, state, mixture, W, gram, rows)

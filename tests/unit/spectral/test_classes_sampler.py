@@ -72,7 +72,7 @@ def test_the_density_of_the_ridge_is_that_of_the_evidence(n_linear: int) -> None
     rng = np.random.default_rng(3)
     A = rng.standard_normal((12, 6 + n_linear + 1))
     gram, linear, prior = A.T @ A, np.full(n_linear, 0.7), GammaPrior(2.0, 3.0)
-    density = logistic_ridge_density(gram, linear, prior)
+    density = logistic_ridge_density(gram, linear, prior, 12)
 
     def expected(x: float) -> float:
         diagonal = np.concatenate([np.full(6, np.exp(x)), linear])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from mercer.spectral.model import (
     RegressionModel,
     RidgeDensity,
     coefficients,
+    design,
     draw_ridge,
+    lowest_ridge,
     ridge_density,
 )
 from mercer.spectral.rows import MemoryRows
@@ -95,6 +98,27 @@ def test_the_prior_is_cut_off() -> None:
     for limit, inside in zip(np.log(RIDGE_LIMITS), (0.1, -0.1), strict=True):
         assert density(limit - inside) == -math.inf
         assert math.isfinite(density(limit + inside))
+
+
+@pytest.mark.parametrize("has_linear_part", [False, True])
+def test_many_rows_of_a_smooth_function_without_noise(has_linear_part: bool) -> None:
+    """Rounding makes products of 40 000 rows indefinite below the least ridge."""
+    n, rng = 40_000, np.random.default_rng(0)
+    X = rng.standard_normal((n, 1))
+    W = rng.standard_normal((48, 1))
+    F = design(W, X, has_linear_part)
+    bordered = np.vstack([F, np.exp(0.5 * X[:, 0]) - 1.0])
+    model = RegressionModel(n, 2 if has_linear_part else 0, 1.0, 1e-9, PRIOR, PRIOR)
+    gram = bordered @ bordered.T
+    density, least = ridge_density(model, gram, 1.0), model.lifted(1e-12)
+    assert math.isfinite(density(math.log(least)))
+    coefficients(model, gram, model.prior_precisions(96, 1e-12, 1.0))
+    drawn = [draw_ridge(rng, density, least) for _ in range(20)]
+    assert min(drawn) >= lowest_ridge(n)
+    unsafe = replace(density, lowest=1e-12)  # mutant: as few rows allow
+    assert not all(math.isfinite(unsafe(math.log(r))) for r in np.geomspace(1e-12, 1e-11, 20))
+    with pytest.raises(NumericalError, match="collinear to working precision at ridge 1e-12"):
+        draw_ridge(rng, density, 1e-12)
 
 
 def test_a_fixed_ridge_has_no_density() -> None:
