@@ -108,21 +108,20 @@ def fit_spectral(
     with one_blas_thread():
         rng = stream(options.entropy, "rows")
         X, y = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
-        found = settings.first_scales(rows.n_inputs)
+        found, first = settings.first_scales(rows.n_inputs), None
+        deadline, right = options.deadline_before_chains(TIME_OF_START), np.ones(len(y), dtype=bool)
+        if settings.noise_law is not None:
+            right, first, searched = settings.look_right(options.entropy, X, y, deadline)
+        elif settings.is_scale_learned:
+            searched = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
         if settings.is_scale_learned:
-            deadline = options.deadline_before_chains(TIME_OF_START)
-            found = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
-            right = settings.look_right(stream(options.entropy, "scales", 4), X, y, found)
-            X_right, y_right = X[right], y[right]
-            if not right.all():
-                rng = stream(options.entropy, "scales")
-                found = settings.climb(rng, X_right, y_right, deadline=deadline)
+            found, X_right, y_right = searched, X[right], y[right]
             model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
             waves = find_waves(rng, X_right, y_right, model, found)
             found = replace(found, waves=waves)
         settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
-    sampler = make_sampler(rows, X, found, settings, few)
+    sampler = replace(make_sampler(rows, X, found, settings, few), first=first)
     adaptation = None
     if settings.proposals == "pcn" and options.n_warmup > 0:
         adaptation = StepAdaptation(more_rows_after, settings.n_sweeps)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -367,7 +367,6 @@ class ScaleMixture(ABC):
 
     name: ClassVar[str]  # of what is monitored of the parameter
     first: ClassVar[Array]  # parameter where chains start
-    first_variance: ClassVar[float] = 1.0  # of the noise, by which targets are first weighed
 
     @abstractmethod
     def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
@@ -393,9 +392,7 @@ class ScaleMixture(ABC):
 class ContaminatedNoise(ScaleMixture):
     """Errors of kinds whose shares, the parameter, are learned; some are far larger than noise."""
 
-    # Chains start with few targets to trust: of more than a quarter that are wrong on one side the
-    # interquartile range includes some, and noise so wide would hold them all for right.
-    name, first, first_variance = "log_rate", log_shares(0.3), 0.1
+    name, first = "log_rate", log_shares(0.3)
 
     def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
         """Weights of right targets; 1/10 and what is left of the error of wrong ones."""
@@ -512,6 +509,9 @@ NOISES: Mapping[str, ScaleMixture | None] = {
 
 BOUNDS = (1.0 / 4.0, 16.0)
 _N_FREQUENCIES = 128
+# Of the error of a row that is left out the least part that is seen with it, and the least noise.
+_LEAST_LEFT, _LEAST_NOISE = 1e-3, 1e-3
+_MEDIAN_OF_NORMAL = 0.6745  # of the size of a standard normal variable
 _MOST_STEPS = 15
 PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
 
@@ -661,11 +661,49 @@ def fitted_values(
     rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
 ) -> Array:
     """Fit features drawn at the scales found to rows; the function at these, shape (n,)."""
+    _, F, law = _first_law(rng, X, y, model, found)
+    return np.asarray(law.mean @ F)
+
+
+def _first_law(
+    rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
+) -> tuple[Array, Array, Coefficients]:
     W = rng.standard_normal((_N_FREQUENCIES, X.shape[1])) * found.scales
     F = design(W, X, model.n_linear > 0)
     bordered = np.concatenate([F, y[np.newaxis]])
     prior = model.prior_precisions(2 * len(W), found.ridge, 1.0)
-    return np.asarray(coefficients(model, bordered @ bordered.T, prior).mean @ F)
+    return W, F, coefficients(model, bordered @ bordered.T, prior)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstFunction:
+    """The function by which targets are first told to be far, and the noise around it."""
+
+    frequencies: Array  # (M, d)
+    coef: Array  # (2 M + p,)
+    noise_std: float
+
+    @classmethod
+    def of(
+        cls,
+        rng: np.random.Generator,
+        rows: tuple[Array, Array],
+        right: NDArray[np.bool_],
+        model: RegressionModel,
+        found: Scales,
+    ) -> tuple[FirstFunction, Array]:
+        """Fit right rows of X (n, d), y (n,); and the errors (n,), as if a right row were left out.
+
+        The noise is that of a normal law with the middle error.
+        """
+        X, y = rows
+        model = replace(model, n_rows=int(right.sum()))
+        W, F, law = _first_law(rng, X[right], y[right], model, found)
+        whitened, _ = lapack.dtrtrs(law.factor, F, lower=1)
+        errors = y - law.mean @ design(W, X, model.n_linear > 0)
+        errors[right] /= np.maximum(1.0 - np.square(whitened).sum(axis=0), _LEAST_LEFT)
+        std = max(float(np.median(np.abs(errors))) / _MEDIAN_OF_NORMAL, _LEAST_NOISE)
+        return cls(W, law.mean, std), errors
 
 
 def _cycles(x: Array) -> Array:

@@ -55,6 +55,7 @@ from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
 from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
 from mercer.spectral.model import (
+    FirstFunction,
     Probe,
     RegressionModel,
     ScaleMixture,
@@ -471,6 +472,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     carries: bool = False  # whether components move with all their members as well
     few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
     noise: ScaleMixture | None = None  # None: normal
+    first: FirstFunction | None = None  # what far targets are first told by
 
     @property
     def rows_now(self) -> TrainingRows:
@@ -485,17 +487,15 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def init(self, rng: np.random.Generator) -> SpectralState:
         """Draw frequencies at the scales of the start, one component for each of its factors.
 
-        Targets that are far from 0 have little weight at first, where the noise has far errors.
+        Where the noise has far errors, targets far from the first function have little weight.
         """
         start = self.start
         W, Z = start.frequencies(rng, self.n_frequencies)
         mixture = self.mixture.init(rng, W, Z)
         rows: AnyRows = self.rows_now
-        if self.noise is not None:
-            coef = np.zeros(2 * len(W) + self.model.n_linear)
-            rows = self._weighed(
-                rng, self.noise, W, coef, self.noise.first_variance, self.noise.first
-            )
+        if self.noise is not None and self.first is not None:
+            by, law = self.first, self.noise
+            rows = self._weighed(rng, law, by.frequencies, by.coef, by.noise_std**2, law.first)
         new = self._complete(rng, W, rows.gram(W), start.ridge, start.linear_precision, mixture)
         return new if self.noise is None else self._heard(rng, self.noise, new, self.noise.first)
 

@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from mercer.errors import MercerWarning, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.likelihoods.label_noise import log_kinds, log_shares
 from mercer.random import stream
 from mercer.sampling.signals import is_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
@@ -21,13 +23,13 @@ from mercer.spectral.model import (
     NOISES,
     PENALTY,
     RIDGE_LIMITS,
+    FirstFunction,
     GammaPrior,
     RegressionModel,
     ScaleMixture,
     Scales,
     effective_degrees,
     find_scales,
-    fitted_values,
 )
 from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
@@ -52,7 +54,7 @@ _SCALE_SHAPE = 1.0
 # Robust standard deviations of the target that it is cut at in the search for the start; and of
 # what the function there leaves of it, beyond which a row does not look right.
 TAME, _SUSPICIOUS = 3.0, 4.0
-_MEDIAN_OF_NORMAL = 0.6745  # of the size of a standard normal variable
+_HALVES, _ROUNDS, _RATES = 2, 4, (0.01, 0.1, 0.3)
 
 
 def default_scale(n_inputs: int) -> Array:
@@ -105,29 +107,66 @@ class SpectralSettings:
         y: Array,
         penalty: float = PENALTY,
         deadline: float | None = None,
+        limit: float = TAME,
     ) -> Scales:
         """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`.
 
-        Where the noise has far errors, targets count as no farther than `TAME`.
+        Where the noise has far errors, targets count as no farther than ``limit``.
         """
         n, d = X.shape
-        y = y if self.noise_law is None else np.clip(y, -TAME, TAME)
+        y = y if self.noise_law is None else np.clip(y, -limit, limit)
         first = self.first_scales(d)
         precision = self.start(first).linear_precision
         return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)
 
     def look_right(
-        self, rng: np.random.Generator, X: Array, y: Array, found: Scales
-    ) -> NDArray[np.bool_]:
-        """Which rows X (n, d), y (n,) look right at the scales found: more than half of them.
+        self, entropy: int, X: Array, y: Array, deadline: float | None = None
+    ) -> tuple[NDArray[np.bool_], FirstFunction, Scales]:
+        """Which rows X (n, d), y (n,) look right, more than half of them, around which function of
+        which scales.
 
-        This decides where chains start, and nothing else; all do where the noise is normal.
+        Those whose error is no more than four robust deviations: of the function given the rows
+        that looked right before, a few rounds of this. It begins in three ways, of which the one
+        is taken by which targets are the most probable, were some of any share wrong: all rows,
+        their targets cut at `TAME`, since those that are far may be wrong; all as they are, since
+        targets may be skewed and right; and the half nearest to the middle target, since errors
+        on one side that are many would be noise. The last not where a quarter of the targets
+        equals the middle one: a function that is constant there would leave no error.
+
+        This decides where chains start, and nothing else.
         """
-        if self.noise_law is None:
-            return np.ones(len(y), dtype=bool)
-        tame = np.clip(y, -TAME, TAME)
-        left = np.abs(y - fitted_values(rng, X, tame, self.model(*X.shape), found))
-        return np.asarray(left <= _SUSPICIOUS * np.median(left) / _MEDIAN_OF_NORMAL)
+        far, everywhere = np.abs(y - np.median(y)), np.ones(len(y), dtype=bool)
+        begun = [(everywhere, TAME, 0), (everywhere, math.inf, 0)]
+        if np.quantile(far, 0.25) > 0.0:
+            begun.append((far <= np.median(far), math.inf, _HALVES))
+        found = [self._settled(entropy, X, y, each, deadline) for each in begun]
+        return max(found, key=lambda each: each[0])[1:]
+
+    def _settled(
+        self,
+        entropy: int,
+        X: Array,
+        y: Array,
+        begun: tuple[NDArray[np.bool_], float, int],
+        deadline: float | None,
+    ) -> tuple[float, NDArray[np.bool_], FirstFunction, Scales]:
+        (right, limit, n_halves), model = begun, self.model(*X.shape)
+        for i in range(n_halves + _ROUNDS):
+            rng, tame = stream(entropy, "scales"), np.clip(y, -limit, limit)
+            scales = self.climb(rng, X[right], tame[right], deadline=deadline, limit=math.inf)
+            rng = stream(entropy, "scales", 4)
+            first, errors = FirstFunction.of(rng, (X, tame), right, model, scales)
+            size = np.abs(errors + y - tame)
+            middle = float(np.median(size))
+            most = middle if i < n_halves else max(_SUSPICIOUS * first.noise_std, middle)
+            before, right, limit = right, size <= most, math.inf
+            if is_late(deadline) or (i >= n_halves and (right == before).all()):
+                break
+        logs = [
+            logsumexp(log_kinds(size, first.noise_std**2, log_shares(rate)), axis=1).sum()
+            for rate in _RATES
+        ]
+        return float(max(logs)), right, first, scales
 
     def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
         """Have no more frequencies than rows like those of X (n, d) resolve, 16 at least.

@@ -340,3 +340,15 @@ def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
     assert model.target_error_proba_[:60].mean() > 0.9
     assert model.target_error_proba_[60:].mean() < 0.2
     assert np.sqrt(np.mean(np.square(model.predict(X) - F))) < 0.5  # 0.6 and 6.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_targets_that_are_skewed_are_not_wrong(seed: int) -> None:
+    """Up to 20 robust deviations from the middle, and all right."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(300, 1))
+    model = BaNKRegressor(noise="contaminated", n_chains=2, random_state=seed, progress=False)
+    model.fit(rows, np.exp(rows[:, 0]) + 0.01 * rng.normal(size=300))
+    assert (model.target_error_proba_ > 0.5).sum() <= 3  # 39, 21, 30
+    error = model.predict(rows) - np.exp(rows[:, 0])
+    assert np.sqrt(np.mean(np.square(error))) < 0.2  # 1.9
