@@ -251,21 +251,28 @@ class TargetScale:
         return z if self.farthest == math.inf else np.clip(z, -self.farthest, self.farthest)
 
 
-def scale_target(y: Array, *, is_robust: bool = False, farthest: float = math.inf) -> TargetScale:
+def scale_target(
+    y: Array, *, is_robust: bool = False, farthest: float = math.inf, n_others: int = 0
+) -> TargetScale:
     """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
     Robust: median and interquartile range, as that of a normal law, unless that is 0. Standardised
-    targets are cut at ``farthest``. A `DataError` if the targets are too large to compute with.
+    targets are cut at ``farthest``. ``n_others`` rows have targets that are not looked at. A
+    `DataError` if the targets are too large to compute with.
     """
     if farthest < math.inf:
-        return replace(scale_target(y, is_robust=is_robust), farthest=farthest)
+        found = scale_target(y, is_robust=is_robust, n_others=n_others)
+        return replace(found, farthest=farthest)
     if is_robust:
         median, iqr = (float(each[0]) for each in _quartiles(y[:, np.newaxis]))
         if np.isfinite(iqr) and iqr > 0.0:
             scale_target(y)  # refuses what is too large
             return TargetScale(median, iqr / _NORMAL_IQR)
     if np.ptp(y) == 0.0:
-        warn_user("the target is constant, and so is the prediction", MercerWarning)
+        said = "the target is constant, and so is the prediction"
+        if n_others > 0:
+            said = f"the target is constant in the {len(y)} rows that its scale is learned from"
+        warn_user(said, MercerWarning)
         return TargetScale(float(y[0]), 1.0)
     largest = float(np.abs(y).max())
     centre = float((y / largest).mean()) * largest

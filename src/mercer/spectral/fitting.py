@@ -431,6 +431,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
             scale_target,
             is_robust=not is_normal,
             farthest=FARTHEST if settings.noise == "contaminated" else math.inf,
+            n_others=max(table.n_rows - (model.kernel_rows or _ROWS_OF_SCALES), 0),
         ),
         sample_rows=fit_spectral,
         functions_of=function_draws,

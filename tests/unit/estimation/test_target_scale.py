@@ -33,6 +33,11 @@ def test_a_constant_target() -> None:
     np.testing.assert_array_equal(target.transform(np.full(10, 3.3)), 0.0)
 
 
+def test_a_target_that_is_constant_in_some_rows() -> None:
+    with pytest.warns(MercerWarning, match="constant in the 10 rows that its scale is learned"):
+        scale_target(np.full(10, 3.3), n_others=5)
+
+
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
 def test_targets_that_cannot_be_computed_with(unit: float) -> None:
     with pytest.raises(DataError, match="target"):
