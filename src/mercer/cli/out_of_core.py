@@ -26,7 +26,7 @@ from mercer.cli.prediction import (
     implied_id,
 )
 from mercer.cli.saving import provenance_of
-from mercer.cli.tables import unknown_words
+from mercer.cli.tables import unknown_words, untold_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
@@ -36,7 +36,7 @@ from mercer.data.frame import Column
 from mercer.data.opening import open_rows, read_texts
 from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
-from mercer.data.source import NPY, REMEDY, RowSource
+from mercer.data.source import NPY, REMEDY, RowSource, regroup
 from mercer.data.tables import list_folder
 from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task
 from mercer.errors import DataError, UsageError
@@ -61,7 +61,7 @@ class BlockScores:
         self._targets: Iterator[NDArray[Any]] | None = targets
         self._running = RunningScores()
         self._problem = ""
-        self._n_rows = self._n_unknown = 0
+        self._n_rows = self._n_unknown = self._n_missing = 0
         self._stranger: Any = None
 
     def next_known(self) -> tuple[Rows, NDArray[Any]]:
@@ -74,15 +74,17 @@ class BlockScores:
                 self._targets, self._problem = None, f"not scored: {error}"
         if values is None:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        task = self._predictor.task
-        positions, y = task.known(values, self._predictor.classes)
         self._n_rows += len(values)
+        there = np.flatnonzero(~Column("", values, "text").is_missing)
+        self._n_missing += len(values) - len(there)
+        values = values[there]
+        positions, y = self._predictor.task.known(values, self._predictor.classes)
         if len(positions) < len(values):
             if self._n_unknown == 0:
                 first = np.setdiff1d(np.arange(len(values)), positions)[0]
                 self._stranger = values[first]
             self._n_unknown += len(values) - len(positions)
-        return positions, y
+        return there[positions], y
 
     def add(self, held: HeldOut | None) -> None:
         """Take what was said of these rows; None where none is known."""
@@ -99,8 +101,11 @@ class BlockScores:
         if self._problem:
             return (self._problem,)
         notes: tuple[str, ...] = ()
+        if self._n_missing:
+            notes = (untold_words(self._n_missing, self._n_rows),)
         if self._n_unknown:
-            notes = (unknown_words(self._n_unknown, self._n_rows, self._stranger),)
+            n_told = self._n_rows - self._n_missing
+            notes += (unknown_words(self._n_unknown, n_told, self._stranger),)
         if self._running.scores() is not None:
             notes += (
                 "the table was predicted block by block, so the calibration error, which needs "
@@ -195,7 +200,9 @@ class TableStream:
             blocks: Iterator[NDArray[Any]] = read_texts(self.texts, self.target, n)
         else:
             _refuse_words(self.table, self.target)
-            blocks = (block[:, 0] for block in self.table.select([self.target]).blocks(n))
+            rows = self.table.select([self.target])  # gaps and all, which `blocks` refuses
+            chunks = regroup(rows._chunks(0, rows.n_rows), n, rows.n_rows)
+            blocks = (block[:, 0] for block in chunks)
         position = 0
         for values in blocks:
             self._refuse_targets(values, position)
@@ -203,16 +210,10 @@ class TableStream:
             position += len(values)
 
     def _refuse_targets(self, values: NDArray[Any], position: int) -> None:
-        """Refuse a missing label, and a number that cannot be computed with."""
-        if values.dtype == object:
-            is_bad = np.array([value is None for value in values])
-            reason = "the target is missing"
-        else:
-            is_bad = np.abs(values) > LARGEST
-            reason = "the target is too large to compute with"
-        if is_bad.any():
+        """Refuse a number that cannot be computed with."""
+        if values.dtype != object and (is_bad := np.abs(values) > LARGEST).any():
             place = self.table.place(position + int(np.argmax(is_bad)), self.target)
-            raise DataError(f"{place}: {reason}; correct it")
+            raise DataError(f"{place}: the target is too large to compute with; correct it")
 
 
 def open_stream(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from mercer.cli.tables import (
     Known,
     ScoredRows,
-    known_rows,
     read_known,
     read_scored,
     table_facts,
@@ -106,7 +105,9 @@ class Predictor:
     def _numbers(self, X: Array, known: Rows, y: Array) -> tuple[list[Array], HeldOut | None]:
         law = self.estimator.predictive(X)
         if len(known) < len(X):
-            return [law.mean, law.std, *law.interval(LEVEL)], None
+            own = self.estimator.predictive(X[known]) if len(known) else None
+            held = None if own is None else hold(own, y, self.variance)
+            return [law.mean, law.std, *law.interval(LEVEL)], held
         held = hold(law, y, self.variance)
         return [held.mean, held.std, held.lower, held.upper], held
 
@@ -190,10 +191,9 @@ def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], predictor: 
         return Known(none, none, ())
     try:
         table, classes = model.table, predictor.classes
-        values = read_known(frame, table.target, predictor.task, table.encoder, classes)
+        return read_known(frame, table.target, predictor.task, table.encoder, classes, rows)
     except DataError as error:
         return Known(none, none, (f"not scored: {error}",))
-    return known_rows(values[rows], predictor.task, predictor.classes)
 
 
 def _predict(

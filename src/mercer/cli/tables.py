@@ -227,12 +227,22 @@ class ScoredRows:
 
 
 def read_known(
-    frame: Frame, target: str, task: Task, encoder: Encoder, classes: Sequence[Any]
-) -> NDArray[Any]:
-    """Read the target of rows that are only scored."""
-    return read_target(
-        frame, target, task.name, allow_one_class=True, written=encoder.target, classes=classes
-    ).values
+    frame: Frame, target: str, task: Task, encoder: Encoder, classes: Sequence[Any], rows: Rows
+) -> Known:
+    """Read the targets of some rows of a table, and find those that can be scored."""
+    column = frame.column(target)
+    there = np.flatnonzero(~column.is_missing[rows])
+    notes: tuple[str, ...] = ()
+    if len(there) < len(rows):
+        notes = (untold_words(len(rows) - len(there), len(rows)),)
+    if not len(there):
+        return Known(there, there, notes)
+    part = Frame((column,), frame.source, frame.origin).take(rows[there])
+    found = read_target(
+        part, target, task.name, allow_one_class=True, written=encoder.target, classes=classes
+    )
+    known = known_rows(found.values, task, classes)
+    return Known(there[known.positions], known.y, (*notes, *known.notes))
 
 
 def known_rows(values: NDArray[Any], task: Task, classes: Sequence[Any]) -> Known:
@@ -246,6 +256,11 @@ def known_rows(values: NDArray[Any], task: Task, classes: Sequence[Any]) -> Know
     return Known(positions, y, notes)
 
 
+def untold_words(n_missing: int, n_rows: int) -> str:
+    """Say that some rows are not scored, since they have no target."""
+    return f"{n_missing} of {n_rows} rows have no target and are not scored"
+
+
 def unknown_words(n_unknown: int, n_rows: int, first: Any) -> str:
     """Say that some rows are not scored, and the label of the first of them."""
     return (
@@ -257,15 +272,14 @@ def unknown_words(n_unknown: int, n_rows: int, first: Any) -> str:
 def read_scored(
     frame: Frame, target: str, encoder: Encoder, task: Task, classes: Sequence[Any]
 ) -> ScoredRows:
-    """Encode rows to score on; those with a label that was not in training are left out."""
-    values = read_known(frame, target, task, encoder, classes)
+    """Encode rows to score on; those without a target, or with a new label, are left out."""
     encoded = encoder.transform(frame)
-    known = known_rows(values[encoded.rows], task, classes)
+    known = read_known(frame, target, task, encoder, classes, encoded.rows)
     if not len(known.positions):
+        what = "a label that the model knows" if classes else "a target"
+        words = f" ({', '.join(quoted(label) for label in classes[:5])})" if classes else ""
         raise DataError(
-            f"{frame.source}: no row has a label that the model knows "
-            f"({', '.join(quoted(label) for label in classes[:5])}); correct column "
-            f"{quoted(target)}"
+            f"{frame.source}: no row has {what}{words}; correct column {quoted(target)}"
         )
     kept = encoded.rows[known.positions]
     notes = (*encoded.notes, *known.notes)

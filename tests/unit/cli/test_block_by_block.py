@@ -254,8 +254,32 @@ def test_a_column_that_is_missing_or_words(run, model: Path, tmp_path: Path) -> 
     assert "there is no column 'hous'" in err
 
 
+@pytest.mark.parametrize("kind", ["numbers", "words", "whole numbers"])
+def test_rows_without_a_target_are_not_scored(
+    run, model: Path, classifiers, tmp_path: Path, monkeypatch, kind: str
+) -> None:
+    """All others are, and the scores of a file read whole are those block by block."""
+    own = model if kind == "numbers" else classifiers[kind.removeprefix("whole ")]
+    values = ROWS[:, 2].round(3).astype(object) if kind == "numbers" else ROWS[:, 2] > 100.0
+    if kind != "numbers":
+        values = np.where(values, *(("dear", "cheap") if kind == "words" else (1, 0))).astype(
+            object
+        )
+    values[[70, 2222]] = None
+    frame = pd.DataFrame({"a": ROWS[:, 0], "b": ROWS[:, 1], "price": values})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said = []
+    for large in (10**9, 0):
+        monkeypatch.setattr(streaming, "LARGE_BYTES", large)
+        code, _, err = run("predict", own, tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+        assert code == 0
+        assert f"2 of {N} rows have no target and are not scored" in err
+        said.append(re.search(rf"{N - 2} rows: .*", err)[0].split(", calibration")[0])
+    assert said[0][:30] == said[1][:30]
+
+
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("cell", ["", "dear", "1e200"])
+@pytest.mark.parametrize("cell", ["dear", "1e200"])
 def test_a_bad_target_ends_the_scoring_only(
     run,
     model: Path,

@@ -154,6 +154,13 @@ def test_rows_are_read_with_their_targets(tmp_path: Path) -> None:
     encoder = fit_encoder(frame.without(["y"]))
     rows = read_scored(frame, "y", encoder, REGRESSION, ())
     assert (rows.X.tolist(), rows.y.tolist(), rows.notes) == ([[1.0], [2.0]], [2.5, 3.5], ())
+    path.write_text("a,y\n1,2.5\n2,\n3,4.5\n")
+    rows = read_scored(read_frame(path), "y", encoder, REGRESSION, ())
+    assert (rows.X.tolist(), rows.y.tolist()) == ([[1.0], [3.0]], [2.5, 4.5])
+    assert rows.notes == ("1 of 3 rows have no target and are not scored",)
+    path.write_text("a,y\n1,\n")
+    with pytest.raises(DataError, match="no row has a target; correct column 'y'"):
+        read_scored(read_frame(path), "y", encoder, REGRESSION, ())
     path.write_text("a,y\n1,p\n2,q\n")
     with pytest.raises(DataError, match=r"no row has a label that the model knows \('r', 's'\)"):
         read_scored(read_frame(path), "y", encoder, CLASSIFICATION, ("r", "s"))
