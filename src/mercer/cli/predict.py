@@ -59,11 +59,18 @@ def command(
     from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
     from mercer.cli.prediction import predict_frame, read_for, read_model_before
     from mercer.cli.terminal import Session, evaluation_json, score_words
+    from mercer.data.files import quoted
+    from mercer.data.frame import MISSING
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
     saved = read_model_before(model, data)
+    is_csv = not is_json if out is None else out.suffix.lower() == ".csv"
+    for label in getattr(saved.estimator, "classes_", ()):
+        if is_csv and label in MISSING:
+            words = "reads as a missing cell in CSV; .parquet or .json keep it"
+            session.note("note", f"class {quoted(label)} {words}")
     is_whole = is_json or encoding is not None
     with session.warnings_as_lines():
         stream = None if is_whole else open_stream(saved, data, out, id_column)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, TextIO
 
 from numpy.typing import NDArray
@@ -67,14 +68,19 @@ class CsvWriter(RowWriter):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
-        self._writer = csv.writer(stream, lineterminator="\n")
+        # A cell with a character of the line's end is put in quotation marks, as \r has to be.
+        lines = SimpleNamespace(write=lambda line: stream.write(f"{line[:-2]}\n"))
+        self._of_texts = csv.writer(lines, lineterminator="\r\n")
+        self._of_numbers = csv.writer(stream, lineterminator="\n")  # faster
 
     def _begin(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        self._writer.writerow(columns)
+        self._of_texts.writerow(columns)
 
     def _write(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        has_texts = any(values.dtype.kind not in "biuf" for values in columns.values())
+        writer = self._of_texts if has_texts else self._of_numbers
         cells = (values.tolist() for values in columns.values())
-        self._writer.writerows(zip(*cells, strict=True))
+        writer.writerows(zip(*cells, strict=True))
 
     def _end(self) -> None:
         pass

@@ -5,7 +5,10 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from mercer.data.row_writer import writing_rows
 
 from .conftest import write_csv
 
@@ -152,3 +155,20 @@ def test_a_prediction_does_not_depend_on_other_rows(run, tmp_path: Path, monkeyp
     assert means(tmp_path / "new.csv") == expected
     monkeypatch.setattr("mercer.cli.out_of_core.LARGE_BYTES", 0)
     assert means(tmp_path / "new.csv") == expected
+
+
+def test_a_class_that_csv_reads_as_missing_is_said(run, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    table = {"a": np.arange(20.0), "y": np.where(np.arange(20) < 10, "NA", "DE").astype(object)}
+    with writing_rows(tmp_path / "t.parquet") as writer:
+        writer.append(table)
+    out, given = tmp_path / "m.mercer", ("--set", "inference=map", "--set", "kernel=rbf")
+    words = ("--target", "y", "--model", "gp", "--cv", "2", *given)
+    assert run("fit", tmp_path / "t.parquet", *words, "--out", out)[0] == 0
+    for suffix, is_said in (("csv", True), ("parquet", False), ("json", False)):
+        path = tmp_path / f"p.{suffix}"
+        _, _, err = run("predict", out, tmp_path / "t.parquet", "--out", path)
+        assert (
+            "class 'NA' reads as a missing cell in CSV; .parquet or .json keep" in err
+        ) == is_said
+    assert "class 'NA'" in run("predict", out, tmp_path / "t.parquet")[2]

@@ -144,3 +144,13 @@ def test_r11_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ):
         pass
     assert os.listdir(tmp_path) == []
+
+
+def test_a_carriage_return_stays_in_its_cell(tmp_path: Path) -> None:
+    path, cells = tmp_path / "out.csv", ["one\rtwo", "a\r\nb", "plain"]
+    with writing_rows(path) as writer:
+        writer.append({"x\ry": np.array(cells, dtype=object), "n": np.arange(3)})
+    assert path.read_bytes() == b'"x\ry",n\n"one\rtwo",0\n"a\r\nb",1\nplain,2\n'
+    frame = read_frame(path)
+    assert frame.columns[1].values.tolist() == [0.0, 1.0, 2.0]
+    assert frame.columns[0].values.tolist() == cells
