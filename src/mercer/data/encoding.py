@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.formats import CellFormat, Dates, FormatError, find_format
-from mercer.data.frame import Column, Frame, parse_number, stray_text
+from mercer.data.frame import Column, ColumnBuilder, Frame, parse_number, stray_text
 from mercer.errors import DataError, ModelFileError, UsageError
 
 # How one column of a table becomes columns of a matrix: learned, applied, written and read.
@@ -469,9 +469,17 @@ class Encoder:
             return Column(code.name, as_levels(column), "text")
         if column.is_missing.all():
             return Column(code.name, np.full(frame.n_rows, np.nan), "number")
+        if column.kind == "text":  # of a file with types: numerals are what they are in CSV
+            builder = ColumnBuilder(
+                code.name, is_text=False, is_held=False, has_decimal_comma=False
+            )
+            builder.add(["" if cell is None else cell for cell in column.values])
+            column = builder.finish()
         if column.values.dtype != np.float64:
-            row = int(np.argmin(column.is_missing))
             is_number = code.kind == "number"
+            cells = column.values if is_number and column.kind == "text" else [None]
+            is_odd = [cell is None or parse_number(cell) is None for cell in cells]
+            row = int(np.argmax(~column.is_missing & is_odd))
             words = f"the model needs {'a number' if is_number else 'true or false (1 or 0)'} here"
             if column.kind == "text":
                 no = "not a number" if is_number else "neither true nor false"

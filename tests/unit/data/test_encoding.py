@@ -292,3 +292,16 @@ def test_a_level_that_another_program_spells_in_its_way(path: Path) -> None:
     both = fit_encoder(read(path, "flag\ntrue\nTRUE\nx\n"))
     path.write_text("flag\nTrue\n")
     assert not both.transform(read_frame(path, as_written=both.texts())).X.any()
+
+
+def test_numbers_of_a_column_of_strings(tmp_path: Path, path: Path) -> None:
+    """Parquet with numerals, where the model knows them as numbers of a text file."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    encoder = fit_encoder(read(path, "n,flag\n0,true\n1.5,false\n2,true\n"))
+    table = pa.table({"n": ["2", " 1.5", "0"], "flag": ["true", "False", "true"]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    found = encoder.transform(read_frame(tmp_path / "t.parquet")).X
+    assert found.tolist() == [[2.0, 1.0], [1.5, 0.0], [0.0, 1.0]]
+    parquet.write_table(pa.table({"n": ["2", "two"], "flag": [True] * 2}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="row 2, column 'n': 'two' is not a number; the model"):
+        encoder.transform(read_frame(tmp_path / "t.parquet"))
