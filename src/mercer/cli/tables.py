@@ -364,6 +364,9 @@ def few_words(n_rows: int, task: Task) -> tuple[str, ...]:
 
 def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     """Split into folds."""
+    if len(table.labels) < 3:
+        words = "rows are too few to learn from and to score on; add rows"
+        raise DataError(f"{printable(table.source)}: {len(table.labels)} {words}")
     found = folds(
         table.labels,
         n_folds,

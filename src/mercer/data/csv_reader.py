@@ -47,7 +47,10 @@ DELIMITERS = ",;\t"
 ZIP = b"PK\x03\x04"  # how a spreadsheet begins
 #: First bytes of what gzip and zstd pack.
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # a frame of zstd with something else
 _OBJECT, _ARRAY = re.compile(r'\{\s*(["}]|$)'), re.compile(r"\[\s*([{\[\]]|$)")
+_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # a first line for Excel
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _JSON_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 
 
@@ -201,7 +204,7 @@ def unpacked(file: Path, raw: io.BufferedReader) -> Any:
     mark = raw.peek(4)[:4]
     if mark.startswith(GZIP):
         return gzip.GzipFile(fileobj=raw)
-    if mark == ZSTD:
+    if mark == ZSTD or _SKIPPABLE.match(mark):
         return io.BufferedReader(_zstd(file).ZstdFile(raw))
     return raw
 
@@ -321,6 +324,10 @@ def parse_object(text: str) -> dict[str, Any]:
     )
     if not isinstance(fields, dict):
         raise ValueError("is JSON, but no object with names and values")
+    if "\\u" in text:
+        for name, value in fields.items():
+            if _SURROGATE.search(name) or (isinstance(value, str) and _SURROGATE.search(value)):
+                raise ValueError(f"column {quoted(name)}: holds half of a character")
     return fields
 
 
@@ -358,19 +365,22 @@ def cell_of(name: str, value: Any) -> str | None:
 
 def _csv_records(file: Path, skipped: list[str], lines: Iterator[str]) -> Iterator[Record]:
     """Yield the records of CSV; the last line of `skipped` is the header's first."""
-    delimiter = max(DELIMITERS, key=lambda mark: _n_cells(skipped[-1], mark))
+    first, told = 0, _SEPARATOR.fullmatch(skipped[-1].rstrip("\r\n"))
+    if told:
+        first, skipped = len(skipped), []
+    delimiter = told[1] if told else max(DELIMITERS, key=lambda mark: _n_cells(skipped[-1], mark))
     reader = csv.reader(chain(skipped, lines), delimiter=delimiter, strict=True)
-    start = 1
+    start = first + 1
     try:
         for cells in reader:
             if cells and (len(cells) > 1 or cells[0].strip()):
                 yield start, cells, delimiter
-            start = reader.line_num + 1
+            start = first + reader.line_num + 1
     except csv.Error as error:
         raise DataError(
             f"{printable(str(file))}, line {start}: {error}; look for a quotation mark that is "
             "not closed, or for cells that something other than a comma, a semicolon or a tab "
-            "separates"
+            "separates; JSON lines and Parquet take longer cells"
         ) from None
 
 

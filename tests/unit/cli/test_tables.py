@@ -12,6 +12,7 @@ from mercer.cli.tables import (
     ScoringOptions,
     TrainingTable,
     conflicting_rows,
+    cross_validation,
     known_rows,
     read_scored,
     read_training,
@@ -164,6 +165,17 @@ def test_rows_are_read_with_their_targets(tmp_path: Path) -> None:
     path.write_text("a,y\n1,p\n2,q\n")
     with pytest.raises(DataError, match=r"no row has a label that the model knows \('r', 's'\)"):
         read_scored(read_frame(path), "y", encoder, CLASSIFICATION, ("r", "s"))
+
+
+def test_two_rows_are_too_few_for_folds(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a,y\n1,2.5\n2,3.5\n")
+    table = read_training(
+        str(tmp_path / "d.csv"), TableOptions("y", "auto", (), None, None, "error")
+    )
+    with pytest.raises(
+        DataError, match=r"d\.csv: 2 rows are too few to learn from and to score on"
+    ):
+        cross_validation(table, 10, 0)
 
 
 # What an encoding learns, it learns without the rows that are held out.

@@ -288,7 +288,9 @@ def test_headers_that_look_a_little_like_json_are_csv(path: Path) -> None:
 def test_zstd_by_content(path: Path) -> None:
     zstd = csv_reader._zstd(path)
     packed = zstd.compress(b"a,b\n1,2\n") + zstd.compress(b"3,4\n")  # two frames
-    assert read(path, packed).column("b").values.tolist() == [2.0, 4.0]
+    skipped = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"  # a frame of something else
+    for content in (packed, skipped + packed):
+        assert read(path, content).column("b").values.tolist() == [2.0, 4.0]
     assert "ends in the middle" in fails(path, packed[:-3])
     assert "damaged zstd file" in fails(path, packed[:8] + b"\xff" * 99)
 
@@ -376,3 +378,20 @@ def test_archives_that_are_no_spreadsheet(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ImportError, match=r"pip install mercer\[excel\]"):
         read_frame(book)
+
+
+def test_the_line_by_which_excel_is_told_the_separator(path: Path) -> None:
+    for text in ("sep=;\na;b\n1,5;2\n", '"sep=;"\r\na;b\r\n1,5;2\r\n', "SEP=|\na|b\n1.5|2\n"):
+        frame = read(path, text)
+        assert frame.names == ("a", "b")
+        assert [column.values.tolist() for column in frame.columns] == [[1.5], [2.0]]
+        assert frame.first_row == 3
+    assert read(path, "sep=a\n1\n2\n").names == ("sep=a",)
+
+
+@pytest.mark.parametrize("line", [r'{"a": "\ud800"}', r'{"a": "x", "\uDC00b": 1}'])
+def test_half_a_character_is_refused(path: Path, line: str) -> None:
+    text = '{"a": "\\ud83d\\ude00 \\u00e9"}\n' + line + "\n"
+    assert "row 2 (line 2): column" in fails(path, text)
+    assert "half of a character" in fails(path, text)
+    assert read(path, text.splitlines()[0]).columns[0].values.tolist() == ["\N{GRINNING FACE} é"]
