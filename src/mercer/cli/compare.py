@@ -38,15 +38,7 @@ from mercer.cli.options import (
 from mercer.cli.outputs import typed_words, write_rows
 from mercer.cli.saving import NextStep, fit_step
 from mercer.cli.tables import TrainingTable
-from mercer.cli.terminal import (
-    Session,
-    digits3,
-    duration,
-    lowest,
-    plain_table,
-    shown,
-    spoken,
-)
+from mercer.cli.terminal import Session, digits3, duration, lowest, plain_table, shown, spoken
 from mercer.data.files import nearest, printable, quoted
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Contender, Fold, Result, contender_of
@@ -285,9 +277,7 @@ def _simple_and_level(results: Sequence[Result], ours: Result, metric: str) -> R
     scored = {result.name: result for result in results if not result.problem}
     for peer in peers_of(ours.task.name):
         found = scored.get(peer.label)
-        if found is None or not peer.is_simple:
-            continue
-        if _difference(ours, found, metric)[2] != "ahead":
+        if found and peer.is_simple and _difference(ours, found, metric)[2] != "ahead":
             return found
     return None
 
@@ -362,10 +352,7 @@ def _best(results: Sequence[Result], metric: str) -> Result | None:
 
 
 def _difference(first: Result, second: Result, metric: str) -> tuple[float, float, str]:
-    """Return first minus second, the standard error of that, rows paired, and where first stands.
-
-    The last is a word of `compared`.
-    """
+    """Return first minus second, its standard error, rows paired, and the word of `compared`."""
     pair = _pooled(first), _pooled(second)
     found = paired_gap(*pair, metric, first.groups)
     if found is None or found[1] is None:

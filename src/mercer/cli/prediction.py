@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.tables import (
-    Known,
-    ScoredRows,
-    read_known,
-    read_scored,
-    table_facts,
-)
+from mercer.cli.tables import Known, ScoredRows, read_known, read_scored, table_facts
 from mercer.data.encoding import ColumnCode, Encoder
 from mercer.data.files import quoted
 from mercer.data.frame import INDEX_COLUMNS, Frame, index_column
@@ -25,10 +19,7 @@ from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.cross_validate import Result
-from mercer.estimation.inspection import (
-    Inputs,
-    Inspection,
-)
+from mercer.estimation.inspection import Inputs, Inspection
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
 from mercer.models import SavedModel, read_model
 from mercer.posterior.container import is_container

@@ -16,20 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_array,
-    check_is_fitted,
-    check_X_y,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from mercer.errors import (
-    ConvergenceWarning,
-    DataError,
-    UsageError,
-    rows_without_names,
-    warn_user,
-)
+from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
 from mercer.estimation.model_file import ModelParts, require, write_model
 from mercer.estimation.run import CommonArguments
 from mercer.kernels.columns import distinct_rows
