@@ -236,8 +236,10 @@ def open_stream(
     id_column = implied_id(model, table.names, id_column)
     check_id(id_column, predictor.names)
     is_array = first_bytes(paths[0]).startswith(NPY)
-    codes = encoder.codes
-    if encoder.missing == "error" and all(c.kind == "number" and not c.written for c in codes):
+    is_plain = all(c.kind == "number" and not c.written for c in encoder.codes)
+    if first_bytes(paths[0]).startswith(PARQUET):  # numerals in strings may be what is needed
+        is_plain = is_plain and not set(table.refusals) & set(encoder.input_names)
+    if is_plain and encoder.missing == "error":
         for name in encoder.input_names:
             if name not in table.names:
                 raise no_column(table.name, name, table.names)

@@ -274,7 +274,7 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
 # writes the encoded rows into the cache, so that all later ones read numbers.
 
 #: Of what was encoded; other versions are encoded again.
-_VERSION = 1
+_VERSION = 2
 #: Rows whose medians take the place of gaps.
 _SAMPLE = 2**18
 #: Different texts of a column that are counted: more are dates or numbers, or names of rows.

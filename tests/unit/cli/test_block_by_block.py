@@ -201,6 +201,20 @@ def test_text_and_gaps(run, tmp_path: Path, monkeypatch) -> None:
     assert "'city': 2 rows hold a level that was not in training ('Lima')" in err
 
 
+def test_numerals_in_a_column_of_strings(run, model: Path, tmp_path: Path, monkeypatch) -> None:
+    frame = pd.DataFrame({"a": ROWS[:50, 0], "b": [str(cell) for cell in ROWS[:50, 1]]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    words = ("predict", model, tmp_path / "t.parquet")
+    _, whole, _ = run(*words)
+    monkeypatch.setattr(streaming, "LARGE_BYTES", 0)
+    code, blocks, err = run(*words)
+    assert (code, blocks) == (0, whole), err
+    frame.assign(b="many").to_parquet(tmp_path / "t.parquet")
+    code, _, err = run(*words)
+    assert code == 3
+    assert "row 1, column 'b': 'many' is not a number; the model needs a number here" in err
+
+
 def test_npy_of_a_model_from_python(run, tmp_path: Path) -> None:
     settings = {"n_frequencies": 4, "n_draws": 2, "n_warmup": 2, "n_chains": 1}
     estimator = BaNKRegressor(**settings, random_state=0).fit(ROWS[:200, :2], ROWS[:200, 2])
