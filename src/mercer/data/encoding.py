@@ -109,13 +109,14 @@ class ColumnCode:
 
         1.0 is 1, and TRUE is true, where one level alone is written so.
         """
-        known, unseen = set(self.levels), []
+        known, spelled, unseen = set(self.levels), {}, []
         for row, text in enumerate(texts):
             if text not in known:
-                found = [other for other in _spellings(text) if other in known]
-                if len(found) == 1:
-                    texts[row] = found[0]
-                else:
+                if text not in spelled:
+                    found = [other for other in _spellings(text) if other in known]
+                    spelled[text] = found[0] if len(found) == 1 else text
+                texts[row] = spelled[text]
+                if texts[row] not in known:
                     unseen.append(text)
         return texts, tuple(unseen)
 
