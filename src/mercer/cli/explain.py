@@ -183,9 +183,9 @@ def command(
 
     Contributions are Shapley values: they add up to the prediction of the row less the mean
     prediction of the other rows of DATA. Each has a 90 % interval, which says how well the model
-    knows it, and a Monte Carlo error (of the contribution; the ends, of 1000 drawn functions, are
-    off by 2 to 5 % of the width). Inputs that go together share what they say. What an input adds
-    in the model need not be what it does in the world.
+    knows it, and a Monte Carlo error: of the contribution, while the ends, of 1000 drawn functions,
+    are off by 2 % of the width, 10 % on the side of a long tail. Inputs that go together share what
+    they say. What an input adds in the model need not be what it does in the world.
 
     \b
     mercer explain model.mercer patients.csv --row 17
