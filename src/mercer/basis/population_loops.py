@@ -29,6 +29,8 @@ from mercer.numerics.compilation import compiled
 # ``tests/twins``; unbiasedness of the evidence: ``tests/exact``.
 
 _LOG_2PI = math.log(2.0 * math.pi)
+# Of a target further out, in scales, the difference from it would say too little of the mean.
+_FAR = 1e6
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -67,12 +69,17 @@ def learn_row(rows, y, n_rows, prior, particles, means, variances):
     if not prior.is_sampled:
         student = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * math.log(math.pi)
     P = particles.factor.shape[1]
-    columns, x = np.empty(P, np.int64), np.empty(P)
+    columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
     for i in range(len(particles.size)):
         p = fill_columns(particles.members[i], particles.size[i], prior.n_mean, columns)
         row = rows[particles.level[i]]
         for j in range(p):
             x[j] = row[columns[j]]
+        mean = 0.0
+        if abs(y) > _FAR:
+            solve_forward(particles.factor[i], p, x.copy(), v)
+            for j in range(p):
+                mean += v[j] * particles.whitened[i, j]
         error, spread = rotate_row(particles.factor[i], particles.whitened[i], p, x, y)
         if prior.is_sampled:
             variances[i] = particles.noise[i] * spread
@@ -83,7 +90,7 @@ def learn_row(rows, y, n_rows, prior, particles, means, variances):
             base = 2.0 * rate * spread
             gain = student - 0.5 * math.log(base)
             gain -= (shape + 0.5) * math.log1p(error * error / base)
-        means[i] = y - error
+        means[i] = mean if abs(y) > _FAR else y - error
         particles.log_weight[i] += gain
         particles.log_target[i] += gain
         particles.rss[i] += error * error / spread

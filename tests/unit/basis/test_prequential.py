@@ -47,6 +47,18 @@ def test_a_row_is_predicted_before_it_is_learned() -> None:
     assert n_compared > 10
 
 
+@pytest.mark.filterwarnings("ignore:the target:mercer.errors.MercerWarning")
+@pytest.mark.parametrize("variances", ["integrated", "sampled"])
+def test_what_is_predicted_owes_nothing_to_the_target(variances: str) -> None:
+    said = []
+    for target in (0.5, 1e5, 1e7, 1e16):
+        model = small(robust=False, variances=variances).partial_fit(X, Y)
+        model.predict(X)
+        rows = model.prequential(X[:1], [target])
+        said.append([rows.mean[0], rows.std[0]])
+    np.testing.assert_allclose(said, np.tile(said[0], (4, 1)), rtol=1e-8)
+
+
 def test_rows_without_a_target_are_predicted_and_not_learned() -> None:
     y = Y.copy()
     is_unknown = np.isin(np.arange(40), [0, 3, 21, 22, 39])
