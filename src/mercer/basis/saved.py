@@ -50,6 +50,8 @@ from mercer.sampling.checkpoint import pack, unpack
 
 Arrays = dict[str, NDArray[Any]]
 
+# Standardised numbers are below 1e100, their products below the square of that.
+_LARGEST, _LARGEST_FACTOR, _LARGEST_SUM = 1e100, 1e110, 1e210
 _DIGITS = Text(is_digits=True)  # a whole number of any length
 _STREAM = Fields(
     {
@@ -58,7 +60,7 @@ _STREAM = Fields(
         "notes": ListOf(Text()),
         "entropy": _DIGITS,
         "n_scored": Whole(),
-        "sum_log_density": Number(),
+        "sum_log_density": Number(-_LARGEST_SUM, _LARGEST_SUM),
         "told": ListOf(Text(), is_set=True),
         "is_waiting": Flag(),
         "classes": LABELS,
@@ -125,8 +127,6 @@ def numbers_of(
 # are numbers that no stream leads to, where a prediction would not be finite.
 
 _WEIGHT_TOLERANCE = 5e-9  # within what resampling takes for weights
-# Standardised numbers are below 1e100, their products below the square of that.
-_LARGEST, _LARGEST_FACTOR, _LARGEST_SUM = 1e100, 1e110, 1e210
 
 
 def check_ensemble(

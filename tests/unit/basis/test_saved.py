@@ -75,6 +75,14 @@ def test_arguments_are_those_of_the_fit(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*more than ten scales")
+@pytest.mark.parametrize("variances", ["integrated", "sampled"])
+def test_a_stream_of_the_largest_targets_comes_back(variances: str, tmp_path: Path) -> None:
+    model = small(robust=False, variances=variances).partial_fit(X[:20], Y[:20])
+    model.partial_fit(X[20:30], 1e98 * Y[20:30]).save(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").predict(X), model.predict(X))
+
+
 def test_the_file_holds_the_buffered_rows(tmp_path: Path) -> None:
     """`mercer inspect` looks for an array of that name."""
     for n in (4, 40):
