@@ -304,7 +304,7 @@ def _begin(
     reporter = Reporter(tell, lines.name, is_fatal=options.is_strict, tally=tally)
     wanted = Wanted(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
-        texts,
+        texts, fills_gaps=(plan.encoder or plan).missing in ("impute", "indicator"),
     )  # fmt: skip
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(

@@ -449,7 +449,8 @@ class Coder:
         self._parser = parser
         self._reporter = reporter
         self._as_text = encoder.texts()
-        self._has_fill = {code.name for code in encoder.codes if code.fill is not None}
+        needed = {code.name for code in encoder.codes if code.fill is None}
+        self._has_fill = set(parser.inputs) - needed  # or were left out
 
     def encode(self, rows: Sequence[Row]) -> tuple[Array, Problems]:
         """Encode rows that have cells; one that cannot be used is zero, and has a problem.
@@ -505,7 +506,7 @@ def learn_encoder(
     """Learn from the first rows how cells become numbers, and what takes the place of gaps.
 
     A column that holds more numbers than other texts is one of numbers; rows with these texts do
-    not count.
+    not count. One without any value, if gaps are filled, is left out.
     """
     strays: set[int] = set()
     comma = parser.has_decimal_comma
@@ -517,6 +518,9 @@ def learn_encoder(
     if not kept:
         raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
     frame = frame_of(kept, parser.inputs, source, as_text=parser.texts, has_decimal_comma=comma)
+    if missing != "error":
+        has_value = [column for column in frame.columns if not column.is_missing.all()]
+        frame = replace(frame, columns=tuple(has_value))
     encoder = fit_encoder(frame, missing=missing)
     return replace(encoder, codes=tuple(map(_recurring, encoder.codes)))
 
@@ -656,6 +660,10 @@ class Learner:
         if self._parser.inputs:
             encoder = learn_encoder(self._parser, rows, source, self._missing)
             codes = encoder.codes
+            names = {code.name for code in codes}
+            if empty := [name for name in self._parser.inputs if name not in names]:
+                words = f"columns without a value in the first {len(rows)} rows, left out: "
+                self.reporter.note(words + listed(empty))
             if self.warmup == 0:
                 refuse_text(encoder, source)
             for note in encoding_notes(encoder, len(rows), has_lags=bool(self._lag_names)):

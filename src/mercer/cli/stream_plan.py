@@ -507,6 +507,10 @@ def plan_stream(options: StreamOptions, tell: Tell) -> StreamPlan:
         raise UsageError("--horizon needs --lags: how many earlier values to predict from")
     if options.target is None:
         raise UsageError("--target COLUMN is needed: the column to predict")
+    if options.warmup == 0 and options.missing not in (None, "error"):
+        raise UsageError(
+            f"--missing {options.missing} needs --warmup above 0, which says with what"
+        )
     predictor = _new_predictor(options, options.target, tell)
     n_lags, horizon = options.lags or 0, options.horizon or 1
     return StreamPlan(

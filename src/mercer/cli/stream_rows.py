@@ -115,7 +115,8 @@ class Wanted:
 
     ``drop`` may hold several names separated by commas; ``needed`` are the inputs of a model that
     was loaded, None all other columns. In a series the past of the target is an input, so that
-    there need be no other. ``texts`` are columns that are text in a source with types.
+    there need be no other. ``texts`` are columns that are text in a source with types. Where a
+    model ``fills_gaps``, a JSON object may lack a key.
     """
 
     source: str
@@ -125,6 +126,7 @@ class Wanted:
     needed: tuple[str, ...] | None
     is_series: bool
     texts: tuple[str, ...] = ()
+    fills_gaps: bool = False
 
     def __post_init__(self) -> None:
         if self.id_column == self.target:
@@ -345,10 +347,10 @@ class Parser:
         if unused:
             self._tell(f"keys that the model does not use: {listed(sorted(unused))}")
             self._unused |= unused
-        for key in (*self.inputs, self._id):
+        for key in (*(() if wanted.fills_gaps else self.inputs), self._id):
             if key is not None and key not in fields:
                 raise ValueError(f"there is no key {quoted(key)}")
-        cells = tuple([cell_of(key, fields[key]) or "" for key in self.inputs])
+        cells = tuple([cell_of(key, fields.get(key)) or "" for key in self.inputs])
         name = None if self._id is None else _name(fields[self._id])
         return cells, cell_of(wanted.target, fields.get(wanted.target)), name, False
 

@@ -294,6 +294,34 @@ def test_gaps_are_filled_in_with_what_the_warm_up_says(
     assert (code, "--missing has no effect" in err) == (2, True)
 
 
+def test_a_key_that_is_not_there_is_a_gap_that_is_filled(
+    stream, rows: Path, tmp_path: Path
+) -> None:
+    gaps, table = {4: "a", 30: "kind", 70: "b"}, as_json_lines(rows)
+    nulls = [{**row, gaps[n]: None} if n in gaps else row for n, row in enumerate(table)]
+    absent = [{k: v for k, v in row.items() if gaps.get(n) != k} for n, row in enumerate(table)]
+    more, path = [*COMMON, "--id", "name", "--missing", "impute"], tmp_path / "gaps.mercer"
+    _, answers, err = stream(json_lines(absent), *more, "--save", path)
+    assert "bad row" not in err
+    assert answers == stream(json_lines(nulls), *more)[1]
+    later = stream(json_lines(absent), "--load", path, "--id", "name")[1]
+    assert later == stream(json_lines(nulls), "--load", path, "--id", "name")[1]
+
+
+@pytest.mark.parametrize("lags", [(), ("--lags", 2)], ids=["rows", "series"])
+def test_a_column_without_a_value_in_the_warm_up_is_left_out(
+    stream, rows: Path, tmp_path: Path, lags: tuple
+) -> None:
+    table, path = as_json_lines(rows), tmp_path / "gaps.mercer"
+    late = [{**row, "z": None if n < 40 else 1.5} for n, row in enumerate(table)]
+    more = [*COMMON, *lags, "--id", "name", "--missing", "impute"]
+    code, answers, err = stream(json_lines(late), *more, "--save", path)
+    assert (code, "bad row" in err) == (0, False)
+    assert "columns without a value in the first 20 rows, left out: 'z'" in err
+    assert answers == stream(json_lines(table), *more)[1]
+    assert stream(json_lines(late), "--load", path, "--id", "name")[0] == 0
+
+
 def test_an_indicator_says_where_gaps_of_the_warm_up_were(
     run, stream, rows: Path, tmp_path: Path
 ) -> None:
@@ -531,6 +559,12 @@ REFUSED = {
     "model": ("a,y\n1,2\n", [*COMMON, "--model", "gp"], 2, "does not learn row by row"),
     "model-unknown": ("a,y\n1,2\n", [*COMMON, "--model", "bases"], 2, "did you mean 'basis'"),
     "horizon": ("a,y\n1,2\n", [*COMMON, "--horizon", "2"], 2, "--lags"),
+    "no-fills": (
+        "a,y\n1,2\n",
+        [*COMMON[:2], "--warmup", "0", "--missing", "impute"],
+        2,
+        "--missing impute needs --warmup above 0",
+    ),
     "no-scales": ("a,y\n1,2\n", [*COMMON[:2], "--warmup", "0"], 2, "input_scale"),
     "save": ("a,y\n1,2\n", [*COMMON, "--save", "/no/such/folder/m"], 6, "no folder"),
     "load": ("a,y\n1,2\n", [*COMMON, "--load", "/no/such/file"], 6, "/no/such/file"),
