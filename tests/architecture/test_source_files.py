@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 
+import mercer
 from support.sources import SOURCE, texts, trees
 
 LONGEST = 800
@@ -54,6 +56,20 @@ def test_docstrings_and_annotations() -> None:
     assert [name for name, tree in trees().items() if not ast.get_docstring(tree)] == []
     long = [name for name, tree in trees().items() if len(tree.body) > 1]
     assert [n for n in long if "from __future__ import annotations" not in texts()[n]] == []
+
+
+def undescribed(kind: type) -> set[str]:
+    """Arguments of an estimator that its docstring does not describe."""
+    described = (inspect.getdoc(kind) or "").split("Attributes\n")[0]
+    names = re.findall(r"^(\w+(?:, \w+)*) :", described, re.MULTILINE)
+    return {*inspect.signature(kind).parameters} - {each for n in names for each in n.split(", ")}
+
+
+def test_every_argument_of_an_estimator_is_described() -> None:
+    public = [getattr(mercer, name) for name in dir(mercer)]
+    kinds = [each for each in public if inspect.isclass(each) and hasattr(each, "get_params")]
+    assert len(kinds) >= 10
+    assert {kind.__name__: undescribed(kind) for kind in kinds if undescribed(kind)} == {}
 
 
 def test_no_global_random_state() -> None:

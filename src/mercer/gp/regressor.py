@@ -153,6 +153,10 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     max_rows : int or "auto", default="auto"
         Of more rows so many are fitted, a random choice stratified by the target, and ``notes_``
         says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
+    n_inducing : int, "auto" or None, default=None
+        With more rows than ``max_rows``: inducing points, from 10 to 5000, by which predictions
+        are of all rows; hyperparameters stay those of the rows that are fitted. "auto": 2048.
+        None: predictions are of these rows alone.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         Of inputs, per column, learned on the training rows. "auto": mean and standard deviation,
         or, where the standard deviation is over ten times the interquartile range, median and
@@ -256,9 +260,9 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     Implements eq. (1) and section 1.1 of [1]_ with the covariance of eq. (8) and the sampler of
     section 2.3. One gradient costs O(n^3): up to about 1000 rows in minutes. Of more rows than
     ``max_rows`` the fitted ones alone give ``posterior_``, ``log_evidence_`` and
-    ``log_marginal_likelihood_``; predictions are of all rows (FITC). The
-    variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function, both in
-    squared standard deviations of the target.
+    ``log_marginal_likelihood_``, and predictions, unless ``n_inducing`` has these be of all rows
+    (FITC). The variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function,
+    both in squared standard deviations of the target.
 
     References
     ----------
