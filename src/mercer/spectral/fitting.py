@@ -118,7 +118,7 @@ def fit_spectral(
             found, X_right, y_right = searched, X[right], y[right]
             model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
             waves = find_waves(rng, X_right, y_right, model, found)
-            found = replace(found, waves=waves)
+            found = settings.with_waves(rng, replace(found, waves=waves), X_right, y_right)
         settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler = replace(make_sampler(rows, X, found, settings, few), first=first)

@@ -28,8 +28,10 @@ from mercer.spectral.model import (
     RegressionModel,
     ScaleMixture,
     Scales,
+    design,
     effective_degrees,
     find_scales,
+    ridge_density,
 )
 from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
@@ -54,6 +56,7 @@ _SCALE_SHAPE = 1.0
 # Robust standard deviations of the target that it is cut at in the search for the start; and of
 # what the function there leaves of it, beyond which a row does not look right.
 TAME, _SUSPICIOUS = 3.0, 4.0
+_RIDGES_OF_WAVES = np.array([1e-6, 1e2])
 _HALVES, _ROUNDS, _RATES = 2, 4, (0.01, 0.1, 0.3)
 
 
@@ -167,6 +170,20 @@ class SpectralSettings:
             for rate in _RATES
         ]
         return float(max(logs)), right, first, scales
+
+    def with_waves(self, rng: np.random.Generator, found: Scales, X: Array, y: Array) -> Scales:
+        """Take the ridge by which rows X (n, d), y (n,) are most probable given waves of the start.
+
+        That of slow features, which leave the waves over, would shrink them to nothing, and chains
+        would lose them in a sweep or two.
+        """
+        if not found.waves or self.ridge_precision != "learn":
+            return found
+        W, _ = self.start(found).frequencies(rng, self.n_frequencies)
+        F = np.vstack([design(W, X, self.linear_part), y])
+        density = ridge_density(self.model(*X.shape), F @ F.T, _FIRST_LINEAR_PRECISION)
+        tried = np.append(np.linspace(*np.log(_RIDGES_OF_WAVES)), math.log(found.ridge))
+        return replace(found, ridge=math.exp(max(tried, key=density)))
 
     def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
         """Have no more frequencies than rows like those of X (n, d) resolve, 16 at least.

@@ -9,6 +9,7 @@ import pytest
 
 from mercer.errors import NumericalError
 from mercer.spectral import model as start
+from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import (
     BOUNDS,
     EvidenceOfScales,
@@ -155,6 +156,21 @@ def test_waves_are_found_one_after_the_other() -> None:
     first, second = find_waves(rng, X, y, model(300, 3), found)[:2]
     np.testing.assert_allclose([first[1], second[1]], [40.0, 25.0], atol=0.3)
     assert first[0] == second[0] == 0.0
+
+
+@pytest.mark.parametrize("period", [3.7, 6.0, 12.0])
+def test_few_rows_of_a_wave_are_learned(period: float) -> None:
+    """Slow features alone ask for a ridge that shrinks the wave, and chains lost it."""
+    rng = np.random.default_rng(0)
+    t, rows = np.arange(60.0)[:, np.newaxis], np.sort(rng.permutation(60)[:48])
+    f = np.sin(2.0 * np.pi * t[:, 0] / period)
+    y = f + 0.1 * rng.standard_normal(60)
+    short = {"n_draws": 20, "n_warmup": 20, "n_chains": 2, "progress": False}
+    model = BaNKRegressor(random_state=0, **short).fit(t[rows], y[rows])
+    assert np.sqrt(np.mean(np.square(model.predict(t) - f))) < 0.15  # 0.5 to 0.8
+    ((_, middle, *_, probability),) = model.periods().rows
+    assert abs(middle - period) < 0.02 * period
+    assert probability > 0.9
 
 
 def test_inputs_of_few_values_have_no_waves() -> None:
