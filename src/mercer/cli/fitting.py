@@ -29,7 +29,7 @@ from mercer.cli.tables import (
     split_rows,
     table_facts,
 )
-from mercer.cli.terminal import Session, digits3
+from mercer.cli.terminal import Session, digits3, spoken
 from mercer.data.files import nearest, printable, quoted
 from mercer.errors import (
     DataError,
@@ -361,7 +361,8 @@ def score(
             plan.split.folds,
             n_jobs=n_jobs,
             task=plan.table.task,
-            on_fold=lambda name: bar.update(task, advance=1, detail=name),
+            on_begin=lambda name: bar.update(task, detail=name),
+            on_fold=lambda name: bar.update(task, advance=1),
             on_result=tell,
             name_rows=plan.table.names.listed,
             look=look,
@@ -543,6 +544,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     refuse_conflicts(table, estimator)
     _describe_model(options, entry, table, session)
     _warn_of_size(entry, estimator, n_rows, session)
+    _warn_of_hours(entry, estimator, n_rows, len(table.classes or ()), session)
     entry.compile_loops(functools.partial(session.note, ""))
     split = UNSCORED
     if options.scoring is not None:
@@ -666,6 +668,32 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
         "warning",
         f"{n} rows: the time of {entry.name} grows with their cube, and above {_LARGE} it is "
         f"long; fewer rows, or --set n_draws and --set n_chains{finite}, shorten it",
+    )
+
+
+_LONG = 1800.0  # CPU seconds, above which a fit is said to be long before it begins
+_FEWER = 20_000  # rows that a kernel is learned from in less time
+
+
+def _warn_of_hours(
+    entry: ModelEntry, estimator: Any, n: int, n_classes: int, session: Session
+) -> None:
+    """Say how long chains over many rows take, and what takes less."""
+    if entry.name != "spectral":
+        return
+    from mercer.spectral.settings import expected_seconds
+
+    seconds = expected_seconds(estimator, n, max(n_classes - 1, 1))
+    params = estimator.get_params()
+    if seconds < _LONG or params.get("max_seconds") is not None:
+        return
+    rows = min(n, params["kernel_rows"] or n)
+    less = seconds * _FEWER / rows
+    session.note(
+        "time",
+        f"the saved model takes about {spoken(seconds)} of CPU time, its kernel learned from "
+        f"{rows} rows; --set kernel_rows={_FEWER} takes about {spoken(less)}, and --max-seconds "
+        "ends it in time",
     )
 
 

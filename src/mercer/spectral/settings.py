@@ -282,6 +282,25 @@ def _frequencies_of(n_rows: int) -> int:
     return int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, _MOST))
 
 
+_FLOPS_A_SECOND = 3.5e10  # of the products of a sweep, by one core: see docs/scaling.md
+
+
+def expected_seconds(model: Any, n_rows: int, n_functions: int = 1) -> float:
+    """Say about how many CPU seconds chains take; 0 for less than many rows.
+
+    A sweep costs 12 N M^2 operations, of functions of classes 16 N M^2 each; the first half of
+    warm-up looks at a few rows only.
+    """
+    n = min(n_rows, model.kernel_rows or n_rows)
+    if n < MANY_ROWS:
+        return 0.0
+    given = model.n_frequencies
+    n_frequencies = _OF_MANY_ROWS if isinstance(given, str) else given
+    n_sweeps = model.n_chains * (0.5 * model.n_warmup + model.n_draws * model.thin)
+    each = 12.0 if n_functions == 1 else 16.0 * n_functions
+    return float(n_sweeps * each * n * n_frequencies**2 / _FLOPS_A_SECOND)
+
+
 def settings_of(model: Any, n_rows: int) -> SpectralSettings:
     """Return what is fitted to so many rows by arguments that have been checked."""
     n_frequencies, rows_to_resolve = model.n_frequencies, 0

@@ -6,15 +6,18 @@ import csv
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mercer import models
+from mercer import BaNKClassifier, BaNKRegressor, models
+from mercer.cli import fitting
 from mercer.cli.main import main
 from mercer.cli.options import TableOptions
 from mercer.cli.tables import read_training
 from mercer.report import build
+from mercer.spectral.settings import expected_seconds
 from support.ridge_model.estimator import ENTRY
 
 from .conftest import TINY
@@ -309,3 +312,22 @@ def test_a_large_table_leaves_the_process_out(run, tmp_path: Path) -> None:
     code, _, err = run("compare", path, *COMMON, "--models", "gp-ml", "--cv", "2")
     assert code == 2
     assert "nothing to compare" in err
+
+
+def test_hours_are_announced_before_they_are_spent() -> None:
+    """A million rows: the estimate is that of the sweeps, and names what takes less."""
+    entry, told = SimpleNamespace(name="spectral"), []
+    session = SimpleNamespace(note=lambda label, words: told.append((label, words)))
+    model = BaNKRegressor()
+    fitting._warn_of_hours(entry, model, 1_000_000, 0, session)
+    ((label, words),) = told
+    seconds = 4 * 150 * 12.0 * 200_000 * 384**2 / 3.5e10
+    assert label == "time"
+    assert f"about {seconds / 60:.0f} min of CPU time, its kernel learned from 200000 rows" in words
+    assert f"kernel_rows=20000 takes about {seconds / 600:.0f} min" in words
+    fitting._warn_of_hours(entry, model, 4000, 0, session)
+    fitting._warn_of_hours(entry, model.set_params(max_seconds=60), 1_000_000, 0, session)
+    assert len(told) == 1
+    assert expected_seconds(BaNKClassifier(n_frequencies=100), 200_000, 2) == pytest.approx(
+        4 * 125 * 32.0 * 200_000 * 100**2 / 3.5e10
+    )
