@@ -130,8 +130,8 @@ def test_scores_are_given_only_where_the_target_is_there(
     code, said, err = run("predict", saved, holes)
     assert code == 0
     assert said == whole
-    assert "not scored" in err
-    assert "the target is missing" in err
+    assert "1 of 80 rows have no target and are not scored" in err
+    assert "79 rows: RMSE" in err
 
 
 def test_blocks_give_the_same_predictions(
