@@ -56,6 +56,7 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
     """
     from mercer.cli.fitting import refuse_numbers
     from mercer.cli.tables import read_training
+    from mercer.data.encoding import FILL_IN
     from mercer.data.row_names import RowNames
     from mercer.data.tables import read_frame
     from mercer.review.reviewer import Labels
@@ -73,7 +74,7 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
             pool, as_text=options.as_text, as_written=table.encoder.texts(),
             encoding=options.encoding,
         )  # fmt: skip
-        encoded = table.encoder.transform(frame)
+        encoded = table.encoder.transform(frame, FILL_IN)
         id_column = options.id_column if options.id_column in frame.names else None
         more = RowNames.of_frame(frame, encoded.rows, id_column)
         names += [f"{more.listed([k])} of the pool" for k in range(len(encoded.rows))]
@@ -154,7 +155,7 @@ def beside(data: str, ending: str) -> Path:
     """Name a file beside the table: without the endings of tables, and what no name may hold."""
     from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
 
-    path = Path(data)
+    path = Path(data).resolve() if Path(data).name in ("", "..") else Path(data)
     known = (*TEXT_SUFFIXES, *ARROW_SUFFIXES, ".xlsx")
     longest = max((end for end in known if path.name.lower().endswith(end)), key=len, default="")
     stem = path.name[: len(path.name) - len(longest)]

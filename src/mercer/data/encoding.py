@@ -391,15 +391,16 @@ class Encoder:
             names.append(target)
         return tuple(names)
 
-    def transform(self, frame: Frame) -> Encoded:
+    def transform(self, frame: Frame, remedy: str = REFIT) -> Encoded:
         """Encode a table, matching its columns by name.
 
         A level of text that was not in training becomes zero in all its columns (where two levels
         share one column: halfway between them), and a note says so. A column that is missing, or a
-        cell that is missing, infinite or of the wrong kind, is a `DataError` that says where.
+        cell that is missing, infinite or of the wrong kind, is a `DataError` that says where, and
+        names the remedy of missing cells.
         """
         columns = {code.name: self._find(frame, code) for code in self.codes}
-        kept, notes = _handle_missing(frame, columns, self.missing, REFIT)
+        kept, notes = _handle_missing(frame, columns, self.missing, remedy)
         rows = np.flatnonzero(kept)
         blocks = []
         unseen = {}

@@ -383,6 +383,15 @@ def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path) -> N
     assert after[31:] == [f"Q-31,{X[31, 0]:.3f},7,no"]
 
 
+def test_a_gap_in_a_pool_names_what_this_command_takes(tmp_path: Path) -> None:
+    data, pool = tmp_path / "t.csv", tmp_path / "p.csv"
+    data.write_text("a,b,y\n" + "".join(f"{k},{k % 3},{GIVEN[k]}\n" for k in range(30)))
+    pool.write_text("a,b\n1,\n")
+    options = TableOptions("y", "classification", (), None, None, "error")
+    with pytest.raises(DataError, match="; fill it in, or use --missing impute"):
+        read_labels(str(data), str(pool), options)
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [("true", "false"), ("01", "02"), ("1.0", "0.0"), ("yes", "no")]
 )
@@ -423,6 +432,13 @@ def test_withdrawn_decisions_are_learned_from(journal: Journal) -> None:
 )  # fmt: skip
 def test_files_beside_a_table_have_its_own_name(data: str, name: str) -> None:
     assert beside(data, ".review.jsonl").name == name
+
+
+def test_a_review_of_this_folder_is_named_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert beside(".", ".review.jsonl") == tmp_path.with_name(f"{tmp_path.name}.review.jsonl")
 
 
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
