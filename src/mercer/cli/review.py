@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import webbrowser
 from collections import Counter
@@ -268,11 +270,15 @@ def _review(
         session.say("columns", note)
     if pool is not None:
         session.say("pool", f"{pool}: {len(labels.recorded) - len(table.labels)} rows")
+    n_table = len(table.labels)
     identity = {
         "data": data_digest(table), "target": options.target, "classes": list(labels.classes),
         "n_rows": len(labels.recorded),
     }  # fmt: skip
-    with open_journal(journal, identity) as kept:
+    if pool is not None:  # by what a person sees of it
+        words = json.dumps([[name, texts[n_table:]] for name, texts in labels.cells.items()])
+        identity["pool"] = hashlib.sha256(words.encode()).hexdigest()
+    with open_journal(journal, identity, labels.names) as kept:
         n_before = len(kept.standing)
         verb = f"going on after {n_before} decisions" if n_before else "each decision is kept"
         session.say("journal", f"{journal} ({verb})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -91,7 +91,9 @@ class Journal:
 
 
 @contextmanager
-def open_journal(path: Path, identity: Mapping[str, Any]) -> Iterator[Journal]:
+def open_journal(
+    path: Path, identity: Mapping[str, Any], names: Sequence[str] = ()
+) -> Iterator[Journal]:
     """Begin a journal, or go on with the one that is there, kept from all other processes.
 
     Parameters
@@ -99,11 +101,13 @@ def open_journal(path: Path, identity: Mapping[str, Any]) -> Iterator[Journal]:
     path : path
     identity : mapping
         What the decisions are of, as JSON can hold it; "n_rows" among it.
+    names : sequence of str, optional
+        What the rows are called now: decisions must name theirs the same.
 
     Raises
     ------
     DataError
-        The journal is of another table, target or classes, or no journal.
+        The journal is of another table, pool, target or classes, or no journal.
     StorageError
         It cannot be written, or another process has it.
     """
@@ -121,9 +125,13 @@ def open_journal(path: Path, identity: Mapping[str, Any]) -> Iterator[Journal]:
                     _check_identity(name, _parse(name, 1, lines[0]), mine)
                     n_rows = int(mine["n_rows"])
                     for number, line in enumerate(lines[1:], start=2):
-                        decisions.append(
-                            _decision(name, number, _parse(name, number, line), n_rows)
-                        )
+                        found = _decision(name, number, _parse(name, number, line), n_rows)
+                        if names and found.name != names[found.row]:
+                            raise DataError(
+                                f"{name}, line {number}: is a decision about {found.name}, where "
+                                f"{names[found.row]} stands now; give the rows as they were"
+                            )
+                        decisions.append(found)
                 elif text and not _is_beginning(text):
                     raise DataError(f"{name}: is no journal of a review; name another file")
                 stream.truncate(len(whole))
@@ -159,8 +167,8 @@ def _check_identity(name: str, found: Mapping[str, Any], mine: Mapping[str, Any]
         raise DataError(f"{name}: is no journal of a review; name another file with --journal")
     for key in mine:
         if found.get(key) != mine[key]:
-            words = (
-                "other rows" if key == "data" else f"{key} {found.get(key)!r}, not {mine[key]!r}"
+            words = {"data": "other rows", "pool": "other rows in the pool"}.get(
+                key, f"{key} {found.get(key)!r}, not {mine[key]!r}"
             )
             raise DataError(
                 f"{name}: is the journal of another table ({words}); name another file with "

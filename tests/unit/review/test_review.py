@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer.cli import review as reviews
 from mercer.cli.main import main
 from mercer.cli.options import TableOptions
 from mercer.cli.review import beside, read_labels, write_reviewed
@@ -226,6 +227,18 @@ def test_a_row_that_is_no_longer_there(tmp_path: Path) -> None:
     text = path.read_text().replace(f'"row": {N - 1}', f'"row": {N}')
     path.write_text(text)
     with pytest.raises(DataError, match="line 2: there is no row 60"), open_journal(path, IDENTITY):
+        pass
+
+
+def test_a_decision_of_a_row_that_is_called_otherwise_now(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with open_journal(path, IDENTITY, labels().names) as kept:
+        kept.add(3, "row 3", "keep", "yes", "yes", 0.1)
+    with open_journal(path, IDENTITY, labels().names) as kept:
+        assert list(kept.standing) == [3]
+    swapped = ["row 0", "row 1", "row 3", "row 2", *labels().names[4:]]
+    words = "line 2: is a decision about row 3, where row 2 stands now"
+    with pytest.raises(DataError, match=words), open_journal(path, IDENTITY, swapped):
         pass
 
 
@@ -525,6 +538,37 @@ def test_the_command_until_the_page_ends_it(
     after = (tmp_path / "t.reviewed.csv").read_text().splitlines()
     assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
     assert len((tmp_path / "t.review.jsonl").read_text().splitlines()) == 2
+
+
+def test_another_pool_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same number of rows, and the decisions would be of others."""
+    data, pool = tmp_path / "t.csv", tmp_path / "p.csv"
+    rows = [f"{a:.3f},u,{y}" for (a, _), y in zip(X[:30], GIVEN[:30], strict=True)]
+    data.write_text("\n".join(["a,c,y", *rows]) + "\n")
+    words = ["review", str(data), "--target", "y", "--no-browser", "--pool", str(pool)]
+    monkeypatch.setattr(reviewing.Reviewer, "begin", lambda self: None)
+    monkeypatch.setattr(reviewing.Reviewer, "progress", lambda self: {"n_decided": 0, "unsure": 0})
+
+    def decide(reviewer: Reviewer, *rest: Any) -> None:
+        names = reviewer.labels.names
+        if not reviewer.journal.n_lines:
+            reviewer.journal.add(30, names[30], "label", None, "yes", None)
+
+    monkeypatch.setattr(reviews, "_serve", decide)
+    pool.write_text("a,c\n2.0,u\n-2.0,u\n1.0,v\n")
+    assert main(words) == 0
+    pool.write_text("c,a\nu,2.00\nu,-2.0\nv,1\n")  # written otherwise
+    assert main(words) == 0
+    before = (tmp_path / "t.reviewed.csv").read_text()
+    assert before.splitlines()[-1] == "2.00,u,yes"
+    for other in ("-2.0,u\n2.0,u\n1.0,v\n", "2.0,u\n-2.0,u\n1.0,w\n"):
+        pool.write_text("a,c\n" + other)
+        capsys.readouterr()
+        assert main(words) in (2, 3)
+        assert "another table (other rows in the pool)" in capsys.readouterr().err
+    assert (tmp_path / "t.reviewed.csv").read_text() == before
 
 
 def test_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
