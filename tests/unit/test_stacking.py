@@ -377,6 +377,21 @@ def test_where_none_is_scored_in_time_the_first_stands_alone() -> None:
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def test_a_fit_that_was_cut_short_goes_on_with_all_members(tmp_path: Path) -> None:
+    """The members go on from their chains; weights of other scores are others."""
+    X, y = line(30)
+    own = {**QUICK, "checkpoint": tmp_path}
+    cut = MercerRegressor(models="basis,boosting", max_seconds=1e-9, **own).fit(X, y)
+    assert cut.weights_ == {"basis": 1.0}
+    whole, again = (MercerRegressor(models="basis,boosting", **own).fit(X, y) for _ in range(2))
+    fresh = MercerRegressor(models="basis,boosting", **QUICK).fit(X, y)
+    for fitted in (whole, again):
+        assert fitted.weights_ == fresh.weights_
+        drawn = fitted.posterior_.variables["weight"]
+        np.testing.assert_array_equal(drawn, fresh.posterior_.variables["weight"])
+        assert any("resumed from" in note for note in fitted.notes_)
+
+
 @pytest.mark.slow  # two processes start
 def test_members_at_a_time_change_nothing() -> None:
     X, y = line()

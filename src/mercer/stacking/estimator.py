@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -142,6 +141,8 @@ class _Stack(KernelEstimator):
         digest = digest_arrays(X, codes.astype(np.float64))
         options = run_options(common, self, digest, started)
         members, notes = self._members(len(y), codes, options.entropy)
+        if options.run is not None and options.run.is_resumed:
+            notes = (*notes, f"resumed from {options.run.path}")
         keys, known = self._keys(X), self._nearby
         if not isinstance(known, StackLeft) or not set(known.names) <= set(members):
             known = None
@@ -165,7 +166,7 @@ class _Stack(KernelEstimator):
             self._left = StackLeft(tuple(lefts), keys, scores, fold, lefts)
         names = tuple(each.name for each in kept)
         self._put({each.name: each.estimator for each in kept}, scores, fold)
-        sampled = draw_weights(scores, self._weights, names, replace(options, progress=False))
+        sampled = draw_weights(scores, self._weights, names, options)
         self.posterior_, self.diagnostics_ = sampled.draws, diagnose(sampled.draws)
         self.seconds_ = {each.name: each.seconds for each in kept}
         own = [f"{name}: {line}" for name, line in self._warned()]

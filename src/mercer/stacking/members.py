@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -238,8 +238,10 @@ def draw_weights(
 ) -> Sampled:
     """Draw weights given the log scores (K, n) of held-out rows, by the no-U-turn sampler.
 
-    Chains start near ``weights`` (K,), those of the highest density.
+    Chains start near ``weights`` (K,), those of the highest density. They have no checkpoint: a run
+    that goes on may have other members than before, and other scores.
     """
+    options = replace(options, progress=False, run=None)
     log_w = np.log(weights)
     tuning = HamiltonianTuning(0.5, unit_mass(len(names) - 1))
     start = _NearLogits(log_w[:-1] - log_w[-1])
