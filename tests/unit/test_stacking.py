@@ -175,6 +175,18 @@ def test_draws_of_two_weights_are_those_of_a_grid() -> None:
     assert np.sqrt(flat @ (w - flat @ w) ** 2) > std * (1.0 + 4.0 / np.sqrt(2.0 * n))
 
 
+def test_a_member_alone_has_no_weights_to_draw() -> None:
+    X, y = rings()
+    quick = {**QUICK, "n_draws": 250, "n_chains": 2}  # enough to be judged
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = MercerClassifier(models="boosting", **quick).fit(X, y)
+    assert fitted.diagnostics_.warnings == ()
+    np.testing.assert_array_equal(fitted.posterior_.variables["weight"], np.ones((2, 250, 1)))
+    assert fitted.comparison_.rows[0][:4] == ("boosting", 1.0, 1.0, 1.0)
+    build_report(fitted, evaluation=None, provenance=None)
+
+
 # The members.
 
 

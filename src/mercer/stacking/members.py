@@ -23,7 +23,7 @@ from mercer.estimation.inspection import losses_of
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.standardize import scale_target
 from mercer.models import MODELS, ModelEntry, able_models
-from mercer.posterior.draws import stacking_weights
+from mercer.posterior.draws import Draws, stacking_weights
 from mercer.posterior.predictive import NormalMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Fields, Number, check_arrays
@@ -242,12 +242,15 @@ def draw_weights(
     that goes on may have other members than before, and other scores.
     """
     options = replace(options, progress=False, run=None)
+    labels = Labels({"weight": tuple(names)}, ("weight",))
+    if len(names) == 1:  # its weight is 1, and no chain could move
+        one = np.ones((options.n_chains, options.n_draws, 1))
+        return Sampled(Draws({"weight": one}, {}, labels.labels, labels.monitored), ())
     log_w = np.log(weights)
     tuning = HamiltonianTuning(0.5, unit_mass(len(names) - 1))
     start = _NearLogits(log_w[:-1] - log_w[-1])
     sampler = NUTS(WeightsPosterior(scores), start, _weight_of, tuning)
     adaptation = HamiltonianAdaptation(options.n_warmup, 0.8)
-    labels = Labels({"weight": tuple(names)}, ("weight",))
     return sample(sampler, options, adaptation=adaptation, labels=labels)
 
 
