@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 N_FOLDS = 5
 ENOUGH = 5000  # residuals: their root mean square is then known to about one per cent
+_TREES = 100  # of fewer a row may be in every bootstrap sample: ``oob_prediction_`` is then 0
 _LEAST = 1e-6  # of the target's standard deviation
 
 
@@ -118,11 +119,11 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regressor with a normal predictive law, equally wide for all rows.
 
     The standard deviation is the root of the mean squared residual of rows that the regressor has
-    not seen. These are the rows left out of the bootstrap samples where it is a forest that kept
-    them (``oob_prediction_``), those of its own cross-validation where it has chosen its settings
-    by one (``cv_errors_``, of the standardised target), and else those of five folds, split by
-    ``seed``, of the training rows: it is then fitted six times in all. Of many rows as many folds
-    are left out one after the other as hold 5000 rows: one above 25 000 rows.
+    not seen. These are the rows left out of the bootstrap samples where it is a forest of at least
+    100 trees that kept them (``oob_prediction_``), those of its own cross-validation where it has
+    chosen its settings by one (``cv_errors_``, of the standardised target), and else those of five
+    folds, split by ``seed``, of the training rows: it is then fitted six times in all. Of many rows
+    as many folds are left out one after the other as hold 5000 rows: one above 25 000 rows.
     """
 
     def __init__(self, regressor: Any, seed: int = 0) -> None:
@@ -144,7 +145,10 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if errors is not None:
             return float(np.sqrt(errors.min()) * y.std())
         predicted = getattr(self.regressor_, "oob_prediction_", None)
-        residuals = self._left_out(np.asarray(X), y) if predicted is None else y - predicted
+        if predicted is None or getattr(self.regressor_, "n_estimators", 0) < _TREES:
+            residuals = self._left_out(np.asarray(X), y)
+        else:
+            residuals = y - predicted
         return float(np.sqrt(np.mean(np.square(residuals))))
 
     def _left_out(self, X: Array, y: Array) -> Array:

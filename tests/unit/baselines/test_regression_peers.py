@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
@@ -95,6 +96,18 @@ def test_the_spread_of_one_that_cross_validates_is_that_of_its_folds() -> None:
     model = ResidualSpread(random_features.RKSRegressor(random_state=0)).fit(X, Y)
     assert model.std_ == np.sqrt(model.regressor_.cv_errors_.min()) * Y.std()
     assert 0.5 < model.std_ / np.std(Y - model.predict(X)) < 20
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, BaggingRegressor])
+def test_a_forest_of_few_trees_is_judged_by_folds(kind) -> None:
+    """Of a row in every bootstrap sample it says 0: 1000 off."""
+    y = 1000.0 + X[:, 0]
+    few = ResidualSpread(kind(n_estimators=10, oob_score=True, random_state=0)).fit(X, y)
+    assert (few.regressor_.oob_prediction_ == 0.0).any()
+    assert few.std_ == ResidualSpread(kind(n_estimators=10, random_state=0)).fit(X, y).std_ < 1.0
+    many = ResidualSpread(kind(n_estimators=100, oob_score=True, random_state=0)).fit(X, y)
+    left_out = y - many.regressor_.oob_prediction_
+    assert many.std_ == np.sqrt(np.mean(np.square(left_out))) < 1.0
 
 
 def test_without_residuals_the_spread_is_a_millionth_of_the_targets() -> None:
