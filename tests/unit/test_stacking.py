@@ -488,6 +488,21 @@ def test_a_fit_to_some_of_the_rows_takes_weights_by_their_scores_alone() -> None
     assert np.abs(part._weights - whole._weights).max() > 1e-6
 
 
+def test_weights_by_known_scores_stand_where_a_member_fails() -> None:
+    X, y = rings()
+    others = [LogisticRegression(), "boosting"]
+    whole = MercerClassifier(models=[*others, Failing(0)], **QUICK).fit(X, y)
+    part = MercerClassifier(models=[*others, Failing(51)], **QUICK)
+    part._nearby = whole._left
+    with pytest.warns(MercerWarning, match="Failing is left out"):
+        part.fit(X[:50], y[:50])
+    known = {row.tobytes(): k for k, row in enumerate(X)}
+    mine = [known[key] < 50 for key in whole._left.keys]
+    expected, _ = stacking_weights(whole._scores[:2, mine], 1.0)
+    np.testing.assert_allclose(part._weights, expected)
+    assert np.abs(expected - 0.5).max() > 0.1
+
+
 # Files.
 
 

@@ -153,8 +153,8 @@ class _Stack(KernelEstimator):
         task = MemberTask(X, y, codes, pairs, *inputs, keys, self._table_of_rows)
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
-        if known is not None and len(kept) == len(known.names):
-            scores, fold = known.chosen(keys)
+        if known is not None:
+            scores, fold = known.chosen(keys, [each.name for each in kept])
         else:
             held = [test for _, test in pairs if kept[0].scores is not None]
             rows = np.concatenate(held) if held else np.zeros(0, dtype=np.int64)

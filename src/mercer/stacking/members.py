@@ -282,11 +282,12 @@ class StackLeft:
     fold: Rows  # (m,)
     members: Mapping[str, Any]
 
-    def chosen(self, keys: Sequence[bytes]) -> tuple[Array, Rows]:
-        """Scores of these rows alone, and their folds."""
+    def chosen(self, keys: Sequence[bytes], names: Sequence[str]) -> tuple[Array, Rows]:
+        """Scores of these rows and members alone, and the folds of the rows."""
         own = set(keys)
         mine = np.array([key in own for key in self.keys], dtype=bool)
-        return self.scores[:, mine], self.fold[mine]
+        kept = [self.names.index(name) for name in names]
+        return self.scores[kept][:, mine], self.fold[mine]
 
 
 @dataclass(frozen=True, eq=False)
