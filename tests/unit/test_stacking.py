@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import mercer
@@ -24,6 +25,7 @@ from mercer.errors import MercerWarning, ModelFileError, NumericalError, UsageEr
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.draws import stacking_weights
 from mercer.posterior.predictive import Contamination, LawMixture, NormalMixture, StudentMixture
+from mercer.posterior.scores import PROBA_FLOOR
 from mercer.report import build_report
 from mercer.sampling.driver import RunOptions
 from mercer.stacking.estimator import MercerClassifier, MercerRegressor
@@ -258,6 +260,17 @@ def test_members_are_judged_by_rows_that_they_have_not_seen() -> None:
     mixed = sum(w * p for w, p in zip(fitted.weights_.values(), proba, strict=True))
     np.testing.assert_allclose(fitted.predict_proba(X), mixed, rtol=1e-12)
     assert set(fitted.predict(X)) <= {"a", "b"}
+
+
+def test_no_class_is_impossible() -> None:
+    """A tree is sure of all rows; its held-out score counts a probability of 2.2e-16 then."""
+    X, y = rings(60, 3)
+    fitted = MercerClassifier(models=[DecisionTreeClassifier(random_state=0)], **QUICK).fit(X, y)
+    proba = fitted.predict_proba(X)
+    assert 0.0 < proba.min() <= PROBA_FLOOR
+    assert proba.max() < 1.0
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-15)
+    assert (fitted.predict(X) == y).all()
 
 
 def test_weights_are_those_of_the_held_out_scores() -> None:

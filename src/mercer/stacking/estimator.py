@@ -65,6 +65,7 @@ from mercer.posterior.draws import Table
 from mercer.posterior.predictive import LawMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Fields, ListOf, Maybe, Number, Text, check_arrays
+from mercer.posterior.scores import PROBA_FLOOR
 from mercer.random import entropy_of, stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
@@ -639,6 +640,7 @@ class MercerClassifier(_Stack, LabelPredictions):
         check_is_fitted(self)
         rows = self._standardized(X)
         proba = np.asarray(sum(w * model.predict_proba(rows) for w, model in self._mixed))
+        proba = np.maximum(proba, PROBA_FLOOR)  # as members are scored: none is impossible
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
