@@ -326,6 +326,9 @@ class Reviewer:
         with self._lock:
             standing, n_lines = dict(self.journal.standing), self.journal.n_lines
             labels = self._current()
+        if len({*labels} - {None}) < 2:
+            self._say("the decisions leave fewer than two classes; learning from recorded labels")
+            labels, standing = list(self.labels.recorded), {}
         started = time.monotonic()
         taught = np.array([k for k, label in enumerate(labels) if label is not None])
         y = np.array([self._codes[str(labels[k])] for k in taught])

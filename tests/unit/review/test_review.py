@@ -124,6 +124,25 @@ def test_a_review_goes_on_from_its_journal(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 4
 
 
+@pytest.mark.parametrize("action", ["change", "unsure"])
+def test_decisions_that_leave_one_class_alone(journal: Journal, action: Any) -> None:
+    rows, said = np.arange(20), list[str]()
+    recorded = tuple("yes" if k == 3 else "no" for k in rows)
+    own = Labels(X[:20], recorded, ("no", "yes"), tuple(f"row {k}" for k in rows), {})
+    journal.add(3, "row 3", action, "yes", "no" if action == "change" else None, 0.5)
+    journal.add(4, "row 4", "keep", "no", "no", 0.5)
+    reviewer = Reviewer(own, journal, refit_every=1, say=said.append)
+    reviewer.begin()
+    assert "the decisions leave fewer than two classes" in said[0]
+    question = reviewer.question()
+    assert question is not None
+    assert question.row not in (3, 4)
+    reviewer.decide(question.row, "change", "yes", question.position)
+    reviewer.wait()
+    assert "learned again" in said[-1]
+    assert reviewer.progress()["n_learned"] == 3
+
+
 def test_undo(journal: Journal) -> None:
     reviewer = begun(journal)
     question = reviewer.question()
