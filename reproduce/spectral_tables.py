@@ -335,6 +335,45 @@ def _long_chains(metrics: Metrics) -> list[str]:
     ]
 
 
+def _counts(metrics: Metrics) -> list[str]:
+    return table(
+        ["data", "rows", "method", "log score", "in 90 %", "width", "error", "CPU s"],
+        [
+            [cell["data"], cell["n_rows"], method, f"{row['log_score']:.3f}",
+             f"{row['coverage_90']:.3f}", f"{row['width_90']:.4g}", f"{row['rmse']:.4g}",
+             f"{row['cpu_seconds']:.1f}"]
+            for cell in metrics["cells"]
+            for method, row in cell["scores"].items()
+        ],
+    )  # fmt: skip
+
+
+def _series(metrics: Metrics) -> list[str]:
+    return table(
+        ["series", "task", "method", "seeds", "log score", "worst", "error", "in 90 %", "CPU s"],
+        [
+            [row["series"], row["task"], row["method"], row["n_seeds"], f"{row['log_score']:.2f}",
+             f"{row['worst_log_score']:.2f}", f"{row['error']:.3f}", f"{row['inside']:.2f}",
+             f"{row['cpu_seconds']:.1f}"]
+            for row in metrics["rows"]
+        ],
+    )  # fmt: skip
+
+
+def _series_periods(metrics: Metrics) -> list[str]:
+    rows = []
+    for row in metrics["periods"]:
+        found, unit = row["bank"], row["unit"]
+        said = "none"
+        if found is not None:
+            said = (
+                f"{found['period']:.4g} {unit}, between {found['lower']:.4g} and "
+                f"{found['upper']:.4g}, with probability {found['probability']:.2f}"
+            )
+        rows.append([row["series"], said, f"{row['mixture']:.3g} {unit}"])
+    return table(["series", "period, BaNK", "heaviest component, spectral mixture"], rows)
+
+
 #: Name of the table -> scenario, and what makes its lines from the metrics.
 SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-sweep": ("spectral-sweep-v1", _sweep),
@@ -362,6 +401,9 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-figure-4-classes": ("spectral-figure-4-classes-v1", page_lines),
     "spectral-figure-3": ("spectral-figure-3-v1", page_lines),
     "spectral-figure-3-long": ("spectral-figure-3-long-v1", _long_chains),
+    "spectral-counts": ("spectral-counts-v1", _counts),
+    "spectral-series": ("spectral-series-v1", _series),
+    "spectral-series-periods": ("spectral-series-v1", _series_periods),
     "spectral-figure-4": (
         "spectral-figures-v1",
         lambda metrics: _page(metrics["spectral-figure-4"]),

@@ -258,6 +258,64 @@ def test_a_fresh_process_that_fails_is_an_error(capfd: pytest.CaptureFixture[str
     assert "no number" in capfd.readouterr().err
 
 
+def test_counts_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import spectral_counts_v1 as scenario
+
+    monkeypatch.setattr(scenario, "N_NEW", 40)
+    X, y = scenario.table_of("few", 100, 0)
+    assert X.shape == (100, 6)
+    assert np.array_equal(y, np.floor(y))
+    given = X[:60], y[:60], X[60:], y[60:], 0
+    own = {"n_draws": 10, "n_warmup": 10, "n_chains": 1}
+    model = scenario._model
+    monkeypatch.setattr(scenario, "_model", lambda *names: model(*names).set_params(**own))
+    rows = [
+        {"data": "few", "n_rows": 60, "seed": 0, "method": method, "cpu_seconds": 1.0, **score()}
+        for method, score in scenario._methods(*given)
+    ]
+    assert len(rows) == 2 + 4
+    assert all(0.2 < row["log_score"] < 3.0 for row in rows)
+    metrics = scenario.summary(rows)
+    assert len(lines_of("spectral-counts", metrics)) == 2 + 6
+
+
+def test_series_beside_a_spectral_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import spectral_series_v1 as scenario
+
+    t = np.arange(60.0)
+    values = np.sin(2.0 * np.pi * t / 6.0) + 0.1 * np.random.default_rng(0).normal(size=60)
+    monkeypatch.setattr(scenario, "series", lambda name: (t[:, np.newaxis], values))
+    learned, _, held, y = scenario.split("co2", "forecast", 0)
+    assert learned.max() < held.min()
+    assert len(y) == 12
+    gaps = [scenario.split("co2", "gaps", seed)[2] for seed in (0, 1)]
+    assert not np.array_equal(*gaps)
+    assert gaps[0].min() < 40.0
+    rows = scenario.scored("co2", "gaps", scenario.BANK, 0)
+    assert rows[0]["error"] < 0.5
+    assert 0.5 < rows[0]["inside"] <= 1.0
+    monkeypatch.setattr(scenario, "_mixture", lambda *_: (None, None, 6.0))
+    (period,) = scenario._periods("periods", "co2")
+    assert period["bank"]["lower"] < 6.0 < period["bank"]["upper"]
+    metrics = {"rows": scenario._means(rows), "periods": [period]}
+    assert len(lines_of("spectral-series", metrics)) == 2 + 1
+    assert "with probability" in lines_of("spectral-series-periods", metrics)[-1]
+
+
+def test_likelihoods_of_starts_choose_the_spectral_mixture() -> None:
+    pytest.importorskip("gpytorch")
+    from reproduce.gpytorch_peers import spectral_mixture_process
+
+    t = np.arange(60.0)[:, np.newaxis]
+    y = np.sin(2.0 * np.pi * t[:, 0] / 6.0)
+    mean, std, period = spectral_mixture_process(
+        t[:50], y[:50], t[50:], n_components=3, n_starts=2, n_steps=150, rate=0.1, seed=0
+    )
+    assert np.abs(mean - y[50:]).max() < 0.3
+    assert np.all(std > 0.0)
+    assert abs(period - 6.0) < 0.5
+
+
 @pytest.mark.slow
 def test_dask_sums() -> None:
     pytest.importorskip("distributed")
