@@ -31,6 +31,7 @@ PAGES = (
     "docs/how-to/find-wrong-labels.md",
     "docs/how-to/find-wrong-numbers.md",
     "docs/how-to/mix-all-models.md",
+    "docs/how-to/predict-counts.md",
 )
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 
