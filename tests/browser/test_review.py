@@ -57,6 +57,7 @@ def test_by_keyboard_alone(browser: Browser, served: tuple[Any, Any, Path]) -> N
     )
     page.goto(server.address)
     asked = page.locator("#asked")
+    page.wait_for_function("() => document.querySelector('#asked').innerText !== ''")
     for n, key in enumerate(("k", "c", "u", "1"), start=1):
         before = asked.inner_text(timeout=10_000)
         if key == "1":  # of two classes there is no third
