@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -409,10 +409,14 @@ def make_contenders(
     entries = {name: entry for name, entry in able.items() if name in chosen}
     classes = {name: entry.estimator_class() for name, entry in entries.items()}
     known = {argument for each in classes.values() for argument in each().get_params()}
+    refusing = {k: _refusing(classes, k, v) for k, v in arguments.items() if k in known}
     for name, estimator_class in classes.items():
         entries[name].compile_loops(tell)
         # What only another contender takes is not for this one; what none takes is an error.
         mine = estimator_class().get_params()
+        for k in (k for k, others in refusing.items() if name in others):
+            tell(f"{name} takes no {k}={arguments[k]}, and is compared without")
+            del mine[k]
         taken = {k: v for k, v in arguments.items() if k in mine or k not in known}
         estimator = make_estimator(estimator_class, taken, always(seed))
         quicker = entries[name].quicker
@@ -428,6 +432,18 @@ def make_contenders(
     if not contenders:
         raise UsageError("--models leaves nothing to compare")
     return contenders
+
+
+def _refusing(classes: Mapping[str, Any], argument: str, value: Any) -> set[str]:
+    """Models that have an argument and refuse a value of it which another one takes."""
+    having = {name for name, each in classes.items() if argument in each().get_params()}
+    found = set()
+    for name in having:
+        try:
+            make_estimator(classes[name], {argument: value}, {})
+        except UsageError:
+            found.add(name)
+    return found if found < having else set()
 
 
 def metric_for(task: Task, name: str | None) -> str:

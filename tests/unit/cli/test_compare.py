@@ -8,12 +8,17 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mercer import models
 from mercer.baselines import random_features, rfo
+from mercer.cli.compare import make_contenders
+from mercer.cli.options import TableOptions
+from mercer.cli.tables import read_training
+from mercer.errors import UsageError
 from support.streams import write_classes
 
 from .conftest import SPHERE, TINY
@@ -224,6 +229,21 @@ def test_a_setting_goes_to_the_models_that_take_it(run, table: Path) -> None:
     )  # fmt: skip
     assert code == 0, err
     assert all("problem" not in model for model in json.loads(out)["models"])
+
+
+def test_a_value_that_one_model_takes_is_not_for_those_that_refuse_it(tmp_path: Path) -> None:
+    """As the command that a fit of counts proposes has it."""
+    data, told = tmp_path / "counts.csv", []
+    data.write_text("a,y\n" + "".join(f"{k % 7}.5,{k % 13}\n" for k in range(60)))
+    options = TableOptions("y", "regression", (), None, None, "error")
+    training = read_training(str(data), options)
+    folds = [SimpleNamespace(y_train=np.zeros(40))]
+    given = training, "gp,spectral", ("noise=negative_binomial",), 0, folds, told.append
+    gp, spectral = (each.make(40, 40) for each in make_contenders(*given))
+    assert (gp.noise, spectral.noise) == ("normal", "negative_binomial")
+    assert told[-1] == "gp takes no noise=negative_binomial, and is compared without"
+    with pytest.raises(UsageError, match="noise must be one of"):
+        make_contenders(training, "gp,spectral", ("noise=odd",), 0, folds, told.append)
 
 
 def test_a_task_without_a_model_is_refused(run, monkeypatch: pytest.MonkeyPatch) -> None:
