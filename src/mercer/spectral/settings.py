@@ -182,7 +182,7 @@ class SpectralSettings:
         W, _ = self.start(found).frequencies(rng, self.n_frequencies)
         F = np.vstack([design(W, X, self.linear_part), y])
         density = ridge_density(self.model(*X.shape), F @ F.T, _FIRST_LINEAR_PRECISION)
-        tried = np.append(np.linspace(*np.log(_RIDGES_OF_WAVES)), math.log(found.ridge))
+        tried = np.append(math.log(found.ridge), np.linspace(*np.log(_RIDGES_OF_WAVES)))
         return replace(found, ridge=math.exp(max(tried, key=density)))
 
     def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
