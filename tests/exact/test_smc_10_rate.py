@@ -7,7 +7,7 @@ import pytest
 
 from mercer.basis.population_loops import predict_rows
 from support import basis_mutants
-from support.basis_cases import make_filter, plain_kernel, problem, run
+from support.basis_cases import informed, make_filter, plain_kernel, problem, run
 from support.basis_runs import truth
 
 SIZES, N_RUNS, T = (64, 256, 1024, 4096), 200, 6
@@ -19,7 +19,7 @@ def slope(n_runs: int = N_RUNS) -> float:
     X, y = problem(T)
     errors = []
     for n_particles in SIZES:
-        filter_ = make_filter(n_particles=n_particles)
+        filter_ = informed(make_filter(n_particles=n_particles))
         grid = filter_.grid
         rows = np.array(
             [

@@ -6,7 +6,7 @@ import pytest
 
 from mercer.basis.model import Schedule
 from support import basis_mutants
-from support.basis_cases import make_filter, problem
+from support.basis_cases import informed, make_filter, problem
 from support.basis_runs import cells_z, estimates, evidence_z, truth
 
 N_RUNS = 20_000
@@ -15,7 +15,7 @@ N_RUNS = 20_000
 def excesses() -> tuple[float, float]:
     """|t| of the evidence and the largest of the cells, each over its limit."""
     schedule = Schedule(n_redraws=1, n_changes=5)
-    filter_ = make_filter(n_particles=5, lengthscales=(1.0,), schedule=schedule)
+    filter_ = informed(make_filter(n_particles=5, lengthscales=(1.0,), schedule=schedule))
     X, y = problem(6)
     exact = truth(filter_, X, y)
     found = estimates(filter_, X, y, exact, N_RUNS, seed=16)
