@@ -24,10 +24,9 @@ from support import spectral_class_cases as class_cases
 from support.mixture_cases import BASES
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import LINEAR_PRIOR, RIDGE_PRIOR, functions, make_classes
-from support.spectral_joint import component_law
+from support.spectral_joint import law_distance
 from support.statistics import (
     FALSE_ALARM,
-    dkw_distance,
     few_first,
     largest_z,
     tiers,
@@ -196,21 +195,11 @@ def _distances(case: str, n: int, seed: int = 91) -> dict[str, float]:
             state, _ = own.step(rng, state)
         rows.append(_statistics(rng, own, state))
     assert len(rows[0]) <= STATISTICS
-    result = {}
-    for name in rows[0]:
-        values = np.array([row[name] for row in rows])
-        if name == "components":
-            law = component_law()
-            shares = np.bincount(values.astype(int), minlength=len(law)) / n
-            result[name] = float(np.abs(np.cumsum(law - shares)).max())
-        elif name in TWO_SAMPLES:
-            reference = [row[name] for row in _reference(case)]
-            # The reference has its own error; both limits together are that of the difference.
-            share = 1.0 + math.sqrt(n / len(reference))
-            result[name] = float(stats.ks_2samp(values, reference).statistic) / share
-        else:
-            result[name] = dkw_distance(values, stats.uniform.cdf)
-    return result
+    reference = {name: np.array([row[name] for row in _reference(case)]) for name in TWO_SAMPLES}
+    return {
+        name: law_distance(name, np.array([row[name] for row in rows]), reference.get(name))
+        for name in rows[0]
+    }
 
 
 def _limit(n: int) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from mercer.spectral.base_measure import BaseMeasure, FullBase, ScalePrior
 from mercer.spectral.class_model import ClassState
@@ -24,8 +24,8 @@ from support.spectral_class_cases import (
     plain_log_likelihood,
     redraw_labels,
 )
-from support.spectral_joint import _one_frequency, component_law
-from support.statistics import FALSE_ALARM, dkw_distance
+from support.spectral_joint import _one_frequency, law_distance
+from support.statistics import FALSE_ALARM
 
 M, N = 4, 12
 # base, linear part, step of the proposals (1 draws them from the prior), share of global ones,
@@ -40,7 +40,7 @@ CASES: dict[str, tuple[str, bool, float, float, int]] = {
 }
 _SCALE_SHAPE = 2.0
 MOST_STATISTICS = 19
-_TWO_SAMPLES = ("log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1")
+_TWO_SAMPLES = {"log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1"}
 _N_REFERENCE = 4000
 
 
@@ -101,20 +101,11 @@ def distances(
         rows.append(statistics(own, state))
     found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     assert len(found) <= MOST_STATISTICS
-    result = {}
-    for name, values in found.items():
-        if name == "components":
-            law = component_law()
-            shares = np.bincount(values.astype(int), minlength=len(law)) / n
-            result[name] = float(np.abs(np.cumsum(law - shares)).max())
-        elif name in _TWO_SAMPLES:
-            # The reference has its own error; both limits together are that of the difference.
-            reference = [row[name] for row in prior_statistics(case)]
-            share = 1.0 + math.sqrt(n / len(reference))
-            result[name] = float(stats.ks_2samp(values, reference).statistic) / share
-        else:
-            result[name] = dkw_distance(values, stats.uniform.cdf)
-    return result
+    reference = {
+        name: np.array([row[name] for row in prior_statistics(case)])
+        for name in found.keys() & _TWO_SAMPLES
+    }
+    return {name: law_distance(name, u, reference.get(name)) for name, u in found.items()}
 
 
 def statistics(sampler: ClassChain, state: ClassState) -> dict[str, float]:

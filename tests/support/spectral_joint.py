@@ -98,18 +98,27 @@ def distances(
         rows.append(statistics(own, state))
     values = np.array([list(row.values()) for row in rows]).T
     found = dict(zip(rows[0], values, strict=True))
-    K, evidence = found.pop("components"), found.pop("log evidence")
-    result = {name: dkw_distance(u, stats.uniform.cdf) for name, u in found.items()}
-    law = component_law()
-    shares = np.bincount(K.astype(int), minlength=len(law)) / n
-    result["components"] = float(np.abs(np.cumsum(law - shares)).max())
-    # The reference has its own error; both limits together are the limit of the difference.
-    reference = prior_evidence(case)
-    two_samples = stats.ks_2samp(evidence, reference).statistic
-    share = 1.0 + math.sqrt(n / len(reference))
-    result["log evidence"] = float(two_samples) / share
+    reference = {"log evidence": prior_evidence(case)}
+    result = {name: law_distance(name, u, reference.get(name)) for name, u in found.items()}
     assert len(result) == N_STATISTICS or not CASES[case][1]
     return result
+
+
+def law_distance(name: str, values: np.ndarray, reference: np.ndarray | None = None) -> float:
+    """Largest difference of distribution functions: from that of the reference, or what is known.
+
+    The number of components has its own law; all else is uniform.
+    """
+    n = len(values)
+    if name == "components":
+        law = component_law()
+        shares = np.bincount(values.astype(int), minlength=len(law)) / n
+        return float(np.abs(np.cumsum(law - shares)).max())
+    if reference is None:
+        return dkw_distance(values, stats.uniform.cdf)
+    # The reference has its own error; both limits together are the limit of the difference.
+    two_samples = stats.ks_2samp(values, reference).statistic
+    return float(two_samples) / (1.0 + math.sqrt(n / len(reference)))
 
 
 def statistics(sampler: SpectralSampler, state: SpectralState) -> dict[str, float]:

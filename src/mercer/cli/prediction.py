@@ -95,12 +95,12 @@ class Predictor:
 
     def _numbers(self, X: Array, known: Rows, y: Array) -> tuple[list[Array], HeldOut | None]:
         law = self.estimator.predictive(X)
-        if len(known) < len(X):
-            own = self.estimator.predictive(X[known]) if len(known) else None
-            held = None if own is None else hold(own, y, self.variance)
-            return [law.mean, law.std, *law.interval(LEVEL)], held
-        held = hold(law, y, self.variance)
-        return [held.mean, held.std, held.lower, held.upper], held
+        if len(known) == 0:
+            return [law.mean, law.std, *law.interval(LEVEL)], None
+        targets = np.full(len(X), y[0])  # one that is possible, where none is known
+        targets[known] = y
+        held = hold(law, targets, self.variance)
+        return [held.mean, held.std, held.lower, held.upper], held.at(known)
 
     def _labels(self, X: Array, known: Rows, y: Rows) -> tuple[list[NDArray[Any]], HeldOut | None]:
         proba = self.estimator.predict_proba(X)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import webbrowser
 from collections import Counter
@@ -26,6 +24,7 @@ from mercer.cli.options import (
     seed_option,
 )
 from mercer.errors import DataError, UsageError
+from mercer.estimation.run import digest_json
 
 if TYPE_CHECKING:
     from mercer.cli.tables import TrainingTable
@@ -276,8 +275,7 @@ def _review(
         "n_rows": len(labels.recorded),
     }  # fmt: skip
     if pool is not None:  # by what a person sees of it
-        words = json.dumps([[name, texts[n_table:]] for name, texts in labels.cells.items()])
-        identity["pool"] = hashlib.sha256(words.encode()).hexdigest()
+        identity["pool"] = digest_json([[k, texts[n_table:]] for k, texts in labels.cells.items()])
     with open_journal(journal, identity, labels.names) as kept:
         n_before = len(kept.standing)
         verb = f"going on after {n_before} decisions" if n_before else "each decision is kept"

@@ -203,14 +203,15 @@ def fingerprint(estimator: Any) -> dict[str, Any]:
     for name in sorted(params.keys() - left_out):
         value = _Identity(name).of(params[name])
         is_long = isinstance(value, (dict, list)) and len(json.dumps(value)) > _LONGEST_IDENTITY
-        identified[name] = {"sha256": _sha256(value)} if is_long else value
+        identified[name] = {"sha256": digest_json(value)} if is_long else value
     return {"estimator": _Identity("estimator").of_class(type(estimator)), "params": identified}
 
 
 _LONGEST_IDENTITY = 200  # characters; of what is longer the digest is kept
 
 
-def _sha256(value: Any) -> str:
+def digest_json(value: Any) -> str:
+    """Return the SHA-256 of a value that JSON can write."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

@@ -71,7 +71,7 @@ from mercer.likelihoods.label_noise import (
     width_of,
 )
 from mercer.numerics.cholesky import invert_factored, one_blas_thread, solve_factored
-from mercer.posterior.diagnostics import diagnose, flat_weights
+from mercer.posterior.diagnostics import diagnose, effective_size, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.label_errors import TargetLaws
 from mercer.sampling.driver import RunOptions, sample
@@ -396,9 +396,7 @@ def _law_at_first(
     of the prior where there is no time for that either.
     """
     weights, p = flat_weights(first), theta.shape[1]
-    weights = np.ones(len(theta)) if weights is None else weights
-    n_effective = weights.sum() ** 2 / np.square(weights).sum()
-    if n_effective >= 2.0 * (p + 1):
+    if effective_size(first) >= 2.0 * (p + 1):
         covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
         if np.isfinite(covariance).all():
             mean = np.average(theta, axis=0, weights=weights)

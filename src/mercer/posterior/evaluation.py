@@ -118,6 +118,12 @@ class HeldTargets:
     #: where it is not known.
     variance: Array
 
+    def at(self, rows: NDArray[np.int64]) -> HeldTargets:
+        """Return what was said of some of the rows."""
+        return HeldTargets(
+            **{field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        )
+
     def scores(self) -> RegressionScores:
         """Score the rows."""
         if len(self.y) == 0:

@@ -30,7 +30,7 @@ from mercer.likelihoods.logistic import count_log_factor, count_log_mass
 from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of_shapes
 from mercer.numerics.cholesky import factorise
 from mercer.spectral.mixture import MixtureState, ProposalTuning
-from mercer.spectral.model import GammaPrior, draw_ridge
+from mercer.spectral.model import GammaPrior, slice_step
 from mercer.spectral.rows import (
     Say,
     TrainingRows,
@@ -337,7 +337,9 @@ class CountModel:
             tails = y @ np.logaddexp(0.0, log_r - g) + r * np.logaddexp(0.0, g - log_r).sum()
             return float(own - tails - 0.5 * z * z)
 
-        return draw_ridge(rng, log_density, dispersion)
+        return slice_step(
+            rng, log_density, dispersion, f"no density at dispersion {dispersion:.3g}"
+        )
 
 
 def functions_at_rows(rows: TrainingRows, frequencies: Array, coef: Array) -> tuple[Array, Array]:

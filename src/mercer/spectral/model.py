@@ -317,14 +317,23 @@ def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array
 
 
 def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridge: float) -> float:
-    """Take one slice step on log ridge; leaves the density invariant.
+    """Take one slice step on log ridge; leaves the density invariant."""
+    what = f"features are collinear to working precision at ridge {ridge:.3g}"
+    return slice_step(rng, density, ridge, what)
 
-    A `NumericalError` where the density at the ridge is 0, from which no slice leads.
+
+def slice_step(
+    rng: np.random.Generator, density: Callable[[float], float], value: float, nowhere: str
+) -> float:
+    """Take one slice step on the logarithm of a value; leaves the density invariant.
+
+    A `NumericalError` with the words ``nowhere`` where the density there is 0, from which no slice
+    leads.
     """
-    x = math.log(ridge)
+    x = math.log(value)
     level = density(x) + math.log(rng.random())
     if not math.isfinite(level):
-        raise NumericalError(f"features are collinear to working precision at ridge {ridge:.3g}")
+        raise NumericalError(nowhere)
     low = x - _WIDTH * rng.random()
     high = low + _WIDTH
     # Steps out are shared between the ends at random, as the detailed balance of a limit asks.

@@ -294,8 +294,7 @@ def expected_seconds(model: Any, n_rows: int, n_functions: int = 1) -> float:
     n = min(n_rows, model.kernel_rows or n_rows)
     if n < MANY_ROWS:
         return 0.0
-    given = model.n_frequencies
-    n_frequencies = _OF_MANY_ROWS if isinstance(given, str) else given
+    n_frequencies = settings_of(model, n).n_frequencies
     n_sweeps = model.n_chains * (0.5 * model.n_warmup + model.n_draws * model.thin)
     each = 12.0 if n_functions == 1 else 16.0 * n_functions
     return float(n_sweeps * each * n * n_frequencies**2 / _FLOPS_A_SECOND)
