@@ -24,6 +24,7 @@ _PURPOSES = (
     "importance",
     "inspection",
     "stacking",
+    "query",
 )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from browser.checking import find_problems
 from mercer.plot.style import bare_figure, dress, to_svg
-from mercer.posterior.label_errors import audit_labels
+from mercer.posterior.labels import audit_labels
 from mercer.report import Report, build_report, render
 from support.audited import audited
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance

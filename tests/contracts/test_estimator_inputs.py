@@ -12,8 +12,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from mercer.errors import MercerWarning
+from mercer.errors import MercerWarning, UsageError
 from mercer.gp.estimator import GPClassifier
+from mercer.posterior.labels import entropy_bits
 from mercer.sphere.estimator import KernelGibbsClassifier
 from support import class_fits, spectral_class_fits
 from support.gp_cases import problem
@@ -257,6 +258,21 @@ def test_not_fitted(model) -> None:
     for call in calls:
         with pytest.raises(NotFittedError):
             getattr(model(), call)(_Z)
+
+
+def test_rows_to_ask_for(model) -> None:
+    """What a label would say is between nothing and the entropy of its class; no row twice."""
+    fitted = model().fit(_X, _Y)
+    pool = np.vstack([_Z, _Z[:3]])
+    bits, p = fitted.information(pool), fitted.predict_proba(pool)
+    assert (bits >= 0.0).all()
+    assert (bits <= entropy_bits(p) + 0.1).all()  # a thousand draws
+    chosen = fitted.query(pool, len(pool))
+    assert sorted(chosen) == list(range(len(pool)))
+    assert chosen[0] == bits.argmax()
+    assert sorted(pool[chosen[-3:]].tolist()) == sorted(_Z[:3].tolist())  # copies come last
+    with pytest.raises(UsageError, match="at most the 12 rows"):
+        fitted.query(pool, 13)
 
 
 def test_p5_far_away_is_finite(model) -> None:

@@ -55,6 +55,19 @@ def expected(fitted) -> tuple[np.ndarray, np.ndarray]:
     return fitted.predict(_Z, return_std=True)
 
 
+@one_setting
+def test_rows_to_ask_for(fitted) -> None:
+    """Where the function is least known, then what that leaves open; copies come last."""
+    pool = np.vstack([_Z, _Z[:3]])
+    chosen = fitted.query(pool, len(pool))
+    assert sorted(chosen) == list(range(len(pool)))
+    (drawn,) = fitted._function_draws([fitted._standardized(_Z)], 1000, np.random.default_rng(0))
+    spread = drawn[:, 0].std(axis=0)
+    assert spread[chosen[0] % len(_Z)] > 0.8 * spread.max()  # a thousand draws
+    assert sorted(pool[chosen[-3:]].tolist()) == sorted(_Z[:3].tolist())
+    assert not hasattr(fitted, "information")
+
+
 def assert_close(seen, expected, tolerance: float = 1e-6) -> None:
     for one, other in zip(seen, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)

@@ -44,7 +44,7 @@ from mercer.cli.terminal import Session, list_words, noise_json, noise_words, su
 from mercer.data.files import quoted
 from mercer.errors import UsageError
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
-from mercer.posterior.label_errors import Audit, audit_of
+from mercer.posterior.labels import Audit, audit_of
 
 # The work of `mercer audit`: from a fitted model to the rows whose target is probably wrong.
 

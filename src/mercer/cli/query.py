@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.options import (
@@ -24,6 +23,7 @@ from mercer.data.files import printable
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
+from mercer.estimation.tasks import REGRESSION, task_of
 from mercer.models import SavedModel, name_of
 
 # The work of `mercer query`: from a saved model and a pool to the rows to label next.
@@ -40,13 +40,12 @@ class Queries:
 
 
 def check_model(model: SavedModel, path: Path) -> None:
-    """Refuse a model that does not say what a label would teach it."""
-    if hasattr(model.estimator, "query"):
-        return
-    raise UsageError(
-        f"{printable(str(path))}: a model of {name_of(model.estimator)}, and query needs one of "
-        "sphere, which learns classes; fit it with --model sphere"
-    )
+    """Refuse a model without a posterior."""
+    if not hasattr(model.estimator, "query"):
+        raise UsageError(
+            f"{printable(str(path))}: {name_of(model.estimator)} has no posterior, by which query "
+            "chooses; fit one of mercer's models"
+        )
 
 
 def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str | None) -> Queries:
@@ -58,17 +57,20 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
         raise UsageError(
             f"-n {n_queries}: the pool has {n} usable row{'s' * (n != 1)}; ask for no more"
         )
-    labels = [str(label) for label in estimator.classes_.tolist()]
-    own = ("file", "row", "information_bits", *(f"proba_{label}" for label in labels))
-    check_id(id_column, own)
+    is_number = task_of(estimator) is REGRESSION
+    labels = () if is_number else (f"proba_{label}" for label in estimator.classes_.tolist())
+    own = ("prediction", "std") if is_number else ("information_bits", *labels)
+    check_id(id_column, ("file", "row", *own))
     names = RowNames.of_frame(frame, encoded.rows, id_column)
     chosen = estimator.query(encoded.X, n_queries)
     X = encoded.X[chosen]
-    proba = estimator.predict_proba(X)
     columns = names.take(chosen).columns()
     n_names = len(columns)
-    columns["information_bits"] = np.asarray(estimator.information(X))
-    columns |= {f"proba_{label}": proba[:, c] for c, label in enumerate(labels)}
+    if is_number:
+        said = estimator.predict(X, return_std=True)
+    else:
+        said = (estimator.information(X), *estimator.predict_proba(X).T)
+    columns |= dict(zip(own, said, strict=True))
     notes = [*encoded.notes, *ignored_words(model, encoded.ignored, id_column)]
     return Queries(columns, n_names, n, tuple(notes))
 
@@ -101,14 +103,14 @@ def command(
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
-    """Choose the rows of POOL whose labels would teach a saved MODEL of sphere most.
+    """Choose the rows of POOL whose targets would teach a saved MODEL most.
 
-    The most wanted first, and no near duplicates. Per row: what its label is expected to say of
-    the classifier, in bits, and the present probability of each class. Columns are matched by
-    name, and others are ignored.
+    The most wanted first, and no near duplicates. Per row, of classes: what its label is expected
+    to say, in bits, and the present probability of each class; of numbers: prediction and
+    standard deviation. Columns are matched by name, and others are ignored.
 
     \b
-    mercer fit labelled.csv --target diabetic --model sphere --out model.mercer
+    mercer fit labelled.csv --target diabetic --out model.mercer
     mercer query model.mercer unlabelled.csv -n 10 --id patient --out queries.csv
     """
     from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows

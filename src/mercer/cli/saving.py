@@ -24,6 +24,7 @@ from mercer.data.row_names import RowNames
 from mercer.data.tables import split_sheet
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
+from mercer.estimation.tasks import REGRESSION, task_of
 from mercer.models import MODELS, ModelEntry
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, standing
 
@@ -151,7 +152,8 @@ def next_steps(
         why = "To see what the inputs said of the row that surprised the model most"
         steps.append(NextStep(why, command))
     if saved is not None and hasattr(estimator, "query"):
-        why = "With rows that have no label yet: to choose those whose label would teach most"
+        what = "target" if task_of(estimator) is REGRESSION else "label"
+        why = f"With rows that have no {what} yet: to choose those whose {what} would teach most"
         parts = ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]
         steps.append(NextStep(why, shlex.join(parts)))
     return tuple(as_pair(step) for step in steps)

@@ -24,7 +24,7 @@ from rich.text import Text
 from mercer.data.files import printable, quoted
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, ModelScore, verdict
-from mercer.posterior.label_errors import Audit
+from mercer.posterior.labels import Audit
 from mercer.posterior.scores import Metric, RegressionScores, Scores
 
 if TYPE_CHECKING:

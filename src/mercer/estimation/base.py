@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
 from mercer.estimation.model_file import ModelParts, require, write_model
-from mercer.estimation.run import CommonArguments
+from mercer.estimation.run import CommonArguments, check_count
 from mercer.kernels.columns import distinct_rows
+from mercer.random import stream
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.encoding import Encoder
@@ -29,7 +31,7 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
     from mercer.posterior.evaluation import TargetLaw
-    from mercer.posterior.label_errors import TargetLaws
+    from mercer.posterior.labels import TargetLaws
 
 
 # Predictions of a Dask collection: lazy, in its partitions, by whoever computes them.
@@ -65,6 +67,10 @@ def _answer(name: str, args: Any, kwargs: Any, model: Any, rows: Any) -> Any:
 
 # Rows that stand for unknown inputs: fewer say too little of what these are otherwise.
 _LEAST_BACKGROUND = 10
+
+
+# Functions by which rows of a pool are compared, and how many of these are asked at a time.
+_POOL_DRAWS, _POOL_ROWS = 1000, 256
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -206,6 +212,70 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         importlib.import_module("mercer.report").save_report(self, path, X_test, y_test)
 
+    @available_if(is_classifier)  # type: ignore[untyped-decorator]
+    def information(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Bits that the label of each row is expected to say of the function, shape (m,).
+
+        Those of noisy labels, as the rows have them: a row where classes overlap says little
+        (Houlsby, Huszar, Ghahramani & Lengyel 2011).
+        """
+        check_is_fitted(self)
+        return self._information(self._standardized(X))
+
+    def query(self, X_pool: ArrayLike, n_queries: int = 1) -> NDArray[np.int64]:
+        """Choose the rows to label next: those whose targets would say most of the function.
+
+        Parameters
+        ----------
+        X_pool : array or frame of shape (m, d)
+            Rows without targets.
+        n_queries : int, default=1
+            Up to m.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int64
+            Positions in ``X_pool``, the most wanted first; no near duplicates of one another.
+
+        Notes
+        -----
+        Of classes the first has the most `information`, of numbers the function with the largest
+        variance (of counts, its logarithm); each next one counts with what those before it leave
+        open. `KernelGibbsClassifier` computes both from its draws, the others from a thousand.
+        """
+        from mercer.posterior.labels import choose_batch, short_list
+
+        check_is_fitted(self)
+        Z = self._standardized(X_pool)
+        check_count("n_queries", n_queries, 1)
+        if n_queries > len(Z):
+            raise UsageError(f"n_queries must be at most the {len(Z)} rows; got {n_queries}")
+        information = self._information(Z)
+        listed = short_list(information, n_queries, Z)
+        covariance = self._covariance(Z[listed])
+        return listed[choose_batch(information[listed], covariance, n_queries)]
+
+    def _information(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the target of each standardised row would say, shape (m,); in bits, of classes."""
+        from mercer.posterior.labels import information_of_draws
+
+        blocks = (self._drawn(Z[a : a + _POOL_ROWS]) for a in range(0, len(Z), _POOL_ROWS))
+        if is_classifier(self):
+            return np.concatenate([information_of_draws(drawn) for drawn in blocks])
+        return np.concatenate([drawn[:, 0].var(axis=0) for drawn in blocks])
+
+    def _covariance(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Covariance of the function at standardised rows, (m, m)."""
+        from mercer.posterior.labels import covariance_of_draws
+
+        return covariance_of_draws(self._drawn(Z))
+
+    def _drawn(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Draw what is asked of rows, (S, K, m): the same functions each time."""
+        drawn = self._function_draws([Z], _POOL_DRAWS, stream(0, "query"))[0]
+        is_of_counts = getattr(self, "noise", None) == "negative_binomial"
+        return np.log(drawn) if is_of_counts else drawn
+
     def _function_draws(
         self, parts: Sequence[NDArray[np.float64]], n_draws: int, rng: np.random.Generator
     ) -> list[NDArray[np.float64]]:
@@ -215,7 +285,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         the K classes. Values of one draw in one part belong to one function; parts may have
         functions of their own, with the same hyperparameters.
         """
-        raise UsageError(f"{type(self).__name__} has no draws of functions to explain")
+        raise UsageError(f"{type(self).__name__} has no draws of functions")
 
     def _at_a_glance(self) -> Self:
         """Return the model as a report asks it thousands of times: by fewer draws if it has many.
@@ -647,7 +717,7 @@ class JudgedNumbers:
     def _restore_errors(self: Any, parts: ModelParts) -> None:
         """Check what a file says of targets, and take it over."""
         from mercer.data.row_names import RowNames
-        from mercer.posterior.label_errors import TargetLaws
+        from mercer.posterior.labels import TargetLaws
         from mercer.posterior.schema import LARGEST, Array, check_arrays
 
         rules = {

@@ -73,7 +73,7 @@ from mercer.likelihoods.label_noise import (
 from mercer.numerics.cholesky import invert_factored, one_blas_thread, solve_factored
 from mercer.posterior.diagnostics import diagnose, effective_size, flat_weights
 from mercer.posterior.draws import Draws
-from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.labels import TargetLaws
 from mercer.sampling.driver import RunOptions, sample
 from mercer.sampling.hmc import mass_from_covariance
 from mercer.sampling.importance import first_proposal

@@ -66,7 +66,7 @@ from mercer.gp.prediction import (
 )
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
-from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.labels import TargetLaws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell

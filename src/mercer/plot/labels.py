@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
 from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes
-from mercer.posterior.label_errors import longest_list
+from mercer.posterior.labels import longest_list
 
 if TYPE_CHECKING:
     from mercer.sphere.evidence import EvidenceCurve

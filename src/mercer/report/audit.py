@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mercer.posterior.label_errors import Audit, TargetAudit, audit_of
+from mercer.posterior.labels import Audit, TargetAudit, audit_of
 from mercer.report.figures import label_errors_svg, target_errors_svg
 from mercer.report.section import Cell, Figure, NamedTable, Section, count, number, percent
 

@@ -33,7 +33,7 @@ from mercer.estimation.tasks import known_rows, task_of
 from mercer.plot.style import PALETTE
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
-from mercer.posterior.label_errors import Audit, TargetAudit
+from mercer.posterior.labels import Audit, TargetAudit
 from mercer.report import (
     answers,
     basis,

@@ -40,7 +40,7 @@ from mercer.posterior.scores import ErrorCoverage, IntervalCoverage, PitHistogra
 
 if TYPE_CHECKING:
     from mercer.estimation.inspection import Effects, Importance, PairEffect
-    from mercer.posterior.label_errors import TargetAudit
+    from mercer.posterior.labels import TargetAudit
     from mercer.sphere.evidence import EvidenceCurve
 
 # Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.gp.candidates import BORROWED
 from mercer.posterior.draws import Table
-from mercer.posterior.label_errors import Audit
+from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
 from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (

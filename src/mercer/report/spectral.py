@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mercer.posterior.draws import Table
-from mercer.posterior.label_errors import Audit
+from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
 from mercer.report.figures import kernel_svg, spectral_density_svg
 from mercer.report.section import (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.posterior.label_errors import Audit, audit_of
+from mercer.posterior.labels import Audit, audit_of
 from mercer.report.audit import audit_section
 from mercer.report.figures import boundaries_svg, evidence_svg
 from mercer.report.section import (

@@ -16,7 +16,7 @@ from mercer.estimation.base import JudgedNumbers, NumberPredictions
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.posterior.draws import Draws
-from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result

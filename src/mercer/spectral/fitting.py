@@ -23,7 +23,7 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
-from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.labels import TargetLaws
 from mercer.random import stream
 from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell

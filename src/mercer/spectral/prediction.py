@@ -27,7 +27,7 @@ from mercer.errors import UsageError
 from mercer.estimation.run import check_choice
 from mercer.likelihoods.label_noise import WIDTHS, log_kinds, right_shares, shares_of, width_of
 from mercer.posterior.draws import Draws, Table, finite_or_none
-from mercer.posterior.label_errors import TargetLaws
+from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel

@@ -32,6 +32,7 @@ from mercer.likelihoods.label_noise import (
 )
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Table, finite_or_none
+from mercer.posterior.labels import covariance_of_draws
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sphere.evidence import EvidenceCurve
@@ -48,10 +49,8 @@ from mercer.sphere.fitting import (
 )
 from mercer.sphere.prediction import (
     PosteriorSample,
-    choose_batch,
     finite_log_score,
     recorded_probability,
-    short_list,
     votes,
 )
 from mercer.sphere.sampler import MOVES
@@ -226,7 +225,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         "bayes_point" that of their mean, eq. (5).
         """
         check_is_fitted(self)
-        Z = self._checked(X)
+        Z = self._standardized(X)
         if self.decision == "bayes_point":
             values = self._sample.bayes_point_values(Z)
             chosen = (values > 0.0).astype(int) if values.ndim == 1 else values.argmax(axis=0)
@@ -245,13 +244,13 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             In the order of ``classes_``; never exactly 0 or 1.
         """
         check_is_fitted(self)
-        return self._recorded(self._checked(X))
+        return self._recorded(self._standardized(X))
 
     @by_partition
     def clean_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the true class, shape (m, C): those of the draws, averaged."""
         check_is_fitted(self)
-        return self._clean(self._checked(X))
+        return self._clean(self._standardized(X))
 
     @by_partition
     def decision_function(self, X: ArrayLike) -> Array:
@@ -264,7 +263,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             value of the mean of the unit classifiers.
         """
         check_is_fitted(self)
-        Z = self._checked(X)
+        Z = self._standardized(X)
         if self.decision == "bayes_point":
             return np.asarray(self._sample.bayes_point_values(Z).T)
         p = self._recorded(Z)
@@ -282,7 +281,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             of the training rows, which no draw knows, is left out.
         """
         check_is_fitted(self)
-        return self._sample.latent(self._checked(X))[0]
+        return self._sample.latent(self._standardized(X))[0]
 
     def vote_margin(self, X: ArrayLike) -> Array:
         """Share of votes of the winning class less that of the second, shape (m,), in [0, 1].
@@ -290,40 +289,8 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Rows with a small margin are the ones to leave undecided, section 4.
         """
         check_is_fitted(self)
-        counts = np.sort(self._votes(self._checked(X)), axis=1)
+        counts = np.sort(self._votes(self._standardized(X)), axis=1)
         return np.asarray((counts[:, -1] - counts[:, -2]) / self.posterior_.n_total)
-
-    def information(self, X: ArrayLike) -> Array:
-        """Bits that the recorded label of each row would say of the classifier, shape (m,)."""
-        check_is_fitted(self)
-        return self._information(self._checked(X))
-
-    def query(self, X_pool: ArrayLike, n_queries: int = 1) -> NDArray[np.int64]:
-        """Choose the rows to label next.
-
-        Parameters
-        ----------
-        X_pool : array or frame of shape (m, d)
-            Rows without labels.
-        n_queries : int, default=1
-            Up to m.
-
-        Returns
-        -------
-        ndarray of shape (n_queries,), int64
-            Positions in ``X_pool``, the most wanted first; no near duplicates of one another.
-        """
-        check_is_fitted(self)
-        Z = self._checked(X_pool)
-        check_count("n_queries", n_queries, 1)
-        if n_queries > len(Z):
-            raise UsageError(f"n_queries must be at most the {len(Z)} rows; got {n_queries}")
-        information = self._information(Z)
-        listed = short_list(information, n_queries, Z)
-        means, _ = self._sample.latent(Z[listed])
-        latent = means if means.ndim == 2 else means.reshape(-1, means.shape[-1])
-        outside = self._sample.models[0].space.outside(Z[listed])
-        return listed[choose_batch(information[listed], latent, outside, n_queries)]
 
     def sample_proba(self, X: ArrayLike, n_samples: int = 100) -> Array:
         """P(true class) under some of the drawn classifiers, evenly spaced: a committee.
@@ -334,7 +301,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples, 1)
-        v = self._sample.class_probability(self._checked(X))
+        v = self._sample.class_probability(self._standardized(X))
         picked = np.linspace(0, len(v) - 1, n_samples).round().astype(int)
         return np.asarray(np.moveaxis(v[picked], 1, 2))
 
@@ -353,10 +320,10 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         )
         return [recorded_probability(few.class_probability(Z), few.rates) for Z in parts]
 
-    def _checked(self, X: ArrayLike) -> Array:
+    def _standardized(self, X: ArrayLike) -> Array:
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             return self._new_rows(X)
-        return self._standardized(X)
+        return super()._standardized(X)
 
     def _votes(self, Z: Array) -> NDArray[np.int64]:
         sample = self._sample
@@ -365,6 +332,10 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def _information(self, Z: Array) -> Array:
         sample = self._sample
         return np.concatenate([sample.information(Z[rows]) for rows in sample.blocks(len(Z))])
+
+    def _covariance(self, Z: Array) -> Array:
+        outside = self._sample.models[0].space.outside(Z)
+        return np.asarray(covariance_of_draws(self._sample.latent(Z)[0]) + outside)
 
     def _clean(self, Z: Array) -> Array:
         sample = self._sample

@@ -1,4 +1,4 @@
-"""What drawn classifiers say of new rows: probabilities, information, which to label next."""
+"""What drawn classifiers say of new rows: probabilities and information."""
 
 from __future__ import annotations
 
@@ -7,59 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from mercer.posterior.draws import Draws
+from mercer.posterior.labels import entropy_bits
 from mercer.sphere.selection import Candidate
 
 Array = NDArray[np.float64]
-
-# Rows with the most information, among which a batch is put together.
-_SHORT_LIST = 500
-# A row with a smaller share of its variance left is a copy of what was chosen, but for rounding.
-_COPY = 1e-10
-
-
-def choose_batch(
-    information: Array, latent: Array, outside: Array, n_queries: int
-) -> NDArray[np.int64]:
-    """Choose rows one after the other, each by its information not yet covered by those before.
-
-    Covered is the share of the variance of its latent value that the values of the chosen rows
-    explain: of a second copy of a row all of it. Copies come after all other rows. ``latent``
-    (k, m) holds values given each draw, ``outside`` (m, m) the covariance of their parts
-    outside the span of the training rows. Positions are returned, the most wanted first.
-    """
-    deviations = latent - latent.mean(axis=0)
-    covariance = deviations.T @ deviations / len(latent) + outside
-    variance = np.maximum(covariance.diagonal().copy(), np.finfo(float).tiny)
-    left, factors = variance.copy(), np.empty((0, len(variance)))
-    chosen: list[int] = []
-    for _ in range(n_queries):
-        share = np.clip(left / variance, 0.0, 1.0)
-        score = np.where(share > _COPY, information * share, -0.5)
-        score[chosen] = -1.0
-        best = int(np.argmax(score))
-        chosen.append(best)
-        if share[best] > _COPY:
-            row = (covariance[best] - factors.T @ factors[:, best]) / np.sqrt(left[best])
-            factors = np.vstack([factors, row])
-            left = np.maximum(left - row**2, 0.0)
-    return np.array(chosen, dtype=np.int64)
-
-
-def short_list(information: Array, n_queries: int, rows: Array | None = None) -> NDArray[np.int64]:
-    """Positions of the rows that a batch is chosen from: those with the most information.
-
-    Where ``rows`` of shape (m, d) are given, of equal ones only the first comes before all others.
-    """
-    order = np.argsort(-information, kind="stable")
-    if rows is not None:
-        is_copy = np.ones(len(rows), dtype=bool)
-        is_copy[np.unique(rows, axis=0, return_index=True)[1]] = False
-        order = order[np.argsort(is_copy[order], kind="stable")]
-    return order[: max(_SHORT_LIST, 3 * n_queries)]
-
 
 # What a posterior sample of classifiers says of new rows: probabilities, votes, information.
 #
@@ -151,11 +105,6 @@ def votes(means: Array) -> NDArray[np.int64]:
     else:
         chosen, n_classes = means.argmax(axis=1), means.shape[1]
     return np.stack([(chosen == c).sum(axis=0) for c in range(n_classes)], axis=1)
-
-
-def entropy_bits(p: Array) -> Array:
-    """Entropy of distributions over the last axis, in bits."""
-    return np.asarray(entr(p).sum(axis=-1) / np.log(2.0))
 
 
 # The posterior sample of a fit: classifiers with the models that they came from.

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from mercer import GPRegressor
 from mercer.models import read_model
 
 
@@ -80,11 +82,25 @@ def test_a_pool_without_a_column_that_is_needed(run, sphere_model: Path, tmp_pat
     assert "column 'b' is missing" in err
 
 
-def test_a_model_of_another_method_is_refused(run, model: Path, pool: Path) -> None:
-    code, said, err = run("query", model, pool)
-    assert (code, said) == (2, "")
-    assert "a model of gp, and query needs one of sphere" in err
-    assert "--model sphere" in err
+def test_a_model_of_another_method(run, model: Path, pool: Path) -> None:
+    code, said, _ = run("query", model, pool, "-n", 2, "--json")
+    found = json.loads(said)["queries"]
+    assert code == 0
+    assert [list(row)[:2] for row in found] == 2 * [["row", "information_bits"]]
+
+
+def test_numbers(run, pool: Path, tmp_path: Path) -> None:
+    """The first is where the function is least known: farthest from the rows that it knows."""
+    a = np.linspace(0.0, 2.5, 12)
+    frame = pd.DataFrame({"a": a, "b": np.cos(9.0 * a)})
+    saved = tmp_path / "numbers.mercer"
+    GPRegressor(inference="map", random_state=0).fit(frame, np.sin(3.0 * a)).save(saved)
+    code, said, _ = run("query", saved, pool, "-n", 3, "--json")
+    found = json.loads(said)["queries"]
+    assert code == 0
+    assert [list(row) for row in found] == 3 * [["row", "prediction", "std"]]
+    assert found[0]["row"] == 12
+    assert [row["std"] for row in found] == sorted((row["std"] for row in found), reverse=True)
 
 
 def test_what_is_no_model_is_refused(run, pool: Path) -> None:

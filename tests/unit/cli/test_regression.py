@@ -243,10 +243,11 @@ def test_a_regressor_is_not_for_classes(run, table: Path) -> None:
     assert "needs a target of numbers" in err
 
 
-def test_query_needs_classes(run, saved: Path, houses: Path) -> None:
-    code, _, err = run("query", saved, houses)
-    assert code == 2
-    assert "a model of ridge-draws, and query needs one of sphere, which learns classes" in err
+def test_query(run, saved: Path, houses: Path) -> None:
+    code, said, _ = run("query", saved, houses, "-n", 2, "--json")
+    found = json.loads(said)["queries"]
+    assert code == 0
+    assert [list(row) for row in found] == 2 * [["row", "prediction", "std"]]
 
 
 @pytest.mark.parametrize(

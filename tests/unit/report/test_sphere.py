@@ -7,7 +7,7 @@ import pytest
 
 import mercer
 from mercer.data.row_names import RowNames
-from mercer.posterior.label_errors import audit_labels
+from mercer.posterior.labels import audit_labels
 from mercer.report import build_report, render
 from mercer.report.sphere import describe, sections
 from support.audited import audited

@@ -11,7 +11,7 @@ from scipy import stats
 
 import mercer
 from mercer.errors import DataError, UsageError
-from mercer.posterior.label_errors import TargetAudit, audit_of
+from mercer.posterior.labels import TargetAudit, audit_of
 from mercer.posterior.predictive import StudentMixture
 from mercer.spectral import fitting
 from mercer.spectral.estimator import BaNKRegressor

@@ -7,11 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 from mercer.kernels.names import kernel_named
+from mercer.posterior.labels import entropy_bits
 from mercer.sphere import prediction as module
 from mercer.sphere.prediction import (
     PosteriorSample,
     class_probability,
-    entropy_bits,
     recorded_probability,
 )
 from mercer.sphere.selection import Candidate

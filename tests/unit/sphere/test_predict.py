@@ -8,9 +8,9 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from mercer.likelihoods.label_noise import confusion_of_rates
+from mercer.posterior.labels import entropy_bits
 from mercer.sphere.prediction import (
     class_probability,
-    entropy_bits,
     finite_log_score,
     recorded_probability,
     votes,

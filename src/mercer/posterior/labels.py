@@ -1,4 +1,4 @@
-"""Which labels or values are most likely wrong, what would be right, how long a list to check."""
+"""Which labels or values are most likely wrong, how long a list to check, which to ask for next."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
@@ -238,3 +239,68 @@ def _ranked(
         "n_listed": longest_list(p_wrong[order], fdr),
         "fdr": fdr,
     }
+
+
+# Which rows to ask the labels of: the most that a label can say, and not the same twice.
+
+# Rows with the most information, among which a batch is put together.
+_SHORT_LIST = 500
+# A row with a smaller share of its variance left is a copy of what was chosen, but for rounding.
+_COPY = 1e-10
+
+
+def entropy_bits(p: Array) -> Array:
+    """Entropy of distributions over the last axis, in bits."""
+    return np.asarray(entr(p).sum(axis=-1) / np.log(2.0))
+
+
+def information_of_draws(drawn: Array) -> Array:
+    """Bits that a label says of the function, given its probabilities under draws: (S, K, m).
+
+    H(mean p) - mean H(p), shape (m,).
+    """
+    each = np.moveaxis(drawn, 1, -1)
+    known = entropy_bits(each).mean(axis=0)
+    return np.asarray(np.maximum(entropy_bits(each.mean(axis=0)) - known, 0.0))
+
+
+def covariance_of_draws(drawn: Array) -> Array:
+    """Covariance (m, m) of what draws say of rows, (S, m) or (S, K, m): the mean over the K."""
+    deviations = (drawn - drawn.mean(axis=0)).reshape(-1, drawn.shape[-1])
+    return np.asarray(deviations.T @ deviations / len(deviations))
+
+
+def short_list(information: Array, n_queries: int, rows: Array | None = None) -> NDArray[np.int64]:
+    """Positions of the rows that a batch is chosen from: those with the most information.
+
+    Where ``rows`` of shape (m, d) are given, of equal ones only the first comes before all others.
+    """
+    order = np.argsort(-information, kind="stable")
+    if rows is not None:
+        is_copy = np.ones(len(rows), dtype=bool)
+        is_copy[np.unique(rows, axis=0, return_index=True)[1]] = False
+        order = order[np.argsort(is_copy[order], kind="stable")]
+    return order[: max(_SHORT_LIST, 3 * n_queries)]
+
+
+def choose_batch(information: Array, covariance: Array, n_queries: int) -> NDArray[np.int64]:
+    """Choose rows one after the other, each by its information not yet covered by those before.
+
+    Covered is the share of the variance of its function that the values of the chosen rows
+    explain: of a second copy of a row all of it. Copies come after all other rows. ``covariance``
+    (m, m) is that of the function at the rows. Positions are returned, the most wanted first.
+    """
+    variance = np.maximum(covariance.diagonal().copy(), np.finfo(float).tiny)
+    left, factors = variance.copy(), np.empty((0, len(variance)))
+    chosen: list[int] = []
+    for _ in range(n_queries):
+        share = np.clip(left / variance, 0.0, 1.0)
+        score = np.where(share > _COPY, information * share, -0.5)
+        score[chosen] = -1.0
+        best = int(np.argmax(score))
+        chosen.append(best)
+        if share[best] > _COPY:
+            row = (covariance[best] - factors.T @ factors[:, best]) / np.sqrt(left[best])
+            factors = np.vstack([factors, row])
+            left = np.maximum(left - row**2, 0.0)
+    return np.array(chosen, dtype=np.int64)

@@ -7,7 +7,7 @@ import pytest
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.posterior.label_errors import audit_labels, longest_list
+from mercer.posterior.labels import audit_labels, longest_list
 
 P = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [1.0, 0.0]])
 RECORDED = np.array(["a", "a", "b", "a"])

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.sphere import prediction as module
-from mercer.sphere.prediction import choose_batch, short_list
+from mercer.posterior import labels as module
+from mercer.posterior.labels import (
+    choose_batch,
+    covariance_of_draws,
+    short_list,
+)
 
 RNG = np.random.default_rng(1)
 
@@ -18,7 +22,7 @@ def same_numbers() -> None:
 
 
 def pool(m: int = 30, k: int = 200, rank: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Information, latent values of draws, and a covariance outside the span."""
+    """Information, values of draws, and a covariance besides."""
     A = RNG.standard_normal((m, rank))
     latent = RNG.standard_normal((k, rank)) @ A.T
     B = RNG.standard_normal((m, 40)) / 20.0
@@ -36,12 +40,15 @@ def copied(values: np.ndarray, to: list[int], source: int) -> np.ndarray:
 
 def test_the_first_row_has_the_most_information() -> None:
     information, latent, outside = pool()
-    assert choose_batch(information, latent, outside, 1)[0] == information.argmax()
+    assert (
+        choose_batch(information, covariance_of_draws(latent) + outside, 1)[0]
+        == information.argmax()
+    )
 
 
 def test_all_rows_once() -> None:
     information, latent, outside = pool(12)
-    chosen = choose_batch(information, latent, outside, 12)
+    chosen = choose_batch(information, covariance_of_draws(latent) + outside, 12)
     assert chosen.dtype == np.int64
     assert sorted(chosen) == list(range(12))
 
@@ -55,10 +62,12 @@ def test_exact_duplicates_are_never_both_chosen(with_outside: bool) -> None:
     information[copies] = 0.95  # the most
     information[12:16] = 0.0
     latent, outside = copied(latent, copies, 4), copied(outside, copies, 4)
-    chosen = choose_batch(information, latent, outside, 27 if with_outside else 6)
+    chosen = choose_batch(
+        information, covariance_of_draws(latent) + outside, 27 if with_outside else 6
+    )
     assert chosen[0] == 4
     assert len(set(chosen) & set(copies)) == 1
-    everyone = choose_batch(information, latent, outside, 30)
+    everyone = choose_batch(information, covariance_of_draws(latent) + outside, 30)
     assert sorted(everyone) == list(range(30))
 
 
@@ -69,7 +78,7 @@ def test_a_batch_of_near_duplicates_is_avoided() -> None:
     latent = copied(latent, near, 0) + 1e-3 * RNG.standard_normal(latent.shape)
     information[:10] = RNG.uniform(0.95, 1.0, 10)
     information[10:] = RNG.uniform(0.5, 0.9, 20)
-    chosen = choose_batch(information, latent, 1e-9 * outside, 5)
+    chosen = choose_batch(information, covariance_of_draws(latent) + 1e-9 * outside, 5)
     assert sum(row < 10 for row in chosen) == 1
 
 
@@ -77,7 +86,7 @@ def test_the_gain_is_what_is_left_of_the_variance() -> None:
     """Against inverses, step by step."""
     information, latent, outside = pool(15)
     covariance = np.cov(latent.T, bias=True) + outside
-    chosen = choose_batch(information, latent, outside, 5)
+    chosen = choose_batch(information, covariance_of_draws(latent) + outside, 5)
     for t in range(1, 5):
         seen = chosen[:t]
         inverse = np.linalg.inv(covariance[np.ix_(seen, seen)])
@@ -90,12 +99,13 @@ def test_the_gain_is_what_is_left_of_the_variance() -> None:
 def test_rows_that_never_vary() -> None:
     """All draws agree, and nothing lies outside: by information alone, and finite."""
     information = np.array([0.1, 0.4, 0.2])
-    chosen = choose_batch(information, np.ones((5, 3)), np.zeros((3, 3)), 3)
+    chosen = choose_batch(information, np.zeros((3, 3)), 3)
     np.testing.assert_array_equal(chosen, [1, 2, 0])
 
 
 def test_the_input_is_left_alone() -> None:
-    arrays = pool()
+    information, latent, outside = pool()
+    arrays = information, covariance_of_draws(latent) + outside
     before = [array.copy() for array in arrays]
     choose_batch(*arrays, 4)
     for array, old in zip(arrays, before, strict=True):
