@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from mercer.cli.exits import fail, hush_output, mend_streams
+from mercer.errors import rows_without_names
 from mercer.sampling.signals import StopSignals
 
 _COMMANDS = {
@@ -88,7 +89,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what it raises becomes one line and an exit code."""
         try:
-            return super().invoke(ctx)
+            with rows_without_names():  # matrices of tables, for a model saved from Python
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except (Exception, KeyboardInterrupt) as error:
