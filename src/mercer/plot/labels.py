@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
-from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes
+from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes, plain
 from mercer.posterior.labels import longest_list
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def evidence_curve(
     ax.set_ylim(bottom - spare, top + 2.5 * spare)
     if isinstance(noise_rate, Mapping):
         for level, (label, rate) in enumerate(noise_rate.items()):
-            _mark_rate(ax, rate, f" of {label}", level)
+            _mark_rate(ax, rate, f" of {plain(str(label))}", level)
     elif noise_rate is not None:
         _mark_rate(ax, noise_rate)
     ax.xaxis.set_major_locator(MaxNLocator(6))

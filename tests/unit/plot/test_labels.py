@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from mercer.errors import UsageError
 from mercer.plot import evidence_curve, label_errors, laplace_distance
-from mercer.plot.style import bare_figure
+from mercer.plot.style import bare_figure, to_svg
 from mercer.sphere.evidence import EvidenceCurve
 
 # Labels.
@@ -76,6 +76,11 @@ def test_a_rate_of_each_class():
     said = [text.get_text() for text in ax.texts]
     assert said == ["posterior mean of no 12.0 %", "posterior mean of yes 31.0 %"]
     assert ax.texts[0].xyann[1] != ax.texts[1].xyann[1]
+
+
+def test_dollars_in_a_class_are_no_mathematics():
+    ax = evidence_curve(_curve(20.0), noise_rate={"$\\frac{$": 0.12, "b": 0.2}, ax=_axes())
+    assert r"$\frac{$" in to_svg(ax.figure)
 
 
 def test_what_is_hopeless_is_left_out_but_for_a_neighbour():
