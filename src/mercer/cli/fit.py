@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mercer.cli.fitting import Plan
     from mercer.cli.out_of_core import StoredTraining
     from mercer.cli.terminal import Session
+    from mercer.estimation.inspection import Inspection
 
 
 @click.command()
@@ -98,6 +99,7 @@ def command(
     from mercer.cli.outputs import check_outputs
     from mercer.cli.tables import ScoringOptions
     from mercer.cli.terminal import Session
+    from mercer.estimation.inspection import Inspection
     from mercer.errors import UsageError
 
     check_outputs(
@@ -192,12 +194,13 @@ def _fit(
     provenance = plan_provenance(plan, fitted, target)
     saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
     say_fitted(fitted, session)
-    seen = None
-    if report is not None:
+
+    def inspect() -> Inspection:
         seen = inspect_fit(plan, fitted, importance)
         steps = next_steps(typed_words(), fitted.estimator, evaluation, seen)
-        seen = replace(seen, steps=steps)
-    write_files(fitted, saved, session, out=out, report=report, step=step, inspection=seen)
+        return replace(seen, steps=steps)
+
+    write_files(fitted, saved, session, out=out, report=report, step=step, inspect=inspect)
     session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
 
 

@@ -7,7 +7,7 @@ import importlib.metadata
 import itertools
 import os
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -326,9 +326,12 @@ def write_files(
     out: Path | None,
     report: Path | None,
     step: NextStep | None,
-    inspection: Inspection | None = None,
+    inspect: Callable[[], Inspection | None] = lambda: None,
 ) -> None:
-    """Write what was asked for; the model first, so that nothing can lose a long fit."""
+    """Write what was asked for; the model first, so that nothing can lose a long fit.
+
+    ``inspect`` says what the report shows of rows and inputs.
+    """
     if out is not None:
         write_model(out, fitted.estimator, saved)
         size = out.stat().st_size / 2**20
@@ -345,7 +348,7 @@ def write_files(
             evaluation=evaluation,
             provenance=provenance,
             next_step=as_pair(step),
-            inspection=inspection,
+            inspection=inspect(),
         )
         write_report(report, render(built))
         session.say("report", str(report))

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mercer import GPClassifier
 
@@ -97,6 +98,21 @@ def test_the_page_answers_what_a_reader_asks(run, tmp_path: Path) -> None:
     assert '<section id="errors"' in bare
     assert '<section id="importance"' not in bare
     assert "lists them by name" in bare
+
+
+def test_a_page_that_fails_does_not_lose_the_model(
+    run, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("mercer.cli.fitting.effects_of", fail)
+    out, page = tmp_path / "m.mercer", tmp_path / "r.html"
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "2"]
+    code, _, _ = run("fit", table, "--target", "label", *tiny, "--out", out, "--report", page)
+    assert code != 0
+    assert out.exists()
+    assert not page.exists()
 
 
 def test_the_worst_row_of_a_test_file_is_explained_there(run, tmp_path: Path) -> None:
