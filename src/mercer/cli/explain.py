@@ -75,11 +75,14 @@ def explain_frame(
     encoder, estimator = encoder_of(model), model.estimator
     encoded, inputs = encoder.transform(frame), Inputs.of_encoder(encoder)
     names = RowNames.of_frame(frame, encoded.rows, id_column)
-    by_number = names.without_ids()  # also where a column without a name is taken for names
-    rows = np.array(
-        [find_row(names if is_named or _is_id(names, each) else by_number, each) for each in asked],
-        dtype=np.int64,
-    )
+    by_number = names.without_ids()
+    # A column without a name may call rows, but a number is a row's own, as reports have it.
+    numbers = set() if names.has_files else set(map(str, frame.origin.row.tolist()))
+
+    def called(each: str) -> RowNames:
+        return names if is_named or (each not in numbers and _is_id(names, each)) else by_number
+
+    rows = np.array([find_row(called(each), each) for each in asked], dtype=np.int64)
     parts, is_centre, given = [], False, _class_of(estimator, label)
     for row in rows:  # each beside all others, whatever else is asked about
         others, is_centre = estimator._background(np.delete(encoded.X, row, axis=0))

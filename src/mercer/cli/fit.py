@@ -99,7 +99,6 @@ def command(
     from mercer.cli.outputs import check_outputs
     from mercer.cli.tables import ScoringOptions
     from mercer.cli.terminal import Session
-    from mercer.estimation.inspection import Inspection
     from mercer.errors import UsageError
 
     check_outputs(

@@ -133,3 +133,15 @@ def test_rows_of_a_table_with_an_index_are_found_by_entry_and_by_number(
     code, numbered, _ = run("explain", model, path, "--row", "5", "--json")
     assert code == 0, err
     assert json.loads(named) == json.loads(numbered)
+
+
+def test_a_number_is_a_row_before_it_is_an_entry_of_the_index(
+    run, model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "indexed.csv"
+    lines = [f"{i},{i / 7:.3f},{i % 3}" for i in range(20)]
+    path.write_text(",a,b\n" + "\n".join(lines) + "\n")
+    for words in (["--row", "5"], ["--id", "Unnamed: 0", "--row", "4"], ["--row", "0"]):
+        code, said, err = run("explain", model, path, *words, "--json")
+        assert code == 0, err
+        assert json.loads(said)["rows"][0]["row"] == ("1" if "0" in words else "5")
