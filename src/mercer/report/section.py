@@ -17,6 +17,8 @@ from mercer.report.figures import predicted_band_svg
 
 # Numbers, durations and lists in words.
 
+_LARGE: Final = 1e15  # larger numbers are not written in full
+
 
 def count(value: int) -> str:
     """Return a whole number in full, in groups of three.
@@ -31,15 +33,21 @@ def column(values: Sequence[float | None], decimals: int | None = None) -> list[
     """Return the numbers of one column with the same number of decimals.
 
     Without ``decimals`` the median gets three significant digits, within four decimals; what
-    would then be shown as zero keeps one digit. A dash stands for None and for what is not finite.
+    would then be shown as zero keeps one digit, and what is 1e15 or more as many as tell the
+    numbers apart. A dash stands for None and for what is not finite.
 
     >>> column([0.195, 0.0073, None]), column([12.0, 3.0]), column([0.5, -1e-7])
     (['0.195', '0.007', '–'], ['12', '3'], ['0.500', '−1e-07'])
+    >>> column([1.2e15, 1.2005e15])
+    ['1.2e+15', '1.2005e+15']
     """
     known = [value for value in values if value is not None and math.isfinite(value)]
     if decimals is None:
         decimals = _decimals(known)
-    return [_fixed(value, decimals) for value in values]
+    large = {value for value in known if abs(value) >= _LARGE}
+    n_digits = (n for n in range(3, 18) if len({f"{x:.{n}g}" for x in large}) == len(large))
+    least = next(n_digits)
+    return [_fixed(value, decimals, least) for value in values]
 
 
 def _decimals(values: Sequence[float]) -> int:
@@ -49,11 +57,12 @@ def _decimals(values: Sequence[float]) -> int:
     return 4 if size == 0 else min(4, max(0, 2 - math.floor(math.log10(size))))
 
 
-def _fixed(value: float | None, decimals: int) -> str:
+def _fixed(value: float | None, decimals: int, n_digits: int) -> str:
     if value is None or not math.isfinite(value):
         return "–"
-    is_extreme = abs(value) >= 1e9 or 0 < abs(value) < 0.5 * 10**-decimals
-    text = f"{value:.1g}" if is_extreme else f"{value:,.{decimals}f}".replace(",", "\u202f")
+    text = f"{value:,.{decimals}f}".replace(",", "\u202f")
+    if abs(value) >= _LARGE or 0 < abs(value) < 0.5 * 10**-decimals:
+        text = f"{value:.{n_digits if abs(value) >= _LARGE else 1}g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
