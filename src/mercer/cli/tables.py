@@ -16,14 +16,22 @@ from mercer.cli.options import TableOptions
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, fit_encoder
 from mercer.data.files import STANDARD_INPUT, printable, quoted
 from mercer.data.formats import Dates
-from mercer.data.frame import INDEX_COLUMNS, Column, Frame, InputFacts, TableFacts, index_column
+from mercer.data.frame import (
+    INDEX_COLUMNS,
+    Column,
+    Frame,
+    InputFacts,
+    TableFacts,
+    index_column,
+    strength_alone,
+)
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
 from mercer.data.target import read_target
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
-from mercer.estimation.inspection import Inputs, strength_alone
+from mercer.estimation.inspection import Inputs
 from mercer.estimation.splits import folds, holdout
 from mercer.estimation.tasks import TASKS, Task
 from mercer.posterior.evaluation import FEW_ROWS, digits

@@ -44,10 +44,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb
-from scipy.stats import rankdata
 
 from mercer.data.encoding import Encoder
-from mercer.data.frame import TableFacts
+from mercer.data.frame import TableFacts, strength_alone
 from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError, rows_without_names
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
@@ -73,7 +72,6 @@ __all__ = [
     "permuted_losses",
     "plan_look",
     "predicted",
-    "strength_alone",
 ]
 
 Array = NDArray[np.float64]
@@ -286,57 +284,6 @@ def importance_of(look: Look, parts: Sequence[Increases], *, is_classes: bool) -
         look.inputs.names, means[0], errors[0], means[1], errors[1],
         all_rows.log_score.mean(axis=1), n, look.n_left_out, is_classes,
     )  # fmt: skip
-
-
-# How much one input alone tells of the target, without a model.
-
-_N_BINS: Final = 20
-_LEAST_IN_BIN: Final = 5
-
-
-def strength_alone(x: Array, y: NDArray[Any], *, is_classes: bool) -> float:
-    """Share of the target that bins of one input explain, less what chance would; in [0, 1].
-
-    ``x`` (n, k) are the columns of one input: a single one is cut into at most twenty bins with
-    about equally many rows; of levels the commonest are bins, a fifth as many as rows at most, and
-    of other columns the best is taken. Of numbers it is the share of the
-    variance between bins, or the square of the rank correlation if that is larger, of classes the
-    share of the Gini index; adjusted for the number of bins.
-    """
-    n = len(y)
-    if x.shape[1] > 1 and not np.isin(x, (0.0, 1.0)).all():  # the parts of a date, say
-        return max(strength_alone(x[:, [j]], y, is_classes=is_classes) for j in range(x.shape[1]))
-    bins = _bins(x)
-    n_bins = int(bins.max()) + 1
-    if n_bins < 2 or n <= n_bins:
-        return 0.0
-    targets = np.eye(int(y.max()) + 1)[y] if is_classes else np.asarray(y, float)[:, np.newaxis]
-    total = float(np.square(targets - targets.mean(axis=0)).sum())
-    if total == 0.0:
-        return 0.0
-    sizes = np.bincount(bins, minlength=n_bins)
-    means = np.stack([np.bincount(bins, t, n_bins) for t in targets.T], axis=1) / sizes[:, None]
-    within = float(np.square(targets - means[bins]).sum())
-    binned = max(0.0, 1.0 - (within / (n - n_bins)) / (total / (n - 1)))
-    if is_classes or x.shape[1] > 1:
-        return binned
-    ranks = np.corrcoef(rankdata(x[:, 0]), rankdata(targets[:, 0]))[0, 1]
-    return max(binned, 1.0 - (1.0 - float(ranks) ** 2) * (n - 1) / max(n - 2, 1))
-
-
-def _bins(x: Array) -> Rows:
-    """Number the bins of one input, shape (n,)."""
-    most = max(2, len(x) // _LEAST_IN_BIN)
-    if x.shape[1] > 1:
-        _, index, sizes = np.unique(x, axis=0, return_inverse=True, return_counts=True)
-        rank = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
-        return np.minimum(rank[index.reshape(-1)], most - 1).astype(np.int64)
-    values, index = np.unique(x[:, 0], return_inverse=True)
-    n_bins = min(_N_BINS, most)
-    if len(values) <= n_bins:
-        return index.reshape(-1).astype(np.int64)
-    cuts = np.unique(np.quantile(x[:, 0], np.arange(1, n_bins) / n_bins))
-    return np.unique(np.searchsorted(cuts, x[:, 0]), return_inverse=True)[1].astype(np.int64)
 
 
 # What a model predicts and what functions drawn from its posterior say, at parts of rows.

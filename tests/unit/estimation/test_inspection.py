@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.data.frame import InputFacts, TableFacts
+from mercer.data.frame import InputFacts, TableFacts, strength_alone
 from mercer.errors import DataError
 from mercer.estimation.cross_validate import Contender, Fold, cross_validate
 from mercer.estimation.inspection import (
@@ -13,7 +13,6 @@ from mercer.estimation.inspection import (
     importance_of,
     permuted_losses,
     plan_look,
-    strength_alone,
     values_of,
 )
 from mercer.estimation.tasks import REGRESSION
