@@ -377,6 +377,7 @@ class PairEffect:
     mean: Array
     strength: float  # root mean square of what the sum of the two curves lacks
     range: float  # between the lowest and the highest of the map
+    n_rows: int  # over which it is averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,7 +463,7 @@ def effects_of(
     n_functions = max(1, len(classes) - 1)
     n_rows = _N_CURVE_PREDICTIONS // (len(chosen) * _N_VALUES * n_functions)
     n_rows = min(len(X), max(_LEAST_CURVE_ROWS, min(24, n_rows)))
-    rows = X[np.sort(rng.choice(len(X), size=n_rows, replace=False))]
+    rows = X[rng.choice(len(X), size=n_rows, replace=False)]  # the first of them are as random
     lines = _lines(predicted(model, rows), len(classes))
     parts = [_varied(rows, [values]) for values in chosen]
     said = np.split(predicted(model, np.concatenate(parts))[lines], _ends(parts), axis=1)
@@ -532,7 +533,7 @@ def _strongest_pair(
     i, j = pairs[int(np.argmax(strengths))]
     first, second = chosen[i].few(_MAP_GRID), chosen[j].few(_MAP_GRID)
     (mean,) = maps([(first, second)])
-    return PairEffect(first, second, mean, max(strengths), float(np.ptp(mean)))
+    return PairEffect(first, second, mean, max(strengths), float(np.ptp(mean)), len(rows))
 
 
 def _beyond(mean: Array) -> float:

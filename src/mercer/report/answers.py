@@ -359,7 +359,8 @@ def effects_section(found: Effects) -> Section:
         figures.append(
             Figure(
                 pair_effect_svg(pair),
-                f"The pair that acts together most: mean {shown}, both inputs varied.",
+                f"The pair that acts together most: mean {shown} over "
+                f"{count(pair.n_rows)} rows, both inputs varied.",
                 f"Map of the mean prediction against {pair.first.name} and {pair.second.name}.",
             )
         )

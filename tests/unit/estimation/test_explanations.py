@@ -302,6 +302,22 @@ def test_the_pair_that_acts_together_is_found_and_a_sum_has_none():
     assert effects_of(Known(4, product=3.0), rows, alone, order=[0]).pair is None
 
 
+def test_rows_that_a_pair_is_averaged_over_are_of_the_whole_table():
+    class Half(Known):
+        """Two inputs act together in the second half of the table."""
+
+        def predict(self, X):
+            return X[:, 0] * X[:, 1] * (X[:, 2] > 0.0)
+
+    rows = np.column_stack([RNG.standard_normal((1000, 2)), np.repeat([-1.0, 1.0], 500)])
+    inputs = Inputs.of_sizes(list("abc"), [1] * 3)
+    pair = effects_of(Half(3), rows, inputs, order=[0, 1]).pair
+    alone = effects_of(Half(3), rows[500:], inputs, order=[0, 1]).pair
+    # By the first rows of the table nothing; an average over few rows has half of it, more or less.
+    assert 0.2 * alone.range < pair.range < 0.8 * alone.range
+    assert pair.n_rows >= 10
+
+
 def test_a_curve_of_a_line_is_the_line_and_its_band_the_slopes():
     rows = RNG.standard_normal((50, 2))
     inputs = Inputs.of_sizes(["a", "b"], [1, 1])

@@ -148,7 +148,7 @@ def effects(n_classes):
         return Effect(values, mean, mean - 0.1, mean + 0.2, mean - 0.3, mean + 0.3)
 
     outputs = () if n_classes == 0 else ("yes",) if n_classes == 2 else ("k", "l", "m")
-    pair = PairEffect(number, levels, rng.random((5, 2)), 0.2, 0.9)
+    pair = PairEffect(number, levels, rng.random((5, 2)), 0.2, 0.9, 10)
     return Effects((curve(number), curve(levels)), pair, outputs, 20)
 
 
@@ -167,6 +167,7 @@ def test_how_inputs_act_is_drawn_and_said(n_classes, drawn):
     assert "mark-curve-0" in curves.svg
     assert ("mark-curve-2" in curves.svg) == (n_classes == 3)
     assert "mark-map" in pair.svg
+    assert "over 10 rows" in pair.caption
     cells = pair.svg[pair.svg.index("mark-map") : pair.svg.index("matplotlib.axis")]
     assert not any(colour in cells for colour in PALETTE.values())  # the dark changes these
 
