@@ -132,7 +132,7 @@ def next_steps(
     if leaks:
         drop = [word for name in leaks for word in ("--drop", name)]
         why = "To see what the other inputs say, without the one that gives all"
-        steps.append(NextStep(why, shlex.join(["mercer", *words, *drop])))
+        steps.append(NextStep(why, shlex.join(["mercer", *_anew(words), *drop])))
     longer = _longer(words, estimator)
     if longer is not None:
         steps.append(longer)
@@ -237,8 +237,25 @@ def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
     if not estimator.diagnostics_.warnings or params.get("inference") == "map":
         return None
     more = f"{name}={4 * int(params[name])}"
-    command = shlex.join(["mercer", *words, "--set", more])
+    command = shlex.join(["mercer", *_anew(words, name), "--set", more])
     return NextStep("The diagnostics warn: to give the sampling four times as long", command)
+
+
+def _anew(words: Sequence[str], setting: str | None = None) -> list[str]:
+    """Write a command for another run: files of other names, no checkpoint, without a setting."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        option, is_joined, value = word.partition("=")
+        if option not in ("--checkpoint", "--set", "--out", "--report"):
+            kept.append(word)
+            continue
+        value = value if is_joined else next(rest, "")
+        if option in ("--out", "--report"):
+            value = _free_name(value, 2)
+        is_left_out = option == "--set" and value.partition("=")[0].strip() == setting
+        kept += [] if is_left_out or option == "--checkpoint" else [option, value]
+    return kept
 
 
 def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
@@ -268,10 +285,10 @@ def _table_options(known: Mapping[str, Any], *, without: Collection[str] = ()) -
     return words
 
 
-def _free_name(name: str) -> str:
-    """Return the name of a file that is not there yet."""
+def _free_name(name: str, first: int = 1) -> str:
+    """Return the name of a file that is not there yet, with a number from the second on."""
     stem, suffix = os.path.splitext(name)
-    names = (f"{stem}{'' if k == 1 else f'-{k}'}{suffix}" for k in itertools.count(1))
+    names = (f"{stem}{'' if k == 1 else f'-{k}'}{suffix}" for k in itertools.count(first))
     return next(each for each in names if not os.path.lexists(each))
 
 

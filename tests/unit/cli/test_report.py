@@ -125,6 +125,29 @@ def test_the_worst_row_of_a_test_file_is_explained_there(run, tmp_path: Path) ->
     assert f"mercer explain {model} {test} --row " in html.unescape(out.read_text())
 
 
+def test_a_longer_run_is_proposed_so_that_it_runs(run, tmp_path: Path) -> None:
+    data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
+    tiny = ["--set", "n_draws=8", "--set=n_warmup=10", "--set", "n_chains=2", "--set", "kernel=rbf"]
+    options = ["--target", "label", "--missing", "impute", "--cv", "2", "--set", "inference=hmc"]
+    files = [f"--checkpoint={tmp_path / 'ck'}", "--out", tmp_path / "m.mercer", "--report", out]
+    code, _, _ = run("fit", data, *options, *tiny, *files)
+    assert code == 0
+    page = html.unescape(out.read_text())
+    longer = page[page.index("four times as long") :]
+    longer = shlex.split(longer[longer.index("<code>") + 6 : longer.index("</code>")])
+    leak = page[page.index("without the one that gives all") :]
+    leak = shlex.split(leak[leak.index("<code>") + 6 : leak.index("</code>")])
+    for words in (leak, longer):
+        before = out.read_text()
+        code, _, err = run(*words[1:])
+        assert code == 0, err
+        assert out.read_text() == before
+        assert words[words.index("--report") + 1] == str(tmp_path / "r-2.html")
+        assert (tmp_path / "m-2.mercer").exists()
+    assert "n_draws=32" in longer
+    assert "n_draws=8" not in longer
+
+
 def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -> None:
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     model = tmp_path / "m.mercer"
