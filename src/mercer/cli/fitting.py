@@ -671,7 +671,7 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
     )
 
 
-_LONG = 1800.0  # CPU seconds, above which a fit is said to be long before it begins
+_LONG = 600.0  # CPU seconds, above which a fit is said to be long before it begins
 _FEWER = 20_000  # rows that a kernel is learned from in less time
 
 

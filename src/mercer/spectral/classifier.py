@@ -149,7 +149,7 @@ class BaNKClassifier(FunctionClassifier):
         Prior precision of the coefficients, in logits.
     linear_part : bool, default=True
         Whether the logits have an intercept and a linear part beside the features.
-    kernel_rows : int or None, default=200_000
+    kernel_rows : int or None, default=50_000
         With more rows than this, the spectrum is learned on so many drawn at random, and the
         coefficients by a few passes over all rows; ``notes_`` says so, and what it changed on
         rows held out for that. None learns the spectrum on all rows.
@@ -270,7 +270,7 @@ class BaNKClassifier(FunctionClassifier):
         frequency_scale: float | str = "learn",
         ridge_precision: float | str = "learn",
         linear_part: bool = True,
-        kernel_rows: int | None = 200_000,
+        kernel_rows: int | None = 50_000,
         full_draws: int = 4,
         standardize: str | bool = "auto",
         encode: Any = "auto",

@@ -125,7 +125,7 @@ class BaNKRegressor(FunctionRegressor):
         intervals are whole numbers, densities probabilities.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
-    kernel_rows : int or None, default=200_000
+    kernel_rows : int or None, default=50_000
         With more rows than this, the spectrum is learned on so many drawn at random, and the
         coefficients by one exact pass over all rows; ``notes_`` says so, and what it changed on
         rows held out for that. None learns the spectrum on all rows.
@@ -252,7 +252,7 @@ class BaNKRegressor(FunctionRegressor):
         ridge_precision: float | str = "learn",
         noise: str = "normal",
         linear_part: bool = True,
-        kernel_rows: int | None = 200_000,
+        kernel_rows: int | None = 50_000,
         full_draws: int = 4,
         standardize: str | bool = "auto",
         encode: Any = "auto",

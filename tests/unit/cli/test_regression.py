@@ -322,13 +322,13 @@ def test_hours_are_announced_before_they_are_spent() -> None:
     model = BaNKRegressor()
     fitting._warn_of_hours(entry, model, 1_000_000, 0, session)
     ((label, words),) = told
-    seconds = 4 * 150 * 12.0 * 200_000 * 384**2 / 3.5e10
+    seconds = 4 * 150 * 12.0 * 50_000 * 384**2 / 3.5e10
     assert label == "time"
-    assert f"about {seconds / 60:.0f} min of CPU time, its kernel learned from 200000 rows" in words
-    assert f"kernel_rows=20000 takes about {seconds / 600:.0f} min" in words
+    assert f"about {seconds / 60:.0f} min of CPU time, its kernel learned from 50000 rows" in words
+    assert f"kernel_rows=20000 takes about {0.4 * seconds / 60:.0f} min" in words
     fitting._warn_of_hours(entry, model, 4000, 0, session)
     fitting._warn_of_hours(entry, model.set_params(max_seconds=60), 1_000_000, 0, session)
     assert len(told) == 1
-    assert expected_seconds(BaNKClassifier(n_frequencies=100), 200_000, 2) == pytest.approx(
-        4 * 125 * 32.0 * 200_000 * 100**2 / 3.5e10
+    assert expected_seconds(BaNKClassifier(n_frequencies=100), 50_000, 2) == pytest.approx(
+        4 * 125 * 32.0 * 50_000 * 100**2 / 3.5e10
     )
