@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -244,8 +243,6 @@ def restore(
     centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
     noise = _restore_noise(parts.arrays, len(X))
     is_contaminated = parts.params.get("noise") == "contaminated"
-    if noise is None and not is_contaminated:
-        require(bool((np.abs(y) <= 1.01 * math.sqrt(len(X))).all()), "targets")  # standardised
     intercept = float(parts.fields.get("intercept_variance", 0.0))
     require(0.0 <= intercept <= 1.0, "variance of the intercept")
     for fit in fits:

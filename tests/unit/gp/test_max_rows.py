@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.gp.base import stratified_rows
 
@@ -64,6 +67,17 @@ def test_a_regressor_says_what_it_is_fitted_to_and_who_takes_all_rows() -> None:
         kernel="rbf", inference="map", max_rows=40, n_inducing=None, random_state=5
     ).fit(X, y)
     assert not np.array_equal(models[0]._X, other._X)
+
+
+def test_a_file_keeps_a_target_far_beyond_what_as_few_rows_could_have(tmp_path: Path) -> None:
+    """All rows standardise targets: of n fitted ones some may be beyond sqrt(n)."""
+    X, y = many(100)
+    y[7] = 1e3
+    model = GPRegressor(kernel="rbf", max_rows=50, inference="map", random_state=1).fit(X, y)
+    assert np.abs(model._y).max() > np.sqrt(50)
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -24,7 +24,7 @@ CHANGES = {
     "rows cut": set_array("X", lambda X: X[:-1]),
     "targets nan": set_array("y", lambda y: y * np.nan),
     "rows huge": set_array("X", lambda X: X * 1e200),
-    "targets huge": set_array("y", lambda y: y * 1e9),
+    "targets huge": set_array("y", lambda y: y * 1e200),
     "targets cut": set_array("y", lambda y: y[:-1]),
     "noise huge": set_array("draws/log_noise_variance", lambda t: t + 200.0),
     "weights cut": set_array("draws/log_weight", lambda w: w[..., :-1]),
