@@ -154,7 +154,7 @@ def fit_laplace(
 
 
 def laplace_evidence(
-    K: Array, y: Array, near: tuple[Array, Array], scratch: Array
+    K: Array, y: Array, near: tuple[Array | None, Array], scratch: Array
 ) -> tuple[float, Array, Array]:
     """Compute log evidence (to about 1e-4 nats), dual coefficients and mode, without a gradient.
 
@@ -163,7 +163,8 @@ def laplace_evidence(
     K : ndarray of shape (n, n)
     y : ndarray of shape (n,)
     near : pair of ndarray of shape (n,)
-        Latent values near the mode, and the ``gain`` of `LaplaceFit` at a mode like it.
+        Latent values near the mode (None: it is sought from f = 0), and the ``gain`` of
+        `LaplaceFit` at a mode like it.
     scratch : ndarray of shape (n, n)
         Overwritten.
 
@@ -182,7 +183,9 @@ def laplace_evidence(
     start, gain = near
     a, f, L, root_weights = _mode_near(K, y, scratch.T, start, _NEAR)
     factor_f = f.copy()
-    chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 6, 0)
+    error, _ = chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 6, 0)
+    if start is not None and not error < _NEAR:  # two steps of the search were small by chance
+        return laplace_evidence(K, y, (None, gain), scratch)
     s2 = -0.5 * gain * (1.0 - 2.0 * success_probability(f))
     log_det = np.log(L.diagonal()).sum() - s2 @ (f - factor_f)
     return float(-0.5 * (a @ f) + log_likelihood(y, f) - log_det), a, f

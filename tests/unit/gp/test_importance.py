@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_classification, make_friedman1
+from sklearn.datasets import load_iris, make_classification, make_friedman1, make_moons
 
 import mercer
 from mercer import GPClassifier, GPRegressor
@@ -92,6 +92,21 @@ def test_values_are_those_of_the_evaluation_with_its_gradient(name: str) -> None
         log_density, recorded = values(centre + 100.0)
         assert log_density == -np.inf
         assert not recorded["dual_coef"].any()
+
+
+def test_a_mode_that_only_looked_near_is_sought_again() -> None:
+    """Two steps of its search are small by chance, logits from where it would end."""
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    X, kernel = (X - X.mean(axis=0)) / X.std(axis=0), kernel_named("isotropic(rbf) + linear")
+    model = HyperparameterPosterior(X, y.astype(float), kernel, kernel_prior(2, kernel=kernel))
+    maximum, theta = find_maximum(model, with_covariance=True), np.array([4.1, 2.7, 4.7])
+    values, point = (
+        model.values(maximum.point, maximum.slopes, np.arange(len(y))),
+        model.evaluate(theta),
+    )
+    log_density, recorded = values(theta)
+    assert abs(log_density - point.log_density) < 2e-3
+    np.testing.assert_allclose(recorded["latent"], point.extra["f"], atol=1e-4)
 
 
 def fitted(kind: str, **given: object) -> GPClassifier | GPRegressor:

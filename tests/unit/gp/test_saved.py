@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import mercer
 from mercer import GPClassifier
+from mercer.errors import ModelFileError
 from mercer.posterior.container import read_container, write_container
 from support.mangled import set_array, set_field, taken
 
@@ -49,6 +51,19 @@ CHANGES = {
     "params counts": set_field("params/n_draws", "many"),
     "labels": set_field("fields/labels_of_inputs", ["a"]),
 }
+
+
+def test_probabilities_of_earlier_versions_may_be_beyond_one_by_little(
+    model_file: Path, tmp_path: Path
+) -> None:
+    """A few were of modes that the search had not reached, and files with them were refused."""
+    manifest, arrays = read_container(model_file)
+    for excess, is_right in ((4e-4, True), (0.1, False)):
+        coef = np.array(arrays["draws/dual_coef"])
+        coef[0, 0] = np.where(arrays["y"] == 1.0, -excess, 0.0)
+        write_container(tmp_path / "m.mercer", manifest, {**arrays, "draws/dual_coef": coef})
+        with nullcontext() if is_right else pytest.raises(ModelFileError, match="dual_coef"):
+            mercer.load(tmp_path / "m.mercer")
 
 
 WEIGHTED_CHANGES = {
