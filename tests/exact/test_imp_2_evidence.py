@@ -6,12 +6,18 @@ proposal), proposals adapted after 25 or (slow) after every 10: |t| < 5.3, false
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from mercer.gp import fitting
+from mercer.gp.fitting import GPSettings, RegressionSettings, fit_posterior
+from mercer.gp.gaussian import RegressionPosterior, RegressionRecorder
+from mercer.gp.hyperparameters import Maximum, find_maximum
 from mercer.sampling import importance
-from mercer.sampling.driver import RunOptions
+from mercer.sampling.driver import Labels, RunOptions
 from mercer.sampling.importance import (
     Proposal,
     Rounds,
@@ -92,3 +98,66 @@ def test_imp_2_sees_proposals_that_see_their_own_round(
 ) -> None:
     monkeypatch.setattr(importance, "evidence_of_rounds", mutant)
     assert abs(bias(n_parameters, 2)[1]) > T_LIMIT
+
+
+@functools.cache
+def of_two_terms() -> tuple[RegressionPosterior, Maximum, float, float]:
+    """Sixteen rows, "rbf + rbf": log evidence by 200000 draws of the prior, its standard error."""
+    rng = np.random.default_rng(1)
+    X = np.sort(rng.uniform(-2.0, 2.0, (16, 1)), axis=0)
+    y = 1.5 * np.sin(X[:, 0]) + 0.7 * np.sin(7.0 * X[:, 0]) + 0.1 * rng.standard_normal(16)
+    settings = GPSettings("importance", "wide", None, None, "rbf + rbf")
+    model = RegressionSettings(settings, 2.0 * np.log(0.3)).posterior(X, (y - y.mean()) / y.std())
+    square, logs = np.subtract.outer(X[:, 0], X[:, 0]) ** 2, []
+    for _ in range(40):
+        theta = model.prior.mean + model.prior.std * rng.standard_normal((5000, 4))
+        v, w, u, z = np.exp(theta).T[:, :, np.newaxis, np.newaxis]
+        C = v * np.exp(-0.5 * w * square) + u * np.exp(-0.5 * z * square)
+        C += model.intercept_variance + (0.09 + 1e-9 * (1.0 + v + u)) * np.eye(16)
+        L = np.linalg.cholesky(C)
+        white = np.linalg.solve(L, np.broadcast_to(model.y[:, np.newaxis], (5000, 16, 1)))[..., 0]
+        log_det_half = np.log(np.diagonal(L, axis1=1, axis2=2)).sum(axis=1)
+        logs.append(-0.5 * np.square(white).sum(axis=1) - log_det_half - 8.0 * np.log(2.0 * np.pi))
+    W = np.exp(np.concatenate(logs) - np.max(logs))
+    se = float(W.std() / W.mean() / np.sqrt(len(W)))
+    maximum = find_maximum(model, with_covariance=True)
+    return model, maximum, float(np.log(W.mean()) + np.max(logs)), se
+
+
+def deviations_of_two_terms(n_runs: int = 30) -> tuple[float, float]:
+    """t of the log evidence, and of the probability that the first weight is larger, less 1/2."""
+    model, maximum, truth, se = of_two_terms()
+    recorder, found = RegressionRecorder(model, np.array([0])), []
+    for seed in range(n_runs):
+        options = RunOptions(n_draws=10_000, n_warmup=1, n_chains=1, thin=1, entropy=seed)
+        settings = GPSettings("importance", "wide", None, None)
+        fitted = fit_posterior(model, recorder, settings, options, Labels(), maximum=maximum)
+        assert fitted.evidence is not None
+        weights = [fitted.draws.flat(f"log_weight_{i}")[:, 0] for i in (1, 2)]
+        is_larger = weights[0] > weights[1]
+        assert fitted.draws.log_weights is not None
+        share = np.exp(fitted.draws.log_weights[0]) @ is_larger
+        found.append([fitted.evidence[0] - truth, share - 0.5])
+    mean, std = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(n_runs)
+    return float(mean[0] / np.hypot(std[0], se)), float(mean[1] / std[1])
+
+
+def test_imp_2_terms_that_are_alike_have_the_evidence_and_the_draws_of_both_orders() -> None:
+    assert np.abs(deviations_of_two_terms()).max() < T_LIMIT
+
+
+@pytest.mark.parametrize("is_in_part", [True, False])
+def test_imp_2_sees_terms_swapped_in_part_and_draws_left_in_one_order(
+    is_in_part: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights change places without their variances; or draws stay about the maximum."""
+    orders, n_calls = fitting.orders_of_alike, []
+
+    def changed(*given: object) -> np.ndarray:
+        n_calls.append(1)
+        if is_in_part:
+            return np.array([[0, 1, 2, 3], [0, 3, 2, 1]])
+        return orders(*given)[: 1 + len(n_calls) % 2]
+
+    monkeypatch.setattr(fitting, "orders_of_alike", changed)
+    assert np.abs(deviations_of_two_terms(n_runs=10)).max() > T_LIMIT

@@ -103,6 +103,31 @@ def test_rounds_end_when_enough_is_known(is_frozen: bool) -> None:
     np.testing.assert_array_equal(sample.recorded["square"], sample.positions**2)
 
 
+@dataclass(frozen=True)
+class Mirrored:
+    """Two normals in four coordinates, of which one is the other with its halves swapped."""
+
+    def __call__(self, x: np.ndarray) -> tuple[float, Mapping[str, np.ndarray]]:
+        """Log density; each has the integral 1."""
+        modes = np.array([[2.0, 1.0, -2.0, -1.0], [-2.0, -1.0, 2.0, 1.0]])
+        logs = -50.0 * np.square(x - modes).sum(axis=1) + 2.0 * math.log(50.0 / math.pi)
+        return float(logsumexp(logs)), {}
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_the_mass_of_orders_that_no_data_tell_apart_counts(is_frozen: bool, is_told: bool) -> None:
+    """The mutant sees the mode where it starts, and states a small error of half the mass."""
+    start = first_proposal(np.array([2.0, 1.0, -2.0, -1.0]), 0.01 * np.eye(4))
+    wide = SplitT(np.zeros(4), 5.0 * np.eye(4), np.ones(4), np.ones(4), 7.0)
+    rounds = Rounds(300.0, is_frozen, 100, lambda recorded, W: 300.0, 1200)
+    orders = np.array([[0, 1, 2, 3], [2, 3, 0, 1]])[: 1 + is_told]
+    sample = importance_sample(Mirrored(), start, rounds, OPTIONS, wide, orders)
+    assert sample is not None
+    assert sample.log_evidence_se < 0.05
+    assert (abs(sample.log_evidence - math.log(2.0)) < 5.0 * sample.log_evidence_se) == is_told
+
+
 def test_there_is_nothing_to_weigh_where_there_is_no_mass() -> None:
     rounds = Rounds(50.0, True, 20, lambda recorded, W: 50.0, 60)
     assert importance_sample(Skewed(nowhere=True), START, rounds, OPTIONS) is None

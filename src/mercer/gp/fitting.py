@@ -25,6 +25,7 @@ from mercer.gp.hyperparameters import (
     find_maximum,
     kernel_prior,
     noise_prior,
+    orders_of_alike,
     paper_start,
     places_of_weights,
     prior_start,
@@ -355,6 +356,7 @@ def _fit_by_importance(
         Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
         options,
         wide_proposal(model.prior.mean, model.prior.std),
+        orders_of_alike(model.kernel, model.X.shape[1], n_parameters),
     )
     if found is None:
         return _chains_instead(model, maximum, recorder, options, labels, None, share)
@@ -368,7 +370,8 @@ def _fit_by_importance(
             f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
             f"{found.ess:.0f} draws"
         )
-    return _weighted(found, recorder, options, labels, tuple(notes), _evidence(model, found))
+    evidence = _evidence(model, found)
+    return _weighted(model, found, recorder, options, labels, tuple(notes), evidence)
 
 
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
@@ -420,10 +423,11 @@ def _fit_nearby(
     found = reweigh(values, nearby, n_evaluations, options)
     if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
         return None
-    return _weighted(found, recorder, options, labels, said, None)
+    return _weighted(model, found, recorder, options, labels, said, None)
 
 
 def _weighted(
+    model: HyperparameterTarget,
     found: ImportanceSample,
     recorder: Record,
     options: RunOptions,
@@ -431,14 +435,14 @@ def _weighted(
     notes: tuple[str, ...],
     evidence: tuple[float, float] | None,
 ) -> FittedGP:
-    """Make draws of weighted positions, as many as are to be kept."""
-    kept, log_weights = thinned(
-        stream(options.entropy, "importance", _THINNING),
-        found.log_weights,
-        options.n_draws * options.n_chains,
-    )
+    """Make draws of weighted positions, as many as are to be kept, alike terms in any order."""
+    rng = stream(options.entropy, "importance", _THINNING)
+    kept, log_weights = thinned(rng, found.log_weights, options.n_draws * options.n_chains)
+    positions = found.positions[kept]
+    orders = orders_of_alike(model.kernel, model.X.shape[1], positions.shape[1])
+    own = orders[rng.integers(len(orders), size=len(kept))]
     variables = {
-        **recorder.parameters(found.positions[kept]),
+        **recorder.parameters(np.take_along_axis(positions, own, axis=1)),
         "log_density": found.log_density[kept],
         **{name: values[kept] for name, values in found.recorded.items()},
     }
@@ -452,7 +456,7 @@ def _weighted(
     told = (found.k_hat, found.ess, len(found.log_weights))
     diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
     diagnostics = _with_errors(diagnostics, draws, recorder)
-    nearby = NearbyDraws(found.positions[kept], found.log_density[kept], log_weights)
+    nearby = NearbyDraws(positions, found.log_density[kept], log_weights)
     return FittedGP(draws, diagnostics, notes, evidence, nearby)
 
 

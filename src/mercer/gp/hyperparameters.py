@@ -299,6 +299,29 @@ def _apart(n_inputs: int, kernel: Kernel) -> Array:
     return shifts
 
 
+_MOST_ORDERS = 24  # those of four alike terms
+
+
+def orders_of_alike(kernel: Kernel, n_inputs: int, n_parameters: int) -> NDArray[np.int64]:
+    """Orders of theta, (g, p), that no data tell apart: terms of the kernel that are alike swapped.
+
+    They form a group; of more than `_MOST_ORDERS` those of the first alike terms. Several classes
+    have theirs each; what follows the kernel's parameters stays in its place.
+    """
+    orders, p = np.arange(n_parameters)[np.newaxis], kernel.n_parameters(n_inputs)
+    for begin in range(0, n_parameters - p + 1, p):
+        for parts in kernel.alike(n_inputs):
+            for j in range(1, len(parts)):
+                if len(orders) * (j + 1) > _MOST_ORDERS:
+                    break
+                swaps = np.tile(np.arange(n_parameters), (j + 1, 1))
+                for i in range(j):
+                    swaps[i, begin + parts[i]] = begin + parts[j]
+                    swaps[i, begin + parts[j]] = begin + parts[i]
+                orders = np.concatenate([orders[:, swap] for swap in swaps[::-1]])
+    return orders
+
+
 NO_EVIDENCE = "the evidence cannot be computed in double precision; standardise the inputs"
 
 # A probability is kept this far from 0 and 1, so that a log score is finite.
@@ -310,6 +333,16 @@ LARGEST_LOG = 40.0
 
 class HyperparameterTarget(Protocol):
     """The posterior of the log parameters of a GP, as searches and samplers see it."""
+
+    @property
+    def X(self) -> Array:  # noqa: N802 - as the attribute of all that have it
+        """Standardised rows, shape (n, d)."""
+        ...
+
+    @property
+    def kernel(self) -> Kernel:
+        """Of the functions."""
+        ...
 
     @property
     def prior(self) -> NormalPrior:

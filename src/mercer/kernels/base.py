@@ -109,6 +109,10 @@ class Kernel(ABC):
         """Length p of theta for inputs with ``n_inputs`` columns."""
         return sum(parameter.size(n_inputs) for parameter in self.parameters())
 
+    def alike(self, n_inputs: int) -> list[list[NDArray[np.int64]]]:
+        """Groups of parts of theta, by their places, that can change places: C stays as it is."""
+        return []
+
     def slices(self, n_inputs: int) -> dict[str, slice]:
         """Where in theta each parameter is, by name: a single number is a slice of length 1."""
         places, begin = {}, 0
@@ -258,6 +262,22 @@ class Composite(Kernel):
             for number, leaf in enumerate(leaves, start=1)
             for parameter in leaf
         )
+
+    def alike(self, n_inputs: int) -> list[list[NDArray[np.int64]]]:
+        """Those within the kernels, and equal kernels themselves."""
+        found: list[list[NDArray[np.int64]]] = []
+        equal: dict[Kernel, list[NDArray[np.int64]]] = {}
+        begin = 0
+        for kernel, is_unit in zip(self.kernels, self.unit_variances(), strict=True):
+            found += [[begin + part for part in parts] for parts in kernel.alike(n_inputs)]
+            end = begin + kernel.n_parameters(n_inputs) - is_unit
+            equal.setdefault(kernel, []).append(np.arange(begin, end))
+            begin = end
+        for parts in equal.values():
+            size = min(map(len, parts))  # in a product the first may have a variance, for all
+            if size > 0:
+                found.append([part[-size:] for part in parts])
+        return found
 
     def _parts(self, theta: Array, d: int) -> Iterator[tuple[Kernel, Array]]:
         """Each kernel with its own theta."""

@@ -31,6 +31,10 @@ A tenth of the positions (with step 4 a fifth) come from a wide proposal instead
 is known: proposals learn only from what they have seen, and would leave out a second maximum, or a
 tail as long as that of an idle weight, without a sign of it in their weights [3]_.
 
+Where the target does not change as parameters change places, as two terms of a sum do that are
+alike, each of its modes has a mirror image. The proposal knows one; its density is averaged over
+these orders, as if each draw were put into one of them at random. Then no mode is left out.
+
 **Cost.** All evaluations of a round are independent: any number of processes, the same bits.
 
 References
@@ -94,6 +98,8 @@ __all__ = [
 Array = NDArray[np.float64]
 Evaluated = tuple[float, Mapping[str, Array]]  # log density, and what a draw records
 Target = Callable[[Array], Evaluated]
+Orders = NDArray[np.int64] | tuple[slice]  # (g, p): of parameters, g of them
+_AS_IS = (slice(None),)
 
 
 @dataclass(frozen=True)
@@ -145,11 +151,14 @@ class Defended:
     own, wide : SplitT
     share : float
         Of the wide one.
+    orders : ndarray of shape (g, p), int
+        A group of orders of the parameters that neither the target nor the wide one tells apart.
     """
 
     own: SplitT
     wide: SplitT
     share: float
+    orders: Orders = _AS_IS
 
     def draw(self, rng: np.random.Generator, n: int) -> Array:
         """Draw n positions, shape (n, p)."""
@@ -157,8 +166,13 @@ class Defended:
         return np.where(rng.random((n, 1)) < self.share, wide, own)
 
     def log_density(self, positions: Array) -> Array:
-        """Log density at positions (n, p), shape (n,)."""
-        own = self.own.log_density(positions) + math.log1p(-self.share)
+        """Log density at positions (n, p) whose order is left to chance, shape (n,).
+
+        To such a target it is the same which of the orders a draw has.
+        """
+        each = (self.own.log_density(positions[:, order]) for order in self.orders)
+        own = functools.reduce(np.logaddexp, each) + math.log1p(-self.share)
+        own -= math.log(len(self.orders))
         wide = self.wide.log_density(positions) + math.log(self.share)
         return np.asarray(np.logaddexp(own, wide))
 
@@ -442,6 +456,7 @@ def importance_sample(
     rounds: Rounds,
     options: RunOptions,
     wide: SplitT | None = None,
+    orders: Orders = _AS_IS,
 ) -> ImportanceSample | None:
     """Draw weighted positions of a target; None if it has no mass where they fall.
 
@@ -456,6 +471,8 @@ def importance_sample(
         Entropy, processes, deadline and checkpoint; the rest is for chains.
     wide : SplitT, optional
         What a tenth or a fifth of the positions come from; without it, none.
+    orders : ndarray of shape (g, p), int, optional
+        With ``wide``, of `Defended`: weights are then of positions in an order left to chance.
 
     Raises
     ------
@@ -468,7 +485,11 @@ def importance_sample(
     work = _Evaluations(target, options, file)
 
     def defended(proposal: SplitT) -> Proposal:
-        return proposal if wide is None else Defended(proposal, wide, _SHARES[rounds.is_frozen])
+        return (
+            proposal
+            if wide is None
+            else Defended(proposal, wide, _SHARES[rounds.is_frozen], orders)
+        )
 
     proposals, counts, sizes = [defended(start)], list[int](), list[float]()
     n_next, wanted, is_last = rounds.size, rounds.learned, False

@@ -16,6 +16,7 @@ from mercer.gp.hyperparameters import (
     kernel_prior,
     named_parameters,
     noise_prior,
+    orders_of_alike,
     paper_start,
     places_of_weights,
     prior_start,
@@ -105,3 +106,43 @@ def test_terms_that_are_alike_begin_apart() -> None:
 def test_refused_priors(prior: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         check_prior(prior)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_orders"),
+    [
+        ("rbf + matern52", 1),
+        ("rbf + rbf", 2),
+        ("rbf * rbf", 2),
+        ("linear + rbf + linear + rbf", 4),
+        ("linear * linear", 1),
+        ("(rbf + rbf) * periodic", 2),
+        ("(rbf + rbf) * (rbf + rbf)", 8),
+        ("rbf[0] + rbf[0] + rbf[1]", 2),
+        ("spectral_mixture(4)", 24),
+        ("spectral_mixture(6)", 24),
+    ],
+)
+def test_orders_of_alike_terms_change_no_covariance_and_are_a_group(
+    name: str, n_orders: int
+) -> None:
+    rng, kernel = np.random.default_rng(0), kernel_named(name)
+    p = kernel.n_parameters(2)
+    orders, X, theta = orders_of_alike(kernel, 2, p), rng.normal(size=(7, 2)), rng.normal(size=p)
+    assert orders.shape == (n_orders, p)
+    np.testing.assert_array_equal(orders[0], np.arange(p))
+    K, prior = kernel.gram(theta, X), kernel_prior(2, kernel=kernel)
+    for order in orders:
+        np.testing.assert_allclose(kernel.gram(theta[order], X), K, rtol=1e-12)
+        np.testing.assert_array_equal(prior.std[order], prior.std)
+        products = [other[order].tolist() for other in orders]
+        assert all(product in orders.tolist() for product in products)
+
+
+def test_alike_terms_of_each_class_change_places_and_the_noise_stays() -> None:
+    kernel = kernel_named("isotropic(rbf) + isotropic(rbf)")
+    found = sorted(map(tuple, orders_of_alike(kernel, 2, 8)))
+    first, second = (0, 1, 2, 3), (2, 3, 0, 1)
+    pairs = [(*a, *(4 + i for i in b)) for a in (first, second) for b in (first, second)]
+    assert found == sorted(pairs)
+    assert set(map(tuple, orders_of_alike(kernel, 2, 5))) == {(*first, 4), (*second, 4)}
