@@ -25,7 +25,7 @@ from mercer.random import entropy_of
 
 Array = NDArray[np.float64]
 
-_FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
+FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
 
 
@@ -194,8 +194,13 @@ def few_functions(functions: FunctionDraws, y: Array, *most: int) -> tuple[Few, 
         second /= np.sqrt(weights @ second)
         return np.stack([means, second], axis=2).reshape(n_total, -1)
 
-    # Of few rows, draws that agree in what they expect may differ much in how sure they are.
-    predict = with_spread if len(functions.X) <= _FEW_ROWS else functions.means
+    # Of few rows, draws that agree in what they expect may differ much in how sure they are; of
+    # more so they do far from all, where a target has the variance of the prior.
+    predict = with_spread
+    if len(functions.X) > FEW_ROWS:
+        predict = functions.means
+        prior = [functions.kernel.diagonal(theta, functions.X).mean() for theta in functions.theta]
+        parameters = np.column_stack([parameters, noise[:, 0] + prior])
     return choose_few(functions.X, weights, fitted, predict, parameters, *most)
 
 

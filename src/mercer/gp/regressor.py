@@ -60,6 +60,7 @@ from mercer.gp.gaussian import (
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
 from mercer.gp.laplace import compile_loops
 from mercer.gp.prediction import (
+    FEW_ROWS,
     ProcessRegressor,
     few_functions,
     functions_of,
@@ -97,7 +98,8 @@ def _with_few_draws(
         found = few_functions(functions, y, *most)
         return None if found is None else (found[0], found[1] * target.scale)
 
-    return with_few(averaged, few, "{:.2g} in units of the target", is_induced=is_induced)
+    unit = "{:.2g} in units of the target" + (" between means" if len(X) > FEW_ROWS else "")
+    return with_few(averaged, few, unit, is_induced=is_induced)
 
 
 class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer import GPRegressor
 from mercer.gp import gaussian as predict
 from mercer.gp.gaussian import FunctionDraws, function_draws
 from mercer.kernels.stationary import SquaredExponentialARD
@@ -68,3 +69,15 @@ def test_what_predictions_need_comes_from_the_draws() -> None:
     assert own.theta.shape == (20, 3)
     np.testing.assert_array_equal(own.theta[:, 1:], model.posterior_.flat("log_weight"))
     assert (own.noise_variance > np.exp(model.posterior_.flat("log_noise_variance"))).all()
+
+
+def test_far_from_all_rows_few_draws_are_as_sure_as_all() -> None:
+    """They were chosen by what they say near the rows, and up to 65 % too unsure beyond."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((101, 1))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(101)
+    model = GPRegressor(random_state=0).fit(X, y)
+    Z = np.array([[3.0], [5.0], [7.0], [9.0]])
+    few, every = (model.predict(Z, return_std=True, n_draws=n)[1] for n in (None, "all"))
+    np.testing.assert_allclose(few, every, rtol=0.1)
+    assert "between means" in "".join(model.notes_)
