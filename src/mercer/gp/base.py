@@ -406,7 +406,11 @@ class GPEstimator(KernelEstimator):
             is_auto = self.n_inducing == "auto"
             wanted = max(_INDUCING, limit) if is_auto else int(self.n_inducing)
             inducing = choose_inducing(n, rows, wanted, stream(entropy, "rows", 3))
-        return rows, inducing, (_note_of_choice(n, limit, inducing, is_classes=is_classes),)
+        is_contaminated = self.noise == "contaminated"
+        note = _note_of_choice(
+            n, limit, inducing, is_classes=is_classes, is_contaminated=is_contaminated
+        )
+        return rows, inducing, (note,)
 
     @property
     def _plots(self) -> tuple[str, ...]:
@@ -617,7 +621,12 @@ def choose_inducing(
 
 
 def _note_of_choice(
-    n_rows: int, limit: int, inducing: NDArray[np.int64] | None, *, is_classes: bool
+    n_rows: int,
+    limit: int,
+    inducing: NDArray[np.int64] | None,
+    *,
+    is_classes: bool,
+    is_contaminated: bool,
 ) -> str:
     """Say that rows were chosen, what takes more of them, and which models take all."""
     how = "class" if is_classes else "the target"
@@ -632,6 +641,8 @@ def _note_of_choice(
         "BaNKClassifier and SequentialKernelClassifier (spectral and basis on the command line) "
         "take all rows, and so does KernelGibbsClassifier (sphere), above 5000 rows with rank=512"
         if is_classes
+        else 'BaNKRegressor(noise="contaminated") (spectral on the command line) takes all rows'
+        if is_contaminated
         else 'n_inducing="auto" lets all rows count; BaNKRegressor and SequentialKernelRegressor '
         "(spectral and basis on the command line) take all rows"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pytest
@@ -78,6 +79,17 @@ def test_a_file_keeps_a_target_far_beyond_what_as_few_rows_could_have(tmp_path: 
     model.save(tmp_path / "m.mercer")
     again = mercer.load(tmp_path / "m.mercer")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_with_wrong_targets_no_advice_is_given_that_is_refused() -> None:
+    X, y = many(40)
+    given = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0}
+    model = GPRegressor(kernel="isotropic(rbf)", noise="contaminated", max_rows=20, **given)
+    with catch_warnings():
+        simplefilter("ignore")
+        model.fit(X, y)
+    assert "n_inducing" not in model.notes_[0]
+    assert 'BaNKRegressor(noise="contaminated")' in model.notes_[0]
 
 
 @pytest.mark.parametrize("shared", [False, True])
