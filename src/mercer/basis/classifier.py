@@ -354,10 +354,10 @@ class SequentialKernelClassifier(StreamClassifier):
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input is scaled; learned from the first rows.
     encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
-        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
-        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
-        scikit-learn, which refuses all but numbers.
+        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
+        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
+        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
+        unless any is. None: as scikit-learn, which refuses all but numbers.
     scale_rows : int, default=200
         With ``partial_fit``: rows from which scales and length scales are learned. They are held
         back, then learned in order; sooner if somebody predicts.

@@ -164,10 +164,10 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         or, where the standard deviation is over ten times the interquartile range, median and
         interquartile range, clipped at 10. Constant columns become 0.
     encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
-        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
-        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
-        scikit-learn, which refuses all but numbers.
+        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
+        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
+        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
+        unless any is. None: as scikit-learn, which refuses all but numbers.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations

@@ -162,10 +162,10 @@ class BaNKClassifier(FunctionClassifier):
         inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
         or 0.1), whichever has the highest evidence on at most 6000 rows. Constant columns become 0.
     encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
-        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
-        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
-        scikit-learn, which refuses all but numbers.
+        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
+        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
+        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
+        unless any is. None: as scikit-learn, which refuses all but numbers.
     device : str or None, default=None
         Where features and their products are computed in ``fit``: None, by NumPy on the processor;
         "cuda", "cuda:1", ..., by PyTorch, in double precision (`pip install mercer[torch]`). The

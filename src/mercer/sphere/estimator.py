@@ -403,10 +403,10 @@ class KernelGibbsClassifier(SampleClassifier):
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
         takes, as they are: its scales are in their units.
     encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text, dates or missing values becomes numbers, in ``fit`` and in
-        predictions: by `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was
-        learned. Numbers alone stay as they are, unless a `TableEncoder` is given. None: as
-        scikit-learn, which refuses all but numbers.
+        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
+        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
+        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
+        unless any is. None: as scikit-learn, which refuses all but numbers.
     n_draws, n_warmup, n_chains, thin : int, default=500, 150, 4, 1
         Kept draws of each chain, steps that tune it and are dropped, independent chains, and one
         of how many steps is kept.
