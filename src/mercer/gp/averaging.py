@@ -560,7 +560,8 @@ def _say_left_out(
                 gaps[name] = float((mixture[:m] - scores[:m]).mean())
     left = sorted((gap, name) for name, gap in gaps.items() if name not in names)
     if left:
-        parts = [f"{task.words(name)} {gap:.3f}" for gap, name in left]
+        # One may be above: few rows ruled it out, or time was over before its last.
+        parts = [f"{task.words(name)} {abs(gap):.3f}{' above' * (gap < 0.0)}" for gap, name in left]
         yield f"kernels left out, with nats a held-out row below these: {', '.join(parts)}"
     idle = [each.name for each in compared if each.name not in names and not len(each.scores)]
     if idle:

@@ -17,6 +17,7 @@ from mercer.gp.averaging import (
     Candidate,
     KernelTask,
     _log_evidence,
+    _say_left_out,
     choose_kernels,
     fit_kernels,
     is_simpler,
@@ -337,6 +338,17 @@ def test_a_checkpoint_holds_the_chains_of_all_kernels(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("chain-*.mercer"))) == 2 * len(model.kernel_weights_)
     np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), first)
     assert any("loaded the finished run" in note for note in model.notes_)
+
+
+def test_a_kernel_left_out_may_have_been_ahead_where_time_was_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = task_of(GPRegressor(), *smooth(12), monkeypatch)
+    first, behind = scored("rbf", [-1.0, -1.0]), scored("linear", [-2.0, -2.0])
+    compared = (first, behind, scored("matern52", [-0.5]))  # of its second row there is no score
+    assert list(_say_left_out(task, (first,), np.ones(1), compared, compared)) == [
+        "kernels left out, with nats a held-out row below these: matern52 0.500 above, linear 1.000"
+    ]
 
 
 def test_time_that_is_over_leaves_a_model() -> None:
