@@ -14,7 +14,7 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
-from mercer.spectral.class_model import logistic_coefficients, polya_gamma, sticks
+from mercer.spectral.class_model import CLASSES, ClassLaw, logistic_coefficients
 from mercer.spectral.class_sampler import ClassSampler, JointSampler, LogisticRidgeDensity
 from mercer.spectral.rows import MemoryRows, weighted_products
 from mercer.spectral.sampler import decide, join
@@ -55,14 +55,16 @@ class OneFrequency:
 
     def evidence(self, rng: np.random.Generator) -> float:
         """Given omega drawn from PG(1, 0): log p(labels | W, omega)."""
-        draw = polya_gamma(rng)
+        draw = CLASSES.weigher(rng)
 
         def weigh(f: np.ndarray, kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             self.omega, weighted = draw(f, kappa)
             return self.omega, weighted
 
         none, coef = np.empty((0, 2)), np.zeros((1, 2))
-        (products,) = weighted_products(self.rows, none, self.W, coef, lambda _: weigh, sticks)
+        (products,) = weighted_products(
+            self.rows, none, self.W, coef, lambda _: weigh, CLASSES.tasks
+        )
         law = logistic_coefficients(products.gram, np.full(2, RIDGE))
         return law.log_evidence - len(self.X) * np.log(2.0)
 
@@ -100,7 +102,7 @@ def ratio_error(n_classes: int, m: int) -> float:
     calls = iter(omega[k, codes >= k] for k in range(K))
     products = weighted_products(
         MemoryRows(X, codes, True), proposed, W, np.zeros((K, 2 * m + 3)),
-        lambda _: lambda f, kappa: (next(calls), kappa), sticks,
+        lambda _: lambda f, kappa: (next(calls), kappa), CLASSES.tasks,
     )  # fmt: skip
     linear, log_uniform = np.array([0.5, 2.0, 2.0]), np.log(rng.random(m))
     joints = tuple(join(p.gram, p.among, p.across, RIDGE, linear) for p in products)
@@ -177,21 +179,15 @@ def coefficients_before_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_sampler, "select", lambda gram, *rest: gram)
 
 
-def wrong(rng: np.random.Generator) -> Callable:
-    draw = polya_gamma(rng)
-    return lambda f, kappa: (lambda omega: (omega, omega * kappa))(draw(f, kappa)[0])
-
-
 def weighted_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kappa is multiplied by omega."""
+    """kappa is multiplied by omega, also where joint moves draw the linear part."""
+    weigher = ClassLaw.weigher
 
-    monkeypatch.setattr(class_sampler, "polya_gamma_of_blocks", lambda rng: lambda _: wrong(rng))
+    def mutant(self, rng):
+        draw = weigher(self, rng)
+        return lambda f, kappa: (lambda omega: (omega, omega * kappa))(draw(f, kappa)[0])
 
-
-def weighted_labels_of_the_linear_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kappa is multiplied by omega, where joint moves draw the linear part."""
-
-    monkeypatch.setattr(class_sampler, "polya_gamma", wrong)
+    monkeypatch.setattr(ClassLaw, "weigher", mutant)
 
 
 def keep_the_sines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +225,6 @@ def test_bnk_12_sees(
 
 
 def test_bnk_12_sees_joint_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    weighted_labels_of_the_linear_part(monkeypatch)
+    weighted_labels(monkeypatch)
     found = distances("two classes, pcn, linear part", 300, 2, kind=JointSampler)
     assert max(found.values()) > 1.2 * limit(300), found

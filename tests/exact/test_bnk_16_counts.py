@@ -56,7 +56,13 @@ def _sampler(chain: str) -> ClassChain:
         n_frequencies=1, ridge=RIDGE,
     )  # fmt: skip
     tuning = replace(sampler.tuning, trajectory=step)
-    return replace(sampler, counts=CountModel(offset, CENTRE, SPREAD), tuning=tuning)
+    law = CountModel(math.exp(CENTRE), offset, CENTRE, SPREAD)
+    return replace(sampler, law=law, tuning=tuning)
+
+
+def dispersion_of(state: ClassState) -> float:
+    assert isinstance(state.law, CountModel)
+    return state.law.dispersion
 
 
 @functools.cache
@@ -84,7 +90,7 @@ def _moments(chain: str, n_draws: int) -> np.ndarray:
     state, found = sampler.init(rng), []
     for _ in range(n_draws + 100):
         state, _ = sampler.step(rng, state)
-        log_r, (f,) = math.log(state.dispersion), functions(sampler, state)
+        log_r, (f,) = math.log(dispersion_of(state)), functions(sampler, state)
         found.append(np.r_[log_r, log_r**2, f, f**2])
     return np.array(found[100:])
 
@@ -117,14 +123,15 @@ def _make(case: str) -> ClassChain:
         global_share=share, n_frequencies=M,
     )  # fmt: skip
     tuning = replace(sampler.tuning, trajectory=0.8)
-    return replace(sampler, counts=CountModel(OFFSET, CENTRE, SPREAD), tuning=tuning)
+    law = CountModel(math.exp(CENTRE), OFFSET, CENTRE, SPREAD)
+    return replace(sampler, law=law, tuning=tuning)
 
 
 def _draw_joint(rng: np.random.Generator, sampler: ClassChain) -> tuple[ClassChain, ClassState]:
     """Draw state and counts from their joint law."""
-    _, state = class_cases.draw_joint(rng, replace(sampler, counts=None))
-    dispersion = math.exp(CENTRE + SPREAD * rng.standard_normal())
-    state = replace(state, dispersion=dispersion)
+    _, state = class_cases.draw_joint(rng, sampler)
+    law = CountModel(math.exp(CENTRE + SPREAD * rng.standard_normal()), OFFSET, CENTRE, SPREAD)
+    state = replace(state, law=law)
     return _redraw_counts(rng, sampler, state), state
 
 
@@ -135,7 +142,8 @@ def _means(sampler: ClassChain, state: ClassState) -> np.ndarray:
 def _redraw_counts(rng: np.random.Generator, sampler: ClassChain, state: ClassState) -> ClassChain:
     rows = sampler.rows
     assert isinstance(rows, MemoryRows)
-    rates = _means(sampler, state) * rng.gamma(state.dispersion, 1.0 / state.dispersion, N)
+    r = dispersion_of(state)
+    rates = _means(sampler, state) * rng.gamma(r, 1.0 / r, N)
     y = rng.poisson(rates).astype(np.float64)
     return replace(sampler, rows=MemoryRows(rows.X, y, rows.has_linear_part))
 
@@ -147,7 +155,7 @@ def _statistics(
     rng: np.random.Generator, sampler: ClassChain, state: ClassState
 ) -> dict[str, float]:
     """Values of distribution functions, uniform if the joint law is right; or to be compared."""
-    rows, m2, r = sampler.rows, 2 * M, state.dispersion
+    rows, m2, r = sampler.rows, 2 * M, dispersion_of(state)
     assert isinstance(rows, MemoryRows)
     means, beta, Z = _means(sampler, state), state.coef[0], state.mixture.assignment[0]
     law = stats.nbinom(r, r / (r + means))
@@ -231,9 +239,9 @@ def forget_the_shift(monkeypatch: pytest.MonkeyPatch) -> None:
     """The logit is taken for the logarithm of the mean: log r is left out of pseudo-targets."""
     weigher = CountModel.weigher
 
-    def mutant(self, dispersion, rng):
-        weigh = weigher(self, dispersion, rng)
-        shift = math.log(dispersion) - self.offset
+    def mutant(self, rng):
+        weigh = weigher(self, rng)
+        shift = math.log(self.dispersion) - self.offset
 
         def wrong(f, y):
             omega, weighted = weigh(f, y)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from mercer.errors import DataError, RowsError
 from mercer.estimation.run import CommonArguments, run_options
@@ -24,15 +23,15 @@ from mercer.sampling.driver import Labels, RunOptions, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
+    CLASSES,
     ClassState,
     ClassTuning,
     CountModel,
-    LogisticCoefficients,
+    Law,
     LogisticModel,
     class_codes,
-    log_likelihood,
-    logistic_coefficients,
-    sticks,
+    log_posterior,
+    newton,
 )
 from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
 from mercer.spectral.fitting import (
@@ -57,10 +56,8 @@ from mercer.spectral.rows import (
     MemoryRows,
     RowsWithout,
     TrainingRows,
-    Weigh,
     check_table,
     some_positions,
-    weighted_products,
 )
 from mercer.spectral.sampler import Start
 from mercer.spectral.settings import SpectralSettings
@@ -73,22 +70,13 @@ SAMPLERS: Mapping[str, type[ClassChain]] = {"polya-gamma": ClassSampler, "joint"
 MOST_CLASSES = 20
 # Steps of a trajectory, and the rows from which it is not worth its time: see docs/performance.md.
 _N_LEAPFROG, _MANY_ROWS = 20, 1500
-# Logits of order one to ten: unlike that of numbers, the precision is not relative to a noise, and
-# of separable classes it must not fall without end.
-_RIDGE_PRIOR = GammaPrior(1.0, 1.0)
 _LINEAR_PRIOR = GammaPrior(1.0, 0.1)
 _FIRST_RIDGE, _FIRST_LINEAR_PRECISION = 0.1, 1.0
-# Logarithms of means are smaller: a function with a standard deviation above 3 has probability .02,
-# and the level is within factors of 500 of the mean of all counts.
-_RIDGE_PRIOR_OF_COUNTS, _LEVEL_PRECISION_OF_COUNTS = GammaPrior(2.0, 1.0), 0.1
-_FIRST_TRAJECTORY, _FIRST_STEP_OF_COUNTS = 0.1, 0.5  # the latter of the moves of all coefficients
 # Weak: what is held out says when to stop.
 _RIDGE_OF_ASCENT = 0.01
 # Times |log c|^2 in the search for the start: 0 and 1 are not numbers with normal noise, whose
 # evidence makes too much of what a few hundred of them say.
 _PENALTY = 2.0
-# Functions whose rows decide where chains start: the first ones look at the most rows.
-_FUNCTIONS_OF_START = 3
 
 
 @dataclass(frozen=True)
@@ -99,7 +87,7 @@ class ClassSettings:
     n_classes: int
     sampler: str = "polya-gamma"  # one of `SAMPLERS`
     n_leapfrog: int = 0  # steps of the trajectory before each sweep; 0 for none
-    counts: CountModel | None = None  # where targets are counts: as two classes, of one function
+    law: Law = CLASSES  # of the targets, with its parameters where chains start
 
     @property
     def n_sticks(self) -> int:
@@ -109,47 +97,19 @@ class ClassSettings:
     def model(self, n_inputs: int) -> LogisticModel:
         """Return the regressions."""
         n_linear = 1 + n_inputs if self.spectral.linear_part else 0
-        is_learned = self.spectral.ridge_precision == "learn"
-        if self.counts is not None:
-            prior = _RIDGE_PRIOR_OF_COUNTS if is_learned else None
-            return LogisticModel(n_linear, prior, _LINEAR_PRIOR, _LEVEL_PRECISION_OF_COUNTS)
-        return LogisticModel(n_linear, _RIDGE_PRIOR if is_learned else None, _LINEAR_PRIOR)
+        prior = self.law.ridge_prior if self.spectral.ridge_precision == "learn" else None
+        return LogisticModel(n_linear, prior, _LINEAR_PRIOR, self.law.level_precision)
 
     def climb(
         self, rng: np.random.Generator, X: Array, codes: Array, *, deadline: float | None = None
     ) -> Scales:
-        """Search for the start on standardised rows X (n, d) with places of classes (n,).
+        """Search for the start on standardised rows X (n, d) with their targets (n,)."""
 
-        As if the first functions were regressions of 0 and 1: the evidences add, and the scales
-        are the geometric means over functions, the ridge is the lowest one. After ``deadline`` no
-        other function is looked at. Of counts the logarithms of one more are those numbers.
-        """
-        if self.counts is not None:
-            logs_of_counts = np.log1p(codes)
-            if np.ptp(logs_of_counts) == 0.0:
-                return self.spectral.first_scales(X.shape[1])
-            target = (logs_of_counts - logs_of_counts.mean()) / logs_of_counts.std()
-            return self.spectral.climb(rng, X, target, _PENALTY, deadline)
-        logs, ridges = list[Array](), list[float]()
-        evidence, is_cut = 0.0, False
-        for k in range(min(self.n_sticks, _FUNCTIONS_OF_START)):
-            if logs and is_late(deadline):
-                is_cut = True
-                break
-            is_in = codes >= k
-            target = (codes[is_in] == k).astype(np.float64)
-            if target.size < 2 or np.ptp(target) == 0.0:
-                continue
-            target = (target - target.mean()) / target.std()
-            found = self.spectral.climb(rng, X[is_in], target, _PENALTY, deadline)
-            is_cut |= found.is_cut
-            logs.append(np.log(found.scales))
-            ridges.append(found.ridge)
-            evidence += found.log_evidence
+        def climb(chosen: Any, numbers: Array) -> Scales:
+            return self.spectral.climb(rng, X[chosen], numbers, _PENALTY, deadline)
+
         first = self.spectral.first_scales(X.shape[1])
-        if not logs:
-            return Scales(first.scales, first.ridge, 0.0)
-        return Scales(np.exp(np.mean(logs, axis=0)), min(ridges), evidence, is_cut)
+        return self.law.climb(codes, climb, deadline) or replace(first, log_evidence=0.0)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -201,7 +161,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         common = common.resolved(stream(options.entropy, "scales", 2), found, X)
         settings = replace(settings, spectral=common)
     ascent = None
-    if common.proposals == "pcn" and settings.counts is None:
+    if common.proposals == "pcn" and not settings.law.is_firm:
         precisions = settings.precisions_of_ascent(rows.n_inputs)
         rng, seconds = stream(options.entropy, "rows", 4), _seconds_of_ascent(options)
         ascent = prepare_ascent(rng, rows, precisions, seconds)
@@ -211,10 +171,11 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         sampler,
         options,
         adaptation=adaptation,
-        labels=Labels({}, _MONITORED if settings.counts is None else (*_MONITORED, "dispersion")),
+        labels=Labels({}, (*_MONITORED, *settings.law.names)),
         note_of=_note_of_start,
     )
-    notes = (*sampled.notes, *_words_of_trajectories(sampled.draws))
+    words = () if settings.law.is_firm else _words_of_trajectories(sampled.draws)
+    notes = (*sampled.notes, *words)
     if found.is_cut:
         notes = (CUT_START, *notes)
     return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
@@ -236,7 +197,7 @@ def _seconds_of_ascent(options: RunOptions) -> float | None:
 def _words_of_trajectories(draws: Draws) -> tuple[str, ...]:
     """Say how many chains hardly ever take the end of a trajectory."""
     rates = draws.stats.get("trajectory_acceptance")
-    if rates is None or "dispersion" in draws.variables:
+    if rates is None:
         return ()
     n_still = int((rates.mean(axis=1) < _FEW_ACCEPTED).sum())
     if n_still == 0:
@@ -268,12 +229,12 @@ def make_class_sampler(
         tuning=ClassTuning(
             FIRST_STEP if is_tuned else 1.0,
             global_share=GLOBAL_SHARE if is_tuned else 0.0,
-            trajectory=_FIRST_TRAJECTORY if settings.counts is None else _FIRST_STEP_OF_COUNTS,
+            trajectory=settings.law.first_trajectory,
         ),
         probe=make_probe(some_rows, common.linear_part),
         ascent=ascent,
         n_leapfrog=settings.n_leapfrog,
-        counts=settings.counts,
+        law=settings.law,
     )
 
 
@@ -303,12 +264,9 @@ class ClassDraws:
         total = np.zeros((n_sticks + 1, len(X)))
         for i in range(n_draws):
             centre, spread = self._functions(i, X)
-            left = np.ones((2 * spread.shape[1], len(X)))
-            for k in range(n_sticks):
-                f = np.concatenate([centre[k] + spread[k], centre[k] - spread[k]])
-                total[k] += (left * expit(f)).mean(axis=0)
-                left *= expit(-f)
-            total[-1] += left.mean(axis=0)
+            centre = centre[:, np.newaxis]
+            f = np.concatenate([centre + spread, centre - spread], axis=1)
+            total += CLASSES.masses(f).mean(axis=1)
         return np.ascontiguousarray(total.T / n_draws)
 
     def drawn_probabilities(
@@ -325,11 +283,7 @@ class ClassDraws:
             for s, i in enumerate(which):
                 centre, spread = self._functions(int(i), X)
                 f = centre + signs[s] * spread[np.arange(n_sticks), own[s]]
-                left = np.ones(len(X))
-                for k in range(n_sticks):
-                    proba[s, k] = left * expit(f[k])
-                    left *= expit(-f[k])
-                proba[s, -1] = left
+                proba[s] = CLASSES.masses(f)
             found.append(proba)
         return found
 
@@ -373,7 +327,6 @@ _MOST_STEPS = 12
 _MOST_HALVINGS = 8
 # A Newton step this short, in squared standard deviations of the posterior, ends the search.
 _SHORT = 1e-2
-_LEAST_WEIGHT = 1e-12
 _SMALLEST_PROBA = 1e-12
 
 
@@ -461,7 +414,7 @@ def _complete(
         coef = _maximise(others, task, deadline)
         if coef is None:
             return None
-        laws = _newton(task, coef, others, added)
+        laws = newton(task.frequencies, coef, CLASSES, task.prior_precisions, others, added)
     rng = stream(entropy, "coefficients", task.index)
     deviations = [law.draw(rng, N_DEVIATIONS) for law in laws]
     return _Completed(coef, np.stack([law.mean for law in laws]), np.stack(deviations))
@@ -472,18 +425,19 @@ def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) ->
 
     None where time ends before that.
     """
-    coef, density = task.coef, _log_posterior(rows, task, task.coef)
+    W, precisions = task.frequencies, task.prior_precisions
+    coef, density = task.coef, log_posterior(rows, W, task.coef, CLASSES, precisions)
     for _ in range(_MOST_STEPS):
         if is_late(deadline):
             return None
-        laws = _newton(task, coef, rows)
+        laws = newton(W, coef, CLASSES, precisions, rows)
         step = np.stack([law.mean for law in laws]) - coef
         size = sum(
             float(np.square(np.tril(law.factor).T @ s).sum())
             for law, s in zip(laws, step, strict=True)
         )
         for _ in range(_MOST_HALVINGS):
-            new_density = _log_posterior(rows, task, coef + step)
+            new_density = log_posterior(rows, W, coef + step, CLASSES, precisions)
             if new_density >= density:
                 coef, density = coef + step, new_density
                 break
@@ -491,32 +445,6 @@ def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) ->
         if size < _SHORT:
             break
     return coef
-
-
-def _newton(task: _Task, coef: Array, *rows: TrainingRows) -> list[LogisticCoefficients]:
-    """Normal laws whose means are one Newton step from these coefficients; rows in parts."""
-    none = np.empty((0, task.frequencies.shape[1]))
-    given = none, task.frequencies, coef, _curvature_of, sticks
-    parts = [weighted_products(each, *given) for each in rows]
-    return [
-        logistic_coefficients(np.sum([each.gram for each in of_stick], axis=0), diagonal)
-        for of_stick, diagonal in zip(zip(*parts, strict=True), task.prior_precisions, strict=True)
-    ]
-
-
-def _curvature(f: Array, kappa: Array) -> tuple[Array, Array]:
-    """Weights p (1 - p) and weighted targets: those of Newton's method as least squares."""
-    weights = np.maximum(expit(f) * expit(-f), _LEAST_WEIGHT)
-    return weights, weights * f + (kappa + 0.5 - expit(f))
-
-
-def _curvature_of(index: int) -> Weigh:
-    return _curvature
-
-
-def _log_posterior(rows: TrainingRows, task: _Task, coef: Array) -> float:
-    prior = 0.5 * float((task.prior_precisions * np.square(coef)).sum())
-    return log_likelihood(rows, task.frequencies, coef) - prior
 
 
 def _words(
@@ -617,12 +545,12 @@ def fit_count_result(model: Any, X: Any, y: Any, common: CommonArguments, starte
     targets = table.targets()
     check_counts(targets)
     spectral = model._settings(table.n_rows)
-    counts = CountModel.of(targets, has_level=spectral.linear_part)
+    law = CountModel.of(targets, has_level=spectral.linear_part)
     target = TargetScale(0.0, 1.0)
     _, shared = learn_spectrum(
         model,
         table,
-        ClassSettings(spectral, 2, counts=counts),
+        ClassSettings(spectral, 2, law=law),
         run_options(common, model, table.digest(), started),
         common.n_jobs,
         has_linear_part=spectral.linear_part,

@@ -16,10 +16,11 @@ are compared with each other. Of two classes the function is that of the second 
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +30,18 @@ from scipy.special import expit
 from mercer.likelihoods.logistic import count_log_factor, count_log_mass
 from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of_shapes
 from mercer.numerics.cholesky import factorise
+from mercer.sampling.signals import is_late
 from mercer.spectral.mixture import MixtureState, ProposalTuning
-from mercer.spectral.model import GammaPrior, slice_step
+from mercer.spectral.model import GammaPrior, Scales, slice_step
 from mercer.spectral.rows import (
     Say,
     TrainingRows,
     Weigh,
-    WeighOf,
     fill_design,
     function_sums,
-    of_blocks,
+    numbers,
     parts,
+    weighted_products,
 )
 
 Array = NDArray[np.float64]
@@ -168,86 +170,166 @@ def logistic_coefficients(gram: Array, prior_precisions: Array) -> LogisticCoeff
     return LogisticCoefficients(np.asarray(mean), factor, evidence)
 
 
-# Where a chain of classes stands, and what its warm-up changes.
+# Functions whose rows decide where chains start: the first ones look at the most rows.
+_FUNCTIONS_OF_START = 3
+_LEAST_CURVATURE = 1e-12
+
+
+# Laws of the targets given K functions: what differs between classes and counts.
+
+
+Parts = Iterator[tuple[NDArray[np.bool_] | None, Array]]
+# (some rows, standardised numbers in place of their targets) -> where a search for the start ends.
+Climb = Callable[[Any, Array], Scales]
+
+
+class Law(ABC):
+    """The likelihood of targets given K functions, with the values of its own parameters."""
+
+    names: ClassVar[tuple[str, ...]] = ()  # of its own parameters, which are monitored
+    # Whether Polya-Gamma variables hold functions so firmly that all coefficients are moved under
+    # the likelihood itself before a sweep, in place of a trajectory.
+    is_firm: ClassVar[bool] = False
+    ridge_prior: ClassVar[GammaPrior]
+    level_precision: ClassVar[float]
+    first_trajectory: ClassVar[float] = 0.1  # where the search for its step begins
+
+    def tasks(self, targets: Array, n_functions: int) -> Parts:
+        """Rows of each function, None for all of them, and what they have for targets."""
+        return numbers(targets, n_functions)
+
+    @abstractmethod
+    def weigher(self, rng: np.random.Generator) -> Weigh:
+        """Draw omega, and give omega times the pseudo-targets."""
+
+    @abstractmethod
+    def curvature(self, index: int) -> Weigh:
+        """Weights and weighted targets of Newton's method as least squares; the same everywhere."""
+
+    @abstractmethod
+    def log_mass(self, f: Array, y: Array) -> Array:
+        """Log probability of each target (n,) given the functions (K, n), in nats."""
+
+    @abstractmethod
+    def climb(self, targets: Array, climb: Climb, deadline: float | None) -> Scales | None:
+        """Search for the start as if targets were numbers; None where they say nothing."""
+
+    def hearer(self, index: int) -> Say:
+        """Say the log probability of targets."""
+        return lambda f, y: float(self.log_mass(f, y).sum())
+
+    def draw(
+        self, rng: np.random.Generator, rows: TrainingRows, frequencies: Array, coef: Array
+    ) -> Self:
+        """Draw its own parameters given the functions, omega integrated out."""
+        return self
+
+    def recorded(self, found: dict[str, Array]) -> dict[str, Array]:
+        """Say what one draw stores, given what it stores of the functions."""
+        return found
+
+
+# Classes: Polya-Gamma variables omega given the functions make products weighted by them, the
+# targets z = kappa / omega (`mercer.spectral.rows.weighted_products`), for each stick over its own
+# rows.
 
 
 @dataclass(frozen=True)
-class ClassState:
-    """Where the chain stands; K functions."""
+class ClassLaw(Law):
+    """Places of classes, told apart by K functions.
 
-    frequencies: Array  # (M, d)
-    mean: Array  # (K, 2 M + p), of the coefficients given frequencies and the last omega
-    deviations: Array  # (K, k, 2 M + p), draws around it; the first is the chain's
-    ridge: Array  # (K,)
-    linear_precision: Array  # (K,)
-    mixture: MixtureState
-    log_likelihood: float  # nats
-    dispersion: float = 1.0  # r of counts; of classes nothing
-    is_start_cut: bool = False  # whether ``max_seconds`` ended the climb to the chain's start
-
-    @property
-    def coef(self) -> Array:
-        """The coefficients, shape (K, 2 M + p)."""
-        return self.mean + self.deviations[:, 0]
-
-
-@dataclass(frozen=True)
-class ClassTuning(ProposalTuning):
-    """The step of the proposals, and that of the trajectories before sweeps.
-
-    Of counts, which have none, that of the moves of all coefficients, up to 1.
+    Ridges are of logits of order one to ten: unlike that of numbers, the precision is not relative
+    to a noise, and of separable classes it must not fall without end.
     """
 
-    trajectory: float = 0.1
+    ridge_prior, level_precision = GammaPrior(1.0, 1.0), 1e-2
+
+    def tasks(self, targets: Array, n_functions: int) -> Parts:
+        """Rows of each stick, and their places of classes as 1/2 or -1/2."""
+        for k in range(n_functions):
+            is_in = targets >= k
+            yield None if n_functions == 1 else is_in, (targets[is_in] == k) - 0.5
+
+    def weigher(self, rng: np.random.Generator) -> Weigh:
+        """Draw omega_i ~ PG(1, f_i); omega z is kappa."""
+
+        def weigh(f: Array, kappa: Array) -> tuple[Array, Array]:
+            omega = np.empty(len(f))
+            fill_polya_gamma(rng, f, len(f), omega)
+            return omega, kappa
+
+        return weigh
+
+    def curvature(self, index: int) -> Weigh:
+        """Weights p (1 - p)."""
+
+        def weigh(f: Array, kappa: Array) -> tuple[Array, Array]:
+            weights = np.maximum(expit(f) * expit(-f), _LEAST_CURVATURE)
+            return weights, weights * f + (kappa + 0.5 - expit(f))
+
+        return weigh
+
+    def log_mass(self, f: Array, y: Array) -> Array:
+        """Sum over the functions that say something of a row."""
+        sign = signs_of(y, len(f))
+        return np.asarray(-np.logaddexp(0.0, -sign * f).sum(axis=0, where=sign != 0.0))
+
+    def masses(self, f: Array) -> Array:
+        """Probability of each class, shape (K + 1, ...), given the functions (K, ...)."""
+        left = np.cumprod(expit(-f), axis=0)
+        return np.concatenate([expit(f[:1]), left[:-1] * expit(f[1:]), left[-1:]])
+
+    def climb(self, targets: Array, climb: Climb, deadline: float | None) -> Scales | None:
+        """As if the first functions were regressions of 0 and 1.
+
+        Evidences add, scales are the geometric means over functions, the ridge is the lowest one.
+        After ``deadline`` no other function is looked at.
+        """
+        found, is_cut = list[Scales](), False
+        for k in range(min(int(targets.max()), _FUNCTIONS_OF_START)):
+            if found and is_late(deadline):
+                is_cut = True
+                break
+            is_in = targets >= k
+            target = (targets[is_in] == k).astype(np.float64)
+            if np.ptp(target) > 0.0:
+                found.append(climb(is_in, (target - target.mean()) / target.std()))
+        if not found:
+            return None
+        scales = np.exp(np.mean([np.log(each.scales) for each in found], axis=0))
+        evidence = sum(each.log_evidence for each in found)
+        is_cut |= any(each.is_cut for each in found)
+        return Scales(scales, min(each.ridge for each in found), evidence, is_cut)
 
 
-# Passes over the rows for classes: Polya-Gamma variables omega given the functions make products
-# weighted by them, the targets z = kappa / omega (`mercer.spectral.rows.weighted_products`), for
-# each stick over its own rows; log likelihoods.
+CLASSES = ClassLaw()
 
 
-def sticks(codes: Array, n_functions: int) -> Iterator[tuple[NDArray[np.bool_] | None, Array]]:
-    """Rows of each stick, None for all, and their targets less 1/2, from places of classes (b,)."""
-    for k in range(n_functions):
-        is_in = codes >= k
-        yield None if n_functions == 1 else is_in, (codes[is_in] == k) - 0.5
+def log_likelihood(
+    rows: TrainingRows, frequencies: Array, coef: Array, law: Law = CLASSES
+) -> float:
+    """Log probability of all targets, in nats: one pass, O(n M)."""
+    return float(function_sums(rows, frequencies, coef, law.hearer))
 
 
-def polya_gamma(rng: np.random.Generator) -> Weigh:
-    """Draw omega_i ~ PG(1, f_i); omega z is kappa."""
-
-    def weigh(f: Array, kappa: Array) -> tuple[Array, Array]:
-        omega = np.empty(len(f))
-        fill_polya_gamma(rng, f, len(f), omega)
-        return omega, kappa
-
-    return weigh
+def log_posterior(
+    rows: TrainingRows, frequencies: Array, coef: Array, law: Law, precisions: Array
+) -> float:
+    """Log density of coefficients of prior precisions (K, 2 M + p), a constant left out."""
+    prior = sum(float(p @ np.square(each)) for p, each in zip(precisions, coef, strict=True))
+    return log_likelihood(rows, frequencies, coef, law) - 0.5 * prior
 
 
-def polya_gamma_of_blocks(rng: np.random.Generator) -> WeighOf:
-    """Let each block draw its omega from a stream of its own."""
-    made: WeighOf = of_blocks(rng, polya_gamma)
-    return made
-
-
-def log_likelihood(rows: TrainingRows, frequencies: Array, coef: Array) -> float:
-    """Log probability of all labels, in nats: one pass, O(n M)."""
-    return float(function_sums(rows, frequencies, coef, _log_likelihood_of))
-
-
-def _log_likelihood_of(index: int) -> Say:
-    return lambda f, codes: float(_log_probabilities_of(f, codes).sum())
-
-
-def log_probabilities(rows: TrainingRows, frequencies: Array, coef: Array) -> Array:
-    """Log probability of each label, shape (n,), in nats."""
-    return _log_probabilities_of(*functions_at_rows(rows, frequencies, coef))
-
-
-def _log_probabilities_of(f: Array, codes: Array) -> Array:
-    """Log probability of each label, given the functions (K, n)."""
-    sign = signs_of(codes, len(f))
-    return np.asarray(-np.logaddexp(0.0, -sign * f).sum(axis=0, where=sign != 0.0))
+def newton(
+    frequencies: Array, coef: Array, law: Law, precisions: Array, *rows: TrainingRows
+) -> list[LogisticCoefficients]:
+    """Normal laws whose means are one Newton step from these coefficients; rows in parts."""
+    given = np.empty((0, frequencies.shape[1])), frequencies, coef, law.curvature, law.tasks
+    parts = [weighted_products(each, *given) for each in rows]
+    return [
+        logistic_coefficients(np.sum([each.gram for each in of_function], axis=0), diagonal)
+        for of_function, diagonal in zip(zip(*parts, strict=True), precisions, strict=True)
+    ]
 
 
 # Counts: one function, the logarithm of the mean.
@@ -275,12 +357,20 @@ _LEAST_WEIGHT = 1e-30
 
 
 @dataclass(frozen=True)
-class CountModel:
-    """What is fixed of the law of counts: the level of the function, and the prior of log r."""
+class CountModel(Law):
+    """Counts: their dispersion r, the level of the function, and the prior of log r.
 
+    Logarithms of means are smaller than logits: a function with a standard deviation above 3 has
+    probability .02, and the level is within factors of 500 of the mean of all counts.
+    """
+
+    dispersion: float
     offset: float
     log_centre: float
     log_spread: float = _LOG_SPREAD
+
+    names, is_firm = ("dispersion",), True
+    ridge_prior, level_precision, first_trajectory = GammaPrior(2.0, 1.0), 0.1, 0.5
 
     @classmethod
     def of(cls, y: Array, *, has_level: bool) -> CountModel:
@@ -289,45 +379,48 @@ class CountModel:
         r is about the root of one plus the mean: from .02 to 50 times that with probability .95.
         """
         mean = (float(y.sum()) + 0.5) / len(y)
-        return cls(math.log(mean) if has_level else 0.0, 0.5 * math.log1p(mean))
+        centre = 0.5 * math.log1p(mean)
+        return cls(math.exp(centre), math.log(mean) if has_level else 0.0, centre)
 
-    def weigher(self, dispersion: float, rng: np.random.Generator) -> Weigh:
+    @property
+    def _shift(self) -> float:
+        return math.log(self.dispersion) - self.offset
+
+    def weigher(self, rng: np.random.Generator) -> Weigh:
         """Draw omega; omega times the pseudo-target is kappa + omega (log r - offset)."""
-        shift = math.log(dispersion) - self.offset
 
         def weigh(f: Array, y: Array) -> tuple[Array, Array]:
             omega = np.empty(len(f))
-            fill_polya_gamma_of_shapes(rng, y + dispersion, f - shift, len(f), omega)
+            fill_polya_gamma_of_shapes(rng, y + self.dispersion, f - self._shift, len(f), omega)
             omega = np.maximum(omega, _LEAST_WEIGHT)
-            return omega, 0.5 * (y - dispersion) + omega * shift
+            return omega, 0.5 * (y - self.dispersion) + omega * self._shift
 
         return weigh
 
-    def weigher_of_blocks(self, dispersion: float, rng: np.random.Generator) -> WeighOf:
-        """Let each block draw its omega from a stream of its own."""
-        made: WeighOf = of_blocks(rng, functools.partial(self.weigher, dispersion))
-        return made
-
-    def curvature(self, dispersion: float, index: int) -> Weigh:
-        """Weights and weighted targets of Newton's method as least squares; the same everywhere."""
-        shift = math.log(dispersion) - self.offset
+    def curvature(self, index: int) -> Weigh:
+        """Weights (y + r) p (1 - p)."""
 
         def weigh(f: Array, y: Array) -> tuple[Array, Array]:
-            total, p = y + dispersion, expit(f - shift)
-            weights = np.maximum(total * p * expit(shift - f), _LEAST_WEIGHT)
+            total, p = y + self.dispersion, expit(f - self._shift)
+            weights = np.maximum(total * p * expit(self._shift - f), _LEAST_WEIGHT)
             return weights, weights * f + y - total * p
 
         return weigh
 
-    def hearer(self, dispersion: float, index: int) -> Say:
-        """Say the log probability of counts."""
-        shift = math.log(dispersion) - self.offset
-        return lambda f, y: float(count_log_mass(y, f[0] - shift, dispersion).sum())
+    def log_mass(self, f: Array, y: Array) -> Array:
+        """Of the negative binomial law."""
+        return np.asarray(count_log_mass(y, f[0] - self._shift, self.dispersion))
 
-    def draw_dispersion(
-        self, rng: np.random.Generator, f: Array, y: Array, dispersion: float
-    ) -> float:
-        """Take one slice step on log r given the function f (n,) at all rows."""
+    def climb(self, targets: Array, climb: Climb, deadline: float | None) -> Scales | None:
+        """As if the logarithms of one more were numbers."""
+        logs = np.log1p(targets)
+        return climb(..., (logs - logs.mean()) / logs.std()) if np.ptp(logs) > 0.0 else None
+
+    def draw(
+        self, rng: np.random.Generator, rows: TrainingRows, frequencies: Array, coef: Array
+    ) -> CountModel:
+        """Take one slice step on log r."""
+        (f,), y = functions_at_rows(rows, frequencies, coef)
         values, n_each = np.unique(y, return_counts=True)
         g = f + self.offset
 
@@ -337,9 +430,24 @@ class CountModel:
             tails = y @ np.logaddexp(0.0, log_r - g) + r * np.logaddexp(0.0, g - log_r).sum()
             return float(own - tails - 0.5 * z * z)
 
-        return slice_step(
-            rng, log_density, dispersion, f"no density at dispersion {dispersion:.3g}"
-        )
+        nowhere = f"no density at dispersion {self.dispersion:.3g}"
+        return replace(self, dispersion=slice_step(rng, log_density, self.dispersion, nowhere))
+
+    def recorded(self, found: dict[str, Array]) -> dict[str, Array]:
+        """Of its one function, whose level is put back, and r."""
+        found |= {name: found[name][0] for name in _OF_EACH_FUNCTION}
+        found["function"] = found["function"] + self.offset
+        m2 = 2 * len(found["frequencies"])
+        if found["coef_mean"].shape[0] > m2:
+            level = np.zeros(found["coef_mean"].shape[0])
+            level[m2] = self.offset
+            found["coef_mean"] = found["coef_mean"] + level
+        return {**found, "dispersion": np.array(self.dispersion)}
+
+
+_OF_EACH_FUNCTION = (
+    "function", "ridge_precision", "linear_precision", "coef_mean", "coef_deviation",
+)  # fmt: skip
 
 
 def functions_at_rows(rows: TrainingRows, frequencies: Array, coef: Array) -> tuple[Array, Array]:
@@ -351,3 +459,36 @@ def functions_at_rows(rows: TrainingRows, frequencies: Array, coef: Array) -> tu
         found.append(coef @ F)
         targets.append(y)
     return np.concatenate(found, axis=1), np.concatenate(targets)
+
+
+# Where a chain of classes stands, and what its warm-up changes.
+
+
+@dataclass(frozen=True)
+class ClassState:
+    """Where the chain stands; K functions."""
+
+    frequencies: Array  # (M, d)
+    mean: Array  # (K, 2 M + p), of the coefficients given frequencies and the last omega
+    deviations: Array  # (K, k, 2 M + p), draws around it; the first is the chain's
+    ridge: Array  # (K,)
+    linear_precision: Array  # (K,)
+    mixture: MixtureState
+    log_likelihood: float  # nats
+    law: Law = CLASSES
+    is_start_cut: bool = False  # whether ``max_seconds`` ended the climb to the chain's start
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients, shape (K, 2 M + p)."""
+        return self.mean + self.deviations[:, 0]
+
+
+@dataclass(frozen=True)
+class ClassTuning(ProposalTuning):
+    """The step of the proposals, and that of the trajectories before sweeps.
+
+    Of counts, which have none, that of the moves of all coefficients, up to 1.
+    """
+
+    trajectory: float = 0.1

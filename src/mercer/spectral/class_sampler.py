@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,18 +14,18 @@ from mercer.errors import NumericalError
 from mercer.features.products import fill_features
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.class_model import (
+    CLASSES,
     ClassState,
     ClassTuning,
-    CountModel,
+    Law,
     LogisticCoefficients,
     LogisticModel,
     functions_at_rows,
     log_likelihood,
+    log_posterior,
     logistic_coefficients,
-    polya_gamma,
-    polya_gamma_of_blocks,
+    newton,
     signs_of,
-    sticks,
 )
 from mercer.spectral.loops import move_jointly, select, tridiagonal_evidence
 from mercer.spectral.mixture import Mixture, MixtureState
@@ -34,17 +33,14 @@ from mercer.spectral.model import (
     RIDGE_LIMITS,
     GammaPrior,
     Probe,
-    design,
     draw_ridge,
     lowest_ridge,
     reduce_products,
 )
 from mercer.spectral.rows import (
     MemoryRows,
-    Tasks,
     TrainingRows,
-    function_sums,
-    numbers,
+    of_blocks,
     weighted_products,
 )
 from mercer.spectral.sampler import (
@@ -72,11 +68,6 @@ class TrajectoryInfo(SpectralInfo):
     trajectory_step: float
 
 
-_OF_EACH_FUNCTION = (
-    "function", "ridge_precision", "linear_precision", "coef_mean", "coef_deviation",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
 class ClassChain(Sampler[ClassState, SpectralInfo]):
     """What the samplers of classes share: state, start, record, and the steps of the mixture.
@@ -95,7 +86,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     probe: Probe
     ascent: Ascent | None = None  # steps up the posterior that the first step begins with
     n_leapfrog: int = 0  # steps of the trajectory that each sweep begins with; 0 for none
-    counts: CountModel | None = None  # where targets are counts, of one function, and not classes
+    law: Law = CLASSES  # of the targets, with its parameters where chains start
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw frequencies at the scales of the start; all functions are 0."""
@@ -109,24 +100,34 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             ridge=np.full(K, self.start.ridge),
             linear_precision=np.full(K, self.start.linear_precision),
             mixture=self.mixture.init(rng, W, Z),
-            log_likelihood=0.0 if self.counts else log_likelihood(self.rows, W, mean),
-            dispersion=math.exp(self.counts.log_centre) if self.counts else 1.0,
+            log_likelihood=log_likelihood(self.rows, W, mean, self.law),
+            law=self.law,
         )
 
     def before_sweep(
         self, rng: np.random.Generator, state: ClassState
     ) -> tuple[ClassState, float | None]:
-        """Climb, if it is the first step, then take a trajectory, each where there is one.
+        """Climb, if it is the first step; draw what the law has of its own; move all there is.
 
-        Returns the state, and the acceptance probability of the trajectory or None.
+        Returns the state, and the acceptance probability of the trajectory, or of the move of all
+        coefficients, or None.
         """
-        if self.ascent is not None and not state.coef.any():
-            state = self._climb(rng, self.ascent, state)
+        if not state.coef.any():
+            state = self._at_maximum(state) if self.law.is_firm else self._climb(rng, state)
+        law = state.law.draw(rng, self.rows, state.frequencies, state.coef)
+        state = replace(state, law=law)
+        if self.law.is_firm:
+            return self._move_coefficients(rng, state)
         if self.n_leapfrog == 0:
             return state, None
         return move_together(
             rng, self.rows, self.model, self.mixture, state, self.tuning.trajectory, self.n_leapfrog
         )
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether something goes before sweeps whose step can be tuned."""
+        return self.n_leapfrog > 0 or self.law.is_firm
 
     def info(
         self, accepted: tuple[float, float], trajectory: float | None, log_density: float
@@ -141,7 +142,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     def record(self, state: ClassState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, partition, and what is monitored."""
         mixture = state.mixture
-        found = {
+        found: dict[str, NDArray[Any]] = {
             "log_likelihood": np.array(state.log_likelihood),
             "n_components": np.array(mixture.n_components),
             "kernel": self.probe.kernel(state.frequencies),
@@ -155,26 +156,71 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             "coef_mean": state.mean,
             "coef_deviation": state.deviations,
         }
-        if self.counts is None:
-            return found
-        found |= {name: found[name][0] for name in _OF_EACH_FUNCTION}
-        found["function"] = found["function"] + self.counts.offset
-        if self.model.n_linear > 0:
-            level = np.zeros(state.mean.shape[1])
-            level[2 * self.n_frequencies] = self.counts.offset
-            found["coef_mean"] = found["coef_mean"] + level
-        return {**found, "dispersion": np.array(state.dispersion)}
+        return state.law.recorded(found)
 
-    def _climb(self, rng: np.random.Generator, ascent: Ascent, state: ClassState) -> ClassState:
-        """Climb from the start, which alone has functions that are 0.
+    def _climb(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """Climb, where there is a way, from the start, which alone has functions that are 0.
 
         As a part of a step it can be stopped like one, and a resumed chain does not do it again.
         """
+        if self.ascent is None:
+            return state
         m = self.n_frequencies
         scales = self.start.scales_of(m)
-        W, mean, is_cut = ascent.climb(state.frequencies, scales, self.n_sticks)
+        W, mean, is_cut = self.ascent.climb(state.frequencies, scales, self.n_sticks)
         mixture = self.mixture.init(rng, W, self.start.places(m))
         return replace(state, frequencies=W, mean=mean, mixture=mixture, is_start_cut=is_cut)
+
+    def _move_coefficients(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, float]:
+        """Move all coefficients under the likelihood itself: Metropolis and Hastings."""
+        step, log_uniform = self.tuning.trajectory, math.log(1.0 - rng.random())
+        here = self._newton(state, state.coef)
+        proposed = _towards(here, state.coef[0], step) + step * here.draw(rng, 1)[0]
+        try:
+            there = self._newton(state, proposed[np.newaxis])
+        except NumericalError:
+            return state, 0.0
+        ratio = self._log_posterior(state, proposed[np.newaxis])
+        ratio -= self._log_posterior(state, state.coef)
+        ratio += _log_proposal(there, proposed, state.coef[0], step)
+        ratio -= _log_proposal(here, state.coef[0], proposed, step)
+        accepted = math.exp(min(ratio, 0.0)) if math.isfinite(ratio) else 0.0
+        if not log_uniform < ratio:
+            return state, accepted
+        none = np.zeros_like(state.deviations)
+        return replace(state, mean=proposed[np.newaxis], deviations=none), accepted
+
+    def _at_maximum(self, state: ClassState) -> ClassState:
+        """Climb to coefficients of the highest density: Newton steps, halved if they overshoot."""
+        coef = state.coef
+        density = self._log_posterior(state, coef)
+        for _ in range(_MOST_NEWTON_STEPS):
+            step, before = self._newton(state, coef).mean[np.newaxis] - coef, density
+            for _ in range(_MOST_HALVINGS):
+                new = self._log_posterior(state, coef + step)
+                if new > density:
+                    coef, density = coef + step, new
+                    break
+                step = 0.5 * step
+            if density - before < _CLOSE:
+                break
+        return replace(state, mean=coef)
+
+    def _newton(self, state: ClassState, coef: Array) -> LogisticCoefficients:
+        """Return the normal law around one Newton step from coefficients (1, 2 M + p)."""
+        given = state.frequencies, coef, state.law, self._precisions(state), self.rows
+        return newton(*given)[0]
+
+    def _log_posterior(self, state: ClassState, coef: Array) -> float:
+        """Log density of coefficients (K, 2 M + p) given all else but omega, plus a constant."""
+        given = self.rows, state.frequencies, coef, state.law, self._precisions(state)
+        return log_posterior(*given)
+
+    def _precisions(self, state: ClassState) -> Array:
+        n_features = 2 * len(state.frequencies)
+        return self.model.precisions_of_all(n_features, state.ridge, state.linear_precision)
 
     def _linear(self, precision: float) -> Array:
         return self.model.linear_precisions(float(precision))
@@ -272,7 +318,7 @@ class ClassAdaptation(Adaptation):
         proposals, trajectory = learned.proposals, learned.trajectory
         if self.has_steps:
             proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
-        if sampler.n_leapfrog > 0 or sampler.counts is not None:
+        if sampler.is_moved:
             trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
         tuning = replace(sampler.tuning, step=proposals.step, trajectory=trajectory.step)
         return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
@@ -324,17 +370,11 @@ class ClassSampler(ClassChain):
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
-        if self.counts is None:
-            state, trajectory = self.before_sweep(rng, state)
-        else:
-            state, trajectory = self._before_sweep_of_counts(rng, self.counts, state)
+        state, trajectory = self.before_sweep(rng, state)
         mixture, W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, replace(state, mixture=mixture), W, grams)
         new = self._turn(rng, new)
-        if self.counts is None:
-            density = log_likelihood(self.rows, new.frequencies, new.coef)
-        else:
-            density = self._log_likelihood_of(self.counts, new, new.coef)
+        density = log_likelihood(self.rows, new.frequencies, new.coef, new.law)
         new = replace(new, log_likelihood=density)
         return new, self.info(accepted, trajectory, density)
 
@@ -345,14 +385,8 @@ class ClassSampler(ClassChain):
         W = state.frequencies
         proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        if self.counts is None:
-            weigh_of = polya_gamma_of_blocks(rng)
-        else:
-            weigh_of = self.counts.weigher_of_blocks(state.dispersion, rng)
-        tasks: Tasks = sticks if self.counts is None else numbers
-        products = weighted_products(
-            self.rows, proposed.frequencies, W, state.coef, weigh_of, tasks
-        )
+        given = W, state.coef, of_blocks(rng, state.law.weigher), state.law.tasks
+        products = weighted_products(self.rows, proposed.frequencies, *given)
         joints = tuple(
             join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
             for each, ridge, precision in zip(
@@ -390,76 +424,6 @@ class ClassSampler(ClassChain):
             ridge=ridges,
             linear_precision=precisions,
         )
-
-    def _before_sweep_of_counts(
-        self, rng: np.random.Generator, counts: CountModel, state: ClassState
-    ) -> tuple[ClassState, float]:
-        """Draw r given the function, then move all coefficients; the first step climbs before.
-
-        Returns the state, and the acceptance probability of the move.
-        """
-        if not state.coef.any():
-            state = self._at_maximum(counts, state)
-        (f,), y = functions_at_rows(self.rows, state.frequencies, state.coef)
-        dispersion = counts.draw_dispersion(rng, f, y, state.dispersion)
-        return self._move_coefficients(rng, counts, replace(state, dispersion=dispersion))
-
-    def _move_coefficients(
-        self, rng: np.random.Generator, counts: CountModel, state: ClassState
-    ) -> tuple[ClassState, float]:
-        """Move all coefficients under the likelihood itself: Metropolis and Hastings."""
-        step, log_uniform = self.tuning.trajectory, math.log(1.0 - rng.random())
-        here = self._newton(counts, state, state.coef)
-        proposed = _towards(here, state.coef[0], step) + step * here.draw(rng, 1)[0]
-        try:
-            there = self._newton(counts, state, proposed[np.newaxis])
-        except NumericalError:
-            return state, 0.0
-        ratio = self._log_posterior(counts, state, proposed[np.newaxis])
-        ratio -= self._log_posterior(counts, state, state.coef)
-        ratio += _log_proposal(there, proposed, state.coef[0], step)
-        ratio -= _log_proposal(here, state.coef[0], proposed, step)
-        accepted = math.exp(min(ratio, 0.0)) if math.isfinite(ratio) else 0.0
-        if not log_uniform < ratio:
-            return state, accepted
-        none = np.zeros_like(state.deviations)
-        return replace(state, mean=proposed[np.newaxis], deviations=none), accepted
-
-    def _newton(self, counts: CountModel, state: ClassState, coef: Array) -> LogisticCoefficients:
-        """Return the normal law around one Newton step from coefficients (1, 2 M + p)."""
-        W, none = state.frequencies, np.empty((0, state.frequencies.shape[1]))
-        weigh_of = functools.partial(counts.curvature, state.dispersion)
-        (products,) = weighted_products(self.rows, none, W, coef, weigh_of, numbers)
-        return logistic_coefficients(products.gram, self._precisions(state))
-
-    def _at_maximum(self, counts: CountModel, state: ClassState) -> ClassState:
-        """Climb to coefficients of the highest density: Newton steps, halved if they overshoot."""
-        coef = state.coef
-        density = self._log_posterior(counts, state, coef)
-        for _ in range(_MOST_NEWTON_STEPS):
-            step, before = self._newton(counts, state, coef).mean[np.newaxis] - coef, density
-            for _ in range(_MOST_HALVINGS):
-                new = self._log_posterior(counts, state, coef + step)
-                if new > density:
-                    coef, density = coef + step, new
-                    break
-                step = 0.5 * step
-            if density - before < _CLOSE:
-                break
-        return replace(state, mean=coef)
-
-    def _log_posterior(self, counts: CountModel, state: ClassState, coef: Array) -> float:
-        """Log density of coefficients (1, 2 M + p) given all else but omega, plus a constant."""
-        prior = 0.5 * float(self._precisions(state) @ np.square(coef[0]))
-        return self._log_likelihood_of(counts, state, coef) - prior
-
-    def _log_likelihood_of(self, counts: CountModel, state: ClassState, coef: Array) -> float:
-        say_of = functools.partial(counts.hearer, state.dispersion)
-        return float(function_sums(self.rows, state.frequencies, coef, say_of))
-
-    def _precisions(self, state: ClassState) -> Array:
-        ridge, linear = float(state.ridge[0]), float(state.linear_precision[0])
-        return self.model.prior_precisions(2 * len(state.frequencies), ridge, linear)
 
 
 # The move of all coefficients of counts. Where the mean is far from r, Polya-Gamma variables hold
@@ -522,7 +486,6 @@ def _log_proposal(law: LogisticCoefficients, coef: Array, proposed: Array, step:
 
 # Numbers of one table of features that are in memory at a time: 8 MiB.
 _MOST_NUMBERS = 2**20
-_ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -532,10 +495,9 @@ class JointSampler(ClassChain):
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
         state, trajectory = self.before_sweep(rng, state)
-        X, codes = _in_memory(self.rows)
+        X, coef = _in_memory(self.rows), state.coef
+        f, codes = functions_at_rows(self.rows, state.frequencies, coef)
         sign = signs_of(codes, self.n_sticks)
-        coef = state.coef
-        f = _functions(X, state.frequencies, coef, self.model.n_linear > 0)
         mixture, W, accepted = self._sweep(rng, state, X, sign, coef, f)
         if self.model.n_linear > 0:
             self._move_linear(rng, state, X, sign, coef, f)
@@ -588,7 +550,7 @@ class JointSampler(ClassChain):
         for k in range(self.n_sticks):
             is_in, linear = sign[k] != 0.0, coef[k, -p:] @ H
             H_in = H[:, is_in]
-            omega, kappa = polya_gamma(rng)(f[k, is_in], 0.5 * sign[k, is_in])
+            omega, kappa = CLASSES.weigher(rng)(f[k, is_in], 0.5 * sign[k, is_in])
             weighted = H_in * omega
             target = kappa - omega * (f[k, is_in] - linear[is_in])
             gram = np.column_stack([weighted @ H_in.T, H_in @ target])
@@ -617,20 +579,10 @@ class JointSampler(ClassChain):
         )
 
 
-def _in_memory(rows: TrainingRows) -> tuple[Array, Array]:
+def _in_memory(rows: TrainingRows) -> Array:
     if isinstance(rows, MemoryRows):
-        return rows.X, rows.y
-    X, codes = zip(*rows.blocks(), strict=True)
-    return np.concatenate(X), np.concatenate(codes)
-
-
-def _functions(X: Array, W: Array, coef: Array, has_linear_part: bool) -> Array:
-    """The functions at rows X (n, d), shape (K, n)."""
-    f = np.empty((len(coef), len(X)))
-    for begin in range(0, len(X), _ROWS_AT_ONCE):
-        rows = slice(begin, begin + _ROWS_AT_ONCE)
-        f[:, rows] = coef @ design(W, X[rows], has_linear_part)
-    return f
+        return rows.X
+    return np.concatenate([X for X, _ in rows.blocks()])
 
 
 def _parts(n_frequencies: int, n_rows: int) -> list[slice]:

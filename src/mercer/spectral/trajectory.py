@@ -41,9 +41,10 @@ from mercer.spectral.base_measure import (
     Labels,
 )
 from mercer.spectral.class_model import (
+    CLASSES,
     ClassState,
     LogisticModel,
-    log_probabilities,
+    functions_at_rows,
     signs_of,
 )
 from mercer.spectral.loops import pull_of_phases
@@ -367,7 +368,7 @@ class Ascent:
             return 0.5 * float(theta @ theta) - found.value, theta - np.concatenate(parts)
 
         def judge(theta: Array) -> Array:
-            return log_probabilities(self.held_out, *split(theta))
+            return CLASSES.log_mass(*functions_at_rows(self.held_out, *split(theta)))
 
         start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
         deadline = None if self.seconds is None else time.monotonic() + self.seconds

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.spectral import rows as products
-from mercer.spectral.class_model import log_likelihood, polya_gamma_of_blocks, sticks
-from mercer.spectral.rows import MemoryRows, weighted_products
+from mercer.spectral.class_model import CLASSES, log_likelihood
+from mercer.spectral.rows import MemoryRows, of_blocks, weighted_products
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import plain_log_likelihood, problem
 
@@ -29,7 +29,7 @@ def test_weighted_products(
         W,
         coef,
         lambda _: lambda f, kappa: (1.0 / (1.0 + f**2), kappa * (2.0 + f)),
-        sticks,
+        CLASSES.tasks,
     )
     F, new = plain_design(W, X, has_linear_part), plain_design(proposed, X, False)
     for k, one in enumerate(found):
@@ -58,7 +58,7 @@ def test_functions_far_out_overflow_nothing() -> None:
     X, codes = problem(20, 2)
     rows, W, coef = MemoryRows(X, codes, True), np.ones((2, 2)), np.full((1, 7), 1e4)
     rng = np.random.default_rng(0)
-    (one,) = weighted_products(rows, W, W, coef, polya_gamma_of_blocks(rng), sticks)
+    (one,) = weighted_products(rows, W, W, coef, of_blocks(rng, CLASSES.weigher), CLASSES.tasks)
     assert all(np.isfinite(each).all() for each in (one.gram, one.among, one.across))
     assert np.isfinite(log_likelihood(rows, W, coef))
 
@@ -67,8 +67,7 @@ def test_a_function_without_rows_has_no_products() -> None:
     """Where a subset of the rows holds none of the last classes."""
     X, codes = problem(20, 2)
     rows, W = MemoryRows(X, 0.0 * codes, False), np.ones((2, 2))
-    found = weighted_products(
-        rows, W, W, np.zeros((2, 4)), polya_gamma_of_blocks(np.random.default_rng(0)), sticks
-    )
+    weigh = of_blocks(np.random.default_rng(0), CLASSES.weigher)
+    found = weighted_products(rows, W, W, np.zeros((2, 4)), weigh, CLASSES.tasks)
     np.testing.assert_array_equal(found[1].gram, 0.0)
     assert found[0].gram[0, 0] > 0.0
