@@ -38,7 +38,6 @@ from mercer.spectral.model import (
     Scales,
     StudentNoise,
     coefficients,
-    find_waves,
 )
 from mercer.spectral.prediction import (
     DRAWS_THAT_JUDGE,
@@ -69,6 +68,7 @@ from mercer.spectral.settings import (
     ROWS_OF_WARP,
     SpectralSettings,
     choose_standardizer,
+    find_waves,
 )
 
 Array = NDArray[np.float64]

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from mercer.errors import MercerWarning, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.features.products import fill_features
 from mercer.likelihoods.label_noise import log_kinds, log_shares
 from mercer.random import stream
 from mercer.sampling.signals import is_late
@@ -31,6 +32,7 @@ from mercer.spectral.model import (
     design,
     effective_degrees,
     find_scales,
+    fitted_values,
     ridge_density,
 )
 from mercer.spectral.rows import some_positions
@@ -235,6 +237,64 @@ class SpectralSettings:
         if self.is_scale_learned:
             base = base.with_scale(base.scale / (1.0 + 1.0 / _KAPPA0))
         return base, ScalePrior(_SCALE_SHAPE, base.scale)
+
+
+# Waves that the rows show by themselves: needles, which chains that start from slow frequencies
+# would take for noise.
+#
+# What features at the scales found leave of the targets is looked at along each input, by the
+# periodogram of unevenly spaced values: at w, half the sum of squares that cos and sin of w x
+# explain, over the variance. Of noise it is about exponential with mean 1, so that the highest of
+# k values is above log(k / a) with probability a. The highest is taken out, and so on.
+
+_CYCLES, _POINTS_A_CYCLE = 250, 4  # waves over the range of an input that are looked for, at most
+_MOST_ROWS_OF_WAVES, _MOST_WAVES = 1000, 4
+_FALSE_WAVES = 1e-3  # probability that noise shows one
+
+
+def find_waves(
+    rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
+) -> tuple[Array, ...]:
+    """Find frequencies (d,) of waves along one input each in what the scales leave of y (n,)."""
+    X, y = X[:_MOST_ROWS_OF_WAVES], y[:_MOST_ROWS_OF_WAVES]
+    left = y - fitted_values(rng, X, y, model, found)
+    grids = [_cycles(x) for x in X.T]
+    n_looks = sum(len(grid) for grid in grids)
+    waves: list[Array] = []
+    while n_looks > 0 and len(waves) < _MOST_WAVES:
+        powers = [
+            _periodogram(x, left, grid) if len(grid) else np.zeros(1)
+            for x, grid in zip(X.T, grids, strict=True)
+        ]
+        j = int(np.argmax([power.max() for power in powers]))
+        if not powers[j].max() > math.log(n_looks / _FALSE_WAVES):
+            break
+        wave = np.zeros(X.shape[1])
+        wave[j] = grids[j][np.argmax(powers[j])]
+        waves.append(wave)
+        phase = X[:, j] * wave[j]
+        pair = np.column_stack([np.cos(phase), np.sin(phase), np.ones(len(left))])
+        left = left - pair @ np.linalg.lstsq(pair, left, rcond=None)[0]
+    return tuple(waves)
+
+
+def _cycles(x: Array) -> Array:
+    """Frequencies to look at along an input (n,), from two waves over its range on."""
+    reach, n_values = float(np.ptp(x)), len(np.unique(x))
+    most = min(n_values // 2, _CYCLES)
+    if reach <= 0.0 or most <= 2:
+        return np.empty(0)
+    return 2.0 * math.pi / reach * np.arange(2.0, most, 1.0 / _POINTS_A_CYCLE)
+
+
+def _periodogram(x: Array, left: Array, grid: Array) -> Array:
+    """Power at each frequency of a grid (k,) of values left (n,) at x (n,), shape (k,)."""
+    F = np.empty((2 * len(grid), len(x)))
+    fill_features(grid[:, np.newaxis], x[:, np.newaxis], F)
+    centred = left - left.mean()
+    products = (F @ centred) ** 2 / np.maximum(np.square(F).sum(axis=1), 1e-12)
+    variance = max(float(centred.var()), 1e-300)
+    return np.asarray(products.reshape(-1, 2).sum(axis=1) / (2.0 * variance))
 
 
 # The arguments that both estimators have: their ranges, and what is fitted by them.

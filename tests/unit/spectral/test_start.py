@@ -17,9 +17,9 @@ from mercer.spectral.model import (
     RegressionModel,
     Scales,
     find_scales,
-    find_waves,
 )
 from mercer.spectral.sampler import Start
+from mercer.spectral.settings import find_waves
 from support.spectral_cases import marginal_law, plain_design, problem
 
 PRIOR = GammaPrior(1.0, 1e-3)
