@@ -61,7 +61,7 @@ class FunctionRegressor(
         if self._functions.is_of_counts:
             return self._functions.count_law(locations)
         scale, shift = self.target_scale_, self.target_centre_
-        law = self._functions.law(locations)
+        law = self._functions.law(locations, Z)
         return law.in_units(scale, shift, centre * scale + shift)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:

@@ -110,7 +110,7 @@ def fit_spectral(
         X, y = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found, first = settings.first_scales(rows.n_inputs), None
         deadline, right = options.deadline_before_chains(TIME_OF_START), np.ones(len(y), dtype=bool)
-        if settings.noise_law is not None:
+        if settings.has_far_errors:
             right, first, searched = settings.look_right(options.entropy, X, y, deadline)
         elif settings.is_scale_learned:
             searched = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
@@ -121,7 +121,10 @@ def fit_spectral(
             found = settings.with_waves(rng, replace(found, waves=waves), X_right, y_right)
         settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
-    sampler = replace(make_sampler(rows, X, found, settings, few), first=first)
+    sampler, noise = make_sampler(rows, X, found, settings, few), settings.noise_law
+    if noise is not None:
+        noise = noise.placed(stream(options.entropy, "scales", 5), found.scales, X)
+        sampler = replace(sampler, first=first, noise=noise)
     adaptation = None
     if settings.proposals == "pcn" and options.n_warmup > 0:
         adaptation = StepAdaptation(more_rows_after, settings.n_sweeps)
@@ -429,7 +432,7 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         has_linear_part=settings.linear_part,
         learn_target=functools.partial(
             scale_target,
-            is_robust=not is_normal,
+            is_robust=settings.has_far_errors,
             farthest=FARTHEST if settings.noise == "contaminated" else math.inf,
             n_others=max(table.n_rows - (model.kernel_rows or _ROWS_OF_SCALES), 0),
         ),

@@ -25,13 +25,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
-from scipy.optimize import minimize
 from scipy.special import logsumexp, poch
 
 from mercer.errors import NumericalError
@@ -48,7 +47,6 @@ from mercer.likelihoods.label_noise import (
     rate_of,
 )
 from mercer.numerics.cholesky import factorise
-from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.loops import select_lower, tridiagonal_evidence
 
 if TYPE_CHECKING:
@@ -365,17 +363,52 @@ def slice_step(
 # u ~ N(10 s2 e / (10 s2 + t_k^2), 10 s2 t_k^2 / (10 s2 + t_k^2)): its row has the pseudo-target
 # f + u and the weight 1/10. The shares of the kinds are drawn given kinds that are drawn for it;
 # weights and pseudo-targets have kinds drawn anew, given the shares.
+#
+# Heteroscedastic: w_i = exp(-g(x_i)), g(x) = (psi(x) - c)'gamma, with features psi of Q frequencies
+# that stay: one along each input, whose sine is a bounded slope and whose cosine a bowl, and some
+# drawn at the scales of the start. c is their mean over rows, so that s2 alone has the level: given
+# the function the two are then independent in Fisher's information. gamma ~ N(0, tau^2 I), tau with
+# equal prior probability at 2^(j/2), j = -10, .., 6. With r_i = e_i^2 w_i / s2 the log likelihood
+#
+#     -1/2 sum_i (log 2 pi s2 + g_i + r_i)
+#
+# is concave in gamma, with gradient sum_i (r_i - 1) / 2 psi_i and the information sum_i psi_i
+# psi_i' / 2 whatever gamma: with it and the prior's as the mass of Hamilton's dynamics a quarter of
+# a turn, a few leapfrog steps, gives a gamma that is all but independent of the one before.
 
 _WIDE = 1.0 + LEAST_ERROR  # variance of u, in s2
 _WEIGHTS = np.concatenate([1.0 / WIDTHS, np.full(len(SIZES), 1.0 / _WIDE)])  # of each kind
 _RARE = 1e-12  # the least weight
+# Of g: the most on either side of 0; frequencies along one input, of at most so many inputs; drawn
+# ones, in multiples of the scales of the start.
+_MOST_LOG, _ALONG, _MOST_ALONG = 20.0, (0.8, 1.6, 3.2), 32
+_N_BESIDE, _SIZES_BESIDE = 24, (0.3, 1.0, 2.0)
+_TURN, _N_LEAPS, _JITTER = 0.5 * math.pi, 3, 0.2  # of a trajectory
+_FARTHEST_CLIMB = 0.5  # of log variances, root mean square
+
+Hear = Callable[[Array], Array]  # parameter -> what the rows say of it
 
 
 class ScaleMixture(ABC):
     """A law of the noise given s2, its variance or squared scale, and a parameter of its own."""
 
     name: ClassVar[str]  # of what is monitored of the parameter
-    first: ClassVar[Array]  # parameter where chains start
+    first: Array  # parameter where chains start
+    has_far_errors: ClassVar[bool] = True  # whether far targets mean little to the start
+    n_climbs: ClassVar[int] = 0  # of the parameter where chains start
+    beside: Array | None = None  # (Q, d), frequencies whose features `hearer` is told of as well
+
+    def placed(self, rng: np.random.Generator, scales: Array, X: Array) -> ScaleMixture:
+        """Return the law for rows like X (n, d), whose function has frequencies of these scales."""
+        return self
+
+    def known_by(self, frequencies: Array, coef: Array, parameter: Array) -> tuple[Array, Array]:
+        """Frequencies and coefficients of what `weigher` is told of: the function."""
+        return frequencies, coef
+
+    def climbed(self, said: Array, parameter: Array) -> Array:
+        """Parameter nearer to the most probable one."""
+        return parameter
 
     @abstractmethod
     def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
@@ -390,8 +423,8 @@ class ScaleMixture(ABC):
         """Log density of all targets given function, s2 and parameter, in nats."""
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, said: Array) -> Array:
-        """Draw the parameter."""
+    def draw(self, rng: np.random.Generator, said: Array, parameter: Array, hear: Hear) -> Array:
+        """Draw the parameter; ``hear`` asks the rows what they say of another one."""
 
     def recorded(self, parameter: Array) -> dict[str, Array]:
         """What is recorded of the parameter."""
@@ -432,7 +465,7 @@ class ContaminatedNoise(ScaleMixture):
         """Return what was heard."""
         return float(said[0])
 
-    def draw(self, rng: np.random.Generator, said: Array) -> Array:
+    def draw(self, rng: np.random.Generator, said: Array, parameter: Array, hear: Hear) -> Array:
         """Given the number of rows of each kind."""
         return draw_shares(rng, said[1:])
 
@@ -482,11 +515,132 @@ class StudentNoise(ScaleMixture):
         """Return what was heard of these degrees of freedom."""
         return float(said[np.argmin(np.abs(self.degrees - parameter))])
 
-    def draw(self, rng: np.random.Generator, said: Array) -> Array:
+    def draw(self, rng: np.random.Generator, said: Array, parameter: Array, hear: Hear) -> Array:
         """Given the errors alone: the weights are integrated out."""
-        total = np.cumsum(np.exp(said - said.max()))
-        place = int((total[:-1] <= rng.random() * total[-1]).sum())
-        return np.asarray(self.degrees[place])
+        return np.asarray(_one_of(rng, self.degrees, said))
+
+
+def _one_of(rng: np.random.Generator, values: Array, logs: Array) -> float:
+    """Draw one of some values from the logarithms of their probabilities."""
+    total = np.cumsum(np.exp(logs - logs.max()))
+    return float(values[int((total[:-1] <= rng.random() * total[-1]).sum())])
+
+
+@dataclass(frozen=True, eq=False)
+class HeteroscedasticNoise(ScaleMixture):
+    """Normal noise whose log variance is a function of the inputs; parameter (tau, gamma)."""
+
+    name: ClassVar[str] = "noise_spread"
+    has_far_errors: ClassVar[bool] = False
+    n_climbs: ClassVar[int] = 8
+    spreads: ClassVar[Array] = np.asarray(2.0 ** (0.5 * np.arange(-10, 7)), np.float64)
+    beside: Array = field(default_factory=lambda: np.empty((0, 0)))  # V (Q, d)
+    centre: Array = field(default_factory=lambda: np.empty(0))  # (2 Q,)
+    information: Array = field(default_factory=lambda: np.empty((0, 0)))  # of a row, (2 Q, 2 Q)
+    first: Array = field(default_factory=lambda: np.ones(1))
+
+    def placed(self, rng: np.random.Generator, scales: Array, X: Array) -> HeteroscedasticNoise:
+        """Draw frequencies, and take the mean of their features at the rows."""
+        d = len(scales)
+        inputs = np.eye(d)[np.argsort(-scales, kind="stable")[:_MOST_ALONG]]
+        along = np.vstack([each * inputs for each in _ALONG])
+        sizes = np.resize(_SIZES_BESIDE, _N_BESIDE)[:, np.newaxis]
+        beside = np.vstack([along, rng.standard_normal((_N_BESIDE, d)) * sizes * scales])
+        features = design(beside, X, has_linear_part=False)
+        centre, first = features.mean(axis=1), np.append(1.0, np.zeros(2 * len(beside)))
+        return HeteroscedasticNoise(beside, centre, 0.5 * np.cov(features, ddof=0), first)
+
+    def known_by(self, frequencies: Array, coef: Array, parameter: Array) -> tuple[Array, Array]:
+        """Those of the log variance, with none for what is always in the model."""
+        n_linear = len(coef) - 2 * len(frequencies)
+        return self.beside, np.append(parameter[1:], np.zeros(n_linear))
+
+    def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
+        """Weights exp(-g); targets as they are."""
+        level = float(self.centre @ parameter[1:])
+
+        def weigh(g: Array, y: Array) -> tuple[Array, Array]:
+            weights = np.exp(-_tame(g - level))
+            return weights, weights * y
+
+        return weigh
+
+    def hearer(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Say:
+        """Log likelihood for each spread with gamma / tau as it is, gradient, rows."""
+        ratios = self.spreads[:, np.newaxis] / parameter[0]
+
+        def say(f: Array, y: Array) -> Array:
+            features = f[1:] - self.centre[:, np.newaxis]
+            squares, g = np.square(y - f[0]) / noise_variance, parameter[1:] @ features
+            every = _tame(ratios * g)
+            logs = math.log(2.0 * math.pi * noise_variance) + every + squares * np.exp(-every)
+            slope = 0.5 * features @ (squares * np.exp(-_tame(g)) - 1.0)
+            return np.concatenate([-0.5 * logs.sum(axis=1), slope, [len(y)]])
+
+        return say
+
+    def log_likelihood(self, said: Array, parameter: Array) -> float:
+        """Return what was heard of this spread."""
+        return float(said[np.argmin(np.abs(self.spreads - parameter[0]))])
+
+    def draw(self, rng: np.random.Generator, said: Array, parameter: Array, hear: Hear) -> Array:
+        """Take a trajectory of gamma; then tau with gamma / tau as it is, then with gamma."""
+        tau, factor = parameter[0], self._factor(said, parameter)
+        z = rng.standard_normal(len(factor))
+        step = _TURN / _N_LEAPS * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
+        new, heard, velocity = parameter, said, lapack.dtrtrs(factor, z, lower=1, trans=1)[0]
+        for _ in range(_N_LEAPS):
+            velocity = velocity + 0.5 * step * self._ahead(heard, new, factor)
+            new = np.append(tau, new[1:] + step * velocity)
+            heard = hear(new)
+            velocity = velocity + 0.5 * step * self._ahead(heard, new, factor)
+        left = velocity @ factor
+        gain = self._log_density(heard, new) - self._log_density(said, parameter)
+        if math.log(1.0 - rng.random()) < gain + 0.5 * float(z @ z - left @ left):
+            parameter, said = new, heard
+        n = len(self.spreads)
+        gamma = parameter[1:] * (_one_of(rng, self.spreads, said[:n]) / tau)
+        logs = -len(gamma) * np.log(self.spreads) - 0.5 * gamma @ gamma / np.square(self.spreads)
+        return np.append(_one_of(rng, self.spreads, logs), gamma)
+
+    def climbed(self, said: Array, parameter: Array) -> Array:
+        """Take a step of Fisher's scoring, that moves log variances by one half at most."""
+        factor = self._factor(said, parameter)
+        ahead = self._ahead(said, parameter, factor)
+        moved = math.sqrt(2.0 / said[-1]) * float(np.linalg.norm(ahead @ factor))
+        return np.append(parameter[0], parameter[1:] + min(1.0, _FARTHEST_CLIMB / moved) * ahead)
+
+    def recorded(self, parameter: Array) -> dict[str, Array]:
+        """What `log_variances` needs, and tau."""
+        gamma = parameter[1:]
+        coef = np.append(gamma, -self.centre @ gamma)
+        spread = np.array(parameter[0])
+        return {self.name: spread, "noise_frequencies": self.beside, "noise_coef": coef}
+
+    def _factor(self, said: Array, parameter: Array) -> Array:
+        """Lower factor of the mass: information of all rows and of the prior."""
+        mass = said[-1] * self.information + parameter[0] ** -2 * np.eye(len(self.centre))
+        return np.tril(factorise(np.asfortranarray(mass)))
+
+    def _ahead(self, said: Array, parameter: Array, factor: Array) -> Array:
+        """Solve the mass for the gradient of the log density."""
+        slope = said[len(self.spreads) : -1] - parameter[0] ** -2 * parameter[1:]
+        return np.asarray(lapack.dpotrs(factor, slope, lower=1)[0])
+
+    def _log_density(self, said: Array, parameter: Array) -> float:
+        """Log density of gamma given tau, up to a constant."""
+        gamma = parameter[1:] / parameter[0]
+        return self.log_likelihood(said, parameter) - 0.5 * float(gamma @ gamma)
+
+
+def _tame(g: Array) -> Array:
+    """Cut log variances where weights would leave no digits."""
+    return np.clip(g, -_MOST_LOG, _MOST_LOG)
+
+
+def log_variances(frequencies: Array, coef: Array, X: Array) -> Array:
+    """Log variance of heteroscedastic noise at rows X (n, d), beside that of s2: shape (n,)."""
+    return _tame(coef[:-1] @ design(frequencies, X, has_linear_part=False) + coef[-1])
 
 
 COUNTS = "negative_binomial"  # targets are counts: `mercer.spectral.class_model.CountModel`
@@ -496,33 +650,17 @@ NOISES: Mapping[str, ScaleMixture | None] = {
     "normal": None,
     "contaminated": ContaminatedNoise(),
     "student_t": StudentNoise(),
+    "heteroscedastic": HeteroscedasticNoise(),
     COUNTS: None,
 }
 
 
-# Where chains start: a scale for each input from a few steps up the evidence.
-#
-# With frequencies W0_jl c_l, W0 drawn once, the evidence of some rows is a smooth function of
-# (log c, log ridge). A few steps of L-BFGS-B from c = 1, kept within `BOUNDS`, give scales that
-# chains start around. To convergence they would overfit; an input that is dropped altogether would
-# not come back; but a periodic one may need frequencies far above those of the start.
-#
-# **Gradient.** With F = [Phi, H], r = y - F mu_n and D = (a_n / b_n) r mu_n' - F Lambda_n^-1,
-#
-#     dL / dW_j     = sum_i (D_i,sin_j C_ij - D_i,cos_j S_ij) x_i
-#     dL / dlog c_l = sum_j W_jl dL/dW_jl
-#     dL / dlog ridge = M - ridge / 2 (tr_phi Lambda_n^-1 + (a_n / b_n) |mu_n,phi|^2)
-#
-# where C_ij and S_ij are the scaled cosine and sine of frequency j, and "phi" are the features
-# alone.
+# Where chains start.
 
-BOUNDS = (1.0 / 4.0, 16.0)
-_N_FREQUENCIES = 128
+N_FREQUENCIES = 128  # of the search for it
 # Of the error of a row that is left out the least part that is seen with it, and the least noise.
 _LEAST_LEFT, _LEAST_NOISE = 1e-3, 1e-3
 _MEDIAN_OF_NORMAL = 0.6745  # of the size of a standard normal variable
-_MOST_STEPS = 15
-PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
 
 
 @dataclass(frozen=True)
@@ -537,94 +675,7 @@ class Scales:
     ridge: float
     log_evidence: float = math.nan
     is_cut: bool = False
-    waves: tuple[Array, ...] = ()  # (d,) each: see `find_waves`
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceOfScales:
-    """Log evidence of (log c, log ridge) for frequencies W0 (M, d), and its gradient."""
-
-    X: Array
-    y: Array
-    frequencies: Array
-    model: RegressionModel
-    linear_precision: float
-
-    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Evaluate at theta = (log c_1, .., log c_d, log ridge), both in nats."""
-        model, m2 = self.model, 2 * len(self.frequencies)
-        W, ridge = self.frequencies * np.exp(theta[:-1]), float(np.exp(theta[-1]))
-        F = design(W, self.X, model.n_linear > 0)
-        bordered = np.concatenate([F, self.y[np.newaxis]])
-        prior = model.prior_precisions(m2, ridge, self.linear_precision)
-        law = coefficients(model, bordered @ bordered.T, prior)
-        inverse, info = lapack.dpotri(law.factor, lower=1)
-        if info != 0:
-            raise NumericalError(f"the inverse of a matrix of order {len(F)} failed ({info})")
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        gain = model.posterior_shape / law.rate
-        residual = self.y - law.mean @ F
-        D = gain * np.outer(law.mean[:m2], residual) - inverse[:m2] @ F
-        weights = D[1::2] * F[0:m2:2] - D[0::2] * F[1:m2:2]
-        by_scale = np.sum(W * (weights @ self.X), axis=0)
-        mu = law.mean[:m2]
-        by_ridge = len(W) - 0.5 * ridge * (np.trace(inverse[:m2, :m2]) + gain * float(mu @ mu))
-        return law.log_evidence, np.append(by_scale, by_ridge)
-
-
-def effective_degrees(frequencies: Array, X: Array, ridge: float, n_rows: int) -> float:
-    """Effective degrees of freedom of a function of features, tr(G (G + ridge I)^-1).
-
-    G is Phi'Phi of n_rows rows like those of X (n, d).
-    """
-    F = np.empty((2 * len(frequencies), len(X)))
-    fill_features(frequencies, X, F)
-    sizes = np.linalg.eigvalsh(F @ F.T) * (n_rows / len(X))
-    return float((sizes / (sizes + ridge)).clip(0.0).sum())
-
-
-def find_scales(
-    rng: np.random.Generator,
-    X: Array,
-    y: Array,
-    model: RegressionModel,
-    first: Scales,
-    linear_precision: float,
-    penalty: float = PENALTY,
-    deadline: float | None = None,
-) -> Scales:
-    """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales.
-
-    ``penalty`` times |log c|^2 is taken from it, in nats. After ``deadline``, of
-    `time.monotonic`, no other step is taken; there is one at least.
-    """
-    d = X.shape[1]
-    W0 = rng.standard_normal((_N_FREQUENCIES, d)) * first.scales
-    evidence = EvidenceOfScales(X, y, W0, model, linear_precision)
-
-    def loss(theta: Array) -> tuple[float, Array]:
-        try:
-            value, gradient = evidence.value_and_gradient(theta)
-        except NumericalError:
-            return 1e300, np.zeros(d + 1)
-        pull = np.append(theta[:-1], 0.0)
-        return penalty * float(pull @ pull) - value, 2.0 * penalty * pull - gradient
-
-    start = np.append(np.zeros(d), np.log(first.ridge))
-    bounds = [(np.log(BOUNDS[0]), np.log(BOUNDS[1]))] * d + [(np.log(1e-8), np.log(1e2))]
-    found = minimize(
-        loss,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=stop_when_late(deadline),
-        options={"maxiter": _MOST_STEPS},
-    )
-    is_cut = is_late(deadline) and not found.success and found.nit < _MOST_STEPS
-    scales, ridge = first.scales * np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
-    pull = found.x[:-1]
-    return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun), is_cut)
+    waves: tuple[Array, ...] = ()  # (d,) each: see `mercer.spectral.settings`
 
 
 def fitted_values(
@@ -638,7 +689,7 @@ def fitted_values(
 def _first_law(
     rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
 ) -> tuple[Array, Array, Coefficients]:
-    W = rng.standard_normal((_N_FREQUENCIES, X.shape[1])) * found.scales
+    W = rng.standard_normal((N_FREQUENCIES, X.shape[1])) * found.scales
     F = design(W, X, model.n_linear > 0)
     bordered = np.concatenate([F, y[np.newaxis]])
     prior = model.prior_precisions(2 * len(W), found.ridge, 1.0)

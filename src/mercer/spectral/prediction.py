@@ -30,7 +30,7 @@ from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
 from mercer.spectral.mixture import Mixture, MixtureState
-from mercer.spectral.model import design, feature_kernel
+from mercer.spectral.model import design, feature_kernel, log_variances
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,9 @@ class FunctionDraws:
     noise_df: Array | None = None  # (S,), degrees of freedom of Student's t noise
     log_shares: Array | None = None  # (S, 15), of kinds of errors, of contaminated noise
     is_of_counts: bool = False  # whether targets are, and functions logarithms of their means
+    # Of heteroscedastic noise, whose log variance they give: (S, Q, d), (S, 2 Q + 1)
+    noise_frequencies: Array | None = None
+    noise_coef: Array | None = None
 
     @property
     def has_linear_part(self) -> bool:
@@ -69,10 +72,21 @@ class FunctionDraws:
         """Law of counts of m rows with the components' means (m, 2 k S)."""
         return CountMixture(means, self.scales**-2)
 
-    def law(self, locations: Array) -> StudentMixture:
-        """Law of standardised targets of m rows with the components' means (m, 2 k S)."""
+    def noise_stds(self, X: Array) -> Array:
+        """Standard deviation of heteroscedastic noise of each draw at rows X (m, d), (m, S)."""
+        V, coef = self.noise_frequencies, self.noise_coef
+        if V is None or coef is None:
+            return np.tile(self._target_std, (len(X), 1))
+        logs = [log_variances(*each, X) for each in zip(V, coef, strict=True)]
+        return np.asarray(self.noise_std * np.exp(0.5 * np.column_stack(logs)))
+
+    def law(self, locations: Array, X: Array) -> StudentMixture:
+        """Law of standardised targets of rows X (m, d) with the components' means (m, 2 k S)."""
         n = locations.shape[1]
         weights, k = np.full(n, 1.0 / n), 2 * self.deviations.shape[1]
+        if self.noise_coef is not None:
+            scales = np.repeat(self.noise_stds(X), k, axis=1)
+            return StudentMixture(locations, scales, weights, math.inf)
         if self.log_shares is not None:
             noise = np.repeat(np.square(self.noise_std)[:, np.newaxis] * WIDTHS, k, axis=0)
             shares = np.repeat(right_shares(self.log_shares), k, axis=0)
@@ -128,10 +142,9 @@ class FunctionDraws:
 
     def _of(self, which: NDArray[np.int64], deviations: Array) -> FunctionDraws:
         given = self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
-        df, shares = (
-            None if each is None else each[which] for each in (self.noise_df, self.log_shares)
-        )
-        return FunctionDraws(*given, df, shares, self.is_of_counts)
+        noise = (self.noise_df, self.log_shares, self.noise_frequencies, self.noise_coef)
+        df, shares, *logs = (None if each is None else each[which] for each in noise)
+        return FunctionDraws(*given, df, shares, self.is_of_counts, *logs)
 
     def _design(self, i: int, X: Array) -> Array:
         return design(self.frequencies[i], X, self.has_linear_part)
@@ -146,6 +159,8 @@ def spread(n_total: int, n: int) -> NDArray[np.int64]:
 def function_draws(draws: Draws) -> FunctionDraws:
     """Take what predictions need out of the draws of a fit."""
     is_of_counts = "dispersion" in draws.variables
+    names = ("noise_frequencies", "noise_coef")
+    logs = (draws.flat(each) if each in draws.variables else None for each in names)
     return FunctionDraws(
         draws.flat("frequencies"),
         draws.flat("coef_mean"),
@@ -154,6 +169,7 @@ def function_draws(draws: Draws) -> FunctionDraws:
         draws.flat("noise_df") if "noise_df" in draws.variables else None,
         shares_of(draws) if "log_rate" in draws.variables else None,
         is_of_counts,
+        *logs,
     )
 
 

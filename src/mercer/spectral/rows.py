@@ -553,13 +553,19 @@ Say = Callable[[Array, Array], Any]
 
 
 def function_sums(
-    rows: TrainingRows, frequencies: Array, coef: Array, say_of: Callable[[int], Say]
+    rows: TrainingRows,
+    frequencies: Array,
+    coef: Array,
+    say_of: Callable[[int], Say],
+    beside: Array | None = None,
 ) -> Any:
     """Sum what functions of coefficients (K, 2 M + p) and targets say of rows: one pass, O(n M).
 
-    What ``say_of`` returns for a block is called on some rows at a time, in order.
+    What ``say_of`` returns for a block is called on some rows at a time, in order. Features of
+    frequencies ``beside`` (Q, d) follow the functions.
     """
-    return rows.sums([functools.partial(_FunctionSums, frequencies, coef, say_of, rows.device)])[0]
+    given = frequencies, coef, say_of, rows.device, beside
+    return rows.sums([functools.partial(_FunctionSums, *given)])[0]
 
 
 class _FunctionSums:
@@ -571,9 +577,11 @@ class _FunctionSums:
         coef: Array,
         say_of: Callable[[int], Say],
         device: Device | None,
+        beside: Array | None,
     ) -> None:
         self._frequencies, self._coef, self._say_of = frequencies, coef, say_of
         self._device, self._room, self._sum = device, Room(), PairwiseSum(operator.add)
+        self._beside = beside
 
     def begin_term(self, index: int) -> None:
         """Hear the next rows as those of this block."""
@@ -586,14 +594,21 @@ class _FunctionSums:
             F = device.design((self._frequencies,), X, columns[:-1])
             f = device.get(F @ device.put(self._coef.T)).T
             for rows in slices(len(X)):
-                total = total + self._say(f[:, rows], columns[-1, rows])
+                total = total + self._said(f[:, rows], X[rows], columns[-1, rows])
         else:
             for part, y in parts(X, columns[-1]):
                 F, phase = self._room.of(self._coef.shape[1], len(part))
                 own = phase[: len(self._frequencies)]
                 fill_design(len(columns) > 1, self._frequencies, part, F, own)
-                total = total + self._say(self._coef @ F, y)
+                total = total + self._said(self._coef @ F, part, y)
         self._sum.add(total)
+
+    def _said(self, f: Array, X: Array, y: Array) -> Any:
+        if self._beside is None:
+            return self._say(f, y)
+        features = np.empty((2 * len(self._beside), len(X)))
+        fill_features(self._beside, X, features)
+        return self._say(np.concatenate([f, features]), y)
 
     def sum(self) -> Any:
         """The sum of the terms."""

@@ -497,7 +497,13 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             by, law = self.first, self.noise
             rows = self._weighed(rng, law, by.frequencies, by.coef, by.noise_std**2, law.first)
         new = self._complete(rng, W, rows.gram(W), start.ridge, start.linear_precision, mixture)
-        return new if self.noise is None else self._heard(rng, self.noise, new, self.noise.first)
+        if self.noise is None:
+            return new
+        new = self._heard(rng, self.noise, new, self.noise.first)
+        for _ in range(self.noise.n_climbs):
+            parameter = self.noise.climbed(new.noise.said, new.noise.parameter)
+            new = self._heard(rng, self.noise, new, parameter)
+        return new
 
     def step(
         self, rng: np.random.Generator, state: SpectralState
@@ -568,7 +574,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         """Step 0: the parameter, and how rows are weighed; of other rows they are heard first."""
         if state.n_rows != self.rows_now.n_rows:
             state = self._heard(rng, noise, state, state.noise.parameter)
-        parameter = noise.draw(rng, state.noise.said)
+        hear = functools.partial(self._hear, rng, noise, state)
+        parameter = noise.draw(rng, state.noise.said, state.noise.parameter, hear)
         coef, variance = state.coef.mean + state.coef.deviations[0], state.coef.noise_variance
         return (
             state,
@@ -586,7 +593,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         parameter: Array,
     ) -> WeighedRows:
         make = functools.partial(noise.weigher, noise_variance, parameter)
-        return WeighedRows(self.rows_now, W, coef, of_blocks(rng, make))
+        known = noise.known_by(W, coef, parameter)
+        return WeighedRows(self.rows_now, *known, of_blocks(rng, make))
 
     def _heard(
         self,
@@ -595,12 +603,24 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         state: SpectralState,
         parameter: Array,
     ) -> SpectralState:
-        """Ask the rows what they say of the noise around the function; one pass, O(n M)."""
-        make = functools.partial(noise.hearer, state.coef.noise_variance, parameter)
-        coef = (state.coef.mean + state.coef.deviations[0])[np.newaxis]
-        said = function_sums(self.rows_now, state.frequencies, coef, of_blocks(rng, make))
+        """Put what the rows say of the noise around the function into the state."""
+        said = self._hear(rng, noise, state, parameter)
         heard = NoiseState(parameter, said, noise.log_likelihood(said, parameter))
         return replace(state, noise=heard, n_rows=self.rows_now.n_rows)
+
+    def _hear(
+        self,
+        rng: np.random.Generator,
+        noise: ScaleMixture,
+        state: SpectralState,
+        parameter: Array,
+    ) -> Array:
+        """Ask the rows; one pass, O(n M)."""
+        make = functools.partial(noise.hearer, state.coef.noise_variance, parameter)
+        coef = (state.coef.mean + state.coef.deviations[0])[np.newaxis]
+        say_of = of_blocks(rng, make)
+        said = function_sums(self.rows_now, state.frequencies, coef, say_of, noise.beside)
+        return np.asarray(said)
 
     def _sweep(
         self, rng: np.random.Generator, state: SpectralState, rows: AnyRows

@@ -60,6 +60,12 @@ _OF_NOISE = {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_df": Array(_DRAW, least=2.0, is_open=True),
     },
+    "heteroscedastic": {
+        "draws/log_likelihood": Array(_DRAW),
+        "draws/noise_spread": Array(_DRAW, least=0.0, is_open=True),
+        "draws/noise_frequencies": Array((*_DRAW, "1+", "d"), *_FREQUENCY),
+        "draws/noise_coef": Array((*_DRAW, "n_noise"), *_COEF),
+    },
     COUNTS: {
         "draws/log_likelihood": Array(_DRAW),
         "draws/dispersion": Array(_DRAW, least=_LEAST_DISPERSION, most=1.0 / _LEAST_DISPERSION),

@@ -9,29 +9,30 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from mercer.errors import MercerWarning, UsageError
+from mercer.errors import MercerWarning, NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.features.products import fill_features
 from mercer.likelihoods.label_noise import log_kinds, log_shares
 from mercer.random import stream
-from mercer.sampling.signals import is_late
+from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 from mercer.spectral.mixture import ConcentrationPrior, Mixture
 from mercer.spectral.model import (
+    N_FREQUENCIES,
     NOISES,
-    PENALTY,
     RIDGE_LIMITS,
     FirstFunction,
     GammaPrior,
     RegressionModel,
     ScaleMixture,
     Scales,
+    coefficients,
     design,
-    effective_degrees,
-    find_scales,
     fitted_values,
     ridge_density,
 )
@@ -67,6 +68,114 @@ def default_scale(n_inputs: int) -> Array:
     return np.full(n_inputs, n_inputs**-0.5)
 
 
+# Where chains start: a scale for each input from a few steps up the evidence.
+#
+# With frequencies W0_jl c_l, W0 drawn once, the evidence of some rows is a smooth function of
+# (log c, log ridge). A few steps of L-BFGS-B from c = 1, kept within `BOUNDS`, give scales that
+# chains start around. To convergence they would overfit; an input that is dropped altogether would
+# not come back; but a periodic one may need frequencies far above those of the start.
+#
+# **Gradient.** With F = [Phi, H], r = y - F mu_n and D = (a_n / b_n) r mu_n' - F Lambda_n^-1,
+#
+#     dL / dW_j     = sum_i (D_i,sin_j C_ij - D_i,cos_j S_ij) x_i
+#     dL / dlog c_l = sum_j W_jl dL/dW_jl
+#     dL / dlog ridge = M - ridge / 2 (tr_phi Lambda_n^-1 + (a_n / b_n) |mu_n,phi|^2)
+#
+# where C_ij and S_ij are the scaled cosine and sine of frequency j, and "phi" are the features
+# alone.
+
+BOUNDS = (1.0 / 4.0, 16.0)
+_MOST_STEPS = 15
+PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceOfScales:
+    """Log evidence of (log c, log ridge) for frequencies W0 (M, d), and its gradient."""
+
+    X: Array
+    y: Array
+    frequencies: Array
+    model: RegressionModel
+    linear_precision: float
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        """Evaluate at theta = (log c_1, .., log c_d, log ridge), both in nats."""
+        model, m2 = self.model, 2 * len(self.frequencies)
+        W, ridge = self.frequencies * np.exp(theta[:-1]), float(np.exp(theta[-1]))
+        F = design(W, self.X, model.n_linear > 0)
+        bordered = np.concatenate([F, self.y[np.newaxis]])
+        prior = model.prior_precisions(m2, ridge, self.linear_precision)
+        law = coefficients(model, bordered @ bordered.T, prior)
+        inverse, info = lapack.dpotri(law.factor, lower=1)
+        if info != 0:
+            raise NumericalError(f"the inverse of a matrix of order {len(F)} failed ({info})")
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        gain = model.posterior_shape / law.rate
+        residual = self.y - law.mean @ F
+        D = gain * np.outer(law.mean[:m2], residual) - inverse[:m2] @ F
+        weights = D[1::2] * F[0:m2:2] - D[0::2] * F[1:m2:2]
+        by_scale = np.sum(W * (weights @ self.X), axis=0)
+        mu = law.mean[:m2]
+        by_ridge = len(W) - 0.5 * ridge * (np.trace(inverse[:m2, :m2]) + gain * float(mu @ mu))
+        return law.log_evidence, np.append(by_scale, by_ridge)
+
+
+def effective_degrees(frequencies: Array, X: Array, ridge: float, n_rows: int) -> float:
+    """Effective degrees of freedom of a function of features, tr(G (G + ridge I)^-1).
+
+    G is Phi'Phi of n_rows rows like those of X (n, d).
+    """
+    F = np.empty((2 * len(frequencies), len(X)))
+    fill_features(frequencies, X, F)
+    sizes = np.linalg.eigvalsh(F @ F.T) * (n_rows / len(X))
+    return float((sizes / (sizes + ridge)).clip(0.0).sum())
+
+
+def find_scales(
+    rng: np.random.Generator,
+    X: Array,
+    y: Array,
+    model: RegressionModel,
+    first: Scales,
+    linear_precision: float,
+    penalty: float = PENALTY,
+    deadline: float | None = None,
+) -> Scales:
+    """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales.
+
+    ``penalty`` times |log c|^2 is taken from it, in nats. After ``deadline``, of
+    `time.monotonic`, no other step is taken; there is one at least.
+    """
+    d = X.shape[1]
+    W0 = rng.standard_normal((N_FREQUENCIES, d)) * first.scales
+    evidence = EvidenceOfScales(X, y, W0, model, linear_precision)
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        try:
+            value, gradient = evidence.value_and_gradient(theta)
+        except NumericalError:
+            return 1e300, np.zeros(d + 1)
+        pull = np.append(theta[:-1], 0.0)
+        return penalty * float(pull @ pull) - value, 2.0 * penalty * pull - gradient
+
+    start = np.append(np.zeros(d), np.log(first.ridge))
+    bounds = [(np.log(BOUNDS[0]), np.log(BOUNDS[1]))] * d + [(np.log(1e-8), np.log(1e2))]
+    found = minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=stop_when_late(deadline),
+        options={"maxiter": _MOST_STEPS},
+    )
+    is_cut = is_late(deadline) and not found.success and found.nit < _MOST_STEPS
+    scales, ridge = first.scales * np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
+    pull = found.x[:-1]
+    return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun), is_cut)
+
+
 @dataclass(frozen=True)
 class SpectralSettings:
     """See `mercer.BaNKRegressor` for each."""
@@ -87,6 +196,11 @@ class SpectralSettings:
     def noise_law(self) -> ScaleMixture | None:
         """Law of the noise where it is a mixture of normals."""
         return NOISES[self.noise]
+
+    @property
+    def has_far_errors(self) -> bool:
+        """Whether targets may be far off that are not to bend the start."""
+        return self.noise_law is not None and self.noise_law.has_far_errors
 
     @property
     def is_scale_learned(self) -> bool:
@@ -119,7 +233,7 @@ class SpectralSettings:
         Where the noise has far errors, targets count as no farther than ``limit``.
         """
         n, d = X.shape
-        y = y if self.noise_law is None else np.clip(y, -limit, limit)
+        y = np.clip(y, -limit, limit) if self.has_far_errors else y
         first = self.first_scales(d)
         precision = self.start(first).linear_precision
         return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)

@@ -7,8 +7,13 @@ import pytest
 
 from mercer.spectral.base_measure import DiagonalBase, FullBase
 from mercer.spectral.estimator import BaNKRegressor
-from mercer.spectral.model import Scales, effective_degrees
-from mercer.spectral.settings import SpectralSettings, default_scale, settings_of
+from mercer.spectral.model import Scales
+from mercer.spectral.settings import (
+    SpectralSettings,
+    default_scale,
+    effective_degrees,
+    settings_of,
+)
 
 
 def settings(**own: Any) -> SpectralSettings:

@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
-from mercer.spectral import model as start
+from mercer.spectral import settings as start
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import (
-    BOUNDS,
-    EvidenceOfScales,
     GammaPrior,
     RegressionModel,
     Scales,
-    find_scales,
 )
 from mercer.spectral.sampler import Start
-from mercer.spectral.settings import find_waves
+from mercer.spectral.settings import BOUNDS, EvidenceOfScales, find_scales, find_waves
 from support.spectral_cases import marginal_law, plain_design, problem
 
 PRIOR = GammaPrior(1.0, 1e-3)
