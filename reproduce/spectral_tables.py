@@ -348,6 +348,21 @@ def _counts(metrics: Metrics) -> list[str]:
     )  # fmt: skip
 
 
+def _noise(metrics: Metrics) -> list[str]:
+    rows = []
+    for cell in metrics["cells"]:
+        for method, row in cell["scores"].items():
+            log_score = row["log_score"]
+            rows.append(
+                [cell["data"], cell["n_rows"], method,
+                 "–" if log_score is None else f"{log_score:.3f}", f"{row['coverage_90']:.3f}",
+                 f"{row['worst_third']:.3f}", f"{row['width_90']:.4g}",
+                 f"{row['interval_score']:.4g}", f"{row['rmse']:.4g}", f"{row['cpu_seconds']:.1f}"]
+            )  # fmt: skip
+    names = ["log score", "in 90 %", "worst third", "width", "interval score", "error", "CPU s"]
+    return table(["data", "rows", "method", *names], rows)
+
+
 def _series(metrics: Metrics) -> list[str]:
     return table(
         ["series", "task", "method", "seeds", "log score", "worst", "error", "in 90 %", "CPU s"],
@@ -402,6 +417,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-figure-3": ("spectral-figure-3-v1", page_lines),
     "spectral-figure-3-long": ("spectral-figure-3-long-v1", _long_chains),
     "spectral-counts": ("spectral-counts-v1", _counts),
+    "spectral-noise": ("spectral-noise-v1", _noise),
     "spectral-series": ("spectral-series-v1", _series),
     "spectral-series-periods": ("spectral-series-v1", _series_periods),
     "spectral-figure-4": (

@@ -32,6 +32,7 @@ PAGES = (
     "docs/how-to/find-wrong-numbers.md",
     "docs/how-to/mix-all-models.md",
     "docs/how-to/predict-counts.md",
+    "docs/how-to/noise-that-varies.md",
 )
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 

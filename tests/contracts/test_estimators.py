@@ -62,6 +62,7 @@ OTHER_SETTINGS = [
     BaNKRegressor(n_frequencies=6, **TINY),
     BaNKRegressor(n_frequencies=6, noise="student_t", **TINY),
     BaNKRegressor(n_frequencies=6, noise="contaminated", **TINY),
+    BaNKRegressor(n_frequencies=6, noise="heteroscedastic", **TINY),
     BaNKClassifier(n_frequencies=6, **TINY),
     basis_fits.tiny(),
     class_fits.tiny(),

@@ -279,6 +279,22 @@ def test_counts_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lines_of("spectral-counts", metrics)) == 2 + 6
 
 
+def test_noise_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import spectral_noise_v1 as scenario
+
+    monkeypatch.setattr(scenario, "N_NEW", 40)
+    own, model = {"n_draws": 10, "n_warmup": 10, "n_chains": 1}, scenario._model
+    monkeypatch.setattr(scenario, "_model", lambda *names: model(*names).set_params(**own))
+    rows = scenario._cell("absolute", 60, 0) + scenario._cell("diabetes", 60, 0)
+    assert len(rows) == 2 * 5
+    for row in rows:
+        assert 0.0 <= row["worst_third"] <= row["coverage_90"] <= 1.0
+        assert row["interval_score"] >= row["width_90"] > 0.0
+        assert (row["log_score"] is None) == (row["method"] == scenario.QUANTILES)
+    metrics = scenario.summary(rows)
+    assert len(lines_of("spectral-noise", metrics)) == 2 + 10
+
+
 def test_series_beside_a_spectral_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import spectral_series_v1 as scenario
 

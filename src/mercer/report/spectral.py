@@ -114,8 +114,9 @@ GLOSSARY: Final = (
     "log_evidence: logarithm of the probability that the frequencies of a draw give to the "
     "targets; log_likelihood, where the noise is not normal: that of its function and noise. "
     "noise_std: standard deviation of the noise, in those of the target; of Student's t its scale, "
-    "with noise_df degrees of freedom. dispersion: r of counts. log_rate: logarithm of the share "
-    "of wrong values; "
+    "with noise_df degrees of freedom; where it depends on the inputs its geometric mean, and "
+    "noise_spread says how far the logarithm of its square goes from there. dispersion: r of "
+    "counts. log_rate: logarithm of the share of wrong values; "
     "log_shares: of those of four widths of right ones and of eleven sizes of wrong ones. "
     "n_components: "
     "groups of frequencies. kernel[i]: the kernel at ten fixed differences of inputs, shorter and "
@@ -166,6 +167,13 @@ def _count_words(estimator: Any) -> str:
 
 
 def _tail_words(estimator: Any) -> str:
+    if estimator.noise == "heteroscedastic":
+        low, high = np.exp(np.quantile(estimator.posterior_.flat("noise_spread"), (0.05, 0.95)) / 2)
+        return (
+            " That is its geometric mean over the rows: it depends on the inputs, and is larger or "
+            f"smaller by a factor of about {number(low, 2)} to {number(high, 2)} (90 % of the "
+            "draws; 1 if the noise is alike everywhere). Intervals are wide where it is large."
+        )
     if estimator.noise != "student_t":
         return ""
     low, high = np.quantile(estimator.posterior_.flat("noise_df"), (0.05, 0.95))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.errors import UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
@@ -55,6 +56,17 @@ class FunctionRegressor(
         drawn = rng.integers(len(self._functions.scales), size=n_draws)
         parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
+
+    def predict_noise_std(self, X: ArrayLike) -> Array:
+        """Posterior mean of the standard deviation of the noise at rows X (m, d), shape (m,).
+
+        In units of the target; the same at all rows unless the noise is "heteroscedastic".
+        """
+        check_is_fitted(self)
+        if self._functions.is_of_counts:
+            raise UsageError("counts have no noise beside their own law")
+        stds = self._functions.noise_stds(self._standardized(X))
+        return np.asarray(stds.mean(axis=1) * self.target_scale_)
 
     def _law(self, Z: Array) -> StudentMixture | CountMixture:
         centre, locations = self._functions.locations(Z)
@@ -112,17 +124,21 @@ class BaNKRegressor(FunctionRegressor):
         per standardised unit.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
-    noise : {"normal", "contaminated", "student_t", "negative_binomial"}, default="normal"
+    noise : {"normal", "contaminated", "student_t", "heteroscedastic", "negative_binomial"}, \
+            default="normal"
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
-        targets, with their tails. "student_t": the noise has Student's t law, its
-        degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
-        take a third more time with either (with few frequencies up to twice as much), and of more
-        rows than ``kernel_rows`` so many teach the coefficients, too. "negative_binomial": targets
-        are counts, 0, 1, 2, ..., up to 1e12; the function is the logarithm of their mean, and their
-        variance mean + mean^2 / r, the dispersion r drawn along. ``predict`` gives the mean,
-        intervals are whole numbers, densities probabilities.
+        targets, with their tails. "student_t": the noise has Student's t law, its degrees of
+        freedom drawn along, above 2; predictions are of targets with such noise. Sweeps take a
+        third more time with either (with few frequencies up to twice as much), and of more rows
+        than ``kernel_rows`` so many teach the coefficients, too. "heteroscedastic": normal noise
+        whose variance depends on the inputs, its logarithm a function of some Fourier features,
+        drawn along; bounded, so that it stays sane far from the rows. It costs four more passes a
+        sweep, cheap ones. "negative_binomial": targets are counts, 0, 1, 2, ..., up to 1e12; the
+        function is the logarithm of their mean, and their variance mean + mean^2 / r, the
+        dispersion r drawn along. ``predict`` gives the mean, intervals are whole numbers, densities
+        probabilities.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=50_000
@@ -177,13 +193,15 @@ class BaNKRegressor(FunctionRegressor):
         (radians per standardised unit), the partition, and what is monitored. With noise that is
         not normal "log_likelihood" (nats, of the training rows) in place of the evidence, and
         "log_rate" and "log_shares" (of each kind of right and wrong targets) or "noise_df", degrees
-        of freedom; "noise_std" is then that of most right targets, of "student_t" its scale; of
-        counts "dispersion" stands in its place.
+        of freedom, or "noise_spread", "noise_frequencies" and "noise_coef" (of the log variance);
+        "noise_std" is then that of most right targets, of "student_t" its scale; of counts
+        "dispersion" stands in its place.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     noise_std_ : float
-        Posterior mean of the standard deviation of the noise, in units of the target; counts have
-        none.
+        Posterior mean of the standard deviation of the noise, in units of the target; of
+        "heteroscedastic" noise its geometric mean over the rows (see `predict_noise_std`); counts
+        have none.
     dispersion_ : float
         Posterior mean of r, of counts only.
     target_error_proba_ : ndarray of shape (n,)

@@ -7,7 +7,8 @@ posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
 
 mixed over draws and signs is the posterior predictive law: 2 k normals a draw. Its mean is that of
 phi(x)'mu_n, with the coefficients integrated out. Student's t noise makes these Student's t;
-contaminated noise, of which new targets have that of the right ones, four normals in place of one.
+contaminated noise, of which new targets have that of the right ones, four normals in place of one;
+heteroscedastic noise has a variance s2 exp(g(x)) in place of s2.
 Of counts phi(x)'(mu_n +- e) is the logarithm of the mean of a negative binomial.
 """
 
@@ -73,10 +74,10 @@ class FunctionDraws:
         return CountMixture(means, self.scales**-2)
 
     def noise_stds(self, X: Array) -> Array:
-        """Standard deviation of heteroscedastic noise of each draw at rows X (m, d), (m, S)."""
+        """Standard deviation of the noise of each draw at rows X (m, d), (m, S)."""
         V, coef = self.noise_frequencies, self.noise_coef
         if V is None or coef is None:
-            return np.tile(self._target_std, (len(X), 1))
+            return np.tile(self._noise_stds, (len(X), 1))
         logs = [log_variances(*each, X) for each in zip(V, coef, strict=True)]
         return np.asarray(self.noise_std * np.exp(0.5 * np.column_stack(logs)))
 
@@ -99,9 +100,13 @@ class FunctionDraws:
     @property
     def mean_noise_std(self) -> float:
         """Posterior mean of the standard deviation of the noise."""
+        return float(self._noise_stds.mean())
+
+    @property
+    def _noise_stds(self) -> Array:
         if self.noise_df is None:
-            return float(self._target_std.mean())
-        return float((self.noise_std * np.sqrt(self.noise_df / (self.noise_df - 2.0))).mean())
+            return self._target_std
+        return np.asarray(self.noise_std * np.sqrt(self.noise_df / (self.noise_df - 2.0)))
 
     def expected(self, X: Array) -> Array:
         """Posterior mean at rows X (m, d), shape (m,)."""

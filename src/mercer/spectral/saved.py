@@ -63,8 +63,7 @@ _OF_NOISE = {
     "heteroscedastic": {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_spread": Array(_DRAW, least=0.0, is_open=True),
-        "draws/noise_frequencies": Array((*_DRAW, "1+", "d"), *_FREQUENCY),
-        "draws/noise_coef": Array((*_DRAW, "n_noise"), *_COEF),
+        "draws/noise_frequencies": Array((*_DRAW, "Q", "d"), *_FREQUENCY),
     },
     COUNTS: {
         "draws/log_likelihood": Array(_DRAW),
@@ -157,6 +156,9 @@ def restore(parts: ModelParts, model: Any) -> Result:
     _check_spectra(parts, sizes, settings)
     spread = {} if settings.noise == COUNTS else _NOISE_STD
     check_arrays(parts.arrays, _NUMBERS | spread | _OF_NOISE[settings.noise], sizes)
+    if settings.noise == "heteroscedastic":
+        coef = Array((*_DRAW, 2 * sizes["Q"] + 1), *_COEF)
+        check_arrays(parts.arrays, {"draws/noise_coef": coef}, sizes)
     common.put_into(model)
     functions = _functions(parts, function_draws(common.draws), _FEW_NUMBERS, sizes)
     centre, scale = values["target_centre"], values["target_scale"]

@@ -157,6 +157,7 @@ def test_what_needs_its_rows_in_memory_does_not_read_them_silently(
         pytest.param(1, "normal", marks=pytest.mark.slow),
         (2, "normal"),
         (1, "student_t"),
+        pytest.param(1, "heteroscedastic", marks=pytest.mark.slow),
         pytest.param(1, "contaminated", marks=pytest.mark.slow),  # thirty seconds
     ],
 )

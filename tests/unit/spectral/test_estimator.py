@@ -225,6 +225,7 @@ def test_the_prior_of_the_noise_is_worth_less_than_an_observation(
         pytest.param({"kernel_rows": 200}, marks=pytest.mark.slow),
         {"linear_part": False},
         pytest.param({"noise": "student_t"}, marks=pytest.mark.slow),
+        pytest.param({"noise": "heteroscedastic"}, marks=pytest.mark.slow),
         {"noise": "contaminated"},
     ],
 )

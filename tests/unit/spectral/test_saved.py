@@ -25,6 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "some rows, all draws completed": {"kernel_rows": 25, "full_draws": 1000},
     "several chains": {"n_chains": 2, "n_draws": 5},
     "Student's t": {"noise": "student_t"},
+    "noise that varies": {"noise": "heteroscedastic"},
 }
 
 

@@ -1,0 +1,209 @@
+"""`BaNKRegressor` with noise whose variance depends on the inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import mercer
+from mercer.errors import UsageError
+from mercer.spectral.estimator import BaNKRegressor
+from mercer.spectral.model import HeteroscedasticNoise, log_variances
+from support.mangled import set_array, taken
+from support.spectral_fits import tiny
+
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+
+
+def table(n: int, seed: int, *, is_even: bool = False) -> tuple[np.ndarray, ...]:
+    """One input, targets, and the standard deviation of their noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, 1))
+    std = np.full(n, 0.4) if is_even else 0.2 * (1.0 + 2.0 * np.abs(X[:, 0]))
+    return X, 100.0 + 20.0 * (np.sin(2.0 * X[:, 0]) + std * rng.standard_normal(n)), 20.0 * std
+
+
+N = 1500
+X, Y, STD = table(N, 0)
+Z, NEW, NEW_STD = table(3000, 1)
+
+
+def fitted(noise: str, y: np.ndarray = Y, **own: Any) -> BaNKRegressor:
+    short = {"n_draws": 40, "n_warmup": 40, "n_chains": 2, "random_state": 0, "progress": False}
+    return BaNKRegressor(noise=noise, **{**short, **own}).fit(X[: len(y)], y)
+
+
+@pytest.fixture(scope="module")
+def model() -> BaNKRegressor:
+    return fitted("heteroscedastic")
+
+
+def test_intervals_hold_nine_in_ten_wherever_the_noise_is(model: BaNKRegressor) -> None:
+    """In thirds of the rows by their noise; of even noise they are far off."""
+
+    def held(other: BaNKRegressor) -> np.ndarray:
+        lower, upper = other.predict_interval(Z, 0.9)
+        is_in = (lower < NEW) & (upper > NEW)
+        thirds = np.array_split(np.argsort(NEW_STD), 3)
+        return np.array([is_in[third].mean() for third in thirds])
+
+    np.testing.assert_allclose(held(model), 0.9, atol=0.03)
+    normal = fitted("normal")
+    assert held(normal)[0] > 0.97
+    assert held(normal)[2] < 0.83
+    scores = [each.predictive(Z).log_density(NEW).mean() for each in (model, normal)]
+    assert scores[0] > scores[1] + 0.1
+
+
+def test_the_noise_is_found_at_each_row(model: BaNKRegressor) -> None:
+    rows = np.linspace(-1.8, 1.8, 19)[:, np.newaxis]
+    truth = 20.0 * 0.2 * (1.0 + 2.0 * np.abs(rows[:, 0]))
+    found = model.predict_noise_std(rows)
+    assert np.abs(np.log(found / truth)).mean() < 0.2
+    assert model.noise_std_ == pytest.approx(np.exp(np.log(STD).mean()), rel=0.15)
+    drawn = model.sample_y(rows, 4000, random_state=0)
+    np.testing.assert_allclose(drawn.std(axis=0), model.predict(rows, return_std=True)[1], rtol=0.1)
+
+
+def test_even_noise_is_level_with_a_normal_law() -> None:
+    _, y, _ = table(400, 0, is_even=True)
+    Z, new, _ = table(3000, 1, is_even=True)
+    scores = [
+        fitted(noise, y).predictive(Z).log_density(new).mean()
+        for noise in ("heteroscedastic", "normal")
+    ]
+    assert abs(scores[0] - scores[1]) < 0.02
+
+
+def test_the_law_is_a_mixture_of_normals_with_these_variances(model: BaNKRegressor) -> None:
+    law, draws = model.predictive(Z[:5]), model.posterior_
+    standardized = model.standardizer_.transform(Z[:5])
+    V, coef = draws.flat("noise_frequencies"), draws.flat("noise_coef")
+    g = np.array([log_variances(*each, standardized) for each in zip(V, coef, strict=True)])
+    stds = draws.flat("noise_std") * np.exp(0.5 * g.T) * model.target_scale_
+    stds = np.repeat(stds, law.locations.shape[1] // stds.shape[1], axis=1)
+    wanted = np.log(stats.norm(law.locations, stds).pdf(NEW[:5, np.newaxis]).mean(axis=1))
+    np.testing.assert_allclose(law.log_density(NEW[:5]), wanted, rtol=1e-9)
+
+
+def test_what_is_recorded_is_what_rows_weigh() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((50, 3))
+    law = HeteroscedasticNoise().placed(rng, np.ones(3), rows)
+    parameter = np.append(0.5, rng.standard_normal(len(law.centre)))
+    found = law.recorded(parameter)
+    g = log_variances(found["noise_frequencies"], found["noise_coef"], rows)
+    assert abs(g.mean()) < 1e-12
+    V, gamma = law.known_by(np.empty((4, 3)), np.empty(8), parameter)
+    f = np.array([gamma @ _features(V, row) for row in rows])
+    weights, weighted = law.weigher(1.0, parameter, rng)(f, np.arange(50.0))
+    np.testing.assert_allclose(weights, np.exp(-g), rtol=1e-9)
+    np.testing.assert_allclose(weighted, weights * np.arange(50.0))
+    far = log_variances(found["noise_frequencies"], 1e6 * found["noise_coef"], 1e3 * rows)
+    assert np.abs(far).max() == 20.0
+
+
+def _features(V: np.ndarray, row: np.ndarray) -> np.ndarray:
+    phases = V @ row
+    return np.stack([np.cos(phases), np.sin(phases)], axis=1).ravel() / np.sqrt(len(V))
+
+
+def test_the_gradient_is_that_of_the_likelihood() -> None:
+    rng = np.random.default_rng(4)
+    rows, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    law = HeteroscedasticNoise().placed(rng, np.ones(2), rows)
+    told = np.column_stack([np.zeros(30), [_features(law.beside, row) for row in rows]]).T
+    parameter = np.append(1.0, rng.standard_normal(len(law.centre)))
+
+    def said(step: np.ndarray) -> np.ndarray:
+        return np.asarray(law.hearer(0.5, parameter + step, rng)(told, y))
+
+    along = np.append(0.0, rng.standard_normal(len(law.centre)))
+    ends = [law.log_likelihood(said(e * along), parameter) for e in (1e-5, -1e-5)]
+    slope = said(0.0 * along)[len(law.spreads) : -1]
+    assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(slope @ along[1:], rel=1e-6)
+    g = parameter[1:] @ (told[1:] - law.centre[:, np.newaxis])
+    wanted = stats.norm(0.0, np.sqrt(0.5 * np.exp(g))).logpdf(y).sum()
+    assert law.log_likelihood(said(0.0 * along), parameter) == pytest.approx(wanted)
+
+
+CHANGES: dict[str, Any] = {
+    "no spread": set_array("draws/noise_spread", lambda v: 0.0 * v),
+    "a coefficient less": set_array("draws/noise_coef", lambda v: v[..., :-1]),
+    "an input more": set_array("draws/noise_frequencies", lambda v: np.concatenate([v, v], -1)),
+    "no frequencies": lambda _, arrays: arrays.pop("draws/noise_frequencies"),
+    "no coefficients": lambda _, arrays: arrays.pop("draws/noise_coef"),
+    "no axes": set_array("draws/noise_frequencies", lambda v: v.ravel()),
+}
+
+
+def test_f8_noise_that_varies(model: BaNKRegressor, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict_noise_std(Z), model.predict_noise_std(Z))
+    np.testing.assert_array_equal(again.predict_interval(Z[:50]), model.predict_interval(Z[:50]))
+    assert taken(tmp_path / "m.mercer", tmp_path, CHANGES) == []
+
+
+def test_a_run_goes_on_from_its_checkpoint_to_the_same_draws(tmp_path: Path) -> None:
+    one, two = (tiny(noise="heteroscedastic", **own).fit(X, Y) for own in (
+        {}, {"checkpoint": tmp_path / "c"},
+    ))  # fmt: skip
+    again = tiny(noise="heteroscedastic", checkpoint=tmp_path / "c").fit(X, Y)
+    for name in one.posterior_.variables:
+        np.testing.assert_array_equal(one.posterior_.flat(name), two.posterior_.flat(name))
+        np.testing.assert_array_equal(one.posterior_.flat(name), again.posterior_.flat(name))
+
+
+def test_rows_on_a_disk_are_learned_from_as_those_in_memory(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.csv"
+    lines = [f"{float(x)!r},{float(y)!r}" for x, y in zip(X[:, 0], Y, strict=True)]
+    path.write_text("a,y\n" + "\n".join(lines) + "\n")
+    here, there = tiny(noise="heteroscedastic").fit(X, Y), tiny(noise="heteroscedastic")
+    there.fit(mercer.data.open(path), "y")
+    coefs = [model.posterior_.flat("noise_coef") for model in (here, there)]
+    np.testing.assert_array_equal(*coefs)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.where(np.arange(N) < N - 2, 1.0, 5.0),
+        np.round(np.sin(X[:, 0])),
+        np.where(np.arange(N) % 9, Y, 1e9),
+        np.sin(X[:, 0]),
+        np.zeros(N),
+        Y[:2],
+    ],
+    ids=["nearly constant", "ties", "huge", "no noise", "constant", "two rows"],
+)
+def test_hard_targets_give_finite_numbers(y: np.ndarray) -> None:
+    model = fitted("heteroscedastic", y, n_draws=10, n_chains=1, n_warmup=10)
+    assert np.isfinite(model.predict(X, return_std=True)).all()
+    assert np.isfinite(model.predict_interval(X)).all()
+    assert (model.predict_noise_std(X) > 0.0).all()
+
+
+def test_of_other_laws_the_noise_is_the_same_everywhere() -> None:
+    for noise in ("normal", "student_t", "contaminated"):
+        model = tiny(noise=noise).fit(X[:60], Y[:60])
+        np.testing.assert_allclose(model.predict_noise_std(Z[:3]), model.noise_std_)
+    counts = tiny(noise="negative_binomial").fit(X[:60], np.round(np.abs(Y[:60])))
+    with pytest.raises(UsageError, match="counts have no noise"):
+        counts.predict_noise_std(Z[:3])
+
+
+def test_reports_say_how_far_the_noise_varies(model: BaNKRegressor, tmp_path: Path) -> None:
+    model.report(tmp_path / "r.html")
+    assert "it depends on the inputs, and is larger or smaller" in (tmp_path / "r.html").read_text()
+
+
+def test_of_more_rows_than_learn_the_kernel_notes_say_so() -> None:
+    model = tiny(noise="heteroscedastic", kernel_rows=150).fit(X, Y)
+    assert any("all was learned from 150 of 1500 rows" in note for note in model.notes_)
