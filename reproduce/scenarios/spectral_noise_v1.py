@@ -3,9 +3,8 @@
 *Data*: 300 rows of three functions that are known, sin 2x of the first input and noise of standard
 deviation s: "absolute" (one input, s in proportion to 1 + 2 |x|), "other input" (four inputs,
 log s a line in two that the function does not depend on), "even" (four inputs, s the same
-everywhere). Household expenditure on food by income (`engel`, statsmodels; 165 of 235 rows),
-`diabetes` (scikit-learn; 310 of 442) and rentals of bikes in the hour, as numbers (1000). Other
-rows are predicted, 2000 at most.
+everywhere). Household expenditure on food by income (`engel`, statsmodels; 165 of 235 rows)
+and `diabetes` (scikit-learn; 310 of 442). Other rows are predicted, 2000 at most.
 
 *Ours*: `BaNKRegressor` with ``noise`` "heteroscedastic", "normal" and "student_t", defaults.
 
@@ -35,15 +34,13 @@ from threadpoolctl import threadpool_limits
 
 from mercer import BaNKRegressor
 from reproduce.cells import measured
-from reproduce.papers.matrices import named_arrays
 
 SEED = 0
-NEEDS_DATA = True
 NEEDS_PACKAGES = ("statsmodels",)
 N_SEEDS, N_NEW, BLOCK = 2, 2000, 500
 #: Name, rows.
-DATA = (("absolute", 300), ("other input", 300), ("even", 300), ("engel", 165), ("diabetes", 310),
-        ("bike", 1000))  # fmt: skip
+DATA = (("absolute", 300), ("other input", 300), ("even", 300), ("engel", 165),
+        ("diabetes", 310))  # fmt: skip
 LAWS = ("heteroscedastic", "normal", "student_t")
 QUANTILES, TWO_STAGES = "boosting, quantiles", "boosting, mean and log variance"
 KEYS = ("log_score", "coverage_90", "worst_third", "width_90", "interval_score", "rmse",
@@ -80,10 +77,8 @@ def table_of(name: str, n_rows: int, seed: int) -> tuple[Array, Array, Array | N
 
         frame = engel.load_pandas().data
         X, y = frame[["income"]].to_numpy(), frame["foodexp"].to_numpy()
-    elif name == "diabetes":
-        X, y = load_diabetes(return_X_y=True)
     else:
-        X, y = named_arrays("bike")
+        X, y = load_diabetes(return_X_y=True)
     chosen = rng.permutation(len(y))[:n_rows]
     return X[chosen], y[chosen].astype(np.float64), None
 
