@@ -608,7 +608,9 @@ class HeteroscedasticNoise(ScaleMixture):
         factor = self._factor(said, parameter)
         ahead = self._ahead(said, parameter, factor)
         moved = math.sqrt(2.0 / said[-1]) * float(np.linalg.norm(ahead @ factor))
-        return np.append(parameter[0], parameter[1:] + min(1.0, _FARTHEST_CLIMB / moved) * ahead)
+        return np.append(
+            parameter[0], parameter[1:] + _FARTHEST_CLIMB / max(moved, _FARTHEST_CLIMB) * ahead
+        )
 
     def recorded(self, parameter: Array) -> dict[str, Array]:
         """What `log_variances` needs, and tau."""

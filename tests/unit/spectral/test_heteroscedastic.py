@@ -190,6 +190,12 @@ def test_hard_targets_give_finite_numbers(y: np.ndarray) -> None:
     assert (model.predict_noise_std(X) > 0.0).all()
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_constant_inputs_say_nothing_of_the_noise() -> None:
+    model = tiny(noise="heteroscedastic").fit(np.ones((60, 2)), Y[:60])
+    np.testing.assert_allclose(model.predict_noise_std(np.ones((3, 2))), model.noise_std_)
+
+
 def test_of_other_laws_the_noise_is_the_same_everywhere() -> None:
     for noise in ("normal", "student_t", "contaminated"):
         model = tiny(noise=noise).fit(X[:60], Y[:60])
