@@ -216,6 +216,19 @@ def test_nothing_is_wider_than_the_screen(browser, html, save):
     assert too_wide(browser, save(html)) == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_name_leaves_room_for_its_numbers(browser, save, width):
+    estimator = fake_estimator(labels=("a_name_that_never_ends_" * 4, "b", "c", "d", "e", "f", "g"))
+    report = build_report(estimator, evaluation=fake_evaluation(), provenance=provenance())
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(save(render(report)).as_uri())
+    names = page.locator(".sortable tbody th", has_text="never_ends").all()
+    assert names
+    for name in names:
+        assert name.bounding_box()["width"] < (270 if width > 400 else 160)
+    page.close()
+
+
 def test_what_is_too_wide_is_seen(browser, html, save):
     wide = html.replace("</main>", '<div style="width: 700px">wide</div></main>', 1)
     assert too_wide(browser, save(wide)) == [360, 400]

@@ -146,7 +146,7 @@ def importance(
     ax.set(ylim=(len(order) - 0.4, -0.6), yticks=rows)
     ax.set_yticklabels([plain(names[j]) for j in order], color=PALETTE["ink"])
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    ax.set_xlabel("log score lost without the input, nats a row", labelpad=8)
+    ax.set_xlabel("log score lost without the input, nats a row", labelpad=8, loc="right")
     return ax
 
 
