@@ -425,7 +425,8 @@ def values_of(
         words: tuple[str, ...] = ()
         if len(own) == 2:  # no line between them
             level = feature_names[columns[0]].removeprefix(name).removeprefix("=")
-            words = (f"not {level}", level) if level else tuple(f"{value:g}" for value in known)
+            written = (tuple(f"{value:.{n}g}" for value in known) for n in range(6, 18))
+            words = (f"not {level}", level) if level else next(w for w in written if w[0] != w[1])
         return (Values(name, columns, known[:, np.newaxis], words),)
     own = X[:, columns]
     if np.isin(own, (0.0, 1.0)).all():

@@ -285,6 +285,9 @@ def test_of_two_values_there_is_no_line():
     curves = effects_of(model, rows, Inputs.of_sizes(["colour", "n"], [1, 1]), order=[0, 1]).curves
     assert curves[0].values.labels == ("not red", "red")
     assert curves[1].values.labels == ("0", "3")
+    rows[:, 1] = 1_000_001.0 + rows[:, 1] / 3.0
+    curves = effects_of(model, rows, Inputs.of_sizes(["colour", "n"], [1, 1]), order=[0, 1]).curves
+    assert curves[1].values.labels == ("1000001", "1000002")
 
 
 def test_the_pair_that_acts_together_is_found_and_a_sum_has_none():
