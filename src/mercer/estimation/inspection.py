@@ -6,8 +6,8 @@ predicted then is that much worse.
 
 **Effects** [2]_: one input (or two) is set to a value in all of some rows; the mean prediction is a
 function of the value. It belongs to the posterior mean; the same of drawn functions f_s makes a
-band. The strength of a pair is the root mean square of what its map has beyond the sum of the two
-curves.
+band, made wider by the standard error over the rows, where they are some of all. The strength of a
+pair is the root mean square of what its map has beyond the sum of the two curves.
 
 **Contributions** [3]_: Shapley values of the game v(S) = mean over background rows b of
 f(x_S, b_not S). That of input j is
@@ -43,7 +43,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import comb
+from scipy.special import comb, stdtrit
 
 from mercer.data.encoding import Encoder
 from mercer.data.frame import TableFacts, strength_alone
@@ -318,17 +318,31 @@ def _band(draws: Array, centre: Array) -> tuple[Array, Array]:
     return np.minimum(lower, centre), np.maximum(upper, centre)
 
 
+def _widened(
+    band: tuple[Array, Array], mean: Array, each: Array, n_all: int
+) -> tuple[Array, Array]:
+    """Let a band of means (...) over rows (..., n) out of ``n_all`` hold what other rows would do.
+
+    Both lengths, the posterior's and that of Student's interval of a mean, are added as those of
+    independent normals are.
+    """
+    n = each.shape[-1]
+    error = each.std(axis=-1, ddof=1) * np.sqrt(1.0 / n - 1.0 / n_all)
+    more = stdtrit(n - 1, 0.5 * (1.0 + _LEVEL)) * error
+    return mean - np.hypot(mean - band[0], more), mean + np.hypot(band[1] - mean, more)
+
+
 # How single inputs and a pair of them act.
 
 _N_VALUES: Final = 15
 _MOST_CURVES: Final = 10
 _MOST_LINES: Final = 5  # classes
-_N_CURVE_PREDICTIONS: Final = 3000
-_LEAST_CURVE_ROWS: Final = 6
+_N_CURVE_PREDICTIONS: Final = 10_000
+_LEAST_CURVE_ROWS, _MOST_CURVE_ROWS, _MOST_DRAWN_ROWS = 6, 60, 24
 _N_PAIRED: Final = 4  # inputs whose pairs are compared
 _PAIR_GRID: Final = 5
 _MAP_GRID: Final = 9
-_PAIR_ROWS: Final = 10
+_PAIR_ROWS: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,7 +370,8 @@ class Values:
 class Effect:
     """The mean prediction as one input is varied, for K classes or K = 1 number.
 
-    ``mean``, ``lower`` and ``upper`` (K, G): the mean over rows, and the 90 % posterior band of it.
+    ``mean``, ``lower`` and ``upper`` (K, G): the mean over some rows, and a 90 % band of that over
+    all of them.
     ``rows_lower`` and ``rows_upper`` (K, G): central 80 % of the predictions of single rows.
     """
 
@@ -463,13 +478,14 @@ def effects_of(
         return Effects((), None, (), 0)
     n_functions = max(1, len(classes) - 1)
     n_rows = _N_CURVE_PREDICTIONS // (len(chosen) * _N_VALUES * n_functions)
-    n_rows = min(len(X), max(_LEAST_CURVE_ROWS, min(24, n_rows)))
+    n_rows = min(len(X), max(_LEAST_CURVE_ROWS, min(_MOST_CURVE_ROWS, n_rows)))
     rows = X[rng.choice(len(X), size=n_rows, replace=False)]  # the first of them are as random
     lines = _lines(predicted(model, rows), len(classes))
     parts = [_varied(rows, [values]) for values in chosen]
     said = np.split(predicted(model, np.concatenate(parts))[lines], _ends(parts), axis=1)
     # Of several functions the draws at many rows together cost the cube of their number.
-    few = rows[: max(_LEAST_CURVE_ROWS, n_rows // n_functions**2)]
+    n_few = max(_LEAST_CURVE_ROWS, min(_MOST_DRAWN_ROWS, n_rows // n_functions**2))
+    few = rows[:n_few]
     functions = drawn(model, [_varied(few, [values]) for values in chosen], rng)
     curves = []
     for values, one, draws in zip(chosen, said, functions, strict=True):
@@ -477,6 +493,8 @@ def effects_of(
         each = one.reshape(shape)
         mean = each.mean(axis=2)
         band = _band(draws[:, lines].reshape(len(draws), *shape).mean(axis=3), mean)
+        if n_rows < len(X):  # a mean over these rows is not that over all
+            band = _widened(band, mean, each, len(X))
         if len(classes):
             band = np.maximum(band[0], 0.0), np.minimum(band[1], 1.0)
         spread = np.quantile(each, (0.1, 0.9), axis=2)

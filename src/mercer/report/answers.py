@@ -332,8 +332,8 @@ def effects_section(found: Effects) -> Section:
     text = [
         f"The {what}, averaged over {count(found.n_rows)} rows, if one input had the value on the "
         "axis in all of them and the others stayed as they are.",
-        "Bands hold 90 % of the posterior of this average: they say how well the model knows the "
-        "curve, not how far single rows lie from it."
+        "Bands hold 90 % of what the average over all rows may be, by the posterior and by the "
+        "choice of rows: they say how well the curve is known, not how far single rows lie from it."
         + (" Dashed: the middle 80 % of the rows." if is_one else ""),
         "Where inputs go together, some of these rows are ones that nobody has seen: the curve "
         "then says what the model would do there, and little of the world.",
@@ -341,8 +341,8 @@ def effects_section(found: Effects) -> Section:
     figures = [
         Figure(
             effects_svg(found),
-            "The inputs that matter most, in order. Lines: mean over rows. Bands: 90 % of the "
-            "posterior." + (" Dashed: middle 80 % of the rows." if is_one else ""),
+            "The inputs that matter most, in order. Lines: mean over rows. Bands: 90 % for the "
+            "mean over all rows." + (" Dashed: middle 80 % of the rows." if is_one else ""),
             f"Curves of the mean {what} against {names}.",
         )
     ]
