@@ -356,7 +356,7 @@ def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
     ----------
     found : Effects
         From `mercer.estimation.inspection.effects_of`; or a fitted estimator, with rows X after it,
-        in which inputs are varied, and as ``columns`` the inputs to draw, by name or position.
+        in which inputs are varied, and as ``columns=`` the inputs to draw, by name or position.
     fig : Figure, optional
         Where to draw; a new figure otherwise.
 

@@ -115,26 +115,36 @@ def _measured(model: Any, X: Any, y: Any) -> Importance:
     return importance_of(look, parts, is_classes=len(classes) > 0)
 
 
-def _curves(model: Any, X: Any, columns: Sequence[int | str] | None) -> Effects:
+def _curves(model: Any, X: Any, y: Any, columns: Sequence[int | str] | None) -> Effects:
     """How inputs act: those that are named, or all in their order; ten at most are drawn."""
     rows, inputs = _mercers(model)._new_rows(X), model._inputs()
+    if y is not None and len(y) != len(rows):
+        raise UsageError("y needs one target for each row of X; inputs are named as columns=")
     order = list(range(len(inputs)))
     if columns is not None:
-        unknown = [c for c in columns if c not in inputs.names and c not in order]
+        unknown = [str(c) for c in columns if c not in inputs.names and c not in order]
         if unknown:
-            hint = nearest_hint(str(unknown[0]), inputs.names)
-            raise UsageError(f"there is no input {unknown[0]!r}{hint}")
+            raise UsageError(
+                f"there is no input {unknown[0]!r}{nearest_hint(unknown[0], inputs.names)}"
+            )
         order = [inputs.names.index(c) if isinstance(c, str) else int(c) for c in columns]
     classes = () if task_of(model) is REGRESSION else tuple(model.classes_.tolist())
     return effects_of(model, rows, inputs, order=order, classes=classes)
 
 
-def _effects(model: Any, X: Any, columns: Sequence[int | str] | None = None) -> Given:
-    return (_curves(model, X, columns),), {}
+# Targets say nothing here: they may be given as to other plots of held-out rows.
 
 
-def _pair_effect(model: Any, X: Any, columns: Sequence[int | str] | None = None) -> Given:
-    pair = _curves(model, X, columns).pair
+def _effects(
+    model: Any, X: Any, y: Any = None, *, columns: Sequence[int | str] | None = None
+) -> Given:
+    return (_curves(model, X, y, columns),), {}
+
+
+def _pair_effect(
+    model: Any, X: Any, y: Any = None, *, columns: Sequence[int | str] | None = None
+) -> Given:
+    pair = _curves(model, X, y, columns).pair
     if pair is None:
         raise UsageError("there is no pair of inputs that vary")
     return (pair,), {}

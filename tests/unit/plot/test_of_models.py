@@ -95,6 +95,13 @@ def test_the_plot_of_a_model_is_that_of_its_numbers() -> None:
         np.testing.assert_array_equal(one, expected)
 
 
+def test_targets_are_no_inputs_to_draw() -> None:
+    model = tiny(inference="map").fit(X, NUMBERS)
+    ones = np.ones(len(X), dtype=int)
+    assert len(model.plot.effects(X, ones).axes) == len(model.plot.effects(X).axes)
+    assert len(model.plot.effects(X, ones, columns=["x1"]).axes) == 1
+
+
 def test_what_does_not_fit_is_said() -> None:
     model = tiny(inference="map").fit(X, NUMBERS)
     with pytest.raises(
@@ -110,7 +117,9 @@ def test_what_does_not_fit_is_said() -> None:
     with pytest.raises(UsageError, match="one target for each row"):
         model.plot.pit(X, NUMBERS[1:])
     with pytest.raises(UsageError, match="no input 'x7'"):
-        model.plot.effects(X, columns=["x7"])
+        model.plot.effects(X, columns=[np.str_("x7")])
+    with pytest.raises(UsageError, match="inputs are named as columns="):
+        model.plot.effects(X, ["x0"])
     with pytest.raises(NotFittedError):
         mercer.plot.relevance(tiny())
     assert "plots of GPRegressor: effects" in repr(model.plot)
