@@ -70,10 +70,12 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
         zorder=3,
     )
     mark(points, "points")
-    top = max(1.25 * float(curve.error[at].max()), 0.02)
+    top = max(1.25 * float(curve.error[at.min() :].max()), 0.02)
     ax.set(xlim=(0.0, 1.03), ylim=(-0.14 * top, top))
     for share, k in zip(COVERAGES, at, strict=True):
         is_last = share == 1.0  # above the curve there, else below it
+        if share == 0.9 and 0.0 < curve.error[k] - curve.error[-1] < 0.25 * top:
+            continue  # it would lie on the last one
         ax.annotate(
             f"{100 * curve.error[k]:.1f} %",
             (curve.coverage[k], curve.error[k]),
@@ -84,6 +86,15 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
             color=PALETTE["ink"],
             fontsize=FONT_SIZE - 1,
         )
+    beyond = np.flatnonzero(curve.error > top)
+    if len(beyond):  # few rows, the surest of all, are wrong
+        where = curve.coverage[beyond[-1]]
+        (edge,) = ax.plot(where, top, "^", color=PALETTE["series-1"], markersize=7, clip_on=False)
+        mark(edge, "beyond")
+        ax.annotate(
+            f"to {100 * curve.error.max():.0f} %", (where, top), xytext=(0, 6), ha="center",
+            textcoords="offset points", color=PALETTE["ink"], fontsize=FONT_SIZE - 1,
+        )  # fmt: skip
     ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.04 else 0)):
@@ -237,11 +248,11 @@ def _histogram(ax: Axes, probabilities: ArrayLike) -> None:
     strip.set_ylim(0, counts.max() * 1.05)
     strip.text(
         1.0,
-        0.98,
+        1.02,
         f"{counts.sum()} rows",
         transform=strip.transAxes,
         ha="right",
-        va="top",
+        va="bottom",
         color=PALETTE["muted"],
         fontsize=FONT_SIZE - 1.5,
     )

@@ -47,6 +47,9 @@ def test_the_histogram_counts_the_rows():
     heights = [bar.get_height() for bar in strip.patches]
     np.testing.assert_array_equal(heights, np.histogram(p, bins=20, range=(0, 1))[0])
     assert strip.texts[0].get_text() == "400 rows"
+    ax.figure.draw_without_rendering()
+    extents = [bar.get_window_extent() for bar in strip.patches]
+    assert not any(strip.texts[0].get_window_extent().overlaps(each) for each in extents)
 
 
 def test_probabilities_of_exactly_zero_and_one_are_counted():
@@ -74,6 +77,33 @@ def test_the_line_is_the_curve_and_points_are_at_the_shares():
         points.get_ydata(), [curve.error_at(c) for c in (1.0, 0.9, 0.75, 0.5)]
     )
     assert ax.texts[0].get_text() == f"{100 * curve.error_at(1.0):.1f} %"
+
+
+def _coverage_of(wrong):
+    """A curve of rows, the most certain first."""
+    p = np.linspace(0.99, 0.6, len(wrong))
+    curve = error_coverage_curve(np.asarray(wrong, dtype=int), np.column_stack([p, 1 - p]))
+    return curve, error_coverage(curve, ax=bare_figure(5, 4).subplots())
+
+
+def test_where_the_surest_rows_are_wrong_the_curve_is_seen_to_leave():
+    curve, ax = _coverage_of([1, 1] + [0] * 18)
+    top = ax.get_ylim()[1]
+    edge = _line(ax, "beyond")
+    assert edge.get_ydata()[0] == top < curve.error.max()
+    assert edge.get_xdata()[0] == curve.coverage[curve.error > top].max()
+    assert ax.texts[-1].get_text() == "to 100 %"
+    _, ax = _coverage_of([0] * 10 + [1] * 3 + [0] * 7)  # above the points, but not at the left end
+    assert ax.get_ylim()[1] > 3 / 13
+    assert not [line for line in ax.lines if line.get_gid() == "mark-beyond"]
+
+
+def test_numbers_at_the_points_do_not_overlap():
+    for wrong in ([0] * 16 + [1, 1, 0, 0], [0] * 17 + [1, 1, 1], [0] * 10 + [1] * 8 + [0, 0]):
+        _, ax = _coverage_of(wrong)
+        ax.figure.draw_without_rendering()
+        first, *others = [text.get_window_extent() for text in ax.texts]
+        assert not any(first.overlaps(other) for other in others)
 
 
 @pytest.mark.parametrize("label", [0, 1])
