@@ -71,9 +71,9 @@ def _event(n: int, r: int = 100) -> dict[str, Any]:
     def trajectory() -> None:
         nonlocal n_events
         end = point.copy()
-        count_errors(end[:n], noise.group, errors)
+        count_errors(end[:n], noise.jumps, errors)
         n_events = reflect_and_refract(
-            model.table, end, velocity.copy(), noise.group, errors, noise.step, noise.row_cost,
+            model.table, end, velocity.copy(), noise.jumps, errors, noise.total, noise.row_cost,
             0.5 * np.pi, 10**6,
         )[0]  # fmt: skip
 

@@ -91,7 +91,7 @@ def arcs_of(
     ordered, masses = np.empty(n_rows), np.empty((2, n_rows + 1))
     errors = np.empty((2, n_rows + 1), np.int64)
     n_live = compiled.circle_arcs(
-        point, direction, n_rows, noise.group, noise.step, noise.row_cost, noise.is_common,
+        point, direction, n_rows, noise.jumps, noise.total, noise.row_cost, noise.is_common,
         ordered, masses, errors,
     )[0]  # fmt: skip
     half = ordered[:n_live]

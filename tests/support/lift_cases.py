@@ -88,7 +88,7 @@ def trajectory(
             velocity = np.concatenate([L @ w, w])
             errors = errors_of(noise, point[:n])
             _, _, is_whole = fly(
-                model.table, point, velocity, noise.group, errors, noise.step, noise.row_cost,
+                model.table, point, velocity, noise.jumps, errors, noise.total, noise.row_cost,
                 duration, max_events,
             )  # fmt: skip
             return point[n:] if is_whole or cut else g
@@ -149,7 +149,7 @@ def line(direction: Array, width: float = 3.0, walk=compiled.window_line_move) -
             point = model.point(g)
             errors = errors_of(noise, point[:n])
             walk(
-                rng, point, along, noise.group, errors, noise.step, noise.row_cost, width, times,
+                rng, point, along, noise.jumps, errors, noise.total, noise.row_cost, width, times,
                 rows, 1.0,
             )  # fmt: skip
             return point[n:]

@@ -135,7 +135,7 @@ def test_circle_arcs(kind: str, n: int) -> None:
         out = np.full(n, np.nan), np.full((2, n + 1), np.nan), np.empty((2, n + 1), np.int64)
         for is_common in {noise.is_common, False}:  # the general walk holds for a common rate too
             n_live, share, scale = compiled.circle_arcs(
-                point, direction, n, noise.group, noise.step, noise.row_cost, is_common, *out
+                point, direction, n, noise.jumps, noise.total, noise.row_cost, is_common, *out
             )
             assert n_live == m
             np.testing.assert_allclose(out[0][:m], ordered, rtol=1e-12)
@@ -147,16 +147,17 @@ def test_circle_arcs(kind: str, n: int) -> None:
 
 
 def test_cross() -> None:
-    """There and back: the cost of the error that is made or undone, and those that cannot be."""
-    step = np.array([[1.0, 2.0, 4.0], [1e6, 1e6, 0.0]])
-    errors = np.array([1, 0])
-    assert compiled._cross(0, 0, 0.5, step, errors) == (2.5, 0)
+    """There and back: the cost of the errors that are made or undone, and those that cannot be."""
+    total, errors = np.array([[0.0, 1.0, 3.0, 7.0], [0.0, 1e6, 2e6, 2e6]]), np.array([1, 0])
+    jumps = np.array([[1, 0], [0, 1], [2, 0]])
+    assert compiled._cross(0, 0, jumps, 0.5, total, errors) == (2.5, 0)
     np.testing.assert_array_equal(errors, [2, 0])
-    assert compiled._cross(0, 1, 0.5, step, errors) == (-2.5, 0)
-    np.testing.assert_array_equal(errors, [1, 0])
-    assert compiled._cross(1, 0, 0.5, step, errors) == (0.5, 1)
-    assert compiled._cross(1, 1, 0.5, step, errors) == (-0.5, -1)
-    assert compiled._cross(0, 0, 1e6, step, errors) == (2.0, 1)
+    assert compiled._cross(0, 1, jumps, 0.5, total, errors) == (-2.5, 0)
+    assert compiled._cross(2, 0, jumps, 0.0, total, errors) == (6.0, 0)
+    np.testing.assert_array_equal(errors, [3, 0])
+    assert compiled._cross(1, 0, jumps, 0.5, total, errors) == (0.5, 1)
+    assert compiled._cross(1, 1, jumps, 0.5, total, errors) == (-0.5, -1)
+    assert compiled._cross(0, 1, jumps, 1e6, total, errors) == (-4.0, -1)
     np.testing.assert_array_equal(errors, [2, 0])
 
 
@@ -201,7 +202,7 @@ def test_great_circle_moves(kind: str, n: int) -> None:
             expected.append(plain_move(expected[-1][0], direction, n, noise, pair))
         n_errors, n_arcs = np.empty(5, np.int64), np.empty(5, np.int64)
         compiled.walk_great_circles(
-            point, directions, n, noise.group, noise.step, noise.row_cost, noise.is_common,
+            point, directions, n, noise.jumps, noise.total, noise.row_cost, noise.is_common,
             uniforms, n_errors, n_arcs,
         )  # fmt: skip
         np.testing.assert_allclose(point, expected[-1][0], rtol=1e-8, atol=1e-10)

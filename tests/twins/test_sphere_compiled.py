@@ -78,7 +78,7 @@ def flight(model: SphereModel, g, w, duration: float, max_events: int = 10_000):
     noise, n = model.noise, model.n_rows
     errors = errors_of(noise, point[:n])
     done = compiled.reflect_and_refract(
-        model.table, point, velocity, noise.group, errors, noise.step, noise.row_cost, duration,
+        model.table, point, velocity, noise.jumps, errors, noise.total, noise.row_cost, duration,
         max_events,
     )  # fmt: skip
     return point, velocity, errors, done
@@ -133,7 +133,7 @@ def test_trajectories(kind: str) -> None:
     noise, point, durations = model.noise, model.point(g), np.array([0.9, 0.2, 1.3])
     velocities, counts = model.extended(rng.standard_normal((3, r))), np.zeros(3, np.int64)
     compiled.trajectories(
-        model.table, point, velocities, durations, noise.group, noise.step, noise.row_cost, 1.0,
+        model.table, point, velocities, durations, noise.jumps, noise.total, noise.row_cost, 1.0,
         10_000, counts,
     )  # fmt: skip
     totals = np.zeros(2, np.int64)
@@ -152,7 +152,7 @@ def test_trajectories_at_a_power() -> None:
     def end(noise: LabelNoise, power: float, max_events: int = 1000) -> tuple[np.ndarray, list]:
         point, counts = model.point(g), np.zeros(3, np.int64)
         compiled.trajectories(
-            model.table, point, velocities, np.array([0.7, 1.2]), noise.group, noise.step,
+            model.table, point, velocities, np.array([0.7, 1.2]), noise.jumps, noise.total,
             noise.row_cost, power, max_events, counts,
         )  # fmt: skip
         return point, counts.tolist()
@@ -228,10 +228,12 @@ def test_maximum() -> None:
 
 
 def test_count_errors() -> None:
-    f, group = np.array([1.0, 0.0, -1.0, -0.0, 2.0]), np.array([0, 1, 1, 2, 0])
-    errors = np.array([9, 9, 9, 9])
-    compiled.count_errors(f, group, errors)
-    np.testing.assert_array_equal(errors, [0, 2, 1, 0])
+    """The second row stands for two of one group and takes one from the other."""
+    f = np.array([1.0, 0.0, -1.0, -0.0, 2.0])
+    jumps = np.array([[1, 0], [2, -1], [0, 1], [0, 1], [1, 0], [0, 3]])
+    errors = np.array([9, 9])
+    compiled.count_errors(f, jumps, errors)
+    np.testing.assert_array_equal(errors, [2, 4])
 
 
 # --- truncated normals and masses ----------------------------------------------------------------
@@ -351,7 +353,7 @@ def test_line_moves(kind: str, n: int) -> None:
             g, n_own, expected = plain_line_move(two, model, g, D[k], width)
             n_crossings += n_own
         seen = compiled.line_moves(
-            one, point, directions, order, noise.group, errors, noise.step, noise.row_cost, width,
+            one, point, directions, order, noise.jumps, errors, noise.total, noise.row_cost, width,
             1.0,
         )  # fmt: skip
         assert seen == n_crossings
@@ -368,7 +370,7 @@ def test_a_row_at_its_wall_is_wrong() -> None:
         along = direction * np.array([1.0, -1.0, 0.0, 1.0, 0.0])
         errors, rng = np.array([2]), np.random.default_rng(1)
         compiled.window_line_move(
-            rng, point, along, noise.group, errors, noise.step, noise.row_cost, 3.0,
+            rng, point, along, noise.jumps, errors, noise.total, noise.row_cost, 3.0,
             np.empty(3), np.empty(3, np.int64), 1.0,
         )  # fmt: skip
         assert errors[0] == np.count_nonzero(point[:3] <= 0.0) == 1
@@ -393,10 +395,14 @@ def test_find_and_sort_crossings(n: int) -> None:
 
 
 def test_cross() -> None:
-    """There and back: the cost of the error that is made or undone."""
-    step, errors = np.array([[1.0, 2.0, 4.0], [1e6, 1e6, 0.0]]), np.array([1, 0])
-    assert compiled._cross(0, False, 0.5, step, errors, 1.0) == 2.5
+    """There and back: the cost of the errors that are made or undone."""
+    total, errors = np.array([[0.0, 1.0, 3.0, 7.0], [0.0, 1e6, 2e6, 2e6]]), np.array([1, 0])
+    jumps, row_cost = np.array([[1, 0], [0, 1], [2, 0]]), np.array([0.5, 0.0, 0.25])
+    assert compiled._cross(0, False, jumps, row_cost, total, errors, 1.0) == 2.5
     np.testing.assert_array_equal(errors, [2, 0])
-    assert compiled._cross(0, True, 0.5, step, errors, 0.2) == -0.5
-    assert compiled._cross(1, False, 0.0, step, errors, 0.2) == 1e6  # cannot be, at any power
-    np.testing.assert_array_equal(errors, [1, 1])
+    assert compiled._cross(0, True, jumps, row_cost, total, errors, 0.2) == -0.5
+    assert compiled._cross(2, False, jumps, row_cost, total, errors, 1.0) == 6.25
+    np.testing.assert_array_equal(errors, [3, 0])
+    assert compiled._cross(1, False, jumps, row_cost, total, errors, 0.2) == 1e6  # never can be
+    np.testing.assert_array_equal(errors, [3, 1])
+    assert compiled._cross(1, True, jumps, row_cost, total, errors, 0.2) == -1e6

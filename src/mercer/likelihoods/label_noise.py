@@ -22,7 +22,7 @@ T have Dirichlet priors, cut off where the diagonal is not largest: see `Confusi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -60,11 +60,34 @@ class LabelNoise:
     n_classes: int
     is_by_class: bool = False  # there is a rate for each class
     labels: NDArray[np.int64] | None = None  # (n,), where there are known rates of two classes
+    #: (m + 1, n_groups), ``jumps`` where m rows stand for several each: `merged`
+    merged_jumps: NDArray[np.int64] | None = None
 
     @property
     def is_common(self) -> bool:
         """Whether one rate holds for all rows, so that the number of errors is sufficient."""
-        return len(self.sizes) == 1 and not self.row_cost.any()
+        return len(self.sizes) == 1 and self.merged_jumps is None and not self.row_cost.any()
+
+    @cached_property
+    def jumps(self) -> NDArray[np.int64]:
+        """What each row adds to the errors by group as it becomes wrong; last, all but these."""
+        if self.merged_jumps is not None:
+            return self.merged_jumps
+        one_hot = np.append(self.group, -1)[:, np.newaxis] == np.arange(len(self.sizes))
+        return np.asarray(one_hot, np.int64)
+
+    def merged(self, into: NDArray[np.int64], is_opposite: NDArray[np.bool_]) -> LabelNoise:
+        """Return the costs of fewer rows: row i is wrong if ``into[i]`` is, or if that is right."""
+        sign, own = np.where(is_opposite, -1, 1), self.jumps[:-1]
+        jumps = np.zeros((int(into.max()) + 2, len(self.sizes)), np.int64)
+        np.add.at(jumps, into, sign[:, np.newaxis] * own)
+        jumps[-1] = own[is_opposite].sum(axis=0)
+        return replace(
+            self,
+            row_cost=np.bincount(into, sign * self.row_cost).astype(np.float64),
+            log_no_errors=self.log_no_errors - float(self.row_cost[is_opposite].sum()),
+            merged_jumps=jumps,
+        )
 
     def among(self, rows: NDArray[np.int64], least: float = 0.0) -> LabelNoise:
         """Return the known rates of classes or rows for some of the rows, ``least`` at least."""
@@ -87,15 +110,15 @@ class LabelNoise:
     @cached_property
     def must_be_right(self) -> NDArray[np.bool_]:
         """Rows whose error has no probability: shape (n,)."""
-        first = 0.0 if self.step.ndim == 3 else self.step[self.group, 0]
-        return np.asarray(self.row_cost + first >= IMPOSSIBLE)
+        first = 0.0 if self.step.ndim == 3 else self.jumps[:-1] @ self.step[:, 0]
+        return np.asarray(self.row_cost + first >= 0.5 * IMPOSSIBLE)
 
     def errors_by_group(self, is_wrong: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Count wrong rows, shape (..., n), by group: shape (..., n_groups)."""
-        if len(self.sizes) == 1:
+        if len(self.sizes) == 1 and self.merged_jumps is None:
             return np.asarray(np.count_nonzero(is_wrong, axis=-1))[..., np.newaxis]
-        one_hot = self.group[:, np.newaxis] == np.arange(len(self.sizes))
-        return np.asarray(is_wrong.astype(np.float64) @ one_hot).round().astype(np.int64)
+        errors = is_wrong.astype(np.float64) @ self.jumps[:-1] + self.jumps[-1]
+        return np.asarray(errors).round().astype(np.int64)
 
     @cached_property
     def total(self) -> Array:
@@ -368,6 +391,52 @@ def _log_odds(rates: Array, n_classes: int) -> Array:
     with np.errstate(divide="ignore"):
         odds = np.log((n_classes - 1) * (1.0 - rates)) - np.log(rates)
     return np.asarray(np.clip(odds, 0.0, IMPOSSIBLE))
+
+
+# Rows that can be wrong or right together only.
+
+
+@dataclass(frozen=True)
+class Walls:
+    """Rows of one direction, as equal inputs have: their latent values change sign together."""
+
+    first: NDArray[np.int64]  # (m,), ascending: the row that stands for each wall
+    into: NDArray[np.int64]  # (n,), the wall of each row
+    scale: Array  # (n,), latent value of each row over that of the one that stands for it
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether there is one for each row."""
+        return len(self.first) == len(self.into)
+
+    def rows(self, f: Array) -> Array:
+        """Latent values of all rows (..., n) from those of the walls (..., m)."""
+        return f if self.are_rows else f[..., self.into] * self.scale
+
+
+def walls_of(L: Array, is_certain: NDArray[np.bool_], tolerance: float) -> Walls:
+    """Find the rows of L that are parallel, or opposite; a certain row stands for the others.
+
+    Unit rows that are close on a fixed line, and then by all entries, are the same. A row that is
+    zero is one by itself.
+    """
+    n, length = len(L), np.linalg.norm(L, axis=1)
+    place = L @ np.cos(np.arange(L.shape[1])) / np.where(length > 0.0, length, 1.0)
+    signed = np.where(place < 0.0, -1.0, 1.0) * length
+    order = np.argsort(np.abs(place), kind="stable")
+    is_near = np.diff(np.abs(place[order])) <= tolerance * math.sqrt(L.shape[1])
+    a, b = order[:-1][is_near], order[1:][is_near]
+    both = (length[a] > 0.0) & (length[b] > 0.0)
+    gap = L[a[both]] / signed[a[both], np.newaxis] - L[b[both]] / signed[b[both], np.newaxis]
+    is_same = np.zeros(max(n - 1, 0), dtype=bool)
+    is_same[np.flatnonzero(is_near)[both]] = np.abs(gap).max(axis=1, initial=0.0) <= tolerance
+    begins = np.append(True, ~is_same)
+    preferred = np.minimum.reduceat((np.arange(n) - n * is_certain)[order], np.flatnonzero(begins))
+    standing = np.empty(n, np.int64)
+    standing[order] = preferred[np.cumsum(begins) - 1] % n
+    first, into = np.unique(standing, return_inverse=True)
+    scale = np.divide(signed, signed[standing], out=np.ones(n), where=length > 0.0)
+    return Walls(first, into, scale)
 
 
 # Numbers that are wrong: a contaminated law of the errors e of targets, of kinds z,

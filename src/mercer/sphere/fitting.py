@@ -16,6 +16,7 @@ from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import (
     Confusion,
     LabelNoise,
+    Walls,
     fixed_rate,
     learned_class_rates,
     learned_confusion,
@@ -38,6 +39,7 @@ from mercer.sphere.sampler import (
     default_moves,
     first_moves,
     make_start,
+    merged,
     signed_rows,
 )
 from mercer.sphere.screened import ScreenedAdaptation, ScreenedSampler, first_screening
@@ -127,9 +129,9 @@ def make_chains(
     if len(labels) > LARGEST_WHOLE:
         return _screened(space, labels, noise, rows, n_warmup)
     design = space.design()
-    model = SphereModel(signed_rows(design.L, labels), noise)
-    recorder = _Recorder(space, design, _lengths(design.L), rows)
-    start = make_start(model)
+    full = SphereModel(signed_rows(design.L, labels), noise)
+    start, (model, walls) = make_start(full), merged(full)
+    recorder = _Recorder(space, design, _lengths(design.L), rows, walls=walls)
     if sampler == "tempered":
         moves = first_moves(default_moves(model.rank), model)
         tempered = TemperedSampler(model, _POWERS, moves, start, recorder)
@@ -150,6 +152,7 @@ class _Recorder:
     lengths: Array  # of the rows of the feature space
     rows: NDArray[np.int64]  # the monitored ones
     labels: NDArray[np.int64] | None = None
+    walls: Walls | None = None  # of two classes: what f has a value for
 
     def __call__(self, f: Array, g: Array) -> Mapping[str, NDArray[Any]]:
         """Return coefficients, their length, errors, and margins as cosines.
@@ -158,6 +161,7 @@ class _Recorder:
         """
         length = np.linalg.norm(g)
         chosen: dict[str, NDArray[Any]] = {}
+        f = f if self.walls is None else self.walls.rows(f)
         if self.labels is not None:
             everyone = np.arange(len(self.labels))
             own, others = f[self.labels, everyone], f.copy()

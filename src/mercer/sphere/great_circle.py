@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise
 from mercer.numerics.compilation import compiled
-from mercer.sphere.loops import cost_of_error
+from mercer.sphere.loops import change_of_cost
 
 _HALF_PI = 0.5 * math.pi
 _FAST = {"reassoc", "contract", "nsz"}
@@ -148,12 +148,12 @@ def order_angles(angles, order, ordered):
 
 
 @compiled(nogil=True)
-def common_masses(ordered, order, tangent, n_live, step, masses, errors):
+def common_masses(ordered, order, tangent, n_live, total, masses, errors):
     """Length times likelihood of all arcs, where only the number of errors counts.
 
     ``ordered``, ``order`` and ``tangent`` (n,) come from `order_angles` and `crossing_angles`;
-    the first ``n_live`` rows cross, the others are always wrong; step[e] is the cost in nats of
-    one more error than e. Overwritten: masses[h, k] (2, n + 1) of the arc after k crossings in
+    the first ``n_live`` rows cross, the others are always wrong; total[e] is the cost in nats of
+    e errors. Overwritten: masses[h, k] (2, n + 1) of the arc after k crossings in
     half turn h, which begins at -pi/2 or pi/2, up to a factor (the likeliest arc has likelihood
     1), and ``errors`` (2, n + 1), the wrong rows on the arcs.
     """
@@ -173,44 +173,41 @@ def common_masses(ordered, order, tangent, n_live, step, masses, errors):
         if k < n_live:
             e += -1 if tangent[order[k]] > 0.0 else 1
     fewest, most = min(fewest, both - most), max(most, both - fewest)
-    likelihood, cost = np.zeros(both + 1), 0.0
+    likelihood = np.zeros(both + 1)
     for e in range(fewest, most + 1):
-        likelihood[e] = math.exp(-cost)
-        cost += step[e]
-        if cost > _UNDERFLOW:
+        if total[e] - total[fewest] > _UNDERFLOW:
             break
+        likelihood[e] = math.exp(total[fewest] - total[e])
     for k in range(n_live + 1):
         length, e = masses[0, k], errors[0, k]
         masses[0, k], masses[1, k] = length * likelihood[e], length * likelihood[both - e]
 
 
 @compiled(nogil=True)
-def _cross(k, is_upward, row_cost, step, errors):
-    """Cost of a row of group k that crosses, and how many more errors that cannot be.
+def _cross(i, is_upward, jumps, row_cost, total, errors):
+    """Cost of row i that crosses, and how many more errors that cannot be.
 
     Without branches: which way a row crosses cannot be predicted.
     """
     sign = 1 - 2 * is_upward
-    errors[k] -= is_upward
-    cost = cost_of_error(step, k, errors)
-    errors[k] += 1 - is_upward
+    cost = sign * change_of_cost(total, errors, jumps, i, sign)
     n_impossible = np.int64(cost >= IMPOSSIBLE) + np.int64(row_cost >= IMPOSSIBLE)
     cost = (cost if cost < IMPOSSIBLE else 0.0) + (row_cost if row_cost < IMPOSSIBLE else 0.0)
     return sign * cost, sign * n_impossible
 
 
 @compiled(nogil=True)
-def arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, errors):
+def arc_masses(ordered, order, tangent, n_live, jumps, total, row_cost, masses, errors):
     """Length times likelihood of all arcs at any costs of `LabelNoise`; as `common_masses`.
 
     Errors that cannot be are counted and not added, so that rounding does not see them.
     """
     n, n_arcs = order.shape[0], n_live + 1
-    by_group = np.zeros(2 if step.ndim == 3 else step.shape[0], np.int64)
+    by_group = jumps[n].copy()
     for i in range(n):
-        by_group[group[i]] += tangent[i] > 0.0
+        by_group += jumps[i] * (tangent[i] > 0.0)
     for k in range(n_live, n):
-        by_group[group[order[k]]] += 1
+        by_group += jumps[order[k]]
     costs, impossible = np.empty((2, n_arcs)), np.empty((2, n_arcs), np.int64)
     cost, n_impossible, e = 0.0, 0, by_group.sum()
     least, fewest = np.inf, 2 * n + 1
@@ -227,10 +224,10 @@ def arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, e
             if k < n_live:
                 i = order[k]
                 is_upward = np.int64((tangent[i] > 0.0) == (half == 0))
-                more, more_impossible = _cross(group[i], is_upward, row_cost[i], step, by_group)
+                more, more_impossible = _cross(i, is_upward, jumps, row_cost[i], total, by_group)
                 cost += more
                 n_impossible += more_impossible
-                e += 1 - 2 * is_upward
+                e = by_group.sum()
     for half in range(2):
         for k in range(n_arcs):
             above = costs[half, k] - least
@@ -264,7 +261,7 @@ def _combine(point, direction, a, b):
 
 @compiled(nogil=True, error_model="numpy")
 def circle_arcs(
-    point, direction, n_rows, group, step, row_cost, is_common, ordered, masses, errors
+    point, direction, n_rows, jumps, total, row_cost, is_common, ordered, masses, errors
 ):
     """Find the arcs of the circle through a point, in a direction, and their masses.
 
@@ -289,19 +286,19 @@ def circle_arcs(
         n_live = n - crossing_angles(f, f, 2.0, 1.0, tangent, angles)
         angles[angles < NO_CROSSING] = _HALF_PI
     order_angles(angles, order, ordered)
-    if step.ndim == 2:
+    if total.ndim == 2:
         if is_common:
-            common_masses(ordered, order, tangent, n_live, step[0], masses, errors)
+            common_masses(ordered, order, tangent, n_live, total[0], masses, errors)
         else:
-            arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, errors)
+            arc_masses(ordered, order, tangent, n_live, jumps, total, row_cost, masses, errors)
     else:
-        arc_masses(ordered, order, tangent, n_live, group, step, row_cost, masses, errors)
+        arc_masses(ordered, order, tangent, n_live, jumps, total, row_cost, masses, errors)
     return n_live, share, scale
 
 
 @compiled(nogil=True, error_model="numpy")
 def walk_great_circles(
-    point, directions, n_rows, group, step, row_cost, is_common, uniforms, n_errors, n_arcs
+    point, directions, n_rows, jumps, total, row_cost, is_common, uniforms, n_errors, n_arcs
 ):
     """Take one exact step of the great circle along each direction.
 
@@ -313,7 +310,7 @@ def walk_great_circles(
     masses, errors = np.empty((2, n_rows + 1)), np.empty((2, n_rows + 1), np.int64)
     for b in range(directions.shape[0]):
         n_live, share, scale = circle_arcs(
-            point, directions[b], n_rows, group, step, row_cost, is_common, ordered, masses, errors
+            point, directions[b], n_rows, jumps, total, row_cost, is_common, ordered, masses, errors
         )
         half, k = _draw_arc(masses, n_live, uniforms[b, 0])
         sign = 1.0 - 2.0 * half
@@ -391,7 +388,7 @@ def great_circle_moves(
     end, n_steps = point.copy(), len(directions)
     n_errors, n_arcs = np.empty(n_steps, np.int64), np.empty(n_steps, np.int64)
     walk_great_circles(
-        end, directions, n_rows, noise.group, noise.step, noise.row_cost, noise.is_common,
+        end, directions, n_rows, noise.jumps, noise.total, noise.row_cost, noise.is_common,
         rng.random((n_steps, 2)), n_errors, n_arcs,
     )  # fmt: skip
     return end, n_errors, n_arcs

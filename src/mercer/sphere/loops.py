@@ -3,8 +3,9 @@
 
 Compiled loops of two classes: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
 
-A point is [f; g] with f = L g, labels multiplied in: row i is wrong when f_i <= 0. Costs of errors
-are those of `mercer.likelihoods.label_noise.LabelNoise`.
+A point is [f; g] with f = L g, labels multiplied in: row i is wrong when f_i <= 0. ``total`` is the
+cost of the errors of each group, ``jumps`` what a row that becomes wrong adds to these: both of
+`mercer.likelihoods.label_noise.LabelNoise`.
 """
 
 from __future__ import annotations
@@ -49,22 +50,36 @@ def _maximum(typing_context, a, b):
 
 
 @compiled(nogil=True)
-def count_errors(f, group, errors):
-    """Count the rows with f <= 0 by group into ``errors``."""
-    errors[:] = 0
-    for i in range(f.shape[0]):
-        if f[i] <= 0.0:
-            errors[group[i]] += 1
+def _add(errors, jumps, i, times):
+    for k in range(errors.shape[0]):
+        errors[k] += times * jumps[i, k]
 
 
 @compiled(nogil=True)
-def cost_of_error(step, k, errors):
-    """Cost of one more error in group k: from `LabelNoise.step`, of two axes or of three."""
-    if step.ndim == 2:
-        return step[k, errors[k]]
-    if k == 0:
-        return step[0, errors[0] + 1, errors[1]] - step[0, errors[0], errors[1]]
-    return step[0, errors[0], errors[1] + 1] - step[0, errors[0], errors[1]]
+def count_errors(f, jumps, errors):
+    """Write the errors by group where the rows with f <= 0 are wrong into ``errors``."""
+    errors[:] = jumps[f.shape[0]]
+    for i in range(f.shape[0]):
+        if f[i] <= 0.0:
+            _add(errors, jumps, i, 1)
+
+
+@compiled(nogil=True)
+def _cost_of_counts(total, errors):
+    if total.ndim == 3:
+        return total[0, errors[0], errors[1]]
+    cost = 0.0
+    for k in range(total.shape[0]):
+        cost += total[k, errors[k]]
+    return cost
+
+
+@compiled(nogil=True)
+def change_of_cost(total, errors, jumps, i, times):
+    """Add the jump of row i to the errors, times 1 or -1; return what that adds to their cost."""
+    before = _cost_of_counts(total, errors)
+    _add(errors, jumps, i, times)
+    return _cost_of_counts(total, errors) - before
 
 
 @compiled(nogil=True, fastmath=_FAST, error_model="numpy")
@@ -143,13 +158,13 @@ def _speed_behind(speed, squared_norm, cost):
 
 @compiled(nogil=True)
 def _tempered(cost, power):
-    """Cost under a power of the likelihood; what cannot be stays impossible."""
-    return power * cost if cost < IMPOSSIBLE else cost
+    """Cost under a power of the likelihood; what cannot be, or no longer is, stays impossible."""
+    return power * cost if abs(cost) < 0.5 * IMPOSSIBLE else cost
 
 
 @compiled(nogil=True, error_model="numpy")
 def fly_over_walls(
-    table, f, v, group, errors, step, row_cost, power, duration, max_events, pushes, turns
+    table, f, v, jumps, errors, total, row_cost, power, duration, max_events, pushes, turns
 ):
     """Follow f and its velocity v along a trajectory, over walls where rows become right or wrong.
 
@@ -173,21 +188,19 @@ def fly_over_walls(
         c_left, s_left = c_left * c + s_left * s, s_left * c - c_left * s
         n_events += 1
         speed = c * v[j] - s * f[j]  # negative: towards the wall
-        k, sign = group[j], signs[j]
-        is_right = sign > 0.0
-        errors[k] -= not is_right
-        cost = _tempered(cost_of_error(step, k, errors) + row_cost[j], power)
-        errors[k] += not is_right
-        new_speed, change = _speed_behind(speed, table[j, j], cost if is_right else -cost)
+        sign = signs[j]
+        turn = 1 if sign > 0.0 else -1
+        cost = change_of_cost(total, errors, jumps, j, turn) + sign * row_cost[j]
+        new_speed, change = _speed_behind(speed, table[j, j], _tempered(cost, power))
         pushes[j] += change * sign * s_left
         turns[j] += change * sign * c_left
         # Row j is set right below; till then it is one that flees its wall and is not pushed.
         f[j], v[j], signs[j] = c - _FLEEING * s, s + _FLEEING * c, 0.0
         largest = _fly(f, v, signs, table[j], c, s, change * sign, ratios)
         if new_speed < 0.0:  # it passes
-            errors[k] += 1 if is_right else -1
             sign = -sign
         else:
+            _add(errors, jumps, j, -turn)
             n_reflections += 1
         signs[j], f[j], v[j] = sign, TINY, abs(new_speed)  # away from the wall
         ratios[j] = -v[j] / TINY
@@ -200,7 +213,7 @@ def fly_over_walls(
 
 @compiled(nogil=True, error_model="numpy")
 def reflect_and_refract(
-    table, point, velocity, group, errors, step, row_cost, duration, max_events
+    table, point, velocity, jumps, errors, total, row_cost, duration, max_events
 ):
     """Follow one trajectory of the Gaussian lift, over walls where rows become right or wrong.
 
@@ -215,7 +228,7 @@ def reflect_and_refract(
     n = table.shape[0]
     pushes, turns = np.empty(n), np.empty(n)
     n_events, n_reflections, is_whole = fly_over_walls(
-        table, point[:n], velocity[:n], group, errors, step, row_cost, 1.0, duration, max_events,
+        table, point[:n], velocity[:n], jumps, errors, total, row_cost, 1.0, duration, max_events,
         pushes, turns,
     )  # fmt: skip
     g, w, c, s = point[n:], velocity[n:], math.cos(duration), math.sin(duration)
@@ -229,7 +242,7 @@ def reflect_and_refract(
 
 @compiled(nogil=True, error_model="numpy")
 def trajectories(
-    table, point, velocities, durations, group, step, row_cost, power, max_events, counts
+    table, point, velocities, durations, jumps, total, row_cost, power, max_events, counts
 ):
     """Follow trajectories as `reflect_and_refract` does, each from the end of the one before.
 
@@ -241,12 +254,12 @@ def trajectories(
     n = table.shape[0]
     f, g, v = point[:n], point[n:], np.empty(n)
     before, pushes, turns, all_pushes = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
-    errors = np.empty(2 if step.ndim == 3 else step.shape[0], np.int64)
+    errors = np.empty(jumps.shape[1], np.int64)
     for k in range(velocities.shape[0]):
         before[:], v[:] = f, velocities[k, :n]
-        count_errors(f, group, errors)
+        count_errors(f, jumps, errors)
         n_events, n_reflections, is_whole = fly_over_walls(
-            table, f, v, group, errors, step, row_cost, power, durations[k], max_events, pushes,
+            table, f, v, jumps, errors, total, row_cost, power, durations[k], max_events, pushes,
             turns,
         )  # fmt: skip
         counts[0] += n_events
@@ -350,19 +363,15 @@ def _sort_crossings(times, rows):
 
 
 @compiled(nogil=True)
-def _cross(k, is_upward, row_cost, step, errors, power):
-    """Change of cost when a row of group k crosses; ``errors`` is brought up to date."""
-    if is_upward:
-        errors[k] -= 1
-        return -_tempered(cost_of_error(step, k, errors) + row_cost, power)
-    cost = _tempered(cost_of_error(step, k, errors) + row_cost, power)
-    errors[k] += 1
-    return cost
+def _cross(i, is_upward, jumps, row_cost, total, errors, power):
+    """Change of cost when row i crosses; ``errors`` is brought up to date."""
+    turn = -1 if is_upward else 1
+    return _tempered(change_of_cost(total, errors, jumps, i, turn) + turn * row_cost[i], power)
 
 
 @compiled(nogil=True, error_model="numpy")
 def window_line_move(
-    rng, point, direction, group, errors, step, row_cost, width, times, rows, power
+    rng, point, direction, jumps, errors, total, row_cost, width, times, rows, power
 ):
     """Move along a line by its exact conditional, restricted to a window around the point.
 
@@ -372,7 +381,7 @@ def window_line_move(
     (n,) are scratch, float64 and int64; ``power`` is that of the likelihood. Returns the rows
     that change sign in the window.
     """
-    n = group.shape[0]
+    n = row_cost.shape[0]
     f, h = point[:n], direction[:n]
     g, d = point[n:], direction[n:]
     sd = 1.0 / math.sqrt(d @ d)
@@ -386,24 +395,24 @@ def window_line_move(
     for a in range(m - 1, -1, -1):  # back from the point to the left end
         # A row with f = 0 is wrong: one that falls there was right before the point.
         if times[a] < 0.0 or (times[a] == 0.0 and h[rows[a]] < 0.0):
-            k, is_upward = group[rows[a]], h[rows[a]] < 0.0
-            cost += _cross(k, is_upward, row_cost[rows[a]], step, errors, power)
+            is_upward = h[rows[a]] < 0.0
+            cost += _cross(rows[a], is_upward, jumps, row_cost, total, errors, power)
     at_left, costs, smallest = errors.copy(), np.empty(m + 1), cost
     costs[0] = cost
     for a in range(m):
-        k, is_upward = group[rows[a]], h[rows[a]] > 0.0
-        cost += _cross(k, is_upward, row_cost[rows[a]], step, errors, power)
+        is_upward = h[rows[a]] > 0.0
+        cost += _cross(rows[a], is_upward, jumps, row_cost, total, errors, power)
         costs[a + 1] = cost
         smallest = min(smallest, cost)
-    total, masses = 0.0, np.empty(m + 1)
+    mass, masses = 0.0, np.empty(m + 1)
     centre = (0.5 * (lower + upper) - mean) / sd
     for a in range(m + 1):
         begin = lower if a == 0 else times[a - 1]
         end = upper if a == m else times[a]
-        mass = _segment_mass((begin - mean) / sd, (end - mean) / sd, centre)
-        total += mass * math.exp(smallest - costs[a])
-        masses[a] = total
-    wanted, chosen = rng.random() * total, 0
+        own = _segment_mass((begin - mean) / sd, (end - mean) / sd, centre)
+        mass += own * math.exp(smallest - costs[a])
+        masses[a] = mass
+    wanted, chosen = rng.random() * mass, 0
     while chosen < m and masses[chosen] <= wanted:
         chosen += 1
     begin = lower if chosen == 0 else times[chosen - 1]
@@ -411,37 +420,33 @@ def window_line_move(
     time = mean + sd * truncated_normal(rng, (begin - mean) / sd, (end - mean) / sd)
     errors[:] = at_left
     for a in range(chosen):
-        k, is_upward = group[rows[a]], h[rows[a]] > 0.0
-        _cross(k, is_upward, row_cost[rows[a]], step, errors, power)
+        is_upward = h[rows[a]] > 0.0
+        _cross(rows[a], is_upward, jumps, row_cost, total, errors, power)
     for i in range(point.shape[0]):
         point[i] += time * direction[i]
     return m
 
 
 @compiled(nogil=True)
-def line_moves(rng, point, directions, order, group, errors, step, row_cost, width, power):
+def line_moves(rng, point, directions, order, jumps, errors, total, row_cost, width, power):
     """Take `window_line_move` along the rows of ``directions`` in the given order; count signs."""
-    n = group.shape[0]
+    n = row_cost.shape[0]
     times, rows, n_crossings = np.empty(n), np.empty(n, np.int64), 0
     for k in order:
         n_crossings += window_line_move(
-            rng, point, directions[k], group, errors, step, row_cost, width, times, rows, power
+            rng, point, directions[k], jumps, errors, total, row_cost, width, times, rows, power
         )
     return n_crossings
 
 
 @compiled(nogil=True)
-def _cost(f, group, errors, total, row_cost):
-    """Cost in nats of the wrong rows, by `LabelNoise.total`."""
-    count_errors(f, group, errors)
-    cost = 0.0
+def _cost(f, jumps, errors, total, row_cost):
+    """Cost in nats of the wrong rows."""
+    count_errors(f, jumps, errors)
+    cost = _cost_of_counts(total, errors)
     for i in range(f.shape[0]):
         if f[i] <= 0.0:
             cost += row_cost[i]
-    if total.ndim == 3:
-        return cost + total[0, errors[0], errors[1]]
-    for k in range(total.shape[0]):
-        cost += total[k, errors[k]]
     return cost
 
 
@@ -463,7 +468,7 @@ def swap_neighbours(rng, points, costs, powers, first):
 @compiled(nogil=True, error_model="numpy")
 def tempered_sweeps(
     rng, table, points, powers, is_prior_first, velocities, durations, directions, orders, width,
-    group, step, total, row_cost, max_events, n_before, is_wrong, swaps, counts,
+    jumps, total, row_cost, max_events, n_before, is_wrong, swaps, counts,
 ):  # fmt: skip
     """Take sweeps over chains at several powers of the likelihood, neighbours swapping after each.
 
@@ -477,7 +482,7 @@ def tempered_sweeps(
     """
     n_chains, n = points.shape[0], table.shape[0]
     costs = np.empty(n_chains)
-    errors = np.empty(2 if step.ndim == 3 else step.shape[0], np.int64)
+    errors = np.empty(jumps.shape[1], np.int64)
     for t in range(velocities.shape[0]):
         for k in range(n_chains):
             if k == 0 and is_prior_first:
@@ -485,14 +490,14 @@ def tempered_sweeps(
             else:
                 trajectories(
                     table, points[k], velocities[t, k, : durations.shape[2]], durations[t, k],
-                    group, step, row_cost, powers[k], max_events, counts,
+                    jumps, total, row_cost, powers[k], max_events, counts,
                 )  # fmt: skip
-                count_errors(points[k, :n], group, errors)
+                count_errors(points[k, :n], jumps, errors)
                 line_moves(
-                    rng, points[k], directions, orders[t, k], group, errors, step, row_cost, width,
+                    rng, points[k], directions, orders[t, k], jumps, errors, total, row_cost, width,
                     powers[k],
                 )  # fmt: skip
-            costs[k] = _cost(points[k, :n], group, errors, total, row_cost)
+            costs[k] = _cost(points[k, :n], jumps, errors, total, row_cost)
         swaps[t] = swap_neighbours(rng, points, costs, powers, (n_before + t) % 2)
         for k in range(n_chains):
             for i in range(n):

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from mercer.errors import DataError, RowsError
-from mercer.likelihoods.label_noise import LabelNoise
+from mercer.likelihoods.label_noise import LabelNoise, Walls, walls_of
 from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.great_circle import great_circle_moves
@@ -47,6 +47,8 @@ Array = NDArray[np.float64]
 
 # A row that must be right is given this much where rounding put it on its wall.
 _TOUCH = 1e-12
+# Rows whose directions differ by less are parallel: features of equal inputs differ by rounding.
+_PARALLEL = 1e-11
 
 
 def signed_rows(L: Array, labels: NDArray[np.int64]) -> Array:
@@ -97,6 +99,19 @@ class SphereModel:
     def log_likelihood(self, f: Array) -> Array:
         """Log probability of the labels at latent values f of shape (..., n), in nats; eq. (3)."""
         return self.noise.log_no_errors - self.noise.cost(f <= 0.0)
+
+
+def merged(model: SphereModel) -> tuple[SphereModel, Walls]:
+    """Return the same density with one row for all that lie on one line, and which these are.
+
+    Rows of equal inputs would be walls a rounding error apart, and where their labels contradict
+    each other all of them be right between.
+    """
+    walls = walls_of(model.L, model.noise.must_be_right, _PARALLEL)
+    if walls.are_rows:
+        return model, walls
+    noise = model.noise.merged(walls.into, walls.scale < 0.0)
+    return SphereModel(model.L[walls.first], noise), walls
 
 
 # Where a chain starts: anywhere if every label may be wrong, else where no certain row is.
@@ -287,17 +302,17 @@ class Moves:
     ) -> Passed:
         counts = np.zeros(3, np.int64)
         trajectories(
-            model.table, point, velocities, self.durations(rng, len(velocities)), noise.group,
-            noise.step, noise.row_cost, 1.0, MAX_EVENTS_A_ROW * model.n_rows, counts,
+            model.table, point, velocities, self.durations(rng, len(velocities)), noise.jumps,
+            noise.total, noise.row_cost, 1.0, MAX_EVENTS_A_ROW * model.n_rows, counts,
         )  # fmt: skip
         n_events, n_reflections, n_given_up = counts.tolist()
         return Passed(n_given_up == 0, n_events, n_reflections)
 
     def _walk(self, rng: np.random.Generator, noise: LabelNoise, point: Array) -> Passed:
         order, errors = rng.permutation(len(self.directions)), np.empty(len(noise.sizes), np.int64)
-        count_errors(point[: len(noise.group)], noise.group, errors)
+        count_errors(point[: len(noise.row_cost)], noise.jumps, errors)
         n_crossings = line_moves(
-            rng, point, self.directions, order, noise.group, errors, noise.step, noise.row_cost,
+            rng, point, self.directions, order, noise.jumps, errors, noise.total, noise.row_cost,
             WINDOW, 1.0,
         )  # fmt: skip
         return Passed(n_crossings=int(n_crossings))
@@ -345,6 +360,7 @@ class SphereSampler(Sampler[SphereState, SphereInfo]):
 
     def init(self, rng: np.random.Generator) -> SphereState:
         """Draw a start; no velocities are drawn ahead yet."""
+        _ = self.model.noise.jumps, self.model.noise.total
         if "hmc" in self.moves.names:
             _ = self.model.table  # made once, here
         n, r = self.model.L.shape

@@ -105,7 +105,8 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
 
     def init(self, rng: np.random.Generator) -> ScreenedState:
         """Draw a start and count its errors."""
-        _ = self.near.table, self.noise.total  # made once, here
+        near = self.near.noise
+        _ = self.near.table, near.jumps, near.total, self.noise.total  # made once, here
         g = self.start(rng)
         n_near = self._near_errors(self.near.point(g))
         return ScreenedState(g, n_near + self._far_errors(g[np.newaxis])[0])
@@ -153,7 +154,7 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
             errors = np.array([self._near_errors(point) + screening.n_far_errors])
             duration = screening.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
             n_events, _, is_whole = reflect_and_refract(
-                near.table, end, velocities[k], near.noise.group, errors, near.noise.step,
+                near.table, end, velocities[k], near.noise.jumps, errors, near.noise.total,
                 near.noise.row_cost, duration, _MAX_EVENTS_A_ROW * near.n_rows + 1000,
             )  # fmt: skip
             point = path[k] = end if is_whole else point

@@ -15,6 +15,7 @@ from scipy.spatial.distance import pdist
 from mercer.errors import DataError
 from mercer.features.maps import FeatureMap
 from mercer.kernels.base import Kernel
+from mercer.likelihoods.label_noise import walls_of
 
 # The covariance of a classifier: a kernel by name, object, callable or matrix, plus a constant.
 #
@@ -192,6 +193,8 @@ class FiniteFeatures:
 _NULL = 1e-10
 # A negative eigenvalue beyond this share of the largest is no rounding error.
 _INDEFINITE = 1e-8
+# Eigenvectors tell rows whose directions differ by less apart by rounding alone.
+_SAME_DIRECTION = 1e-8
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,11 @@ class Spectrum:
         root, V = np.sqrt(values[is_kept]), self.vectors[:, is_kept]
         longest = np.abs(V * root).max(axis=1, keepdims=True, initial=0.0)
         V = V * (longest > _NULL * root.max(initial=0.0))
-        return Design(np.ascontiguousarray(V * root), np.ascontiguousarray(V / root))
+        L = np.ascontiguousarray(V * root)
+        walls = walls_of(L, np.zeros(len(L), dtype=bool), _SAME_DIRECTION)
+        if not walls.are_rows:  # what is the same shall be so to the last digit
+            L = L[walls.first[walls.into]] * walls.scale[:, np.newaxis]
+        return Design(L, np.ascontiguousarray(V / root))
 
 
 def spectrum_of(G: Array) -> Spectrum:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import MercerError
-from mercer.likelihoods.label_noise import LabelNoise, fixed_rate
+from mercer.likelihoods.label_noise import LabelNoise, Walls, fixed_rate
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import is_late
 from mercer.sphere.evidence import ErrorLaw, error_law, log_evidence_of, place_rungs
@@ -41,6 +41,7 @@ from mercer.sphere.sampler import (
     SphereModel,
     default_moves,
     first_moves,
+    merged,
 )
 
 Array = NDArray[np.float64]
@@ -94,7 +95,7 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
         """Draw a start on the first rung; every other one begins where the last few passes led."""
         if "hmc" in self.moves.names:
             _ = self.model.table  # made once, here
-        _ = self.is_prior_free, self.model.noise.total
+        _ = self.is_prior_free, self.model.noise.jumps, self.model.noise.total
         point = self.model.point(self.start(rng))
         points = [point]
         for power in self.powers[1:]:
@@ -151,9 +152,8 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
         counts = np.zeros(3, np.int64)
         tempered_sweeps(
             rng, table, points, powers, is_prior_first, velocities,
-            moves.durations(rng, (*shape, n_drawn)), moves.directions, orders, WINDOW, noise.group,
-            noise.step, noise.total, noise.row_cost, MAX_EVENTS_A_ROW * n, n_before, is_wrong,
-            swaps, counts,
+            moves.durations(rng, (*shape, n_drawn)), moves.directions, orders, WINDOW, noise.jumps,
+            noise.total, noise.row_cost, MAX_EVENTS_A_ROW * n, n_before, is_wrong, swaps, counts,
         )  # fmt: skip
         return is_wrong, swaps, int(counts[0])
 
@@ -199,10 +199,13 @@ class Tempering:
 class Climb:
     """A tempered run, which can be prolonged: generator and state as the last sweep left them.
 
-    ``seen`` (n_sweeps, n_rungs, n) are the wrong rows after every sweep, those included that
-    the run needs to settle: the first ``n_settling`` are left out.
+    ``seen`` (n_sweeps, n_rungs, m) are the wrong walls after every sweep, those included that
+    the run needs to settle: the first ``n_settling`` are left out. The sampler is of the walls of
+    the rows, whose labels have the ``noise``.
     """
 
+    noise: LabelNoise
+    walls: Walls
     sampler: TemperedSampler
     rng: np.random.Generator
     state: TemperedState
@@ -212,23 +215,24 @@ class Climb:
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
         """Wrong rows after the sweeps that count."""
-        return self.seen[self.n_settling :]
+        seen, walls = self.seen[self.n_settling :], self.walls
+        return seen if walls.are_rows else seen[..., walls.into] != (walls.scale < 0.0)
 
     def law(self) -> ErrorLaw:
         """Prior law of the number of errors: where rungs are at known common rates."""
         errors = np.count_nonzero(self.is_wrong, axis=2)
-        costs = float(self.sampler.model.noise.step[0, 0]) * np.array(self.sampler.powers)
-        return error_law(errors, costs[:, np.newaxis] * np.arange(self.seen.shape[2] + 1))
+        costs = float(self.noise.step[0, 0]) * np.array(self.sampler.powers)
+        return error_law(errors, costs[:, np.newaxis] * np.arange(self.noise.sizes[0] + 1))
 
     def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
         """Log evidence of noise of any kind by reweighting all draws, and its standard error.
 
         The error is inf where hardly any draw counts.
         """
-        own = self.sampler.model.noise.cost(self.is_wrong)
+        own = self.noise.cost(self.is_wrong)
         rungs = own[:, :, np.newaxis] * np.array(self.sampler.powers)
         value, error, n_effective = log_evidence_of(noise.cost(self.is_wrong), rungs)
-        is_enough = noise is self.sampler.model.noise or n_effective >= _FEWEST_EFFECTIVE
+        is_enough = noise is self.noise or n_effective >= _FEWEST_EFFECTIVE
         return value + noise.log_no_errors, error if is_enough else np.inf
 
 
@@ -274,13 +278,21 @@ def _climb(
     deadline: float | None,
 ) -> Climb:
     """Place rungs by a short run at the powers of the pilot, then sweep over them."""
+    noise, (model, walls) = model.noise, merged(model)
     moves = first_moves(default_moves(model.rank), model)
     moves = Moves(moves.names, max(moves.duration, _shortest(model)), moves.directions)
-    first = _swept(_started(rng, model, pilot, moves), tempering.n_pilot, deadline)
+    start = PriorStart(model.rank)
+
+    def started(powers: Array) -> Climb:
+        sampler = TemperedSampler(model, tuple(powers.tolist()), moves, start, _none)
+        nothing = np.empty((0, len(powers), model.n_rows), np.bool_)
+        return Climb(noise, walls, sampler, rng, sampler.init(rng), nothing)
+
+    first = _swept(started(pilot), tempering.n_pilot, deadline)
     if len(first.seen) < tempering.n_pilot:
         raise OutOfTimeError("no time for a pilot run")
     powers = place_rungs(pilot, model.noise.cost(first.seen[tempering.n_pilot // 3 :]))
-    return prolong(_started(rng, model, powers, moves), tempering.n_sweeps, deadline)
+    return prolong(started(powers), tempering.n_sweeps, deadline)
 
 
 def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb:
@@ -297,13 +309,6 @@ def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb
 
 def _shortest(model: SphereModel) -> float:
     return QUARTER if model.n_rows <= 20 * model.rank else 0.0
-
-
-def _started(rng: np.random.Generator, model: SphereModel, powers: Array, moves: Moves) -> Climb:
-    start = PriorStart(model.rank)
-    sampler = TemperedSampler(model, tuple(powers.tolist()), moves, start, _none)
-    nothing = np.empty((0, len(powers), model.n_rows), np.bool_)
-    return Climb(sampler, rng, sampler.init(rng), nothing)
 
 
 def _swept(climb: Climb, n_sweeps: int, deadline: float | None) -> Climb:
