@@ -25,6 +25,7 @@ _PURPOSES = (
     "inspection",
     "stacking",
     "query",
+    "models",
 )
 
 

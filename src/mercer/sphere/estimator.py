@@ -453,8 +453,8 @@ class KernelGibbsClassifier(SampleClassifier):
     compared_ : Table
         The models that were compared, with evidence, share of the draws and posterior probability;
         without a standard error those that an approximation of the evidence was enough to drop.
-        Draws are of models with 95 % of the probability; where those are more than six models, each
-        with its noise, of the six most probable, while the noises keep their probabilities.
+        Draws are of models with 95 % of the probability; where those are more than six models,
+        each with its noise, of six, such that shares are probabilities on average.
     bayes_point_ : ndarray of shape (n_models, ...)
         Coefficients of the mean classifier, one row for each model that gave draws.
     notes_ : tuple of str

@@ -436,7 +436,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     else:
         compared = over_both_noises(compared)
         p = probabilities_by_noise(compared)
-    weights = shares(p, options.n_draws)
+    weights = shares(p, stream(options.entropy, "models"), options.n_draws)
     if by_class is not None and noise is not by_class:
         notes = (*notes, _say_noise(*weights.sum(axis=0)))
     models: list[_Model] = [

@@ -3,7 +3,7 @@
 Candidates are compared in rounds. Expectation propagation, first on a subset of the rows where
 there are many, drops those that are hopeless. Of the others a tempered run on all rows is begun,
 and that of those that are still within reach is prolonged: it gives the evidence. Posterior
-probabilities are those under equal prior ones; the six most probable models have the draws at most.
+probabilities are those under equal prior ones, and the shares of the draws on average.
 """
 
 from __future__ import annotations
@@ -401,26 +401,28 @@ def probabilities(compared: Sequence[Compared]) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def shares(probability: Array, most: int = _MOST_USED) -> Array:
+def shares(probability: Array, rng: np.random.Generator, most: int = _MOST_USED) -> Array:
     """Shares of the draws of models from their probabilities, (k, 2) by noise.
 
-    Without the least probable, 5 % in all. Where more than ``most`` (and six) are left, each noise
-    has a part of that number, by its probability, for the most probable under it. The noises that
-    are left keep their probabilities.
+    Without the least probable, 5 % in all. Where more than ``most`` (and six) are left, so many:
+    those above a threshold keep their probability, the others have that of the threshold each and
+    are drawn, systematically, so that every share is its probability on average: Fearnhead and
+    Clifford (2003), section 4. The most probable alone would be those that fit best by chance.
     """
-    kept, most = probability.copy(), min(most, _MOST_USED)
-    upwards = np.unravel_index(np.argsort(kept, axis=None), kept.shape)
-    is_least = np.cumsum(kept[upwards]) < _LEFT_OUT
-    kept[tuple(index[is_least] for index in upwards)] = 0.0
-    if np.count_nonzero(kept) > most:
-        by_noise = kept.sum(axis=0) / kept.sum()
-        has_one, has_other = (by_noise > 0.0) & (most > 1)
-        n_first = int(np.clip(np.round(most * by_noise[0]), has_one, most - has_other))
-        for k, n in enumerate((n_first, most - n_first)):
-            kept[np.argsort(-kept[:, k], kind="stable")[n:], k] = 0.0
-    is_left = kept.any(axis=0)
-    kept[:, is_left] *= probability.sum(axis=0)[is_left] / kept.sum(axis=0)[is_left]
-    return np.asarray(kept / kept.sum())
+    p, most = probability.flatten(order="F"), min(most, _MOST_USED)
+    order = np.argsort(p)
+    p[order[np.cumsum(p[order]) < _LEFT_OUT]] = 0.0
+    p /= p.sum()
+    if np.count_nonzero(p) > most:
+        falling = np.sort(p)[::-1][:most]
+        thresholds = (1.0 - np.cumsum(falling) + falling) / np.arange(most, 0.0, -1.0)
+        n_kept = int(np.argmax(falling <= thresholds))
+        threshold, rest = thresholds[n_kept], np.where(p > thresholds[n_kept], 0.0, p)
+        points = threshold * (rng.random() + np.arange(most - n_kept))
+        drawn = np.searchsorted(np.cumsum(rest), points, side="right")
+        p[rest > 0.0] = 0.0
+        p[drawn] = threshold
+    return np.asarray(p.reshape(probability.shape, order="F"))
 
 
 def _screens(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], float]]:
