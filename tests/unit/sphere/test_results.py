@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer import KernelGibbsClassifier
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.sphere.evidence import ErrorLaw
@@ -100,3 +101,22 @@ def test_the_evidence_curve_is_that_of_the_best_model() -> None:
     np.testing.assert_array_equal(curve.noise_rates, CURVE_RATES)
     assert curve.log_evidence[-1] == pytest.approx(-8.0 * np.log(2.0))
     assert curve.noise_rates[0] == 0.001
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_decision_function_decides_as_predict(n_classes: int) -> None:
+    """On the true class, also where rates differ so much that the recorded one is another."""
+    rng = np.random.default_rng(2)
+    X, Z = rng.standard_normal((80, 2)), 1.5 * rng.standard_normal((1000, 2))
+    y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.0][: n_classes - 1])
+    rates = {0: 0.4} | dict.fromkeys(range(1, n_classes), 0.02)
+    model = KernelGibbsClassifier(
+        kernel="rbf", lengthscale=1.0, nugget=0.1, noise_rate=rates, n_draws=40, n_warmup=40,
+        n_chains=2, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    values, predicted = model.decision_function(Z), model.predict(Z)
+    chosen = values > 0.0 if n_classes == 2 else values.argmax(axis=1)
+    np.testing.assert_array_equal(chosen, predicted)
+    p = model.clean_proba(Z)
+    assert (p.argmax(axis=1) == predicted).mean() > 0.97
+    assert (model.predict_proba(Z).argmax(axis=1) != predicted).any()
