@@ -379,8 +379,9 @@ class KernelGibbsClassifier(SampleClassifier):
     kernel : str, Kernel or callable, default="rbf"
         "rbf", "matern12", "matern32", "matern52", "linear", "polynomial"; "auto" compares rbf,
         matern32 and linear by evidence; a sum such as "rbf + linear", whose parts have equal
-        variances and one length scale; "precomputed" takes Gram matrices in the place of X; a
-        kernel of `mercer.kernels`; or a callable of two matrices of rows.
+        variances and one length scale; "precomputed" takes Gram matrices in the place of X (new
+        rows have the variance of the training rows where those have the same, else none beyond
+        them); a kernel of `mercer.kernels`; or a callable of two matrices of rows.
     lengthscale : {"learn", "median"} or float, default="learn"
         In units of the (standardised) inputs. "median": the median distance between rows;
         "learn": a quarter to four times it, averaged by evidence.

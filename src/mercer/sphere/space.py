@@ -322,6 +322,12 @@ class KernelSpace(Space):
         assert dual is not None
         return dual
 
+    @cached_property
+    def _common_variance(self) -> float | None:
+        """What rows of a Gram matrix have on its diagonal, new ones too; None if they differ."""
+        diagonal = self.X.diagonal() / self.covariance.scale
+        return float(diagonal[0]) if np.ptp(diagonal) <= _INDEFINITE * diagonal[0] else None
+
     def with_nugget(self, nugget: float) -> KernelSpace:
         """The same covariance with another nugget; the decomposition is shared."""
         return KernelSpace(self.covariance, self.X, nugget, self.plain or self)
@@ -362,6 +368,8 @@ class KernelSpace(Space):
             k = self.covariance.cross(block, self.X)
             means.append(coefficients @ k.T)
             variance = self.covariance.diagonal(block)
+            if variance is None and self._common_variance is not None:
+                variance = np.full(len(block), self._common_variance)
             if variance is None:
                 spreads.append(np.full(len(block), np.sqrt(self.nugget)))
                 continue

@@ -69,7 +69,7 @@ def test_finite_features() -> None:
 
 @pytest.mark.parametrize("nugget", [0.0, 0.3])
 def test_precomputed(nugget: float) -> None:
-    """The same, from products alone; what lies outside the span is not known then."""
+    """The same from products alone: of new rows with the variance of the others, if it is one."""
     G = RBF.gram(X)
     covariance = precomputed(G)
     space, expected = KernelSpace(covariance, G, nugget), KernelSpace(RBF, X, nugget * 2.0)
@@ -77,7 +77,10 @@ def test_precomputed(nugget: float) -> None:
     f, alpha = draws(space)
     mean, spread = space.latent(RBF.cross(Z, X), alpha)
     np.testing.assert_allclose(mean, alpha @ RBF.cross(Z, X).T / 2.0)
-    np.testing.assert_allclose(spread, np.sqrt(nugget))
+    np.testing.assert_allclose(2.0 * spread**2, expected.latent(Z, alpha)[1] ** 2, atol=1e-9)
+    uneven = G + np.diag(np.linspace(0.0, 0.1, 10))
+    space = KernelSpace(precomputed(uneven), uneven, nugget)
+    np.testing.assert_allclose(space.latent(RBF.cross(Z, X), alpha)[1], np.sqrt(nugget))
     np.testing.assert_array_equal(space.outside(RBF.cross(Z, X)), np.zeros((6, 6)))
     assert f.shape == (5, 10)
 
