@@ -123,6 +123,7 @@ RUNS = [
     ),
     (spectral_classes, LONGER),
     (spectral_classes, {"sampler": "joint", **LONGER}),
+    (spectral_classes, {"ordered": True, **LONGER}),
     (
         spectral_classes,
         {"proposals": "prior", "base_measure": "full", "concentration": "learn", **LONGER},
@@ -209,7 +210,7 @@ CHANGES = {
     ],
     spectral_classes: [
         *COMMON, {"n_frequencies": 7}, {"concentration": 1.0}, {"concentration": "learn"},
-        {"sampler": "joint"},
+        {"sampler": "joint"}, {"ordered": True},
         {"proposals": "prior"}, {"base_measure": "full"}, {"frequency_scale": 1.0},
         {"ridge_precision": 0.5}, {"linear_part": False}, {"standardize": "std"},
     ],

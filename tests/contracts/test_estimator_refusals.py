@@ -133,6 +133,8 @@ ARGUMENTS = {
     ],
     BaNKClassifier: [
         *OF_CHAINS,
+        ("ordered", (1, None, [], ["a"], "a"), "true or two labels or more"),
+        ("ordered", (["a", "b", "c"], "a,b,c"), ""),
         ("n_frequencies", (0, -1, 2.5, "many", None, True), "at least 1"),
         ("concentration", (0.0, -1.0, np.nan, np.inf, "auto", None, True), ""),
         ("concentration", (1e-7, 1e7), "must lie between"),

@@ -64,6 +64,7 @@ OTHER_SETTINGS = [
     BaNKRegressor(n_frequencies=6, noise="contaminated", **TINY),
     BaNKRegressor(n_frequencies=6, noise="heteroscedastic", **TINY),
     BaNKClassifier(n_frequencies=6, **TINY),
+    BaNKClassifier(n_frequencies=6, ordered=True, **TINY),
     basis_fits.tiny(),
     class_fits.tiny(),
     MKLClassifier(n_features=48, random_state=0, penalties=(1e-3, 1e-1)),

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mercer.baselines.peers import peers_of
-from mercer.cli.fitting import always, make_estimator, parse_settings
+from mercer.cli.fitting import always, by_positions, make_estimator, parse_settings
 from mercer.cli.options import (
     TableOptions,
     cv_option,
@@ -419,6 +419,7 @@ def make_contenders(
             del mine[k]
         taken = {k: v for k, v in arguments.items() if k in mine or k not in known}
         estimator = make_estimator(estimator_class, taken, always(seed))
+        estimator = by_positions(estimator, table.classes)
         quicker = entries[name].quicker
         contenders.append(contender_of(f"mercer {name}", estimator, quicker, taken, folds))
     contenders += [

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -151,6 +151,20 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
     return estimator
+
+
+def by_positions(estimator: Any, classes: Sequence[Any]) -> Any:
+    """Turn an order of labels into one of their positions, which folds have in their place.
+
+    A `UsageError` if the labels are others.
+    """
+    ordered = estimator.get_params(deep=False).get("ordered", False)
+    if ordered is False:
+        return estimator
+    from mercer.spectral.class_fitting import order_of_labels
+
+    order = order_of_labels(ordered, np.array(classes), None)
+    return estimator.set_params(ordered=order.tolist())
 
 
 # ``--checkpoint DIR``: the identity of a command, so that only the same one goes on from it.
@@ -434,7 +448,7 @@ def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
     """
     checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
     params = {**plan.estimator.get_params(deep=False), "checkpoint": checkpoint}
-    estimator = type(plan.estimator)(**params)
+    estimator = by_positions(type(plan.estimator)(**params), plan.table.classes)
     quicker = plan.entry.quicker[:1] if fitted is None else ()
     nearby = None if fitted is None else fitted.estimator._left
     return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)

@@ -217,11 +217,12 @@ def json_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number or text, or a list of numbers, as plain Python has it; else None."""
+    """Return a number or text, or a list of them, as plain Python has it; else None."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [each if isinstance(each, (int, float)) else None for each in map(_plain, value)]
+        plain = [_plain(each) for each in value]
+        return [each if isinstance(each, (int, float, str)) else None for each in plain]
     return value if isinstance(value, (str, bool, int, float, type(None))) else None
 
 

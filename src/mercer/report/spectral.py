@@ -356,7 +356,8 @@ GLOSSARY_OF_CLASSES: Final = (
     "log_likelihood: logarithm of the probability that a draw gives to the labels of the training "
     "rows. n_components: groups of frequencies. kernel[i]: the kernel at ten fixed differences of "
     "inputs, shorter and shorter. function[k,i]: log odds at twenty of the training rows; "
-    "predictions are made of them, so these are what to look at where only predictions matter."
+    "predictions are made of them, so these are what to look at where only predictions matter. "
+    "thresholds[k], of ordered classes: of the function, between the k-th class and those above it."
 )
 
 
@@ -365,7 +366,14 @@ def describe_classes(estimator: Any) -> tuple[str, ...]:
     n_draws = count(estimator.posterior_.n_total)
     shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
     order = [str(label) for label in estimator.class_order_]
-    if len(order) == 2:
+    if estimator.ordered is not False:
+        odds = (
+            f"The {len(order)} classes have an order, {listing(order)}. For a row that is not "
+            "below a class, the logarithm of the odds to be above it is a function of the inputs "
+            f"less the threshold of the class: {_threshold_words(estimator)}. The function, the "
+            "same for all classes, is unknown, "
+        )
+    elif len(order) == 2:
         odds = f"The logarithm of the odds of “{order[0]}” is an unknown function of the inputs, "
     else:
         odds = (
@@ -381,6 +389,13 @@ def describe_classes(estimator: Any) -> tuple[str, ...]:
         f"{used_words(estimator)}.",
         f"A saved model file contains no training row. {HOLDS_SUMMARIES}",
     )
+
+
+def _threshold_words(estimator: Any) -> str:
+    ends = np.quantile(estimator.posterior_.flat("thresholds"), (0.05, 0.95), axis=0).T
+    found = zip(estimator.class_order_, ends.tolist(), strict=False)
+    words = [f"{number(low, 2)} to {number(high, 2)} of {label}" for label, (low, high) in found]
+    return f"{listing(words)} (90 % of the draws)"
 
 
 def class_sections(estimator: Any) -> tuple[Section, ...]:

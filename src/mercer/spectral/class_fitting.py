@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, RowsError
+from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
@@ -24,11 +24,14 @@ from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
     CLASSES,
+    ClassCodes,
+    ClassLaw,
     ClassState,
     ClassTuning,
     CountModel,
     Law,
     LogisticModel,
+    OrderedLaw,
     class_codes,
     log_posterior,
     newton,
@@ -84,15 +87,10 @@ class ClassSettings:
     """What numbers and classes have in common, and what classes have besides."""
 
     spectral: SpectralSettings
-    n_classes: int
+    n_sticks: int  # K, the number of functions
     sampler: str = "polya-gamma"  # one of `SAMPLERS`
     n_leapfrog: int = 0  # steps of the trajectory before each sweep; 0 for none
     law: Law = CLASSES  # of the targets, with its parameters where chains start
-
-    @property
-    def n_sticks(self) -> int:
-        """Number K of functions."""
-        return self.n_classes - 1
 
     def model(self, n_inputs: int) -> LogisticModel:
         """Return the regressions."""
@@ -252,38 +250,48 @@ class ClassDraws:
     frequencies: Array  # (S, M, d)
     mean: Array  # (S, K, 2 M + p)
     deviations: Array  # (S, K, k, 2 M + p)
+    thresholds: Array | None = None  # (S, C - 1), of ordered classes
 
     @property
     def has_linear_part(self) -> bool:
         """Whether there are coefficients beyond those of the features."""
         return bool(self.mean.shape[2] > 2 * self.frequencies.shape[1])
 
+    @property
+    def n_classes(self) -> int:
+        """Number C of classes."""
+        found = self.mean if self.thresholds is None else self.thresholds
+        return 1 + int(found.shape[1])
+
+    def law(self, i: int) -> ClassLaw | OrderedLaw:
+        """Return the law of one draw."""
+        return CLASSES if self.thresholds is None else OrderedLaw(self.thresholds[i], False)
+
     def probabilities(self, X: Array) -> Array:
-        """Class probabilities, in the order of the sticks, for rows X (m, d): (m, K + 1)."""
-        n_draws, n_sticks = self.mean.shape[:2]
-        total = np.zeros((n_sticks + 1, len(X)))
+        """Class probabilities, in the order of the sticks, for rows X (m, d): (m, C)."""
+        n_draws, total = len(self.mean), np.zeros((self.n_classes, len(X)))
         for i in range(n_draws):
             centre, spread = self._functions(i, X)
             centre = centre[:, np.newaxis]
             f = np.concatenate([centre + spread, centre - spread], axis=1)
-            total += CLASSES.masses(f).mean(axis=1)
+            total += self.law(i).masses(f).mean(axis=1)
         return np.ascontiguousarray(total.T / n_draws)
 
     def drawn_probabilities(
         self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
     ) -> list[Array]:
-        """Draw functions, and return class probabilities at parts of rows: (n_draws, K + 1, m)."""
+        """Draw functions, and return class probabilities at parts of rows: (n_draws, C, m)."""
         n_sticks, n_deviations = self.deviations.shape[1:3]
         which = np.resize(rng.permutation(len(self.mean)), n_draws)
         signs = rng.choice([-1.0, 1.0], size=(n_draws, n_sticks, 1))
         own = rng.integers(n_deviations, size=(n_draws, n_sticks))
         found = []
         for X in parts:
-            proba = np.empty((n_draws, n_sticks + 1, len(X)))
+            proba = np.empty((n_draws, self.n_classes, len(X)))
             for s, i in enumerate(which):
                 centre, spread = self._functions(int(i), X)
                 f = centre + signs[s] * spread[np.arange(n_sticks), own[s]]
-                proba[s] = CLASSES.masses(f)
+                proba[s] = self.law(int(i)).masses(f)
             found.append(proba)
         return found
 
@@ -306,9 +314,8 @@ class ClassDraws:
 
 def class_draws(draws: Draws) -> ClassDraws:
     """Take what predictions need out of the draws of a fit."""
-    return ClassDraws(
-        draws.flat("frequencies"), draws.flat("coef_mean"), draws.flat("coef_deviation")
-    )
+    names = "frequencies", "coef_mean", "coef_deviation", "thresholds"
+    return ClassDraws(*(draws.flat(name) for name in names if name in draws.variables))
 
 
 # Coefficients from all rows, where the spectrum was learned on some of them.
@@ -338,6 +345,7 @@ class _Task:
     coef: Array
     prior_precisions: Array
     index: int
+    law: Law = CLASSES
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +377,8 @@ def complete_classes(
     changed.
     """
     model = settings.model(rows.n_inputs)
-    tasks = [_task(model, draws, int(i)) for i in spread(draws.n_total, full_draws)]
+    some = class_draws(draws)
+    tasks = [_task(model, draws, some, int(i)) for i in spread(draws.n_total, full_draws)]
     check = check_rows(rows.n_rows, subset, entropy)
     X, codes = rows.take(check)
     others = RowsWithout(rows, check)
@@ -385,19 +394,20 @@ def complete_classes(
         frequencies,
         np.stack([each.mean for each in found]),
         np.stack([each.deviations for each in found]),
+        None if some.thresholds is None else some.thresholds[[task.index for task in tasks]],
     )
     unseen = replace(after, mean=np.stack([each.before for each in found]))
-    note = _words(class_draws(draws), unseen, X, codes, len(subset), rows.n_rows)
+    note = _words(some, unseen, X, codes, len(subset), rows.n_rows)
     if len(found) < len(ends):
         note += f"; max_seconds left no time for {len(ends) - len(found)} more draws"
     return after, note
 
 
-def _task(model: LogisticModel, draws: Draws, i: int) -> _Task:
-    W = draws.flat("frequencies")[i]
+def _task(model: LogisticModel, draws: Draws, some: ClassDraws, i: int) -> _Task:
+    W = some.frequencies[i]
     ridges, linear = draws.flat("ridge_precision")[i], draws.flat("linear_precision")[i]
     precisions = model.precisions_of_all(2 * len(W), ridges, linear)
-    return _Task(W, draws.flat("coef_mean")[i], precisions, i)
+    return _Task(W, some.mean[i], precisions, i, some.law(i))
 
 
 def _complete(
@@ -414,7 +424,7 @@ def _complete(
         coef = _maximise(others, task, deadline)
         if coef is None:
             return None
-        laws = newton(task.frequencies, coef, CLASSES, task.prior_precisions, others, added)
+        laws = newton(task.frequencies, coef, task.law, task.prior_precisions, others, added)
     rng = stream(entropy, "coefficients", task.index)
     deviations = [law.draw(rng, N_DEVIATIONS) for law in laws]
     return _Completed(coef, np.stack([law.mean for law in laws]), np.stack(deviations))
@@ -425,19 +435,19 @@ def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) ->
 
     None where time ends before that.
     """
-    W, precisions = task.frequencies, task.prior_precisions
-    coef, density = task.coef, log_posterior(rows, W, task.coef, CLASSES, precisions)
+    W, law, precisions = task.frequencies, task.law, task.prior_precisions
+    coef, density = task.coef, log_posterior(rows, W, task.coef, law, precisions)
     for _ in range(_MOST_STEPS):
         if is_late(deadline):
             return None
-        laws = newton(W, coef, CLASSES, precisions, rows)
+        laws = newton(W, coef, law, precisions, rows)
         step = np.stack([law.mean for law in laws]) - coef
         size = sum(
             float(np.square(np.tril(law.factor).T @ s).sum())
             for law, s in zip(laws, step, strict=True)
         )
         for _ in range(_MOST_HALVINGS):
-            new_density = log_posterior(rows, W, coef + step, CLASSES, precisions)
+            new_density = log_posterior(rows, W, coef + step, law, precisions)
             if new_density >= density:
                 coef, density = coef + step, new_density
                 break
@@ -495,9 +505,16 @@ def fit_class_result(
     values, counts = table.labels(MOST_CLASSES)
     if len(values) < 2:
         raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
-    codes = class_codes(values, counts)
-    settings = model._class_settings(table.n_rows, len(values))
-    options = run_options(common, model, table.digest(), started)
+    classes = _classes(model, values)
+    settings, digest = model._class_settings(table.n_rows, len(values)), table.digest()
+    if model.ordered is False:
+        codes = class_codes(values, counts)
+    else:
+        codes = ClassCodes(values, order_of_labels(model.ordered, classes, y))
+        has_level = settings.spectral.linear_part
+        law = OrderedLaw.of(counts[codes.order], has_level=has_level)
+        settings, digest = replace(settings, law=law), f"{digest} {codes.order}"
+    options = run_options(common, model, digest, started)
     _, shared = learn_spectrum(
         model,
         table,
@@ -511,7 +528,52 @@ def fit_class_result(
         complete_draws=complete_classes,
         rows_of_warp=_ROWS_OF_WARP,
     )
-    return ClassResult(**shared, classes=_classes(model, values), order=codes.order)
+    return ClassResult(**shared, classes=classes, order=codes.order)
+
+
+def order_of_labels(ordered: Any, classes: NDArray[Any], y: Any) -> NDArray[np.int64]:
+    """Positions among classes from the lowest to the highest.
+
+    Parameters
+    ----------
+    ordered : True or list
+        True for the order of an ordered pandas Categorical ``y``, else the sorted one, numerals by
+        their value; or all labels from lowest to highest.
+
+    Raises
+    ------
+    UsageError
+        If a label is missing, unknown or there twice.
+    """
+    keys = [_key(label) for label in classes.tolist()]
+    if ordered is True and getattr(getattr(y, "dtype", None), "ordered", False):
+        given = [key for key in map(_key, y.dtype.categories) if key in keys]
+    elif ordered is True:
+        is_number = all(isinstance(key, float) for key in keys)
+        given = sorted(keys) if is_number else keys
+    else:
+        given = [_key(label) for label in labels_of(ordered)]
+    for here, there, words in ((given, keys, "holds {}, no class"), (keys, given, "lacks {}")):
+        if others := [str(key) for key in here if key not in there]:
+            raise UsageError(f"ordered {words.format(', '.join(others))} of the target")
+    if len(given) > len(keys):
+        raise UsageError(f"ordered holds a label twice: {', '.join(map(str, given))}")
+    return np.array([keys.index(key) for key in given])
+
+
+def labels_of(ordered: Any) -> list[Any]:
+    """The labels that ``ordered`` names: of a list, or of text with commas."""
+    if isinstance(ordered, str):
+        return ordered.split(",")
+    return list(ordered) if isinstance(ordered, (Sequence, np.ndarray)) else []
+
+
+def _key(label: Any) -> float | str:
+    """What tells labels apart, whether they are numbers or numerals."""
+    try:
+        return float(label)
+    except ValueError:
+        return str(label).strip()
 
 
 def _classes(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
@@ -550,7 +612,7 @@ def fit_count_result(model: Any, X: Any, y: Any, common: CommonArguments, starte
     _, shared = learn_spectrum(
         model,
         table,
-        ClassSettings(spectral, 2, law=law),
+        ClassSettings(spectral, 1, law=law),
         run_options(common, model, table.digest(), started),
         common.n_jobs,
         has_linear_part=spectral.linear_part,

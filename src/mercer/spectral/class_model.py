@@ -10,6 +10,8 @@ ones, the l-th over the rows of the classes l, l + 1, .. only: with Polya-Gamma 
 coefficients can be integrated out together, which those of a softmax cannot. Two classes are the
 logistic model.
 
+Of ordered classes these functions are one, less a threshold each (`OrderedLaw`).
+
 The most frequent class comes first: the rest has the fewest rows, and the rare classes, at the end,
 are compared with each other. Of two classes the function is that of the second label.
 """
@@ -20,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,8 +193,12 @@ class Law(ABC):
     # the likelihood itself before a sweep, in place of a trajectory.
     is_firm: ClassVar[bool] = False
     ridge_prior: ClassVar[GammaPrior]
-    level_precision: ClassVar[float]
     first_trajectory: ClassVar[float] = 0.1  # where the search for its step begins
+
+    @property
+    @abstractmethod
+    def level_precision(self) -> float:
+        """Prior precision of the intercept of each function."""
 
     def tasks(self, targets: Array, n_functions: int) -> Parts:
         """Rows of each function, None for all of them, and what they have for targets."""
@@ -218,11 +224,18 @@ class Law(ABC):
         """Say the log probability of targets."""
         return lambda f, y: float(self.log_mass(f, y).sum())
 
+    def slope(self, f: Array, y: Array) -> tuple[float, Array]:
+        """Log probability of all targets, in nats, and its derivative in the functions (K, n).
+
+        For trajectories and climbs, which laws that are firm do without.
+        """
+        raise NotImplementedError
+
     def draw(
-        self, rng: np.random.Generator, rows: TrainingRows, frequencies: Array, coef: Array
-    ) -> Self:
+        self, rng: np.random.Generator, rows: TrainingRows, state: ClassState, precisions: Array
+    ) -> ClassState:
         """Draw its own parameters given the functions, omega integrated out."""
-        return self
+        return state
 
     def recorded(self, found: dict[str, Array]) -> dict[str, Array]:
         """Say what one draw stores, given what it stores of the functions."""
@@ -273,6 +286,12 @@ class ClassLaw(Law):
         """Sum over the functions that say something of a row."""
         sign = signs_of(y, len(f))
         return np.asarray(-np.logaddexp(0.0, -sign * f).sum(axis=0, where=sign != 0.0))
+
+    def slope(self, f: Array, y: Array) -> tuple[float, Array]:
+        """Residuals: of a row that a function says nothing of 0."""
+        sign = signs_of(y, len(f))
+        margin = sign * f
+        return -float(np.logaddexp(0.0, -margin)[sign != 0.0].sum()), sign * expit(-margin)
 
     def masses(self, f: Array) -> Array:
         """Probability of each class, shape (K + 1, ...), given the functions (K, ...)."""
@@ -330,6 +349,146 @@ def newton(
         logistic_coefficients(np.sum([each.gram for each in of_function], axis=0), diagonal)
         for of_function, diagonal in zip(zip(*parts, strict=True), precisions, strict=True)
     ]
+
+
+# Ordered classes: one function and C - 1 thresholds.
+#
+# **Model.** Is it the lowest class, else the next, and so on, the continuation-ratio logit [1]_:
+# with classes 0, .., C - 1 from lowest to highest,
+#
+#     P(y = k | y >= k) = s(theta_k - f),        k = 0, .., C - 2,
+#
+# the sticks of classes whose functions F_k = theta_k - f differ by constants only. The larger f,
+# the higher the class: P(y > k) = prod_{l <= k} s(f - theta_l). Two classes are the logistic model.
+#
+# **Prior.** A threshold less the intercept g of f is a normal of standard deviation 10 logits: with
+# t_k = theta_k - g, independent t_k ~ N(0, 1 / tau). The level of f and that of all thresholds are
+# one parameter. It is in the intercept, g = -mean(t) ~ N(0, 1 / ((C - 1) tau)), and the thresholds,
+# independent of it, add up to 0; without a linear part they hold the level.
+#
+# **Augmentation.** Each stick k <= y of a row has its omega_k ~ PG(1, theta_k - f) and its
+# kappa_k = 1[y = k] - 1/2. Together they say of f what one pseudo-target does that has the weight
+# sum_k omega_k; times that weight it is sum_k (omega_k theta_k - kappa_k). One Gram matrix serves
+# all classes, where those that have no order need C - 1.
+#
+# **Thresholds.** Given f - g the t_k are independent, with omega integrated out: a slice step each,
+# of density N(t_k; 0, 1 / tau) prod_{y = k} s(t_k - f + g) prod_{y > k} s(f - g - t_k). They take
+# the level with them, g and theta are computed from them, and the sweep draws g again, with all
+# other coefficients, given theta.
+#
+# **Scale.** Far thresholds and a large function hang together: a last slice step is on the factor c
+# of all coefficients and thresholds, whose density is that of c (beta, theta) times c to the power
+# of their number.
+#
+# References
+# ----------
+# .. [1] A. Agresti, "Analysis of Ordinal Categorical Data", 2nd ed. (Wiley 2010), section 4.2.
+
+
+_NOWHERE = "no density at threshold"
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedLaw(Law):
+    """Ranks 0, .., C - 1 of ordered classes, given one function, and their thresholds."""
+
+    thresholds: Array  # (C - 1,), theta; they add up to 0 where the function has a level
+    has_level: bool
+    precision: float = 1e-2  # tau
+
+    names, ridge_prior = ("thresholds",), ClassLaw.ridge_prior
+
+    @classmethod
+    def of(cls, n_each: NDArray[np.int64], *, has_level: bool) -> OrderedLaw:
+        """Start, given the rows of each class from lowest to highest, with a function that is 0."""
+        above = n_each[::-1].cumsum()[-2::-1]
+        return cls(np.log((n_each[:-1] + 0.5) / (above + 0.5)), has_level)
+
+    @property
+    def level_precision(self) -> float:
+        """That of the mean of all thresholds."""
+        return len(self.thresholds) * self.precision
+
+    def sticks(self, f: Array) -> Array:
+        """Functions F (C - 1, ...) of unordered classes that say the same as f (1, ...)."""
+        return self.thresholds.reshape(-1, *[1] * (f.ndim - 1)) - f
+
+    def weigher(self, rng: np.random.Generator) -> Weigh:
+        """Draw omega of all sticks of a row."""
+        return self._together(CLASSES.weigher(rng))
+
+    def curvature(self, index: int) -> Weigh:
+        """Weights p (1 - p) of all sticks of a row."""
+        return self._together(CLASSES.curvature(index))
+
+    def _together(self, weigh: Weigh) -> Weigh:
+        def weigh_sticks(f: Array, y: Array) -> tuple[Array, Array]:
+            total, weighted = np.zeros((2, len(f)))
+            tasks = CLASSES.tasks(y, len(self.thresholds))
+            for threshold, (is_in, kappa) in zip(self.thresholds, tasks, strict=True):
+                own = slice(None) if is_in is None else is_in
+                weights, of_stick = weigh(threshold - f[own], kappa)
+                total[own] += weights
+                weighted[own] += weights * threshold - of_stick
+            return total, weighted
+
+        return weigh_sticks
+
+    def log_mass(self, f: Array, y: Array) -> Array:
+        """Those of the sticks."""
+        return CLASSES.log_mass(self.sticks(f), y)
+
+    def masses(self, f: Array) -> Array:
+        """Probability of each class, shape (C, ...), given the function (1, ...)."""
+        return CLASSES.masses(self.sticks(f))
+
+    def slope(self, f: Array, y: Array) -> tuple[float, Array]:
+        """All sticks pull at the one function."""
+        value, residual = CLASSES.slope(self.sticks(f), y)
+        return value, -residual.sum(axis=0, keepdims=True)
+
+    def climb(self, targets: Array, climb: Climb, deadline: float | None) -> Scales | None:
+        """As if ranks were numbers."""
+        return climb(..., (targets - targets.mean()) / targets.std()) if np.ptp(targets) else None
+
+    def draw(
+        self, rng: np.random.Generator, rows: TrainingRows, state: ClassState, precisions: Array
+    ) -> ClassState:
+        """Take a slice step on each threshold less the intercept, then one on the scale of all."""
+        coef, at = state.coef, 2 * len(state.frequencies)
+        f, y = functions_at_rows(rows, state.frequencies, coef)
+        level = float(coef[0, at]) if self.has_level else 0.0
+        t = self.thresholds - level
+        for k in range(len(t)):
+            is_in = y >= k
+            own, sign = f[0, is_in] - level, np.where(y[is_in] == k, 1.0, -1.0)
+
+            def log_density(x: float, own: Array = own, sign: Array = sign) -> float:
+                tails = np.logaddexp(0.0, sign * (own - x)).sum()
+                return float(-tails - 0.5 * self.precision * x * x)
+
+            # The step is on the logarithm of what it is given.
+            t[k] = math.log(slice_step(rng, log_density, math.exp(t[k]), f"{_NOWHERE} {t[k]:.3g}"))
+        law = replace(self, thresholds=t)
+        if self.has_level:
+            f, coef[0, at] = f - level - t.mean(), -t.mean()
+            law = replace(self, thresholds=t - t.mean())
+        square = float(precisions[0] @ np.square(coef[0]))
+        square += self.precision * float(law.thresholds @ law.thresholds)
+        n_free = coef.size + len(t) - self.has_level
+
+        def log_density_of_scale(x: float) -> float:
+            c = math.exp(x)
+            scaled = replace(law, thresholds=c * law.thresholds)
+            return float(scaled.log_mass(c * f, y).sum() - 0.5 * square * c * c + n_free * x)
+
+        c = slice_step(rng, log_density_of_scale, 1.0, f"{_NOWHERE}s {t}")
+        law = replace(law, thresholds=c * law.thresholds)
+        return replace(state, mean=c * coef, deviations=np.zeros_like(state.deviations), law=law)
+
+    def recorded(self, found: dict[str, Array]) -> dict[str, Array]:
+        """The thresholds besides."""
+        return {**found, "thresholds": self.thresholds}
 
 
 # Counts: one function, the logarithm of the mean.
@@ -417,10 +576,10 @@ class CountModel(Law):
         return climb(..., (logs - logs.mean()) / logs.std()) if np.ptp(logs) > 0.0 else None
 
     def draw(
-        self, rng: np.random.Generator, rows: TrainingRows, frequencies: Array, coef: Array
-    ) -> CountModel:
+        self, rng: np.random.Generator, rows: TrainingRows, state: ClassState, precisions: Array
+    ) -> ClassState:
         """Take one slice step on log r."""
-        (f,), y = functions_at_rows(rows, frequencies, coef)
+        (f,), y = functions_at_rows(rows, state.frequencies, state.coef)
         values, n_each = np.unique(y, return_counts=True)
         g = f + self.offset
 
@@ -431,7 +590,8 @@ class CountModel(Law):
             return float(own - tails - 0.5 * z * z)
 
         nowhere = f"no density at dispersion {self.dispersion:.3g}"
-        return replace(self, dispersion=slice_step(rng, log_density, self.dispersion, nowhere))
+        dispersion = slice_step(rng, log_density, self.dispersion, nowhere)
+        return replace(state, law=replace(self, dispersion=dispersion))
 
     def recorded(self, found: dict[str, Array]) -> dict[str, Array]:
         """Of its one function, whose level is put back, and r."""

@@ -114,8 +114,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         """
         if not state.coef.any():
             state = self._at_maximum(state) if self.law.is_firm else self._climb(rng, state)
-        law = state.law.draw(rng, self.rows, state.frequencies, state.coef)
-        state = replace(state, law=law)
+        state = state.law.draw(rng, self.rows, state, self._precisions(state))
         if self.law.is_firm:
             return self._move_coefficients(rng, state)
         if self.n_leapfrog == 0:
@@ -167,7 +166,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             return state
         m = self.n_frequencies
         scales = self.start.scales_of(m)
-        W, mean, is_cut = self.ascent.climb(state.frequencies, scales, self.n_sticks)
+        W, mean, is_cut = self.ascent.climb(state.frequencies, scales, self.n_sticks, self.law)
         mixture = self.mixture.init(rng, W, self.start.places(m))
         return replace(state, frequencies=W, mean=mean, mixture=mixture, is_start_cut=is_cut)
 
@@ -503,7 +502,7 @@ class JointSampler(ClassChain):
             self._move_linear(rng, state, X, sign, coef, f)
         new = self._complete(rng, replace(state, mixture=mixture), W, coef)
         new = self._turn(rng, new)
-        density = -float(np.logaddexp(0.0, -sign * f)[sign != 0.0].sum())
+        density = CLASSES.slope(f, codes)[0]
         new = replace(new, log_likelihood=density)
         return new, self.info(accepted, trajectory, density)
 

@@ -21,6 +21,7 @@ from mercer.spectral.class_fitting import (
     ClassSettings,
     default_leapfrog,
     fit_class_result,
+    labels_of,
 )
 from mercer.spectral.prediction import LearnedKernel
 from mercer.spectral.settings import check_arguments, settings_of
@@ -94,7 +95,8 @@ class FunctionClassifier(LearnedKernel, LabelPredictions):
         -------
         mean, variance : ndarray of shape (m,) or (m, C - 1)
             Moments of the log odds of ``classes_[1]`` for two classes; for several, of the log
-            odds of each of ``class_order_`` but the last against all that come after it.
+            odds of each of ``class_order_`` but the last against all that come after it; of
+            ordered classes, the one function: the larger, the higher the class.
         """
         check_is_fitted(self)
         Z = self._standardized(X)
@@ -126,6 +128,11 @@ class BaNKClassifier(FunctionClassifier):
         them) or 160, 384 from 5000 rows on.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
+    ordered : bool or list, default=False
+        Whether classes have an order: ``["low", "mid", "high"]``, from lowest to highest (or
+        "low,mid,high"); True for that of an ordered pandas Categorical, else the sorted one. Then
+        one function tells all of them apart, by a threshold between each and those above it. For
+        ``sampler="polya-gamma"``.
     sampler : {"polya-gamma", "joint"}, default="polya-gamma"
         "polya-gamma": frequencies are accepted with all coefficients integrated out, which costs
         16 n M^2 operations a sweep; "joint": each moves together with its own coefficients, as in
@@ -199,7 +206,8 @@ class BaNKClassifier(FunctionClassifier):
     classes_ : ndarray of shape (C,)
         Class labels, sorted.
     class_order_ : ndarray of shape (C,)
-        Class labels in the order in which they are told apart; of two, the second one first.
+        Class labels in the order in which they are told apart; of two, the second one first; of
+        ordered ones, the lowest.
     posterior_ : Draws
         Draws of "log_likelihood" (nats, of the training rows), coefficients, "frequencies"
         (radians per standardised unit), the partition, and what is monitored.
@@ -263,6 +271,7 @@ class BaNKClassifier(FunctionClassifier):
         *,
         n_frequencies: int | str = "auto",
         concentration: float | str = 2.0,
+        ordered: bool | str | Sequence[Any] = False,
         sampler: str = "polya-gamma",
         n_leapfrog: int | str = "auto",
         proposals: str = "pcn",
@@ -287,6 +296,7 @@ class BaNKClassifier(FunctionClassifier):
     ) -> None:
         self.n_frequencies = n_frequencies
         self.concentration = concentration
+        self.ordered = ordered
         self.sampler = sampler
         self.n_leapfrog = n_leapfrog
         self.proposals = proposals
@@ -384,6 +394,11 @@ class BaNKClassifier(FunctionClassifier):
         check_choice("sampler", self.sampler, tuple(SAMPLERS))
         if self.n_leapfrog != "auto":
             check_count("n_leapfrog", self.n_leapfrog, 0)
+        labels = None if isinstance(self.ordered, bool) else labels_of(self.ordered)
+        if labels is not None and len(labels) < 2:
+            raise UsageError(f"ordered={self.ordered!r}: false, true or two labels or more")
+        if self.ordered is not False and self.sampler == "joint":
+            raise UsageError("sampler='joint' is for classes without an order; leave ordered out")
         if self.device is not None and self.sampler == "joint":
             raise UsageError("sampler='joint' computes by NumPy; leave device out")
         return self._common(self.checkpoint)
@@ -400,4 +415,5 @@ class BaNKClassifier(FunctionClassifier):
         if n_leapfrog == "auto":
             n_leapfrog = default_leapfrog(min(n_rows, self.kernel_rows or n_rows))
         common = settings_of(self, n_rows)
-        return ClassSettings(common, n_classes, self.sampler, int(n_leapfrog))
+        n_functions = n_classes - 1 if self.ordered is False else 1
+        return ClassSettings(common, n_functions, self.sampler, int(n_leapfrog))

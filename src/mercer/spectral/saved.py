@@ -80,6 +80,7 @@ _CLASSES = {
     "draws/coef_mean": Array((*_DRAW, "K", "n_coef"), *_COEF),
     "draws/coef_deviation": Array((*_DRAW, "K", "1+", "n_coef"), *_COEF),
 }
+_THRESHOLDS = {"draws/thresholds": Array((*_DRAW, "T"), *_COEF)}
 # Coefficients from all rows, of a few draws; else they are those of the draws.
 _FEW_NUMBERS = {
     "functions/frequencies": Array(("1+", "M", "d"), *_FREQUENCY),
@@ -92,6 +93,9 @@ _FEW_CLASSES = {
     "functions/mean": Array(("n_few", "K", "n_coef"), *_COEF),
     "functions/deviations": Array(("n_few", "K", "1+", "n_coef"), *_COEF),
 }
+
+
+_FEW_THRESHOLDS = {"functions/thresholds": Array(("n_few", "T"), *_COEF)}
 
 
 def parts_of(
@@ -173,12 +177,14 @@ def restore_classes(parts: ModelParts, model: Any) -> ClassResult:
     require(C <= MOST_CLASSES, "classes")
     _FIELDS.check(parts.fields, "fields", {})
     settings = model._class_settings(parts.fields["n_training_rows"], C)
-    sizes: Sizes = {"d": len(common.feature_labels), "C": C, "K": C - 1}
+    d, is_ordered = len(common.feature_labels), model.ordered is not False
+    sizes: Sizes = {"d": d, "C": C, "K": settings.n_sticks, "T": C - 1}
     _check_spectra(parts, sizes, settings.spectral)
-    check_arrays(parts.arrays, _CLASSES, sizes)
+    check_arrays(parts.arrays, _CLASSES | (_THRESHOLDS if is_ordered else {}), sizes)
     order = parts.arrays["class_order"]
     require(len(set(order.tolist())) == C, "class_order")
     common.put_into(model)
-    functions = _functions(parts, class_draws(common.draws), _FEW_CLASSES, sizes)
+    few = _FEW_CLASSES | (_FEW_THRESHOLDS if is_ordered else {})
+    functions = _functions(parts, class_draws(common.draws), few, sizes)
     shared = _shared(parts, common, settings, functions)
     return ClassResult(**shared, classes=common.classes, order=order)

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
-from scipy.special import expit
 
 from mercer.errors import UsageError
 from mercer.sampling.hmc import travel
@@ -43,9 +42,9 @@ from mercer.spectral.base_measure import (
 from mercer.spectral.class_model import (
     CLASSES,
     ClassState,
+    Law,
     LogisticModel,
     functions_at_rows,
-    signs_of,
 )
 from mercer.spectral.loops import pull_of_phases
 from mercer.spectral.mixture import Mixture, MixtureState
@@ -242,7 +241,9 @@ class LikelihoodGradient:
     coef: Array
 
 
-def likelihood_gradient(rows: TrainingRows, frequencies: Array, coef: Array) -> LikelihoodGradient:
+def likelihood_gradient(
+    rows: TrainingRows, frequencies: Array, coef: Array, law: Law = CLASSES
+) -> LikelihoodGradient:
     """Evaluate at frequencies (M, d) and coefficients (K, 2 M + p)."""
     value, m2 = 0.0, 2 * len(frequencies)
     by_frequencies, by_coef = np.zeros_like(frequencies), np.zeros_like(coef)
@@ -250,10 +251,8 @@ def likelihood_gradient(rows: TrainingRows, frequencies: Array, coef: Array) -> 
     for X, codes in (part for block in rows.blocks() for part in parts(*block, _ROWS_AT_ONCE)):
         F = room[: coef.shape[1] * len(X)].reshape(coef.shape[1], len(X))
         fill_design(rows.has_linear_part, frequencies, X, F)
-        sign = signs_of(codes, len(coef))
-        margin = sign * (coef @ F)
-        residual = sign * expit(-margin)
-        value -= float(np.logaddexp(0.0, -margin)[sign != 0.0].sum())
+        of_part, residual = law.slope(coef @ F, codes)
+        value += of_part
         by_coef += residual @ F.T
         pull = np.empty((len(frequencies), len(X)))
         pull_of_phases(F[:m2], residual, coef, pull)
@@ -288,7 +287,7 @@ def move_together(
     def potential(theta: Array) -> tuple[float, Array]:
         own = theta[:size]
         prior, gradient = chart.log_density(own)
-        found = likelihood_gradient(rows, chart.frequencies(own), coef(theta))
+        found = likelihood_gradient(rows, chart.frequencies(own), coef(theta), state.law)
         gradient = gradient + chart.pull(own, found.frequencies)
         return prior + found.value, np.append(gradient, found.coef / roots)
 
@@ -349,7 +348,7 @@ class Ascent:
     seconds: float | None = None  # after which a climb ends with its step
 
     def climb(
-        self, frequencies: Array, scales: Array, n_functions: int
+        self, frequencies: Array, scales: Array, n_functions: int, law: Law = CLASSES
     ) -> tuple[Array, Array, bool]:
         """Climb from frequencies (M, d) and zeros to frequencies and coefficients (K, 2 M + p).
 
@@ -363,12 +362,12 @@ class Ascent:
             return W, theta[size:].reshape(n_functions, -1) / roots
 
         def loss(theta: Array) -> tuple[float, Array]:
-            found = likelihood_gradient(self.fitted, *split(theta))
+            found = likelihood_gradient(self.fitted, *split(theta), law)
             parts = (found.frequencies * scales).ravel(), (found.coef / roots).ravel()
             return 0.5 * float(theta @ theta) - found.value, theta - np.concatenate(parts)
 
         def judge(theta: Array) -> Array:
-            return CLASSES.log_mass(*functions_at_rows(self.held_out, *split(theta)))
+            return law.log_mass(*functions_at_rows(self.held_out, *split(theta)))
 
         start = np.concatenate([(frequencies / scales).ravel(), np.zeros(n_functions * len(roots))])
         deadline = None if self.seconds is None else time.monotonic() + self.seconds

@@ -246,6 +246,19 @@ def test_a_value_that_one_model_takes_is_not_for_those_that_refuse_it(tmp_path: 
         make_contenders(training, "gp,spectral", ("noise=odd",), 0, folds, told.append)
 
 
+def test_an_order_of_classes_is_for_the_model_that_takes_one(tmp_path: Path) -> None:
+    data, told = tmp_path / "grades.csv", []
+    data.write_text("a,y\n" + "".join(f"{k % 7}.5,{'lmh'[k % 3]}\n" for k in range(60)))
+    training = read_training(
+        str(data), TableOptions("y", "classification", (), None, None, "error")
+    )
+    folds = [SimpleNamespace(y_train=np.zeros(40))]
+    given = training, "gp,spectral", ("ordered=l,m,h",), 0, folds, told.append
+    gp, spectral = (each.make(40, 40) for each in make_contenders(*given))
+    assert "ordered" not in gp.get_params()
+    assert spectral.ordered == [1, 2, 0]  # positions of the labels, as folds have them
+
+
 def test_a_task_without_a_model_is_refused(run, monkeypatch: pytest.MonkeyPatch) -> None:
     classifiers = tuple(entry for entry in models.MODELS if entry.task == "classification")
     monkeypatch.setattr(models, "MODELS", classifiers)
