@@ -140,6 +140,9 @@ def next_steps(
     if place is not None and place[0] == "behind":
         why = "A baseline is ahead: to see whether another model is as good"
         steps.append(NextStep(why, shlex.join(["mercer", "compare", table, *end])))
+    varying = None if evaluation is None else _varying(evaluation, estimator, known, table)
+    if varying is not None:
+        steps.append(varying)
     doubt = None if evaluation is None else _doubtful(evaluation)
     if doubt is not None:
         others = _table_options(known, without=("--group", "--cv", "--set"))
@@ -215,6 +218,33 @@ def _doubtful(evaluation: AnyEvaluation) -> str | None:
         what = "values"
         found = f"has {n_wrong} {rows} more than {_FAR:.0f} standard deviations from its prediction"
     return f"The model {found}: to find {what} that are probably wrong" if n_wrong else None
+
+
+_VARYING = 4.0  # standard errors of a rank correlation: false alarm 6e-5
+_LEAST_SCATTER = 50  # held-out rows
+
+
+def _varying(
+    evaluation: AnyEvaluation, estimator: Any, known: Mapping[str, Any], table: str
+) -> NextStep | None:
+    """Propose noise that varies, where targets surprise the model more at some predictions."""
+    if isinstance(evaluation, Evaluation) or len(evaluation.rows.y) < _LEAST_SCATTER:
+        return None
+    held = evaluation.rows
+    is_other = getattr(estimator, "noise", None) in ("heteroscedastic", "negative_binomial")
+    if is_other or np.ptp(held.mean) == 0.0:
+        return None
+    from scipy.stats import spearmanr
+
+    correlation = spearmanr(held.mean, np.abs(held.pit - 0.5)).statistic
+    if not abs(correlation) * np.sqrt(len(held.y)) > _VARYING:
+        return None
+    where = "high" if correlation > 0.0 else "low"
+    options = [*_table_options(known, without=("--set",)), "--report", _free_name("report.html")]
+    own = ["--model", "spectral", "--set", "noise=heteroscedastic"]
+    command = ["mercer", "fit", table, "--target", known["target"], *own, *options]
+    why = f"Targets scatter more where predictions are {where}: to let the noise vary"
+    return NextStep(why, shlex.join(command))
 
 
 def label_probabilities(evaluation: Evaluation) -> NDArray[np.float64]:

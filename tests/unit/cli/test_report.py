@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer import GPClassifier
@@ -146,6 +147,25 @@ def test_a_longer_run_is_proposed_so_that_it_runs(run, tmp_path: Path) -> None:
         assert (tmp_path / "m-2.mercer").exists()
     assert "n_draws=32" in longer
     assert "n_draws=8" not in longer
+
+
+@pytest.mark.parametrize(("power", "noise"), [(0.0, False), (2.0, True)])
+def test_noise_that_varies_is_proposed_where_it_does(
+    run, tmp_path: Path, power: float, noise: bool
+) -> None:
+    """Normal errors of one size, and of a size that grows with the target."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.0, 2.0, 150)
+    y = 2.0 * x + 0.2 * np.exp(power * (x - 1.0)) * rng.standard_normal(150)
+    data, out = tmp_path / "scatter.csv", tmp_path / "r.html"
+    pd.DataFrame({"dose": x, "response": y}).to_csv(data, index=False)
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
+    code, _, err = run("fit", data, "--target", "response", *tiny, "--report", out)
+    assert code == 0, err
+    page = html.unescape(out.read_text())
+    words = "Targets scatter more where predictions are high: to let the noise vary"
+    assert (words in page) == noise
+    assert ("--model spectral --set noise=heteroscedastic" in page) == noise
 
 
 def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -> None:
