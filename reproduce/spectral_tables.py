@@ -363,6 +363,18 @@ def _noise(metrics: Metrics) -> list[str]:
     return table(["data", "rows", "method", *names], rows)
 
 
+def _ordered(metrics: Metrics) -> list[str]:
+    return table(
+        ["data", "method", "log score", "ranked probability score", "wrong", "CPU s"],
+        [
+            [cell["data"], cell["method"], f"{cell['log_score']:.3f} ± {cell['log_score_se']:.3f}",
+             f"{cell['ranked']:.3f} ± {cell['ranked_se']:.3f}",
+             f"{cell['error']:.3f} ± {cell['error_se']:.3f}", f"{cell['cpu_seconds']:.1f}"]
+            for cell in metrics["cells"]
+        ],
+    )  # fmt: skip
+
+
 def _series(metrics: Metrics) -> list[str]:
     return table(
         ["series", "task", "method", "seeds", "log score", "worst", "error", "in 90 %", "CPU s"],
@@ -417,6 +429,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-figure-3": ("spectral-figure-3-v1", page_lines),
     "spectral-figure-3-long": ("spectral-figure-3-long-v1", _long_chains),
     "spectral-counts": ("spectral-counts-v1", _counts),
+    "spectral-ordered": ("spectral-ordered-v1", _ordered),
     "spectral-noise": ("spectral-noise-v1", _noise),
     "spectral-series": ("spectral-series-v1", _series),
     "spectral-series-periods": ("spectral-series-v1", _series_periods),

@@ -27,6 +27,7 @@ PAGES = (
     "docs/papers/spectral.md",
     "docs/performance.md",
     "docs/scaling.md",
+    "docs/how-to/classify-a-table.md",
     "docs/how-to/data-do-not-fit.md",
     "docs/how-to/find-wrong-labels.md",
     "docs/how-to/find-wrong-numbers.md",
