@@ -335,9 +335,8 @@ def test_rate_3_no_class_of_pima_is_suspect_as_a_whole(monkeypatch: pytest.Monke
         "learned_class_rates",
         lambda prior, labels: of_the_recorded_class(labels, is_learned=True),
     )
-    share, error = audited_pima()
-    assert share > 0.1
-    assert error > 0.3
+    share, _ = audited_pima()
+    assert share > 0.3
 
 
 def audit_error(G: np.ndarray, y: np.ndarray, q: float, used: float) -> float:

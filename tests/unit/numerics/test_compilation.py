@@ -144,16 +144,16 @@ def test_loops_of_the_sphere_are_compiled_where_they_are_needed(monkeypatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("loop", "warm_up"),
+    ("loop", "costs", "warm_up"),
     [
-        (sphere_loops.trajectories, sphere_fitting.compile_now),
-        (sphere_loops.tempered_sweeps, sphere_fitting.compile_now),
-        (several_loops.cycles, sphere_fitting.compile_several),
+        (sphere_loops.trajectories, "total", sphere_fitting.compile_now),
+        (sphere_loops.tempered_sweeps, "total", sphere_fitting.compile_now),
+        (several_loops.cycles, "step", sphere_fitting.compile_several),
     ],
     ids=["trajectories", "tempered_sweeps", "cycles"],
 )
-def test_loops_of_the_sphere_are_compiled_for_rates_by_class_too(loop, warm_up) -> None:
+def test_loops_of_the_sphere_are_compiled_for_rates_by_class_too(loop, costs, warm_up) -> None:
     """Costs of learned rates of two classes, or of a matrix of rates, have an axis more."""
     warm_up()
-    position = list(inspect.signature(loop.py_func).parameters).index("step")
+    position = list(inspect.signature(loop.py_func).parameters).index(costs)
     assert {signature[position].ndim for signature in loop.signatures} >= {2, 3}
