@@ -9,7 +9,8 @@ from mercer.estimation.model_file import json_params
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ((1.0, 2), [1.0, 2]), ([1.0, "a"], [1.0, None]), (np.array([1.0, 2.5]), [1.0, 2.5]),
+        ((1.0, 2), [1.0, 2]), ([1.0, "a", object()], [1.0, "a", None]),
+        (np.array([1.0, 2.5]), [1.0, 2.5]),
         (np.float64(0.5), 0.5), (np.int64(3), 3), (np.array(3.0), 3.0), (np.bool_(True), True),
         ("learn", "learn"), (None, None), (object(), None), ({"a": 1}, None),
     ],
