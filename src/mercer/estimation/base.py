@@ -272,9 +272,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _drawn(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Draw what is asked of rows, (S, K, m): the same functions each time."""
-        drawn = self._function_draws([Z], _POOL_DRAWS, stream(0, "query"))[0]
-        is_of_counts = getattr(self, "noise", None) == "negative_binomial"
-        return np.log(drawn) if is_of_counts else drawn
+        return self._function_draws([Z], _POOL_DRAWS, stream(0, "query"))[0]
 
     def _function_draws(
         self, parts: Sequence[NDArray[np.float64]], n_draws: int, rng: np.random.Generator

@@ -90,6 +90,10 @@ class FunctionRegressor(
         functions = self._functions.chosen(n_draws, rng)
         return [functions.locations(Z)[1].T[:n_draws, np.newaxis] * scale + shift for Z in parts]
 
+    def _drawn(self, Z: Array) -> Array:
+        drawn = super()._drawn(Z)
+        return np.log(drawn) if self._functions.is_of_counts else drawn
+
     def _expected(self, Z: Array) -> Array:
         mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_
         return np.asarray(mean)
