@@ -40,8 +40,8 @@ from support.spectral_cases import (
     plain_design,
     redraw_targets,
 )
-from support.spectral_joint import component_law
-from support.statistics import FALSE_ALARM, dkw_distance, few_first, largest_z, tiers, z_limit
+from support.spectral_joint import law_distance
+from support.statistics import FALSE_ALARM, few_first, largest_z, tiers, z_limit
 
 X = np.array([[-1.0], [0.4], [1.5]])
 Y = np.array([0.5, -0.3, 7.0])
@@ -277,11 +277,7 @@ def _distances(case: str, n: int, n_steps: int, seed: int = 91) -> dict[str, flo
                 own, state = redraw_targets(rng, own, state)
             state, _ = own.step(rng, state)
         found.append(_statistics(rng, own, state))
-    values = {name: np.array([row[name] for row in found]) for name in found[0]}
-    law, K = component_law(), values.pop("components")
-    shares = np.bincount(K.astype(int), minlength=len(law)) / n
-    result = {name: dkw_distance(u, stats.uniform.cdf) for name, u in values.items()}
-    return result | {"components": float(np.abs(np.cumsum(law - shares)).max())}
+    return {key: law_distance(key, np.array([row[key] for row in found])) for key in found[0]}
 
 
 @pytest.mark.usefixtures("wrong_rows")
