@@ -1,4 +1,4 @@
-"""KGS-16: many rows of three different inputs, with labels that contradict each other."""
+"""KGS-16: many rows of four inputs, one of them zero, with labels that contradict each other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mercer.sphere.tempering import Tempering, measure_noise
 from support.sphere_cases import orthant_probability, patterns
 from support.statistics import largest_z, tiers, z_limit
 
-INPUTS = np.array([[1.5, 0.2, 0.3], [-0.3, 1.0, 0.4], [0.5, 0.6, -0.8]])
-EACH, ONES = 60, (31, 30, 29)  # rows of each input, and how many of them have the label 1
-INTO = np.repeat(np.arange(3), EACH)
+INPUTS = np.array([[1.5, 0.2, 0.3], [-0.3, 1.0, 0.4], [0.5, 0.6, -0.8], [0.0, 0.0, 0.0]])
+EACH, ONES = 60, (31, 30, 29, 31)  # rows of each input, and how many of them have the label 1
+INTO = np.repeat(np.arange(4), EACH)
 LABELS = np.concatenate([np.arange(EACH) < count for count in ONES]).astype(np.int64)
 N = len(LABELS)
 # Also a row that lies farther out, and one on the other side.
@@ -35,12 +35,12 @@ N_BATCHES = 20
 
 
 def exact(noise: LabelNoise) -> tuple[np.ndarray, float]:
-    """Share of the wrong rows (n,), and the log evidence: the patterns of three inputs."""
-    sides = patterns(3)
-    signs = np.where(sides, 1.0, -1.0)
-    lengths = np.linalg.norm(INPUTS, axis=1)
-    R = INPUTS @ INPUTS.T / np.outer(lengths, lengths)
-    prior = orthant_probability(R * signs[:, :, None] * signs[:, None, :])
+    """Share of the wrong rows (n,), and the log evidence: the patterns of four inputs; zero is on either."""
+    sides = patterns(4)
+    signs = np.where(sides[:, :3], 1.0, -1.0)
+    lengths = np.linalg.norm(INPUTS[:3], axis=1)
+    R = INPUTS[:3] @ INPUTS[:3].T / np.outer(lengths, lengths)
+    prior = 0.5 * orthant_probability(R * signs[:, :, None] * signs[:, None, :])
     side = sides[:, INTO]
     side[:, 80] = ~side[:, 80]
     is_wrong = side != (LABELS == 1)
@@ -62,8 +62,8 @@ def chain(noise: LabelNoise, sampler: str, n_steps: int) -> np.ndarray:
 
 
 def largest(noise: LabelNoise, sampler: str, n_steps: int) -> float:
-    """Largest |t| over three rows, one of each input."""
-    rows = [0, 100, 170]
+    """Largest |t| over four rows, one of each input."""
+    rows = [0, 100, 170, 200]
     return largest_z(
         1.0 * chain(noise, sampler, n_steps)[:, rows], exact(noise)[0][rows], N_BATCHES
     )
@@ -74,7 +74,7 @@ def largest(noise: LabelNoise, sampler: str, n_steps: int) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_kgs_16_wrong_rows(kind: str, sampler: str, count: int) -> None:
     """False alarm 1e-6 over kinds and samplers."""
-    limit = z_limit(N_BATCHES, 3 * len(KINDS) * len(SAMPLERS))
+    limit = z_limit(N_BATCHES, 4 * len(KINDS) * len(SAMPLERS))
     assert largest(KINDS[kind], sampler, count) < limit
 
 
@@ -83,7 +83,7 @@ def test_kgs_16_wrong_are_the_rows_behind_their_wall(kind: str) -> None:
     """Copies agree in every draw."""
     is_one = chain(KINDS[kind], "auto", 200) != (LABELS == 0)
     is_one[:, 80] = ~is_one[:, 80]
-    for wall in range(3):
+    for wall in range(4):
         own = is_one[:, wall == INTO]
         np.testing.assert_array_equal(own, np.broadcast_to(own[:, :1], own.shape))
 
@@ -91,7 +91,7 @@ def test_kgs_16_wrong_are_the_rows_behind_their_wall(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_kgs_16_evidence(kind: str) -> None:
     """False alarm 1e-6 over the kinds."""
-    noise, L = KINDS[kind], signed_rows(X, LABELS)
+    noise, L = KINDS[kind], signed_rows(FiniteFeatures(None, 1.0, 0.0)(X), LABELS)
     seen = [
         measure_noise(np.random.default_rng(s), L, noise, Tempering(24, 100)) for s in range(20)
     ]
@@ -107,5 +107,5 @@ def test_kgs_16_sees_contradictions_forgotten(monkeypatch: pytest.MonkeyPatch) -
         "merged",
         lambda noise, into, is_opposite: merge(noise, into, is_opposite & False),
     )
-    limit = z_limit(N_BATCHES, 3 * len(KINDS) * len(SAMPLERS))
+    limit = z_limit(N_BATCHES, 4 * len(KINDS) * len(SAMPLERS))
     assert largest(KINDS["learned"], "auto", 3000) > 2.0 * limit

@@ -156,7 +156,8 @@ class FiniteFeatures:
 
     ``map`` is None for the inputs themselves, a linear classifier; ``scale`` is the mean
     squared norm of the mapped training rows; ``constant`` the variance of the intercept, 0 for
-    none.
+    none. A linear classifier without one has 1 as its last feature for rows that are zero: else
+    f would be 0 there for each draw, and every label of such a row wrong.
     """
 
     map: FeatureMap | None
@@ -169,6 +170,8 @@ class FiniteFeatures:
         Phi = Phi / np.sqrt(self.scale)
         if self.constant > 0.0:
             Phi = np.column_stack([Phi, np.full(len(Phi), np.sqrt(self.constant))])
+        elif self.map is None:
+            Phi = np.column_stack([Phi, ~Phi.any(axis=1)])
         return np.ascontiguousarray(Phi)
 
     @classmethod
@@ -226,6 +229,9 @@ class Spectrum:
         walls = walls_of(L, np.zeros(len(L), dtype=bool), _SAME_DIRECTION)
         if not walls.are_rows:  # what is the same shall be so to the last digit
             L = L[walls.first[walls.into]] * walls.scale[:, np.newaxis]
+        is_zero = ~L.any(axis=1)
+        if is_zero.any():  # a direction of their own: else no label of theirs could be right
+            return Design(np.column_stack([L, is_zero]), np.column_stack([V / root, is_zero]))
         return Design(L, np.ascontiguousarray(V / root))
 
 
@@ -429,8 +435,9 @@ class FeatureSpace(Space):
         n_rows = max(1, _BLOCK_NUMBERS // max(coefficients.shape[1], len(coefficients)))
         blocks = []
         for begin in range(0, len(X), n_rows):
-            Phi = self.features(X[begin : begin + n_rows])
-            # Where models of other ranks are averaged too, rows are filled up with zeros.
+            # Where models of other ranks are averaged too, rows are filled up with zeros; old files
+            # have no coefficient for rows that are zero.
+            Phi = self.features(X[begin : begin + n_rows])[:, : coefficients.shape[1]]
             blocks.append(coefficients[:, : Phi.shape[1]] @ Phi.T)
         return np.concatenate(blocks, axis=1), np.zeros(len(X))
 

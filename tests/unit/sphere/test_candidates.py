@@ -74,7 +74,9 @@ def test_a_linear_kernel_without_a_nugget_has_its_inputs_for_features(kernel) ->
         assert isinstance(one.space, FeatureSpace)
         assert one.space.design().L.shape == (25, 3)
         assert len(notes) == n_notes
-    assert make(kernel, fit_intercept=False)[0][0].space.design().L.shape == (25, 2)
+    L = make(kernel, fit_intercept=False)[0][0].space.design().L
+    assert L.shape == (25, 3)
+    assert (L[:, -1] == 0.0).all()  # no row is zero
 
 
 def test_ranks() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from mercer.features.maps import draw_fourier
 from mercer.kernels.names import kernel_named
 from mercer.posterior.labels import entropy_bits
 from mercer.sphere import prediction as module
@@ -72,8 +73,9 @@ def test_latent_values_draw_by_draw(shape) -> None:
 
 def test_models_of_several_ranks() -> None:
     """Coefficients of the smaller one are filled up with zeros."""
+    mapped = draw_fourier(np.random.default_rng(3), kernel_named("rbf"), np.zeros(3), 2, 1)
     wide = FeatureSpace(FiniteFeatures.fitted(None, X, 1.0), X)
-    narrow = FeatureSpace(FiniteFeatures.fitted(None, X, 0.0), X)
+    narrow = FeatureSpace(FiniteFeatures.fitted(mapped, X, 0.0), X)
     cloud = cloud_of((Candidate("a", None, 0.0, wide), Candidate("b", None, 0.0, narrow)))
     means, spreads = cloud.latent(Z)
     np.testing.assert_allclose(means[1], narrow.features(Z) @ cloud.coefficients[1, :2])

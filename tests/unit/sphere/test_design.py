@@ -39,15 +39,16 @@ def test_the_first_coordinate_is_the_first_principal_component() -> None:
     assert (np.diff(lengths) <= 1e-12).all()
 
 
-def test_rows_of_length_zero_are_zero() -> None:
-    """Not of the length of rounding errors, whose signs would be labels."""
+def test_rows_of_length_zero_have_a_direction_of_their_own() -> None:
+    """Not that of rounding errors, whose signs would be labels."""
     for n in (5, 40, 100):
         X = np.random.default_rng(n).standard_normal((n, 3))
         K = np.exp(-0.5 * ((X[:, np.newaxis] - X) ** 2).sum(axis=-1))
         K[2], K[:, 2] = 0.0, 0.0
         design = spectrum_of(K).design()
-        np.testing.assert_array_equal(design.L[2], 0.0)
-        np.testing.assert_allclose(design.L @ design.L.T, K, atol=1e-8)
+        np.testing.assert_array_equal(design.L[2, :-1], 0.0)
+        np.testing.assert_array_equal(design.L[:, -1], np.arange(n) == 2)
+        np.testing.assert_allclose(design.L[:, :-1] @ design.L[:, :-1].T, K, atol=1e-8)
         assert (np.linalg.norm(np.delete(design.L, 2, axis=0), axis=1) > 0.5).all()
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from mercer.features.maps import draw_fourier, fit_nystroem
 from mercer.kernels.names import kernel_named
+from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.space import FiniteFeatures
 
 X = np.random.default_rng(1).standard_normal((30, 2)) * [1.0, 40.0] + 3.0
@@ -25,7 +26,8 @@ def test_mean_squared_norm_is_one_and_the_constant(name: str, constant: float) -
     Phi = features(X)
     assert (Phi**2).sum(axis=1).mean() == pytest.approx(1.0 + constant)
     raw = X if MAPS[name] is None else MAPS[name].features(X)
-    assert Phi.shape == (30, raw.shape[1] + (constant > 0.0))
+    has_zero = MAPS[name] is None and constant == 0.0  # a feature of rows that are zero
+    assert Phi.shape == (30, raw.shape[1] + (constant > 0.0) + has_zero)
     assert Phi.flags.c_contiguous
     np.testing.assert_allclose(Phi[:, : raw.shape[1]], raw / np.sqrt((raw**2).sum() / 30.0))
     if constant:
@@ -43,3 +45,19 @@ def test_all_landmarks_give_the_scaled_kernel() -> None:
 def test_rows_of_zeros_keep_their_scale() -> None:
     features = FiniteFeatures.fitted(None, np.zeros((3, 2)), 1.0)
     np.testing.assert_array_equal(features(np.ones((1, 2))), [[1.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize("arguments", [{"kernel": "linear"}, {"kernel": "precomputed"}])
+def test_rows_that_are_zero_are_no_errors_for_that(arguments) -> None:
+    """Which class they have nobody knows: the label that most of them have is believed."""
+    labels = np.where(X[:, 0] > 0.0, 1, 0)
+    inputs, labels = np.vstack([X, np.zeros((10, 2))]), np.append(labels, [1] * 9 + [0])
+    if arguments["kernel"] == "precomputed":
+        inputs = inputs @ inputs.T
+    model = KernelGibbsClassifier(
+        **arguments, nugget=0.0, fit_intercept=False, standardize=False, n_draws=200, n_chains=1,
+        random_state=0,
+    ).fit(inputs, labels)  # fmt: skip
+    p = model.label_error_proba_
+    assert (p[30:39] < 0.2).all()
+    assert p[39] > 0.5
