@@ -274,7 +274,8 @@ def _check_sample(sample: PosteriorSample, arrays: Arrays, n_classes: int) -> No
 def _n_coefficients(space: Space) -> int:
     if isinstance(space, KernelSpace):
         return len(space.X)
-    assert isinstance(space, FeatureSpace) and isinstance(space.features, FiniteFeatures)
+    assert isinstance(space, FeatureSpace)
+    assert isinstance(space.features, FiniteFeatures)
     finite = space.features
     n_features = finite(np.zeros((1, space.X.shape[1]))).shape[1]
     # Linear classifiers of old files have no coefficient for rows that are zero.
