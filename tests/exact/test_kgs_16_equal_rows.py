@@ -35,7 +35,7 @@ N_BATCHES = 20
 
 
 def exact(noise: LabelNoise) -> tuple[np.ndarray, float]:
-    """Share of the wrong rows (n,), and the log evidence: patterns of inputs, zero on either side."""
+    """Share of the wrong rows (n,), and the log evidence: patterns; zero is on either side."""
     sides = patterns(4)
     signs = np.where(sides[:, :3], 1.0, -1.0)
     lengths = np.linalg.norm(INPUTS[:3], axis=1)
