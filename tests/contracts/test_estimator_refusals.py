@@ -55,6 +55,10 @@ DATA = [
     pytest.param(with_value(np.nan), _Y, "NaN", id="D3 NaN"),
     pytest.param(with_value(np.inf), _Y, "infinity", id="D3 inf"),
     pytest.param(_X, np.where(_Y == 1.0, np.nan, _Y), "NaN", id="D3 NaN target"),
+    pytest.param(
+        np.ma.masked_array(_X, np.isnan(with_value(np.nan))), _Y, "row 3 .*'x1'", id="D3 masked"
+    ),
+    pytest.param(_X, np.ma.masked_array(_Y, _Y == 1.0), "NaN", id="D3 masked target"),
     pytest.param(_X + 1j, _Y, "Complex data not supported", id="D4 complex"),
     pytest.param(np.full((20, 2), "a"), _Y, "could not convert string", id="D4 text"),
     pytest.param(_X, _X[:, 0], "Unknown label type: continuous", id="D4 continuous target"),

@@ -64,6 +64,10 @@ DATA = [
     pytest.param(with_value(np.inf), _Y, "infinity", id="D3 inf"),
     pytest.param(_X, np.where(_Y > 0.0, np.nan, _Y), "NaN", id="D3 NaN target"),
     pytest.param(_X, np.where(_Y > 0.0, np.inf, _Y), "infinity", id="D3 inf target"),
+    pytest.param(
+        np.ma.masked_array(_X, np.isnan(with_value(np.nan))), _Y, "row 3 .*'x1'", id="D3 masked"
+    ),
+    pytest.param(_X, np.ma.masked_array(_Y, _Y > 0.0), "NaN", id="D3 masked target"),
     pytest.param(_X + 1j, _Y, "Complex data not supported", id="D4 complex"),
     pytest.param(_X, _Y + 1j, "Complex data not supported", id="D4 complex target"),
     pytest.param(np.full((40, 2), "a"), _Y, "could not convert string", id="D4 text"),

@@ -50,7 +50,7 @@ from mercer.baselines.paths import (
     softmax,
 )
 from mercer.errors import NumericalError, UsageError
-from mercer.estimation.base import by_partition, encode_classes, is_dask
+from mercer.estimation.base import by_partition, encode_classes, filled, is_dask
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
@@ -114,7 +114,7 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_rows(self, X: ArrayLike) -> Array:
         """Check rows that are to be predicted."""
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        return np.asarray(validate_data(self, filled(X), dtype=np.float64, order="C", reset=False))
 
 
 def some_rows(rng: np.random.Generator, n: int, n_kept: int) -> NDArray[np.int64]:
@@ -332,8 +332,9 @@ class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
         """Check training rows in memory."""
         self._refuse_collection(X)
         checked = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
-        )
+            self, filled(X), filled(y), dtype=np.float64, order="C", y_numeric=True,
+            ensure_min_samples=2,
+        )  # fmt: skip
         return checked[0], np.asarray(checked[1], np.float64)
 
     def _checked_numbers(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -518,7 +519,9 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
 
     def _checked_classes(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, ClassTargets]:
         self._refuse_collection(X)
-        rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        rows, labels = validate_data(
+            self, filled(X), filled(y), dtype=np.float64, order="C", ensure_min_samples=2
+        )
         found = ClassTargets.of(np.asarray(labels))
         self.classes_ = found.classes
         self._learn_inputs(rows)

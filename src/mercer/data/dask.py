@@ -476,7 +476,7 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
     names, array = _as_array(X, name, client)
     if y is not None:
         if not hasattr(y, "dask"):
-            y = da.from_array(np.asarray(y))  # type: ignore[no-untyped-call]
+            y = da.from_array(np.asanyarray(y))  # type: ignore[no-untyped-call]
         target = _as_array(y, "y", client)[1]
         if target.shape != (len(array), 1):
             n = len(target) if target.shape[1] == 1 else target.shape
@@ -487,7 +487,8 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
     sizes = array.chunks[0]
     if y is not None:
         array = da.concatenate([array, target], axis=1)  # type: ignore[no-untyped-call]
-    array = array.astype(np.float64).rechunk({0: ROWS_PER_TERM << level, 1: -1})
+    array = array.astype(np.float64).map_blocks(np.ma.filled, np.nan)  # masked cells are gaps
+    array = array.rechunk({0: ROWS_PER_TERM << level, 1: -1})
     futures = tuple(client.compute(array.to_delayed().ravel().tolist()))
     rows = HeldRows(
         name=name, names=names, scheduler=scheduler,

@@ -351,6 +351,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Check inputs and targets as scikit-learn does, which reads them into memory."""
         remedy = "give X.compute(), or learn from it where it is with BaNKRegressor, BaNKClassifier"
         self._refuse_collection(X, remedy)
+        X, y = filled(X), filled(y)
         X = self._learn_encoding(X) if how.get("reset", True) else self._encoded(X)
         refuse_missing(y)
         try:
@@ -414,7 +415,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         remedy = "predict, predict_proba, predict_interval and decision_function answer one lazily"
         self._refuse_collection(X, remedy)
         checked: NDArray[np.float64] = self._checked_rows(
-            self._encoded(X), dtype=np.float64, order="C", reset=False
+            self._encoded(filled(X)), dtype=np.float64, order="C", reset=False
         )
         return checked
 
@@ -444,7 +445,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     """Return the weights of n rows, or raise `UsageError`; None where none are given."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = np.asarray(filled(sample_weight))
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
@@ -493,6 +494,13 @@ def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 # What cannot be learned from, named by its place.
+
+
+def filled(values: Any) -> Any:
+    """Return an array with NaN in its masked cells; scikit-learn takes what these hide."""
+    if not (isinstance(values, np.ma.MaskedArray) and values.mask.any()):
+        return values
+    return np.ma.filled(values.astype(float if values.dtype.kind in "biuf" else object), np.nan)
 
 
 def name_not_finite(X: Any) -> str | None:

@@ -355,6 +355,11 @@ def test_a_gap_in_the_last_partition_names_its_place(two_workers: Any, tmp_path:
     X = da.from_array(rows, chunks=(17_001, 3))
     with pytest.raises(DataError, match=r"X, partition 4.*row 14231, column 'x1': missing value"):
         fitted(X[:, :2], X[:, 2], kernel_rows=2000)
+    masked = da.ma.masked_array(as_array(), da.isnan(X))
+    with pytest.raises(DataError, match=r"X, partition 4.*row 14231, column 'x1': missing value"):
+        fitted(masked[:, :2], X[:, 2], kernel_rows=2000)
+    with pytest.raises(DataError, match=r"X, partition 4.*row 14231, column 'y': missing value"):
+        fitted(X[:, ::2], np.ma.masked_invalid(rows[:, 1]), kernel_rows=2000)
     write_npy(tmp_path / "rows.npy", rows)
     with pytest.raises(DataError, match=r"rows\.npy.*row 82235.*x1"):
         fitted(mercer.data.open(tmp_path / "rows.npy", engine="dask"), "x2", kernel_rows=2000)
