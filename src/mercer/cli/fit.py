@@ -221,7 +221,7 @@ def _fit_stored(
         session.note("", note)
     session.say("task", stored.reason)
     session.say("model", f"spectral ({stored.entry.summary})")
-    session.say("seed", str(stored.seed))
+    session.say("seed", str(stored.options.seed))
     fitted, saved = fit_stored(stored, session)
     if is_strict:
         refuse_unconverged(fitted)

@@ -206,13 +206,10 @@ def data_digest(table: TrainingTable) -> str:
     return digest_arrays(np.frombuffer(words.encode(), dtype=np.uint8), table.X, table.y)
 
 
-def claim_folder(folder: Path, table: TrainingTable, options: dict[str, Any]) -> bool:
-    """Write the identity of a command into a folder, or check the one that is there.
+def claim_folder(folder: Path, data: str, options: dict[str, Any], session: Session) -> None:
+    """Write the identity of a command into a folder, or check the one that is there; say which.
 
-    Returns
-    -------
-    bool
-        Whether the folder was there already, so that the run goes on.
+    ``data`` is the digest of the rows.
 
     Raises
     ------
@@ -221,14 +218,15 @@ def claim_folder(folder: Path, table: TrainingTable, options: dict[str, Any]) ->
     StorageError
         If it cannot be read or written.
     """
-    mine = {"mercer": mercer_version(), "data": data_digest(table), "options": options}
+    mine = {"mercer": mercer_version(), "data": data, "options": options}
     path = folder / "run.json"
     name = printable(str(path))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             write_atomically(path, (json.dumps(mine, indent=2).encode(),))
-            return False
+            session.say("resume", f"the state is kept in {folder}")
+            return
         with open(path, "rb") as stream:
             found = load_json(stream.read(_LIMIT), "run file")
     except ValueError as error:
@@ -242,7 +240,7 @@ def claim_folder(folder: Path, table: TrainingTable, options: dict[str, Any]) ->
         raise ModelFileError(
             f"{name}: begun with {difference}; use another --checkpoint folder, or remove this one"
         )
-    return True
+    session.say("resume", f"going on from {folder}")
 
 
 def _difference(found: dict[str, Any], mine: dict[str, Any]) -> str:
@@ -566,9 +564,8 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         _describe_split(split, estimator, session)
         table = table if split.train is None else table.part(split.train)
     if checkpoint is not None:
-        is_resumed = claim_folder(checkpoint, table, _identity(options, entry, settings, split))
-        verb = "going on from" if is_resumed else "the state is kept in"
-        session.say("resume", f"{verb} {checkpoint}")
+        identity = identity_of(options, entry, settings, split)
+        claim_folder(checkpoint, data_digest(table), identity, session)
     session.say("seed", str(options.seed))
     return Plan(
         entry, table, split, estimator, options.seed, n_jobs, checkpoint, frozenset(settings)
@@ -735,7 +732,7 @@ def _describe_split(split: Split, estimator: Any, session: Session) -> None:
         session.say("", note)
 
 
-def _identity(
+def identity_of(
     options: FitOptions, entry: ModelEntry, settings: dict[str, Any], split: Split
 ) -> dict[str, Any]:
     """Return every option that the result depends on, as JSON can hold it."""

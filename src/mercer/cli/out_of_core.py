@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer import models
-from mercer.cli.fitting import FitOptions, Fitted, always, make_estimator, parse_settings
+from mercer.cli.fitting import (
+    FitOptions,
+    Fitted,
+    always,
+    claim_folder,
+    identity_of,
+    make_estimator,
+    parse_settings,
+)
 from mercer.cli.prediction import (
     Predictor,
     check_id,
@@ -26,7 +34,7 @@ from mercer.cli.prediction import (
     implied_id,
 )
 from mercer.cli.saving import provenance_of
-from mercer.cli.tables import unknown_words, untold_words
+from mercer.cli.tables import UNSCORED, unknown_words, untold_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
@@ -294,7 +302,7 @@ class StoredTraining:
     entry: ModelEntry
     estimator: Any  # unfitted
     reason: str  # for the task
-    seed: int
+    options: FitOptions
 
     @property
     def words(self) -> str:
@@ -362,18 +370,22 @@ def open_training(
     chosen, reason = choose_task(column, cast(Task, table.task))
     entry = next(each for each in models.MODELS if (each.name, each.task) == ("spectral", chosen))
     common = {
-        **always(options.seed), "n_jobs": options.jobs, "checkpoint": options.checkpoint,
+        **always(options.seed), "n_jobs": options.jobs,
+        "checkpoint": options.checkpoint and options.checkpoint / "fit",
         "progress": False if is_quiet else "auto",
     }  # fmt: skip
     estimator = make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
-    return StoredTraining(rows, entry, estimator, reason, options.seed)
+    return StoredTraining(rows, entry, estimator, reason, options)
 
 
 def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableModel]:
     """Fit, and say how a table becomes the inputs of the model."""
     started = time.perf_counter()
-    estimator, rows = stored.estimator, stored.rows
+    estimator, rows, options = stored.estimator, stored.rows.verified(), stored.options
     *inputs, target = rows.names
+    if options.checkpoint is not None:
+        identity = identity_of(options, stored.entry, parse_settings(options.settings), UNSCORED)
+        claim_folder(options.checkpoint, rows.digest(), identity, session)
     with session.warnings_as_lines():
         estimator.fit(rows, target)
     seconds = time.perf_counter() - started
@@ -385,6 +397,6 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     fitted = Fitted(estimator, rows.n_rows, seconds, None)
     notes = (stored.reason, *encoder.notes)
     provenance = provenance_of(
-        fitted, rows.name, list(encoder.input_names), target, stored.seed, notes
+        fitted, rows.name, list(encoder.input_names), target, options.seed, notes
     )
     return fitted, TableModel(encoder, target, None, provenance)

@@ -545,6 +545,25 @@ def test_text_and_gaps_by_the_command_line(
     assert (predicted.to_numpy() == frame["late"]).mean() > 0.9
 
 
+def test_r6_a_checkpoint_of_another_command_is_refused(
+    two_workers: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["fit", "--target", "x2", "--engine", "dask", "--checkpoint", str(tmp_path / "run")]
+    words += [f"--set={name}" for name in ("n_frequencies=4", "n_warmup=4", "kernel_rows=500")]
+    first, more = str(folder / "2.parquet"), ["--seed", "1", "--set", "n_draws=4"]
+    assert main([*words, first, *more]) == 0
+    assert f"the state is kept in {tmp_path / 'run'}" in capsys.readouterr().out
+    assert main([*words, first, *more, "--workers", "2"]) == 0
+    assert "loaded the finished run" in capsys.readouterr().out
+    for other, difference in (
+        ([first, "--seed", "2", "--set", "n_draws=4"], "seed 1, and this is 2"),
+        ([first, "--seed", "1", "--set", "n_draws=5"], "'n_draws': 5"),
+        ([str(folder / "1.parquet"), *more], "begun with other data"),
+    ):
+        assert main([*words, *other]) == 4
+        assert difference in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
