@@ -252,7 +252,8 @@ def _difference(found: dict[str, Any], mine: dict[str, Any]) -> str:
         return f"other data (SHA-256 {then}..., now {now}...)"
     before = found.get("options")
     before = before if isinstance(before, dict) else {}
-    for key in sorted({*before, *mine["options"]}):
+    last = "scored rows"  # others decide which they are
+    for key in sorted({*before, *mine["options"]}, key=lambda key: (key == last, key)):
         old, new = before.get(key), mine["options"].get(key)
         if old != new:
             return f"{key} {old!r}, and this is {new!r}"
