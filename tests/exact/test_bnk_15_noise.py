@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,8 +41,8 @@ from support.spectral_cases import (
     plain_design,
     redraw_targets,
 )
-from support.spectral_joint import law_distance
-from support.statistics import FALSE_ALARM, few_first, largest_z, tiers, z_limit
+from support.spectral_joint import Joint
+from support.statistics import dkw_limit, few_first, largest_z, tiers, z_limit
 
 X = np.array([[-1.0], [0.4], [1.5]])
 Y = np.array([0.5, -0.3, 7.0])
@@ -205,7 +206,7 @@ def wrong_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _limit(n: int) -> float:
-    return math.sqrt(math.log(2.0 * STATISTICS * len(CASES) / FALSE_ALARM) / (2.0 * n))
+    return dkw_limit(n, STATISTICS * len(CASES))
 
 
 def _tail(state: SpectralState, errors: np.ndarray) -> np.ndarray:
@@ -263,21 +264,14 @@ def _statistics(
 
 def _distances(case: str, n: int, n_steps: int, seed: int = 91) -> dict[str, float]:
     noise, name, has_linear_part, global_share = CASES[case]
-    rng = np.random.default_rng(seed)
     rows = np.random.default_rng(40).standard_normal((N, BASES[name].n_inputs))
     sampler = make_spectral(
         rows, np.zeros(N), base=BASES[name], has_linear_part=has_linear_part,
         global_share=global_share, carries=case.endswith("carried"), n_frequencies=M, noise=noise,
     )  # fmt: skip
-    found: list[dict[str, float]] = []
-    for _ in range(n):
-        own, state = draw_joint(rng, sampler)
-        for i in range(n_steps):
-            if i > 0:
-                own, state = redraw_targets(rng, own, state)
-            state, _ = own.step(rng, state)
-        found.append(_statistics(rng, own, state))
-    return {key: law_distance(key, np.array([row[key] for row in found])) for key in found[0]}
+    rng = np.random.default_rng(seed)
+    joint = Joint(draw_joint, redraw_targets, partial(_statistics, rng))
+    return joint.distances(rng, sampler, n, n_steps)
 
 
 @pytest.mark.usefixtures("wrong_rows")

@@ -24,9 +24,9 @@ from support import spectral_class_cases as class_cases
 from support.mixture_cases import BASES
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import LINEAR_PRIOR, RIDGE_PRIOR, functions, make_classes
-from support.spectral_joint import law_distance
+from support.spectral_joint import Joint
 from support.statistics import (
-    FALSE_ALARM,
+    dkw_limit,
     few_first,
     largest_z,
     tiers,
@@ -185,33 +185,32 @@ def _statistics(
     return {name: float(value) for name, value in found.items()}
 
 
+def _joint(rng: np.random.Generator) -> Joint:
+    return Joint(
+        _draw_joint,
+        lambda rng, own, state: (_redraw_counts(rng, own, state), state),
+        functools.partial(_statistics, rng),
+    )
+
+
 @functools.cache
-def _reference(case: str) -> list[dict[str, float]]:
-    """Statistics of exact draws of state and counts."""
-    rng, sampler = np.random.default_rng(65), _make(case)
-    return [_statistics(rng, *_draw_joint(rng, sampler)) for _ in range(N_REFERENCE)]
+def _reference(case: str) -> dict[str, np.ndarray]:
+    """Statistics of exact draws of state and counts, of those whose law is not known."""
+    rng = np.random.default_rng(65)
+    found = _joint(rng).reference(rng, _make(case), N_REFERENCE)
+    return {name: found[name] for name in TWO_SAMPLES}
 
 
 def _distances(case: str, n: int, seed: int = 91) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
-    rng, sampler, rows = np.random.default_rng(seed), _make(case), []
-    for _ in range(n):
-        own, state = _draw_joint(rng, sampler)
-        for i in range(N_STEPS):
-            if i > 0:
-                own = _redraw_counts(rng, own, state)
-            state, _ = own.step(rng, state)
-        rows.append(_statistics(rng, own, state))
-    assert len(rows[0]) <= STATISTICS
-    reference = {name: np.array([row[name] for row in _reference(case)]) for name in TWO_SAMPLES}
-    return {
-        name: law_distance(name, np.array([row[name] for row in rows]), reference.get(name))
-        for name in rows[0]
-    }
+    rng = np.random.default_rng(seed)
+    found = _joint(rng).distances(rng, _make(case), n, N_STEPS, _reference(case))
+    assert len(found) <= STATISTICS
+    return found
 
 
 def _limit(n: int) -> float:
-    return math.sqrt(math.log(2.0 * STATISTICS * len(CASES) / FALSE_ALARM) / (2.0 * n))
+    return dkw_limit(n, STATISTICS * len(CASES))
 
 
 @pytest.mark.parametrize("n", tiers(400, 4000))

@@ -29,8 +29,8 @@ from support.spectral_cases import (
     make_spectral,
     plain_design,
 )
-from support.spectral_joint import law_distance
-from support.statistics import FALSE_ALARM, few_first, largest_z, tiers, z_limit
+from support.spectral_joint import Joint
+from support.statistics import dkw_limit, few_first, largest_z, tiers, z_limit
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -189,27 +189,22 @@ def _statistics(
 def _distances(case: str, n: int, seed: int = 91) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
     name, has_linear_part, global_share = CASES[case]
-    rng, base = np.random.default_rng(seed), BASES[name]
+    base = BASES[name]
     rows = np.random.default_rng(40).standard_normal((N, base.n_inputs))
     sampler = make_spectral(
         rows, np.zeros(N), base=base, has_linear_part=has_linear_part,
         global_share=global_share, carries=case == "carried", n_frequencies=M,
     )  # fmt: skip
     beside = np.random.default_rng(7).standard_normal((Q, base.n_inputs))
-    sampler, found = replace(sampler, noise=_law(beside, rows)), []
-    for _ in range(n):
-        own, state = _draw_joint(rng, sampler)
-        for i in range(N_STEPS):
-            if i > 0:
-                own, state = _redraw_targets(rng, own, state)
-            state, _ = own.step(rng, state)
-        found.append(_statistics(rng, own, state))
-    assert len(found[0]) <= STATISTICS
-    return {key: law_distance(key, np.array([row[key] for row in found])) for key in found[0]}
+    rng, sampler = np.random.default_rng(seed), replace(sampler, noise=_law(beside, rows))
+    joint = Joint(_draw_joint, _redraw_targets, functools.partial(_statistics, rng))
+    found = joint.distances(rng, sampler, n, N_STEPS)
+    assert len(found) <= STATISTICS
+    return found
 
 
 def _limit(n: int) -> float:
-    return math.sqrt(math.log(2.0 * STATISTICS * len(CASES) / FALSE_ALARM) / (2.0 * n))
+    return dkw_limit(n, STATISTICS * len(CASES))
 
 
 @pytest.mark.parametrize("n", tiers(300, 4000))

@@ -24,8 +24,8 @@ from support.spectral_class_cases import (
     plain_log_likelihood,
     redraw_labels,
 )
-from support.spectral_joint import _one_frequency, law_distance
-from support.statistics import FALSE_ALARM
+from support.spectral_joint import Joint, _one_frequency
+from support.statistics import dkw_limit
 
 M, N = 4, 12
 # base, linear part, step of the proposals (1 draws them from the prior), share of global ones,
@@ -69,7 +69,7 @@ def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) 
 
 def limit(n: int, n_cases: int = len(CASES)) -> float:
     """False alarm 1e-6 over all statistics of all cases."""
-    return math.sqrt(math.log(2.0 * MOST_STATISTICS * n_cases / FALSE_ALARM) / (2.0 * n))
+    return dkw_limit(n, MOST_STATISTICS * n_cases)
 
 
 Step = Callable[[ClassChain, np.random.Generator, ClassState], ClassState]
@@ -91,21 +91,11 @@ def distances(
     n_leapfrog: int = 0,
 ) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
-    rng, sampler, rows = np.random.default_rng(seed), make(case, kind, n_leapfrog), []
-    for _ in range(n):
-        own, state = draw_joint(rng, sampler)
-        for i in range(n_steps):
-            if i > 0:
-                own = redraw_labels(rng, own, state)
-            state = step(own, rng, state)
-        rows.append(statistics(own, state))
-    found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    rng, sampler = np.random.default_rng(seed), make(case, kind, n_leapfrog)
+    joint = replace(JOINT, take=lambda rng, own, state: step(own, rng, state))
+    found = joint.distances(rng, sampler, n, n_steps, prior_statistics(case))
     assert len(found) <= MOST_STATISTICS
-    reference = {
-        name: np.array([row[name] for row in prior_statistics(case)])
-        for name in found.keys() & _TWO_SAMPLES
-    }
-    return {name: law_distance(name, u, reference.get(name)) for name, u in found.items()}
+    return found
 
 
 def statistics(sampler: ClassChain, state: ClassState) -> dict[str, float]:
@@ -153,8 +143,13 @@ def spread_law(base: BaseMeasure) -> tuple[float, float]:
     return base.nu0, float(base.scale[0])
 
 
+JOINT = Joint(
+    draw_joint, lambda rng, own, state: (redraw_labels(rng, own, state), state), statistics
+)
+
+
 @functools.cache
-def prior_statistics(case: str) -> list[dict[str, float]]:
-    """Statistics of exact draws of state and labels."""
-    rng, sampler = np.random.default_rng(65), make(case)
-    return [statistics(*draw_joint(rng, sampler)) for _ in range(_N_REFERENCE)]
+def prior_statistics(case: str) -> dict[str, np.ndarray]:
+    """Statistics of exact draws of state and labels, of those whose law is not known."""
+    found = JOINT.reference(np.random.default_rng(65), make(case), _N_REFERENCE)
+    return {name: values for name, values in found.items() if name in _TWO_SAMPLES}

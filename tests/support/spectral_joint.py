@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from scipy import special, stats
@@ -31,7 +34,7 @@ from support.spectral_cases import (
     plain_design,
     redraw_targets,
 )
-from support.statistics import FALSE_ALARM, dkw_distance
+from support.statistics import dkw_distance, dkw_limit
 
 M, N = 4, 10
 # base, linear part, step of the proposals (1 draws them from the prior), share of global ones
@@ -62,9 +65,9 @@ def make(case: str) -> SpectralSampler:
     )  # fmt: skip
 
 
-def limit(n: int, n_cases: int = len(CASES)) -> float:
+def limit(n: int) -> float:
     """False alarm 1e-6 over all statistics of all cases; the last one compares two samples."""
-    return math.sqrt(math.log(2.0 * N_STATISTICS * n_cases / FALSE_ALARM) / (2.0 * n))
+    return dkw_limit(n, N_STATISTICS * len(CASES))
 
 
 def one_sweep(
@@ -84,22 +87,62 @@ def ten_carries(
     return sampler._complete(rng, W, gram, state.ridge, state.linear_precision, mixture)
 
 
+@dataclass(frozen=True)
+class Joint:
+    """The joint law of state and targets of a model, and what is looked at in it.
+
+    ``draw`` (rng, sampler) returns a sampler with exact targets and their state, ``redraw``
+    (rng, sampler, state) the two with new targets, ``statistics`` (sampler, state) values of
+    distribution functions by name, ``take`` (rng, sampler, state) the state after a step.
+    """
+
+    draw: Callable[..., Any]
+    redraw: Callable[..., Any]
+    statistics: Callable[..., dict[str, float]]
+    take: Callable[..., Any] = one_sweep
+
+    def reference(self, rng: np.random.Generator, sampler: Any, n: int) -> dict[str, np.ndarray]:
+        """Statistics of n exact draws."""
+        return _by_name([self.statistics(*self.draw(rng, sampler)) for _ in range(n)])
+
+    def replicates(
+        self, rng: np.random.Generator, sampler: Any, n: int, n_steps: int
+    ) -> dict[str, np.ndarray]:
+        """Statistics after some steps from each of n exact draws, with new targets between."""
+        rows = []
+        for _ in range(n):
+            own, state = self.draw(rng, sampler)
+            for i in range(n_steps):
+                if i > 0:
+                    own, state = self.redraw(rng, own, state)
+                state = self.take(rng, own, state)
+            rows.append(self.statistics(own, state))
+        return _by_name(rows)
+
+    def distances(
+        self,
+        rng: np.random.Generator,
+        sampler: Any,
+        n: int,
+        n_steps: int,
+        reference: Mapping[str, np.ndarray] = MappingProxyType({}),
+    ) -> dict[str, float]:
+        """Largest difference of distribution functions: from a reference, or from what is known."""
+        found = self.replicates(rng, sampler, n, n_steps)
+        return {name: law_distance(name, u, reference.get(name)) for name, u in found.items()}
+
+
+def _by_name(rows: list[dict[str, float]]) -> dict[str, np.ndarray]:
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
 def distances(
     case: str, n: int, n_steps: int, seed: int = 61, take: Callable[..., SpectralState] = one_sweep
 ) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
-    rng, sampler, rows = np.random.default_rng(seed), make(case), []
-    for _ in range(n):
-        own, state = draw_joint(rng, sampler)
-        for i in range(n_steps):
-            if i > 0:
-                own, state = redraw_targets(rng, own, state)
-            state = take(rng, own, state)
-        rows.append(statistics(own, state))
-    values = np.array([list(row.values()) for row in rows]).T
-    found = dict(zip(rows[0], values, strict=True))
-    reference = {"log evidence": prior_evidence(case)}
-    result = {name: law_distance(name, u, reference.get(name)) for name, u in found.items()}
+    rng, reference = np.random.default_rng(seed), {"log evidence": prior_evidence(case)}
+    joint = Joint(draw_joint, redraw_targets, statistics, take)
+    result = joint.distances(rng, make(case), n, n_steps, reference)
     assert len(result) == N_STATISTICS or not CASES[case][1]
     return result
 
