@@ -21,6 +21,7 @@ from mercer.cli.stream_rows import Parser, Row, listed, present
 from mercer.data.encoding import ColumnCode, Encoder, Missing, fit_encoder
 from mercer.data.files import place, printable, quoted
 from mercer.data.frame import (
+    CODE,
     Column,
     ColumnBuilder,
     Frame,
@@ -250,12 +251,13 @@ class Undecided:
 
     def target(self, cell: str, *, has_decimal_comma: bool) -> float | str:
         """Read a target as JSON has it: a number if it is one."""
-        if self.is_text:
-            return cell.strip()
+        text = cell.strip()
+        if self.is_text or CODE.fullmatch(text):
+            return text
         try:
             number = read_number(cell, has_decimal_comma=has_decimal_comma)
         except ValueError:
-            return cell.strip()
+            return text
         return int(number) if number.is_integer() else number
 
     def decide(self, cells: Sequence[str], source: str, *, has_decimal_comma: bool) -> Predictor:
@@ -280,7 +282,7 @@ class Undecided:
 
     def _is_text(self, targets: Sequence[float | str]) -> bool:
         texts = [target for target in targets if isinstance(target, str)]
-        if not texts or not self._is_auto:
+        if not texts or not self._is_auto or any(map(CODE.fullmatch, texts)):
             return bool(texts)
         is_whole = all(isinstance(target, str | int) for target in targets)
         return 2 * len(texts) >= len(targets) or (is_whole and len(set(targets)) <= MAX_CLASSES)

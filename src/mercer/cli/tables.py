@@ -28,7 +28,7 @@ from mercer.data.frame import (
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
-from mercer.data.target import read_target
+from mercer.data.target import read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.inspection import Inputs
@@ -87,7 +87,8 @@ class TrainingTable:
 def read_training(data: str, options: TableOptions) -> TrainingTable:
     """Read a table to learn from."""
     as_text = (*options.as_text, *INDEX_COLUMNS)
-    frame = read_frame(data, as_text=as_text, encoding=options.encoding)
+    coded = None if options.task == "regression" else options.target
+    frame = read_frame(data, as_text=as_text, target=coded, encoding=options.encoding)
     frame, target_notes = _with_target(frame, options)
     target = read_target(frame, options.target, cast("AnyTask", options.task))
     task = TASKS[target.task]
@@ -123,6 +124,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         reason=target.reason,
         notes=(
             *target_notes,
+            *(() if classes == () else spelling_notes(frame.column(options.target))),
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
             *encoder.notes,

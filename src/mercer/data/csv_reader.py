@@ -58,6 +58,7 @@ def read_csv(
     path: Path,
     *,
     as_text: frozenset[str] = frozenset(),
+    target: str | None = None,
     name: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
@@ -69,19 +70,24 @@ def read_csv(
     decimal point) or tabs, whichever splits the header into the most names. JSON lines are an
     object a row; a key that a row lacks is a missing cell. Of a spreadsheet the first visible
     sheet is read, or the one named. Blank lines are skipped. Columns in `as_text` are text
-    whatever they look like, such as identifiers. Messages call the file `name`.
+    whatever they look like, such as identifiers; so is the `target` if a whole number in it has
+    leading zeros. Messages call the file `name`.
     """
     held: frozenset[str] = frozenset()
     while True:
         blocks = read_blocks(path, name=name, encoding=encoding, sheet=sheet)
-        columns, origin, broken = _read_once(name or str(path), blocks, as_text, held)
+        columns, origin, broken = _read_once(name or str(path), blocks, as_text, held, target)
         if not broken:
             return Frame(columns, name or str(path), origin)
         held |= broken
 
 
 def _read_once(
-    source: str, blocks: Iterator[CsvBlock], as_text: frozenset[str], held: frozenset[str]
+    source: str,
+    blocks: Iterator[CsvBlock],
+    as_text: frozenset[str],
+    held: frozenset[str],
+    target: str | None,
 ) -> tuple[tuple[Column, ...], Origin, frozenset[str]]:
     builders: list[ColumnBuilder] = []
     line_numbers: list[int] = []
@@ -93,6 +99,7 @@ def _read_once(
                     is_text=name in as_text,
                     is_held=name in held,
                     has_decimal_comma=block.has_decimal_comma,
+                    is_target=name == target,
                 )
                 for name in block.names
             ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -32,11 +33,15 @@ class Column:
     kind : {"number", "text", "boolean", "date", "other"}
         What the cells are. "other" is a type that no model can use (a list, say): its values are
         the name of the type.
+    written : frozenset of str
+        Of the target of a file of text its cells as they stand, without those after the first 1000
+        different ones or so.
     """
 
     name: str
     values: NDArray[Any]
     kind: Kind
+    written: frozenset[str] = frozenset()
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
@@ -47,7 +52,7 @@ class Column:
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Column:
         """Keep the rows at the given positions."""
-        return Column(self.name, self.values[rows], self.kind)
+        return replace(self, values=self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +230,9 @@ def refuse_other_columns(
 
 #: Cells that stand for a missing value.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "None"})
+#: A whole number with leading zeros, which is a code where it is a class.
+CODE = re.compile(r"[-+]?0\d+")
+_MOST_WRITTEN = 1000
 
 
 def parse_number(text: str) -> float | None:
@@ -259,11 +267,22 @@ class ColumnBuilder:
     """Collect the cells of one column, block by block, without holding the text of numbers.
 
     With `is_text` every cell is text, even one that looks like a number. With `is_held` the cells
-    are held as text from the start, because it is known that not all are numbers.
+    are held as text from the start, because it is known that not all are numbers. With `is_target`
+    whole numbers with leading zeros, such as 01, are codes, and all cells text.
     """
 
-    def __init__(self, name: str, *, is_text: bool, is_held: bool, has_decimal_comma: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        is_text: bool,
+        is_held: bool,
+        has_decimal_comma: bool,
+        is_target: bool = False,
+    ) -> None:
         self.name = name
+        self._is_target = is_target
+        self._written: set[str] = set()
         self._is_text = is_text
         self._has_decimal_comma = has_decimal_comma
         self._is_number = not (is_text or is_held)
@@ -278,6 +297,11 @@ class ColumnBuilder:
 
     def add(self, cells: Sequence[str]) -> None:
         """Take the next cells of the column."""
+        if self._is_target:
+            found = {cell.strip() for cell in cells}
+            self._is_number &= not any(map(CODE.fullmatch, found))
+            if len(self._written) <= _MOST_WRITTEN:
+                self._written |= found
         if self._is_number:
             numbers = parse_numbers(cells, self._has_decimal_comma)
             if numbers is not None:
@@ -293,8 +317,10 @@ class ColumnBuilder:
         """Make the column and say what it is."""
         if self._is_number:
             blocks = self._numbers or [np.empty(0)]
-            return Column(self.name, np.concatenate(blocks), "number")
-        return column_of_texts(self.name, self._texts, is_text=self._is_text)
+            column = Column(self.name, np.concatenate(blocks), "number")
+        else:
+            column = column_of_texts(self.name, self._texts, is_text=self._is_text)
+        return replace(column, written=frozenset(self._written))
 
 
 def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) -> Column:

@@ -49,6 +49,7 @@ def read_frame(
     *,
     as_text: Collection[str] = (),
     as_written: Collection[str] = (),
+    target: str | None = None,
     encoding: str | None = None,
 ) -> Frame:
     """Read a table.
@@ -65,6 +66,9 @@ def read_frame(
     as_written : collection of str
         Columns whose cells are kept as text where the file is text, because a model knows how
         their numbers or dates are written.
+    target : str, optional
+        The column that may be classes: where the file is text it is text if a whole number in it
+        has leading zeros ("01"), as codes have.
     encoding : str, optional
         Of text files without a byte-order mark, such as "latin-1"; UTF-8 by default.
 
@@ -94,7 +98,7 @@ def read_frame(
     texts, written = frozenset(as_text), frozenset(as_written)
     if name == "-":
         with spooled_input() as copy:
-            frame = _read_file(copy, texts, written, encoding, name=STANDARD_INPUT)
+            frame = _read_file(copy, texts, written, target, encoding, name=STANDARD_INPUT)
         return _refuse_empty(frame)
     path, sheet = split_sheet(name)
     if not os.path.lexists(path) and os.sep not in name:
@@ -105,8 +109,8 @@ def read_frame(
                 f"{printable(name)}: there is no such file, folder or data set{named_hint(name)}"
             )
     if check_path(path):
-        return _refuse_empty(_read_folder(path, texts, written, encoding))
-    return _refuse_empty(_read_file(path, texts, written, encoding, sheet=sheet))
+        return _refuse_empty(_read_folder(path, texts, written, target, encoding))
+    return _refuse_empty(_read_file(path, texts, written, target, encoding, sheet=sheet))
 
 
 def split_sheet(name: str) -> tuple[Path, str | None]:
@@ -127,6 +131,7 @@ def _read_file(
     path: Path,
     as_text: frozenset[str],
     as_written: frozenset[str],
+    target: str | None,
     encoding: str | None,
     *,
     name: str | None = None,
@@ -138,7 +143,7 @@ def _read_file(
     if not start.startswith(ZIP):
         refuse_foreign(Path(name or path), start)
     texts = as_text | as_written
-    return read_csv(path, as_text=texts, name=name, encoding=encoding, sheet=sheet)
+    return read_csv(path, as_text=texts, target=target, name=name, encoding=encoding, sheet=sheet)
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
@@ -174,14 +179,18 @@ def list_folder(folder: Path) -> list[Path]:
 
 
 def _read_folder(
-    folder: Path, as_text: frozenset[str], as_written: frozenset[str], encoding: str | None
+    folder: Path,
+    as_text: frozenset[str],
+    as_written: frozenset[str],
+    target: str | None,
+    encoding: str | None,
 ) -> Frame:
     """Read the files of a folder as one table."""
     paths = list_folder(folder)
-    parts = [_read_file(path, as_text, as_written, encoding) for path in paths]
+    parts = [_read_file(path, as_text, as_written, target, encoding) for path in paths]
     mixed = _mixed_columns(parts)
     if mixed:
-        parts = [_read_file(path, as_text | mixed, as_written, encoding) for path in paths]
+        parts = [_read_file(path, as_text | mixed, as_written, target, encoding) for path in paths]
     check_size(folder, sum(part.n_rows for part in parts), len(parts[0].columns))
     return _join(str(folder), parts)
 
@@ -220,4 +229,6 @@ def _join_column(parts: list[Column]) -> Column:
         np.full(len(part.values), missing, dtype=dtype) if part.is_missing.all() else part.values
         for part in parts
     ]
-    return Column(parts[0].name, np.concatenate(values).astype(dtype, copy=False), kind)
+    joined = np.concatenate(values).astype(dtype, copy=False)
+    written = frozenset[str]().union(*(part.written for part in parts))
+    return Column(parts[0].name, joined, kind, written)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.data.encoding import as_levels
 from mercer.data.files import printable, quoted
 from mercer.data.formats import CellFormat, FormatError, find_number_format
-from mercer.data.frame import Column, Frame, parse_number, stray_text
+from mercer.data.frame import MISSING, Column, Frame, parse_number, stray_text
 from mercer.errors import DataError, UsageError
 
 #: At most so many distinct whole numbers are taken for classes.
@@ -158,6 +158,22 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
             f"{frame.place(row, column.name)}: the target is infinite, or too large for a "
             "float64; correct it"
         )
+
+
+def spelling_notes(column: Column) -> tuple[str, ...]:
+    """Say which numbers of classes are codes, or are one class though they differ as written."""
+    seen: dict[float, str] = {}
+    about = f"target {quoted(column.name)}"
+    for text in sorted(column.written - MISSING):
+        if (number := parse_number(text)) is None:
+            return ()
+        if (first := seen.setdefault(number, text)) != text and column.kind == "number":
+            words = "are one class; write them otherwise if they are two"
+            return (f"{about}: {quoted(first)} and {quoted(text)} {words}",)
+    if column.kind == "number" or not seen:
+        return ()
+    words = "codes with leading zeros, so classes; --task regression reads numbers"
+    return (f"{about}: {words}",)
 
 
 def _plain(text: str) -> Any:

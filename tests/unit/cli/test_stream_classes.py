@@ -101,6 +101,7 @@ def test_a_stream_that_forgets(stream, rows: Path, tmp_path: Path) -> None:
         (["3", "7.0"], [3, 7], "2 distinct whole numbers, so classification"),
         (["False", "True"], [False, True], "true or false, so classification"),
         (["007", "x"], ["007", "x"], "text with 2 classes, so classification"),
+        (["007", "7"], ["007", "7"], "text with 2 classes, so classification"),
     ],
 )
 def test_classes_are_what_fit_takes_for_classes(

@@ -58,8 +58,8 @@ def test_rows_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
 # Hints about columns, targets and numbers of rows that people trip over.
 
 
-def options(*, id_column: str | None = None) -> TableOptions:
-    return TableOptions("y", "auto", (), id_column, None, "error")
+def options(*, id_column: str | None = None, task: str = "auto") -> TableOptions:
+    return TableOptions("y", task, (), id_column, None, "error")
 
 
 def write(path: Path, columns: dict[str, list[object]]) -> str:
@@ -110,6 +110,29 @@ def test_counts_may_be_numbers(tmp_path: Path, values, is_hinted: bool) -> None:
     table = read_training(data, options())
     assert table.task.name == "classification"
     assert ("--task regression" in table.reason) is is_hinted
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes", "words"),
+    [
+        (["01", "1", "2"], ("01", "1", "2"), "codes with leading zeros, so classes"),
+        (["01", "1", "A"], ("01", "1", "A"), ""),
+        (["1", "1.0", "2"], (1, 2), "'1' and '1.0' are one class"),
+        (["-0", "0", "1"], (0, 1), "'-0' and '0' are one class"),
+        (["1", "2", "3"], (1, 2, 3), ""),
+    ],
+)
+def test_classes_stay_as_they_are_written(tmp_path: Path, cells, classes, words: str) -> None:
+    columns = {"a": np.arange(30) / 3, "y": cells * 10}
+    table = read_training(write(tmp_path / "t.csv", columns), options())
+    assert table.classes == classes
+    said = [note for note in table.notes if note.startswith("target 'y'")]
+    assert len(said) == bool(words)
+    assert words in "".join(said)
+    asked = options(task="regression")
+    if "A" not in cells:
+        numbers = read_training(write(tmp_path / "t.csv", columns), asked).y
+        assert numbers.tolist() == [float(cell) for cell in cells * 10]
 
 
 @pytest.mark.parametrize(("n", "words"), [(10, "26 %"), (28, "10 %"), (30, None)])

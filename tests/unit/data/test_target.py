@@ -55,6 +55,19 @@ def test_d5_no_such_target(path: Path) -> None:
         read_target(table(path, 1, 2), "Y")
 
 
+def test_whole_numbers_with_leading_zeros_are_codes(path: Path) -> None:
+    table(path, *("1", "2") * 70_000, "01")  # more than a block is read at once
+    column = read_frame(path, target="y").column("y")
+    assert sorted(set(column.values)) == ["01", "1", "2"]
+    target = read_target(table(path, "01", "1", "2"), "y")
+    assert target.values.dtype == np.int64  # in rows that are scored by a model of numbers
+    table(path, *(f"{i:03}" for i in range(120)))
+    target = read_target(read_frame(path, target="y"), "y")
+    assert (target.task, target.values[7]) == ("classification", "007")
+    assert read_frame(path).column("y").kind == "number"
+    assert read_frame(table(path, "0", "0.5", "-0").source, target="y").column("y").kind == "number"
+
+
 @pytest.mark.parametrize("cell", ["a", 1, "true"])
 def test_d2_one_class(path: Path, cell: object) -> None:
     frame = table(path, cell, cell)
