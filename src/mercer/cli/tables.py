@@ -28,7 +28,7 @@ from mercer.data.frame import (
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
-from mercer.data.target import read_target, spelling_notes
+from mercer.data.target import gap_words, read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.inspection import Inputs
@@ -127,6 +127,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             *(() if classes == () else spelling_notes(frame.column(options.target))),
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
+            *_case_notes(frame, [options.target] if classes else [], encoder),
             *encoder.notes,
             *encoded.notes,
         ),
@@ -135,11 +136,12 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
 
 def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:
     """Leave out rows without a target, where rows with gaps are to be left out; say how many."""
-    is_missing = frame.column(options.target).is_missing
+    column = frame.column(options.target)
+    is_missing = column.is_missing
     if options.missing != "drop" or not is_missing.any() or is_missing.all():
         return frame, ()
     words = f"{is_missing.sum()} of {frame.n_rows} rows have no target and were dropped"
-    return frame.take(np.flatnonzero(~is_missing)), (words,)
+    return frame.take(np.flatnonzero(~is_missing)), (words + gap_words(column),)
 
 
 def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
@@ -184,6 +186,22 @@ def _name_hints(inputs: Frame, encoder: Encoder, id_column: str | None) -> tuple
         f"--id {quoted(name)} keeps it as a name, and no input"
         for name in found
     )
+
+
+def _case_notes(frame: Frame, targets: list[str], encoder: Encoder) -> tuple[str, ...]:
+    """Say of which columns of text two levels differ only in case, and name two of them."""
+    names = [*targets, *(code.name for code in encoder.codes if code.is_text)]
+    found = []
+    for column in map(frame.column, names):
+        seen: dict[str, str] = {}
+        for text in sorted(set(as_levels(column).tolist()) - {None}):
+            if (first := seen.setdefault(text.casefold(), text)) != text:
+                found.append(
+                    f"column {quoted(column.name)}: {quoted(first)} and {quoted(text)} differ only "
+                    "in case, and are taken for two; write them alike if they are one"
+                )
+                break
+    return tuple(found)
 
 
 def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
         raise DataError(
             f"{frame.place(int(np.argmax(missing)), column.name)}: the target is missing "
             f"({int(missing.sum())} of {frame.n_rows} rows); fill it in, or remove the row "
-            "(--missing drop does)"
+            f"(--missing drop does){gap_words(column)}"
         )
     if column.kind == "number" and np.isinf(column.values).any():
         row = int(np.argmax(np.isinf(column.values)))
@@ -158,6 +158,15 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
             f"{frame.place(row, column.name)}: the target is infinite, or too large for a "
             "float64; correct it"
         )
+
+
+def gap_words(column: Column) -> str:
+    """Say which words of a target are read as missing, and what to do where they are a class."""
+    found = [quoted(text) for text in sorted(column.written & MISSING - {""})]
+    if not found:
+        return ""
+    words = f"; {', '.join(found)} in it {'is' if len(found) == 1 else 'are'} read as missing"
+    return f"{words}: where that is a class, write it otherwise, such as {quoted('no value')}"
 
 
 def spelling_notes(column: Column) -> tuple[str, ...]:

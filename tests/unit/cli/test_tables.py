@@ -135,6 +135,21 @@ def test_classes_stay_as_they_are_written(tmp_path: Path, cells, classes, words:
         assert numbers.tolist() == [float(cell) for cell in cells * 10]
 
 
+def test_levels_that_differ_only_in_case_are_named(tmp_path: Path) -> None:
+    columns = {"a": ["u", "U", "v"] * 10, "b": ["1", "2", "3"] * 10, "y": ["yes", "Yes", "no"] * 10}
+    notes = read_training(write(tmp_path / "t.csv", columns), options()).notes
+    found = [note.split(",")[0] for note in notes if "only in case" in note]
+    assert found == [
+        "column 'y': 'Yes' and 'yes' differ only in case",
+        "column 'a': 'U' and 'u' differ only in case",
+    ]
+
+
+def test_a_word_read_as_missing_is_named_where_its_rows_are_dropped(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "d.csv", "1,2,NA", "1,2,x", "3,1,x", "1,2,y")
+    assert "were dropped; 'NA' in it is read as missing" in " ".join(table.notes)
+
+
 @pytest.mark.parametrize(("n", "words"), [(10, "26 %"), (28, "10 %"), (30, None)])
 def test_few_rows_are_said_to_be_too_few(tmp_path: Path, n: int, words: str | None) -> None:
     columns = {"a": np.arange(n) / 3, "y": ["r", "s"] * (n // 2)}

@@ -83,6 +83,13 @@ def test_d3_missing_and_infinite(path: Path) -> None:
         read_target(table(path, 1, 2, "inf"), "y")
 
 
+def test_a_word_that_is_read_as_missing_is_named(path: Path) -> None:
+    table(path, "None", "mild", "", "NA")
+    words = r"3 of 4 rows\); .*; 'NA', 'None' in it are read as missing: where that is a class"
+    with pytest.raises(DataError, match=words):
+        read_target(read_frame(path, target="y"), "y")
+
+
 def test_d4_dates_and_text(path: Path) -> None:
     with pytest.raises(DataError, match="neither numbers nor text"):
         read_target(table(path, "2024-01-31"), "y")
