@@ -161,6 +161,7 @@ def _fit(
     from mercer.cli.outputs import typed_words
     from mercer.cli.saving import (
         as_json,
+        audit_step,
         compare_step,
         next_steps,
         plan_provenance,
@@ -169,6 +170,7 @@ def _fit(
     )
     from mercer.cli.terminal import evaluation_table
     from mercer.estimation.model_file import TableModel
+    from mercer.estimation.tasks import REGRESSION
     from mercer.posterior.evaluation import log_score_words, verdict
 
     fitted = None
@@ -185,6 +187,8 @@ def _fit(
     session.say("verdict", verdict(evaluation))
     session.say("", log_score_words(evaluation))
     step = compare_step(typed_words())
+    if step is not None and plan.table.task is REGRESSION:
+        session.propose(audit_step(typed_words(), evaluation, plan.table.source))
     session.propose(step)
     if fitted is None:
         fitted = fit_final(plan, session)

@@ -140,14 +140,9 @@ def next_steps(
     if place is not None and place[0] == "behind":
         why = "A baseline is ahead: to see whether another model is as good"
         steps.append(NextStep(why, shlex.join(["mercer", "compare", table, *end])))
-    varying = None if evaluation is None else _varying(evaluation, estimator, known, table)
-    if varying is not None:
-        steps.append(varying)
-    doubt = None if evaluation is None else _doubtful(evaluation)
-    if doubt is not None:
-        others = _table_options(known, without=("--group", "--cv", "--set"))
-        audit = ["--target", known["target"], *others]
-        steps.append(NextStep(doubt, shlex.join(["mercer", "audit", table, *audit])))
+    if evaluation is not None:
+        found = audit_step(words, evaluation, table), _varying(evaluation, estimator, known, table)
+        steps += [step for step in found if step is not None]
     saved = known.get("out") if model is None else model
     if saved is not None and evaluation is not None and len(inspection.names):
         where = (known.get("test") or table) if data is None else data  # the scored rows' table
@@ -160,6 +155,16 @@ def next_steps(
         parts = ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]
         steps.append(NextStep(why, shlex.join(parts)))
     return tuple(as_pair(step) for step in steps)
+
+
+def audit_step(words: Sequence[str], evaluation: AnyEvaluation, table: str) -> NextStep | None:
+    """Propose to look for wrong targets, where held-out ones surprised the model."""
+    doubt, known = _doubtful(evaluation), _parsed(words)
+    if doubt is None or known is None:
+        return None
+    others = _table_options(known, without=("--group", "--cv", "--set"))
+    command = ["mercer", "audit", table, "--target", known["target"], *others]
+    return NextStep(doubt, shlex.join(command))
 
 
 def audit_steps(words: Sequence[str], *, model: str, n_rows: int) -> tuple[NextStep, ...]:

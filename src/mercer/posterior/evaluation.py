@@ -132,7 +132,7 @@ class HeldTargets:
         mse = float(squares.mean())
         standardized = None
         if np.all(self.variance > 0):
-            standardized = float(np.mean(squares / self.variance))
+            standardized = mse / float(self.variance.mean())
         return RegressionScores(
             n_rows=len(self.y),
             mse=mse,
@@ -165,7 +165,7 @@ class HeldTargets:
         return {
             "mse": squares,
             "rmse": squares / (2.0 * root) + 0.5 * root if root > 0 else squares,
-            "standardized_mse": squares / self.variance,
+            "standardized_mse": squares / self.variance.mean(),
             "mae": np.abs(self.y - self.mean),
             "log_score": -self.log_density,
         }
@@ -520,8 +520,8 @@ def _classification_verdict(evaluation: Evaluation) -> str:
     word, best = place
     gap = _points(error - best.scores.error_rate)
     return (
-        f"In errors the model is {COMPARED[word]} the best baseline, {best.name}: it errs on "
-        f"{_percent(error)} of these rows, the baseline on {_percent(best.scores.error_rate)}. "
+        f"In errors the model is {_place_words(evaluation)}: it errs on {_percent(error)} of these "
+        f"rows, the baseline on {_percent(best.scores.error_rate)}. "
         f"{_gap_words(word, gap, _points(best.gap_error), model)}"
     )
 
@@ -541,12 +541,24 @@ def _regression_verdict(evaluation: RegressionEvaluation) -> str:
     error = "" if best.gap_error is None else digits(best.gap_error, 2)
     n_better = sum(entry.scores.mse < scores.mse for entry in evaluation.entries[1:])
     return (
-        f"In squared error the model is {COMPARED[word]} the best baseline, {best.name}: its root "
-        f"mean squared error is {rmse} (in the units of the target), the baseline's "
+        f"In squared error the model is {_place_words(evaluation)}: its root mean squared error is "
+        f"{rmse} (in the units of the target), the baseline's "
         f"{digits(best.scores.rmse, 4)}; it takes place {n_better + 1} of "
         f"{len(evaluation.entries)}. "
         f"{_gap_words(word, gap, error, evaluation.entries[0])}"
     )
+
+
+def _place_words(evaluation: AnyEvaluation) -> str:
+    """Say where the model stands among the baselines; last of several though the gap be chance."""
+    entries: tuple[ModelScore[Any], ...] = evaluation.entries
+    place = standing(evaluation)
+    assert place is not None
+    word, best = place
+    mine, *others = (getattr(entry.scores, evaluation.main_error) for entry in entries)
+    if word == "level" and len(others) > 1 and mine > max(others):
+        return f"behind all {len(others)} baselines, of which {best.name} is the best"
+    return f"{COMPARED[word]} the best baseline, {best.name}"
 
 
 def _gap_words(word: str, gap: str, error: str, model: ModelScore[Any]) -> str:

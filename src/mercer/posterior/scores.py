@@ -364,8 +364,8 @@ class RegressionScores:
     mse, rmse, mae : float
         Mean squared error, its root, and the mean absolute error of the predicted mean.
     standardized_mse : float or None
-        Mean over rows of the squared error divided by the variance (divisor n) of the targets that
-        the row's model was trained on: 1 is no better than their mean. None where that variance is
+        Mean squared error over the variance (divisor n) of the targets that the row's model was
+        trained on, averaged over rows: 1 is no better than their mean. None where that variance is
         not known.
     r2 : float or None
         1 - (sum of squared errors) / (sum of squared distances from the mean of these rows); None

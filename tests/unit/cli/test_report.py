@@ -168,6 +168,23 @@ def test_noise_that_varies_is_proposed_where_it_does(
     assert ("--model spectral --set noise=heteroscedastic" in page) == noise
 
 
+def test_wild_targets_are_proposed_to_be_audited_first(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0.0, 2.0, 150)
+    y = 2.0 * x + 0.2 * np.exp(2.0 * (x - 1.0)) * rng.standard_normal(150)
+    y[[3, 30]] = 90.0, -60.0
+    data, out = tmp_path / "wild.csv", tmp_path / "r.html"
+    pd.DataFrame({"dose": x, "response": y}).to_csv(data, index=False)
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
+    code, said, err = run("fit", data, "--target", "response", *tiny, "--report", out)
+    assert code == 0, err
+    audit = f"mercer audit {data} --target response"
+    assert audit in said.split("mercer compare")[0]
+    page = html.unescape(out.read_text())
+    page = page[page.index('<section id="next"') :]
+    assert audit in page.split("noise=heteroscedastic")[0]
+
+
 def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -> None:
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     model = tmp_path / "m.mercer"

@@ -233,6 +233,14 @@ def test_the_model_beside_the_best_baseline(
     assert ("may well be chance" in said) == (word == "level")
 
 
+def test_last_of_several_is_said_though_it_may_be_chance() -> None:
+    found = fake_regression(noise=0.6, baselines=(0.5, 0.55))
+    model, *others = found.entries
+    said = verdict(replace(found, entries=(model, *(replace(e, gap_error=1.0) for e in others))))
+    assert "the model is behind all 2 baselines, of which baseline 0.5 is the best" in said
+    assert "may well be chance" in said
+
+
 def test_pairing_tells_apart_what_the_errors_themselves_do_not() -> None:
     """The same small bias on every row: far less than the error of either score."""
     evaluation = fake_regression(shift=0.15, baselines=(0.0,))
