@@ -138,7 +138,7 @@ class BaNKRegressor(FunctionRegressor):
         third more time with either (with few frequencies up to twice as much), and of more rows
         than ``kernel_rows`` so many teach the coefficients, too. "heteroscedastic": normal noise
         whose variance depends on the inputs, its logarithm a function of some Fourier features,
-        drawn along; bounded, so that it stays sane far from the rows. It costs four more passes a
+        drawn along, and beyond the rows within what it is among them. It costs four more passes a
         sweep, cheap ones. "negative_binomial": targets are counts, 0, 1, 2, ..., up to 1e12; the
         function is the logarithm of their mean, and their variance mean + mean^2 / r, the
         dispersion r drawn along. ``predict`` gives the mean, intervals are whole numbers, densities
@@ -197,8 +197,8 @@ class BaNKRegressor(FunctionRegressor):
         (radians per standardised unit), the partition, and what is monitored. With noise that is
         not normal "log_likelihood" (nats, of the training rows) in place of the evidence, and
         "log_rate" and "log_shares" (of each kind of right and wrong targets) or "noise_df", degrees
-        of freedom, or "noise_spread", "noise_frequencies" and "noise_coef" (of the log variance);
-        "noise_std" is then that of most right targets, of "student_t" its scale; of counts
+        of freedom, or "noise_spread", "noise_frequencies", "noise_coef" (of the log variance) and
+        "noise_range" (its least and most among the rows); "noise_std" is then that of most right targets, of "student_t" its scale; of counts
         "dispersion" stands in its place.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.

@@ -38,6 +38,7 @@ from mercer.spectral.model import (
     Scales,
     StudentNoise,
     coefficients,
+    log_variances,
 )
 from mercer.spectral.prediction import (
     DRAWS_THAT_JUDGE,
@@ -136,7 +137,21 @@ def fit_spectral(
         monitored = ("log_likelihood", *_MONITORED[1:], sampler.noise.name)
     sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, monitored))
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
-    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
+    draws = sampled.draws
+    if "noise_coef" in draws.variables:
+        draws = replace(
+            draws, variables={**draws.variables, "noise_range": noise_range(rows, draws)}
+        )
+    return FittedSpectral(found, draws, diagnose(draws), notes)
+
+
+def noise_range(rows: TrainingRows, draws: Draws) -> Array:
+    """Least and most log variance of heteroscedastic noise of each draw among rows, (..., 2)."""
+    V, coef = draws.flat("noise_frequencies")[0], draws.variables["noise_coef"]
+    with one_blas_thread():
+        blocks = (log_variances(V, coef, X) for X, _ in rows.blocks())
+        ends = np.array([(g.min(axis=-1), g.max(axis=-1)) for g in blocks])
+    return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)], axis=-1)
 
 
 def few_rows(

@@ -375,13 +375,15 @@ def slice_step(
 # is concave in gamma, with gradient sum_i (r_i - 1) / 2 psi_i and the information sum_i psi_i
 # psi_i' / 2 whatever gamma: with it and the prior's as the mass of Hamilton's dynamics a quarter of
 # a turn, a few leapfrog steps, gives a gamma that is all but independent of the one before.
+# Waves of large coefficients that cancel among the rows do not beyond them: each draw's g is cut at
+# its range among the rows that taught it, which changes none of their likelihoods.
 
 _WIDE = 1.0 + LEAST_ERROR  # variance of u, in s2
 _WEIGHTS = np.concatenate([1.0 / WIDTHS, np.full(len(SIZES), 1.0 / _WIDE)])  # of each kind
 _RARE = 1e-12  # the least weight
 # Of g: the most on either side of 0; frequencies along one input, of at most so many inputs; drawn
 # ones, in multiples of the scales of the start.
-_MOST_LOG, _ALONG, _MOST_ALONG = 20.0, (0.8, 1.6, 3.2), 32
+MOST_LOG, _ALONG, _MOST_ALONG = 20.0, (0.8, 1.6, 3.2), 32
 _N_BESIDE, _SIZES_BESIDE = 24, (0.3, 1.0, 2.0)
 _TURN, _N_LEAPS, _JITTER = 0.5 * math.pi, 3, 0.2  # of a trajectory
 _FARTHEST_CLIMB = 0.5  # of log variances, root mean square
@@ -637,12 +639,16 @@ class HeteroscedasticNoise(ScaleMixture):
 
 def _tame(g: Array) -> Array:
     """Cut log variances where weights would leave no digits."""
-    return np.clip(g, -_MOST_LOG, _MOST_LOG)
+    return np.clip(g, -MOST_LOG, MOST_LOG)
 
 
 def log_variances(frequencies: Array, coef: Array, X: Array) -> Array:
-    """Log variance of heteroscedastic noise at rows X (n, d), beside that of s2: shape (n,)."""
-    return _tame(coef[:-1] @ design(frequencies, X, has_linear_part=False) + coef[-1])
+    """Log variance of heteroscedastic noise at rows X (n, d), beside that of s2: shape (..., n).
+
+    ``coef`` (..., 2 Q + 1) are those of one draw or of several.
+    """
+    F = design(frequencies, X, has_linear_part=False)
+    return _tame(coef[..., :-1] @ F + coef[..., -1:])
 
 
 COUNTS = "negative_binomial"  # targets are counts: `mercer.spectral.class_model.CountModel`

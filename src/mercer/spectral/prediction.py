@@ -49,9 +49,11 @@ class FunctionDraws:
     noise_df: Array | None = None  # (S,), degrees of freedom of Student's t noise
     log_shares: Array | None = None  # (S, 15), of kinds of errors, of contaminated noise
     is_of_counts: bool = False  # whether targets are, and functions logarithms of their means
-    # Of heteroscedastic noise, whose log variance they give: (S, Q, d), (S, 2 Q + 1)
+    # Of heteroscedastic noise, whose log variance they give: (S, Q, d), (S, 2 Q + 1), and its least
+    # and most among the training rows, (S, 2), which files of earlier versions do not have
     noise_frequencies: Array | None = None
     noise_coef: Array | None = None
+    noise_range: Array | None = None
 
     @property
     def has_linear_part(self) -> bool:
@@ -78,8 +80,10 @@ class FunctionDraws:
         V, coef = self.noise_frequencies, self.noise_coef
         if V is None or coef is None:
             return np.tile(self._noise_stds, (len(X), 1))
-        logs = [log_variances(*each, X) for each in zip(V, coef, strict=True)]
-        return np.asarray(self.noise_std * np.exp(0.5 * np.column_stack(logs)))
+        logs = np.column_stack([log_variances(*each, X) for each in zip(V, coef, strict=True)])
+        if self.noise_range is not None:
+            logs = np.clip(logs, *self.noise_range.T)
+        return np.asarray(self.noise_std * np.exp(0.5 * logs))
 
     def law(self, locations: Array, X: Array) -> StudentMixture:
         """Law of standardised targets of rows X (m, d) with the components' means (m, 2 k S)."""
@@ -147,7 +151,8 @@ class FunctionDraws:
 
     def _of(self, which: NDArray[np.int64], deviations: Array) -> FunctionDraws:
         given = self.frequencies[which], self.mean[which], deviations, self.noise_std[which]
-        noise = (self.noise_df, self.log_shares, self.noise_frequencies, self.noise_coef)
+        log_variance = (self.noise_frequencies, self.noise_coef, self.noise_range)
+        noise = (self.noise_df, self.log_shares, *log_variance)
         df, shares, *logs = (None if each is None else each[which] for each in noise)
         return FunctionDraws(*given, df, shares, self.is_of_counts, *logs)
 
@@ -164,7 +169,7 @@ def spread(n_total: int, n: int) -> NDArray[np.int64]:
 def function_draws(draws: Draws) -> FunctionDraws:
     """Take what predictions need out of the draws of a fit."""
     is_of_counts = "dispersion" in draws.variables
-    names = ("noise_frequencies", "noise_coef")
+    names = ("noise_frequencies", "noise_coef", "noise_range")
     logs = (draws.flat(each) if each in draws.variables else None for each in names)
     return FunctionDraws(
         draws.flat("frequencies"),

@@ -24,7 +24,7 @@ from mercer.likelihoods.label_noise import N_KINDS
 from mercer.posterior.schema import TARGET, Array, Fields, Sizes, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
-from mercer.spectral.model import COUNTS, Scales
+from mercer.spectral.model import COUNTS, MOST_LOG, Scales
 from mercer.spectral.prediction import FunctionDraws, function_draws
 from mercer.spectral.settings import SpectralSettings
 
@@ -64,6 +64,7 @@ _OF_NOISE = {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_spread": Array(_DRAW, least=0.0, is_open=True),
         "draws/noise_frequencies": Array((*_DRAW, "Q", "d"), *_FREQUENCY),
+        "draws/noise_range": Array((*_DRAW, 2), "float", -MOST_LOG, MOST_LOG, is_optional=True),
     },
     COUNTS: {
         "draws/log_likelihood": Array(_DRAW),
@@ -163,6 +164,8 @@ def restore(parts: ModelParts, model: Any) -> Result:
     if settings.noise == "heteroscedastic":
         coef = Array((*_DRAW, 2 * sizes["Q"] + 1), *_COEF)
         check_arrays(parts.arrays, {"draws/noise_coef": coef}, sizes)
+        ends = parts.arrays.get("draws/noise_range", np.zeros(2))
+        require(bool((ends[..., 0] <= ends[..., 1]).all()), "draws/noise_range")
     common.put_into(model)
     functions = _functions(parts, function_draws(common.draws), _FEW_NUMBERS, sizes)
     centre, scale = values["target_centre"], values["target_scale"]

@@ -11,6 +11,7 @@ from scipy import stats
 
 import mercer
 from mercer.errors import UsageError
+from mercer.posterior.container import read_container, write_container
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import HeteroscedasticNoise, log_variances
 from support.mangled import set_array, taken
@@ -131,7 +132,28 @@ def test_the_gradient_is_that_of_the_likelihood() -> None:
     assert law.log_likelihood(said(0.0 * along), parameter) == pytest.approx(wanted)
 
 
+def test_beyond_the_rows_the_noise_stays_within_what_it_is_among_them() -> None:
+    """Of each draw: a few that explode would make the mean that of the largest."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1.5, 1.5, (400, 1))
+    y = np.sin(2.0 * rows[:, 0]) + (0.1 + rows[:, 0] ** 2) * rng.standard_normal(400)
+    model = BaNKRegressor(noise="heteroscedastic", n_chains=1, random_state=0, progress=False)
+    functions = model.fit(rows, y)._functions
+    among, far = (
+        functions.noise_stds(model.standardizer_.transform(np.asarray(X)))
+        for X in (rows, [[-6.5], [-1.8], [1.8], [2.5], [5.0]])
+    )
+    assert (far <= among.max(axis=0) * (1.0 + 1e-9)).all()
+    assert (far >= among.min(axis=0) * (1.0 - 1e-9)).all()
+    assert model.predict([[2.5], [5.0]], return_std=True)[1].max() < 4.0
+    ends = np.log(np.square([among.min(axis=0), among.max(axis=0)] / functions.noise_std))
+    np.testing.assert_allclose(model.posterior_.flat("noise_range"), ends.T, atol=1e-9)
+
+
 CHANGES: dict[str, Any] = {
+    "no end of the noise": set_array("draws/noise_range", lambda v: v[..., :1]),
+    "the least noise above the most": set_array("draws/noise_range", lambda v: v[..., ::-1] + 0.0),
+    "noise beyond all bounds": set_array("draws/noise_range", lambda v: v + 21.0),
     "no spread": set_array("draws/noise_spread", lambda v: 0.0 * v),
     "a coefficient less": set_array("draws/noise_coef", lambda v: v[..., :-1]),
     "an input more": set_array("draws/noise_frequencies", lambda v: np.concatenate([v, v], -1)),
@@ -147,6 +169,22 @@ def test_f8_noise_that_varies(model: BaNKRegressor, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict_noise_std(Z), model.predict_noise_std(Z))
     np.testing.assert_array_equal(again.predict_interval(Z[:50]), model.predict_interval(Z[:50]))
     assert taken(tmp_path / "m.mercer", tmp_path, CHANGES) == []
+
+
+def test_a_file_of_an_earlier_version_is_read_as_it_was(
+    model: BaNKRegressor, tmp_path: Path
+) -> None:
+    model.save(tmp_path / "m.mercer")
+    manifest, arrays = read_container(tmp_path / "m.mercer")
+    del arrays["draws/noise_range"]
+    write_container(tmp_path / "m.mercer", manifest, arrays)
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict_noise_std(X), model.predict_noise_std(X))
+    draws, far = again.posterior_, again.standardizer_.transform([[30.0]])
+    V, coef = draws.flat("noise_frequencies"), draws.flat("noise_coef")
+    g = np.array([log_variances(*each, far) for each in zip(V, coef, strict=True)])
+    wanted = (draws.flat("noise_std") * np.exp(0.5 * g[:, 0])).mean() * again.target_scale_
+    np.testing.assert_allclose(again.predict_noise_std([[30.0]]), wanted)
 
 
 def test_a_run_goes_on_from_its_checkpoint_to_the_same_draws(tmp_path: Path) -> None:
@@ -166,8 +204,8 @@ def test_rows_on_a_disk_are_learned_from_as_those_in_memory(tmp_path: Path) -> N
     path.write_text("a,y\n" + "\n".join(lines) + "\n")
     here, there = tiny(noise="heteroscedastic").fit(X, Y), tiny(noise="heteroscedastic")
     there.fit(mercer.data.open(path), "y")
-    coefs = [model.posterior_.flat("noise_coef") for model in (here, there)]
-    np.testing.assert_array_equal(*coefs)
+    for name in ("noise_coef", "noise_range"):
+        np.testing.assert_array_equal(*(m.posterior_.flat(name) for m in (here, there)))
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
