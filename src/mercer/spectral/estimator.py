@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
-from mercer.estimation.base import JudgedNumbers, NumberPredictions
+from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
 from mercer.posterior.draws import Draws
@@ -57,6 +57,7 @@ class FunctionRegressor(
         parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
+    @by_partition
     def predict_noise_std(self, X: ArrayLike) -> Array:
         """Posterior mean of the standard deviation of the noise at rows X (m, d), shape (m,).
 
@@ -65,8 +66,9 @@ class FunctionRegressor(
         check_is_fitted(self)
         if self._functions.is_of_counts:
             raise UsageError("counts have no noise beside their own law")
-        stds = self._functions.noise_stds(self._standardized(X))
-        return np.asarray(stds.mean(axis=1) * self.target_scale_)
+        Z = self._standardized(X)
+        means = [self._functions.noise_stds(Z[rows]).mean(axis=1) for rows in self._blocks(Z)]
+        return np.asarray(np.concatenate(means) * self.target_scale_)
 
     def _law(self, Z: Array) -> StudentMixture | CountMixture:
         centre, locations = self._functions.locations(Z)
@@ -198,8 +200,8 @@ class BaNKRegressor(FunctionRegressor):
         not normal "log_likelihood" (nats, of the training rows) in place of the evidence, and
         "log_rate" and "log_shares" (of each kind of right and wrong targets) or "noise_df", degrees
         of freedom, or "noise_spread", "noise_frequencies", "noise_coef" (of the log variance) and
-        "noise_range" (its least and most among the rows); "noise_std" is then that of most right targets, of "student_t" its scale; of counts
-        "dispersion" stands in its place.
+        "noise_range" (its least and most among the rows); "noise_std" is then that of most right
+        targets, of "student_t" its scale; of counts "dispersion" stands in its place.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes, acceptance, and warnings in words.
     noise_std_ : float

@@ -14,6 +14,7 @@ from mercer.errors import UsageError
 from mercer.posterior.container import read_container, write_container
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import HeteroscedasticNoise, log_variances
+from mercer.spectral.prediction import FunctionDraws
 from support.mangled import set_array, taken
 from support.spectral_fits import tiny
 
@@ -241,6 +242,18 @@ def test_of_other_laws_the_noise_is_the_same_everywhere() -> None:
     counts = tiny(noise="negative_binomial").fit(X[:60], np.round(np.abs(Y[:60])))
     with pytest.raises(UsageError, match="counts have no noise"):
         counts.predict_noise_std(Z[:3])
+
+
+def test_predictions_of_the_noise_hold_few_rows_at_a_time(
+    model: BaNKRegressor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, sizes, whole = model.predict_noise_std(Z[:9]), [], FunctionDraws.noise_stds
+    monkeypatch.setattr(type(model), "_rows_at_once", 4)
+    monkeypatch.setattr(
+        FunctionDraws, "noise_stds", lambda self, X: (sizes.append(len(X)), whole(self, X))[1]
+    )
+    np.testing.assert_allclose(model.predict_noise_std(Z[:9]), wanted, rtol=1e-12)
+    assert sizes == [4, 4, 1]
 
 
 def test_reports_say_how_far_the_noise_varies(model: BaNKRegressor, tmp_path: Path) -> None:
