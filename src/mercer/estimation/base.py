@@ -239,9 +239,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        Of classes the first has the most `information`, of numbers the function with the largest
-        variance (of counts, its logarithm); each next one counts with what those before it leave
-        open. `KernelGibbsClassifier` computes both from its draws, the others from a thousand.
+        The first has the most information: of classes `information`, of numbers half log2(1 + v /
+        s^2) bits, v the variance of the function and s^2 that of the noise, which varies from row
+        to row where the model says so (of counts, both of the logarithm of their mean); each next
+        one counts with what those before it leave open. `KernelGibbsClassifier` computes both from
+        its draws, the others from a thousand.
         """
         from mercer.posterior.labels import choose_batch, short_list
 
@@ -256,7 +258,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return listed[choose_batch(information[listed], covariance, n_queries)]
 
     def _information(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the target of each standardised row would say, shape (m,); in bits, of classes."""
+        """What the target of each standardised row would say, shape (m,).
+
+        Of classes in bits; of numbers the variance of the function over that of the noise, in any
+        unit: what those before leave open of it, `choose_batch` knows.
+        """
         from mercer.posterior.labels import information_of_draws
 
         blocks = (self._drawn(Z[a : a + _POOL_ROWS]) for a in range(0, len(Z), _POOL_ROWS))

@@ -96,6 +96,16 @@ class FunctionRegressor(
         drawn = super()._drawn(Z)
         return np.log(drawn) if self._functions.is_of_counts else drawn
 
+    def _information(self, Z: Array) -> Array:
+        variance, functions = super()._information(Z)[:, np.newaxis], self._functions
+        if functions.noise_coef is None and not functions.is_of_counts:
+            return variance[:, 0]
+        ratios = (
+            variance[rows] / np.square(functions.noise_stds(Z[rows]) * self.target_scale_)
+            for rows in self._blocks(Z)
+        )
+        return np.concatenate([np.expm1(np.log1p(each).mean(axis=1)) for each in ratios])
+
     def _expected(self, Z: Array) -> Array:
         mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_
         return np.asarray(mean)

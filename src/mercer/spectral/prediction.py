@@ -76,7 +76,12 @@ class FunctionDraws:
         return CountMixture(means, self.scales**-2)
 
     def noise_stds(self, X: Array) -> Array:
-        """Standard deviation of the noise of each draw at rows X (m, d), (m, S)."""
+        """Standard deviation of the noise of each draw at rows X (m, d), (m, S).
+
+        Of counts that of what one says of the logarithm of its mean, of each component, (m, 2 k S).
+        """
+        if self.is_of_counts:
+            return np.asarray(np.sqrt(1.0 / self.locations(X)[1] + self.scales**2))
         V, coef = self.noise_frequencies, self.noise_coef
         if V is None or coef is None:
             return np.tile(self._noise_stds, (len(X), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy import stats
 import mercer
 from mercer.errors import DataError, UsageError
 from mercer.posterior.evaluation import hold
+from mercer.posterior.labels import entropy_bits
 from mercer.posterior.predictive import CountMixture
 from mercer.spectral.estimator import BaNKRegressor
 from support.mangled import set_array, taken
@@ -273,3 +275,22 @@ def test_a_law_of_counts_is_not_mixed_with_densities() -> None:
 def test_errors_of_targets_are_of_another_law(model: BaNKRegressor) -> None:
     with pytest.raises(UsageError, match="contaminated"):
         model.target_errors(Z, NEW)
+
+
+def test_rows_to_ask_for_are_those_whose_counts_say_most() -> None:
+    """Bits against the sum over all counts; a mean of nothing says nothing, however unknown."""
+    rng = np.random.default_rng(0)
+    X, pool = rng.uniform(-2.0, 2.0, (150, 1)), np.array([[-2.5], [0.0], [1.5], [2.0], [2.5]])
+    settings = {"n_frequencies": 12, "n_warmup": 20, "n_chains": 2}
+    model = tiny(noise="negative_binomial", **settings)
+    model.fit(X, rng.poisson(np.exp(3.0 * X[:, 0] - 2.0)))
+    Z, r, functions = model._standardized(pool), 100.0, model._functions
+    model._functions = replace(functions, noise_std=np.full(len(functions.mean), r**-0.5))
+    means = np.exp(model._drawn(Z)[:, 0, :, np.newaxis])
+    p = stats.nbinom(r, r / (r + means)).pmf(np.arange(1500))
+    bits = entropy_bits(p.mean(axis=0)) - entropy_bits(p).mean(axis=0)
+    assert 0.0 < bits[0] < 0.05
+    assert bits[-1] > 1.0
+    found = 0.5 * np.log2(1.0 + model._information(Z))
+    np.testing.assert_allclose(found, bits, rtol=0.1, atol=0.01)
+    assert model.query(pool)[0] == len(pool) - 1

@@ -244,6 +244,23 @@ def test_of_other_laws_the_noise_is_the_same_everywhere() -> None:
         counts.predict_noise_std(Z[:3])
 
 
+def test_rows_to_ask_for_are_not_those_whose_targets_are_noise() -> None:
+    """Half log2(1 + v / s^2) bits; where the noise is even the order is that of v."""
+    rng = np.random.default_rng(0)
+    rows, pool = rng.uniform(-2.0, 2.0, (150, 1)), np.linspace(-2.5, 2.5, 101)[:, np.newaxis]
+    std = 0.02 + 1.5 * (rows[:, 0] > 0.0)
+    y = 30.0 * (np.sin(2.0 * rows[:, 0]) + std * rng.standard_normal(150))
+    settings = {"n_frequencies": 12, "n_warmup": 20, "n_chains": 2}
+    model = tiny(noise="heteroscedastic", **settings).fit(rows, y)
+    assert (model.predict_noise_std(pool[model.query(pool, 5)]) < 3.0).sum() >= 4
+    Z = model._standardized(pool)
+    stds, v = model._functions.noise_stds(Z) * model.target_scale_, model._drawn(Z)[:, 0].var(0)
+    bits = 0.5 * np.log2(1.0 + v / np.square(stds).T).mean(axis=0)
+    np.testing.assert_allclose(0.5 * np.log2(1.0 + model._information(Z)), bits, rtol=1e-9)
+    even = tiny(noise="student_t", **settings).fit(rows, y)
+    np.testing.assert_array_equal(even._information(Z), even._drawn(Z)[:, 0].var(axis=0))
+
+
 def test_predictions_of_the_noise_hold_few_rows_at_a_time(
     model: BaNKRegressor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
