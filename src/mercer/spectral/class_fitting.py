@@ -543,22 +543,39 @@ def order_of_labels(ordered: Any, classes: NDArray[Any], y: Any) -> NDArray[np.i
     Raises
     ------
     UsageError
-        If a label is missing, unknown or there twice.
+        If a label is missing, unknown or there twice, or labels are the same number.
     """
-    keys = [_key(label) for label in classes.tolist()]
-    if ordered is True and getattr(getattr(y, "dtype", None), "ordered", False):
-        given = [key for key in map(_key, y.dtype.categories) if key in keys]
-    elif ordered is True:
-        is_number = all(isinstance(key, float) for key in keys)
-        given = sorted(keys) if is_number else keys
+    labels = classes.tolist()
+    if ordered is not True:
+        given = labels_of(ordered)
+    elif getattr(getattr(y, "dtype", None), "ordered", False):
+        given = [label for label in y.dtype.categories if label in labels]
     else:
-        given = [_key(label) for label in labels_of(ordered)]
-    for here, there, words in ((given, keys, "holds {}, no class"), (keys, given, "lacks {}")):
-        if others := [str(key) for key in here if key not in there]:
-            raise UsageError(f"ordered {words.format(', '.join(others))} of the target")
-    if len(given) > len(keys):
+        given, keys = labels, [_key(label) for label in labels]
+        if classes.dtype.kind in "UO" and all(isinstance(key, float) for key in keys):
+            _refuse_equal(keys, labels)
+            given = [labels[i] for i in np.argsort(keys)]
+    # As they are, as they are written, or by what they mean: the first by which all are found.
+    for read in (lambda label: label, str, _key):
+        here, there = ([read(label) for label in side] for side in (given, labels))
+        if all(key in there for key in here) and all(key in here for key in there):
+            break
+    for words, own, others, names in (
+        ("holds {}, no class", here, there, given),
+        ("lacks {}", there, here, labels),
+    ):
+        if unknown := [str(n) for n, key in zip(names, own, strict=True) if key not in others]:
+            raise UsageError(f"ordered {words.format(', '.join(unknown))} of the target")
+    _refuse_equal(there, labels)
+    if len(given) > len(labels):
         raise UsageError(f"ordered holds a label twice: {', '.join(map(str, given))}")
-    return np.array([keys.index(key) for key in given])
+    return np.array([there.index(key) for key in here])
+
+
+def _refuse_equal(keys: list[Any], labels: list[Any]) -> None:
+    """Raise a `UsageError` where labels have the same key."""
+    if same := [str(label) for label, key in zip(labels, keys, strict=True) if keys.count(key) > 1]:
+        raise UsageError(f"ordered cannot tell {', '.join(same)} apart: list them as they are")
 
 
 def labels_of(ordered: Any) -> list[Any]:
@@ -572,7 +589,7 @@ def _key(label: Any) -> float | str:
     """What tells labels apart, whether they are numbers or numerals."""
     try:
         return float(label)
-    except ValueError:
+    except (TypeError, ValueError):
         return str(label).strip()
 
 

@@ -93,6 +93,12 @@ def test_what_classes_are_called_changes_nothing() -> None:
         ((1, 0), [0.0, 1.0], [1, 0]),
         ((True, False), [False, True], [1, 0]),
         (np.array(["b", "a"]), ["a", "b"], [1, 0]),
+        (["2", "01", "1"], ["01", "1", "2"], [2, 0, 1]),
+        ("low ,mid,low", ["low", "low ", "mid"], [1, 2, 0]),
+        ([2**53 + 1, 2**53], [2**53, 2**53 + 1], [1, 0]),
+        (True, [2**53, 2**53 + 1], [0, 1]),
+        ("True,False", [False, True], [1, 0]),
+        (["nan", "a"], ["a", "nan"], [1, 0]),
     ],
 )
 def test_orders(ordered: object, classes: list, order: list[int]) -> None:
@@ -111,6 +117,26 @@ def test_orders(ordered: object, classes: list, order: list[int]) -> None:
 def test_orders_that_do_not_fit_the_labels(ordered: object, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tiny(ordered=ordered).fit(X, NAMES[RANK])
+
+
+@pytest.mark.parametrize(
+    ("ordered", "classes", "words"),
+    [
+        (True, ["01", "1", "2"], "cannot tell 01, 1 apart"),
+        ([1, 2], ["01", "1", "2"], "cannot tell 01, 1 apart"),
+        ([None, "a"], ["a", "b"], "holds None, no class"),
+        ([("a",), "b"], ["a", "b"], "no class of the target"),
+        ([0, 1], [0, 1, 2], "lacks 2 of the target"),
+    ],
+)
+def test_orders_that_name_no_class(ordered: object, classes: list, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        order_of_labels(ordered, np.array(classes), None)
+
+
+def test_a_category_has_the_order_of_labels_that_are_one_number() -> None:
+    y = pd.Categorical(["01", "1"], categories=["1", "01"], ordered=True)
+    np.testing.assert_array_equal(order_of_labels(True, np.array(["01", "1"]), y), [1, 0])
 
 
 def test_joint_moves_have_no_order() -> None:
