@@ -6,7 +6,7 @@ import functools
 import importlib
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -543,6 +543,16 @@ def refuse_missing(y: Any) -> None:
             what = "NaN"
         if what:
             raise DataError(f"Input y contains {what}: row {row} (a position, the first is 0)")
+
+
+ORDER_TAKEN = "classes from the lowest to the highest"
+
+
+def ordered_categories(y: Any) -> list[Any] | None:
+    """Labels of an ordered pandas Categorical, or of a frame's one column; None of all else."""
+    found = getattr(y, "dtypes", getattr(y, "dtype", None))
+    dtype: Any = next(iter(found), None) if isinstance(found, Iterable) else found
+    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from mercer.errors import DataError, RowsError, UsageError
+from mercer.estimation.base import ORDER_TAKEN, ordered_categories
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
@@ -528,6 +529,10 @@ def fit_class_result(
         complete_draws=complete_classes,
         rows_of_warp=_ROWS_OF_WARP,
     )
+    if model.ordered is True:
+        how = "sorted" if ordered_categories(y) is None else "that of the Categorical"
+        said = f"{ORDER_TAKEN}: {', '.join(map(str, classes[codes.order]))} ({how})"
+        shared["notes"] = (said, *shared["notes"])
     return ClassResult(**shared, classes=classes, order=codes.order)
 
 
@@ -548,8 +553,8 @@ def order_of_labels(ordered: Any, classes: NDArray[Any], y: Any) -> NDArray[np.i
     labels = classes.tolist()
     if ordered is not True:
         given = labels_of(ordered)
-    elif getattr(getattr(y, "dtype", None), "ordered", False):
-        given = [label for label in y.dtype.categories if label in labels]
+    elif (categories := ordered_categories(y)) is not None:
+        given = [label for label in categories if label in labels]
     else:
         given, keys = labels, [_key(label) for label in labels]
         if classes.dtype.kind in "UO" and all(isinstance(key, float) for key in keys):

@@ -41,11 +41,13 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.baselines.peers import ResidualSpread
 from mercer.errors import MercerWarning, NumericalError, UsageError, warn_user
 from mercer.estimation.base import (
+    ORDER_TAKEN,
     KernelEstimator,
     LabelPredictions,
     NumberPredictions,
     by_partition,
     encode_classes,
+    ordered_categories,
 )
 from mercer.estimation.model_file import (
     Arrays,
@@ -171,6 +173,12 @@ class _Stack(KernelEstimator):
         self.posterior_, self.diagnostics_ = sampled.draws, diagnose(sampled.draws)
         self.seconds_ = {each.name: each.seconds for each in kept}
         own = [f"{name}: {line}" for name, line in self._warned()]
+        own += [
+            f"{name}: {line}"
+            for name, each in self.members_.items()
+            for line in getattr(each, "notes_", ())
+            if line.startswith(ORDER_TAKEN)
+        ]
         self.notes_ = (*notes, *filter(None, [said]), *more, *sampled.notes, *own)
         self._warn_of_convergence()
 
@@ -629,6 +637,13 @@ class MercerClassifier(_Stack, LabelPredictions):
         started = time.monotonic()
         self._check_arguments()
         self._forget()
+        if ordered_categories(y) is not None and any(
+            getattr(each, "ordered", False) is True for each in self._given() or ()
+        ):
+            raise UsageError(
+                "members of a stack do not see the order of a Categorical: list its labels, "
+                f"ordered={ordered_categories(y)}"
+            )
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = encode_classes(np.asarray(y))
         self._fit(np.asarray(X), np.asarray(y), codes, started)

@@ -23,6 +23,11 @@ def test_an_order_on_the_command_line(run, tmp_path: Path) -> None:
     code, _, err = run("fit", *given, "--set", "ordered=low,mid,high,top")
     assert code == 0, err
     assert mercer.load(out).class_order_.tolist() == NAMES.tolist()
+    code, said, err = run("fit", *given, "--set", "ordered=true")
+    assert code == 0, err
+    assert "classes from the lowest to the highest: high, low, mid, top (sorted)" in " ".join(
+        said.split()
+    )
     code, _, err = run("fit", *given, "--set", "ordered=low,mid,high")
     assert code == 2
     assert "ordered lacks top of the target" in err
