@@ -232,12 +232,18 @@ _LEAST_SCATTER = 50  # held-out rows
 def _varying(
     evaluation: AnyEvaluation, estimator: Any, known: Mapping[str, Any], table: str
 ) -> NextStep | None:
-    """Propose noise that varies, where targets surprise the model more at some predictions."""
+    """Propose noise that varies, where targets surprise the model more at some predictions.
+
+    Of counts their own law, whose noise varies with the mean.
+    """
     if isinstance(evaluation, Evaluation) or len(evaluation.rows.y) < _LEAST_SCATTER:
         return None
     held = evaluation.rows
-    is_other = getattr(estimator, "noise", None) in ("heteroscedastic", "negative_binomial")
-    if is_other or np.ptp(held.mean) == 0.0:
+    noises = {
+        getattr(each, "noise", None)
+        for each in (estimator, *getattr(estimator, "members_", {}).values())
+    }
+    if noises & {"heteroscedastic", "negative_binomial"} or np.ptp(held.mean) == 0.0:
         return None
     from scipy.stats import spearmanr
 
@@ -246,7 +252,9 @@ def _varying(
         return None
     where = "high" if correlation > 0.0 else "low"
     options = [*_table_options(known, without=("--set",)), "--report", _free_name("report.html")]
-    own = ["--model", "spectral", "--set", "noise=heteroscedastic"]
+    is_count = held.y.min() == 0.0 and (held.y == np.rint(held.y)).all()
+    noise = "negative_binomial" if is_count and correlation > 0.0 else "heteroscedastic"
+    own = ["--model", "spectral", "--set", f"noise={noise}"]
     command = ["mercer", "fit", table, "--target", known["target"], *own, *options]
     why = f"Targets scatter more where predictions are {where}: to let the noise vary"
     return NextStep(why, shlex.join(command))

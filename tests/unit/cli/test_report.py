@@ -185,6 +185,20 @@ def test_wild_targets_are_proposed_to_be_audited_first(run, tmp_path: Path) -> N
     assert audit in page.split("noise=heteroscedastic")[0]
 
 
+def test_of_counts_that_scatter_more_their_own_law_is_proposed(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-2.0, 2.0, 200)
+    data, out = tmp_path / "counts.csv", tmp_path / "r.html"
+    pd.DataFrame({"dose": x, "cases": rng.poisson(np.exp(x))}).to_csv(data, index=False)
+    tiny = ["--task", "regression", "--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
+    code, _, err = run("fit", data, "--target", "cases", *tiny, "--report", out)
+    assert code == 0, err
+    page = html.unescape(out.read_text())
+    assert "Targets scatter more where predictions are high" in page
+    assert "--model spectral --set noise=negative_binomial" in page
+    assert "noise=heteroscedastic" not in page
+
+
 def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -> None:
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     model = tmp_path / "m.mercer"
