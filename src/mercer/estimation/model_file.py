@@ -218,7 +218,7 @@ def json_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a number or text, or a list of them, as plain Python has it; else None."""
-    if isinstance(value, (np.generic, np.ndarray)):
+    if hasattr(value, "tolist"):  # of NumPy, or an index of pandas
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         plain = [_plain(each) for each in value]

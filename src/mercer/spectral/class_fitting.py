@@ -587,7 +587,8 @@ def labels_of(ordered: Any) -> list[Any]:
     """The labels that ``ordered`` names: of a list, or of text with commas."""
     if isinstance(ordered, str):
         return ordered.split(",")
-    return list(ordered) if isinstance(ordered, (Sequence, np.ndarray)) else []
+    is_list = isinstance(ordered, Sequence) or hasattr(ordered, "__array__")
+    return list(ordered) if is_list else []
 
 
 def _key(label: Any) -> float | str:

@@ -96,7 +96,8 @@ class FunctionClassifier(LearnedKernel, LabelPredictions):
         mean, variance : ndarray of shape (m,) or (m, C - 1)
             Moments of the log odds of ``classes_[1]`` for two classes; for several, of the log
             odds of each of ``class_order_`` but the last against all that come after it; of
-            ordered classes, the one function: the larger, the higher the class.
+            ordered classes, also of two, the one function before thresholds are taken off: the
+            larger, the higher the class.
         """
         check_is_fitted(self)
         Z = self._standardized(X)

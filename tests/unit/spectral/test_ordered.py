@@ -181,6 +181,11 @@ def test_two_classes_are_the_logistic_model() -> None:
     assert np.corrcoef(flipped.latent(Z)[0], b)[0, 1] < -0.9
 
 
+def test_categories_of_a_column_are_a_list(tmp_path: Path) -> None:
+    tiny(ordered=pd.Index(NAMES)).fit(X, NAMES[RANK]).save(tmp_path / "m.mercer")
+    assert mercer.load(tmp_path / "m.mercer").ordered == list(NAMES)
+
+
 @pytest.mark.parametrize("own", [{}, {"linear_part": False}, {"kernel_rows": 150, "full_draws": 3}])
 def test_a_saved_model_predicts_the_same(own: dict, tmp_path: Path) -> None:
     model = tiny(ordered=list(NAMES), **own).fit(X, NAMES[RANK])
