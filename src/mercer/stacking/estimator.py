@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -41,13 +41,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.baselines.peers import ResidualSpread
 from mercer.errors import MercerWarning, NumericalError, UsageError, warn_user
 from mercer.estimation.base import (
-    ORDER_TAKEN,
     KernelEstimator,
     LabelPredictions,
     NumberPredictions,
     by_partition,
     encode_classes,
-    ordered_categories,
 )
 from mercer.estimation.model_file import (
     Arrays,
@@ -81,7 +79,9 @@ from mercer.stacking.members import (
     answer_of,
     draw_weights,
     entries_of,
+    refuse_lost_order,
     rows_by_member,
+    said_of,
     weights_of,
 )
 
@@ -172,13 +172,7 @@ class _Stack(KernelEstimator):
         sampled = draw_weights(scores, self._weights, names, options)
         self.posterior_, self.diagnostics_ = sampled.draws, diagnose(sampled.draws)
         self.seconds_ = {each.name: each.seconds for each in kept}
-        own = [f"{name}: {line}" for name, line in self._warned()]
-        own += [
-            f"{name}: {line}"
-            for name, each in self.members_.items()
-            for line in getattr(each, "notes_", ())
-            if line.startswith(ORDER_TAKEN)
-        ]
+        own = [f"{name}: {line}" for name, line in said_of(self.members_, self.weights_)]
         self.notes_ = (*notes, *filter(None, [said]), *more, *sampled.notes, *own)
         self._warn_of_convergence()
 
@@ -318,14 +312,6 @@ class _Stack(KernelEstimator):
         self._given()
         check_count("n_folds", self.n_folds, 2)
         return self._common(self.checkpoint)
-
-    def _warned(self) -> Iterator[tuple[str, str]]:
-        """What members with a tenth of the weight warn of, but that their draws are few."""
-        for name, weight in self.weights_.items():
-            found = getattr(self.members_[name], "diagnostics_", None)
-            words = "" if found is None else found.worst_warning
-            if words and weight >= 0.1 and not words.startswith("too short"):
-                yield name, words
 
     def _put(self, members: dict[str, Any], scores: Array, fold: Rows) -> None:
         """Set the attributes that members and their scores make."""
@@ -637,13 +623,7 @@ class MercerClassifier(_Stack, LabelPredictions):
         started = time.monotonic()
         self._check_arguments()
         self._forget()
-        if ordered_categories(y) is not None and any(
-            getattr(each, "ordered", False) is True for each in self._given() or ()
-        ):
-            raise UsageError(
-                "members of a stack do not see the order of a Categorical: list its labels, "
-                f"ordered={ordered_categories(y)}"
-            )
+        refuse_lost_order(self._given() or (), y)
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = encode_classes(np.asarray(y))
         self._fit(np.asarray(X), np.asarray(y), codes, started)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final
 
@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 from mercer.baselines.peers import ResidualSpread
 from mercer.data.encoding import Encoder
 from mercer.data.frame import Frame
-from mercer.estimation.base import KernelEstimator
+from mercer.errors import UsageError
+from mercer.estimation.base import ORDER_TAKEN, KernelEstimator, ordered_categories
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.inspection import losses_of
 from mercer.estimation.model_file import ModelParts, require
@@ -37,6 +38,30 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 PRIOR_ROWS: Final = 1.0  # of the Dirichlet prior of the weights
+
+
+def refuse_lost_order(members: Sequence[Any], y: Any) -> None:
+    """Raise a `UsageError` where members are to take an order of labels that they do not see."""
+    labels = ordered_categories(y)
+    if labels is not None and any(getattr(each, "ordered", False) is True for each in members):
+        raise UsageError(
+            "members of a stack do not see the order of a Categorical: list its labels, "
+            f"ordered={labels}"
+        )
+
+
+def said_of(members: Mapping[str, Any], weights: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Names of members with the order of classes that they take, and what they warn of.
+
+    Of those with a tenth of the weight, but that their draws are few.
+    """
+    for name, weight in weights.items():
+        notes = getattr(members[name], "notes_", ())
+        yield from ((name, note) for note in notes if note.startswith(ORDER_TAKEN))
+        found = getattr(members[name], "diagnostics_", None)
+        words = "" if found is None else found.worst_warning
+        if words and weight >= 0.1 and not words.startswith("too short"):
+            yield name, words
 
 
 # Gradient boosting whose trees are plain arrays, so that a file can hold them.
