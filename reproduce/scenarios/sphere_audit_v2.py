@@ -248,18 +248,18 @@ def _mercer(X: Array, y: Labels, seed: int) -> Scores:
         found = _scored(_fitted(X, y, seed))
         if not found[1]["is_by_class"]:  # then the second fit would be the same
             return dict.fromkeys(OURS, found)
-        with mock.patch.object(fitting, "shares_by_noise", _one_rate):
+        with mock.patch.object(fitting, "probabilities_by_noise", _one_rate):
             one = _fitted(X, y, seed)
     return {OURS[0]: found, OURS[1]: _scored(one)}
 
 
 def _one_rate(compared: Any) -> Array:
-    """Shares of the candidates under one rate alone, as `shares_by_noise` would have them."""
-    from mercer.sphere.selection import shares
+    """Probabilities of the candidates under one rate, as `probabilities_by_noise` has them."""
+    from mercer.sphere.selection import probabilities
 
     values = [one.log_evidence if one.one_rate is None else one.one_rate for one in compared]
     alone = [replace(one, log_evidence=value) for one, value in zip(compared, values, strict=True)]
-    return np.column_stack([shares(alone), np.zeros(len(alone))])
+    return np.column_stack([probabilities(alone), np.zeros(len(alone))])
 
 
 def _first_result_of(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from reproduce import record
 
 ROOT = Path(__file__).parents[2]
+SCENARIOS = sorted((ROOT / "reproduce" / "scenarios").glob("*_v*.py"))
 RECORDS = sorted((ROOT / "reproduce" / "results").glob("*.json"))
 
 
@@ -30,6 +33,23 @@ def test_every_scenario_has_a_record_or_says_that_it_has_none_yet() -> None:
         if path.stem != "__init__"
     }
     assert {name for name, waits in scenarios.items() if not waits} == {p.stem for p in RECORDS}
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_what_a_scenario_replaces_is_there(path: Path) -> None:
+    """Names in texts are seen by no other check."""
+    tree = ast.parse(path.read_text())
+    homes = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "mock.patch.object":
+            module, name = homes[ast.unparse(node.args[0])]
+            owner = getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
+            assert hasattr(owner, ast.literal_eval(node.args[1]))
 
 
 HOME = "reproduce.scenarios.toy_v1"
