@@ -1,13 +1,20 @@
-"""`mercer inspect`: what is inside a model file or a checkpoint."""
+"""`mercer inspect`: what is inside a table, a model file or a checkpoint."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mercer.cli.options import debug_option, json_option
+from mercer.cli.options import (
+    TableOptions,
+    data_argument,
+    debug_option,
+    json_option,
+    reading_options,
+)
 
 if TYPE_CHECKING:
     from mercer.cli.terminal import Session
@@ -20,16 +27,86 @@ _HOLDS_ROWS = (
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@data_argument("data", "FILE")
+@reading_options(has_target=False)
 @json_option
 @debug_option
-def command(path: Path, is_json: bool) -> None:
-    """Say what is inside a model file or a checkpoint. Nothing in it is run."""
+def command(data: str, table: TableOptions, is_json: bool) -> None:
+    """Say what is inside a table, a model file or a checkpoint. Nothing is run or learned.
+
+    Of a table: what its columns are taken for, which of them deserve a second look, and what each
+    tells of the target by itself. The other options are of tables.
+
+    \b
+    mercer inspect patients.csv --target diabetic
+    mercer inspect model.mercer
+    """
     from mercer.cli.terminal import Session
+    from mercer.posterior.container import is_container
+
+    path, session = Path(data), Session(is_json)
+    if is_container(path) or path.suffix == ".mercer":
+        _inside(path, session)
+        return
+    with session.warnings_as_lines():
+        if not table.target:
+            _columns(data, table, session)
+        else:
+            _table(data, table, session)
+
+
+def _columns(data: str, options: TableOptions, session: Session) -> None:
+    from mercer.cli.terminal import plain_table
+    from mercer.data.files import printable
+    from mercer.data.tables import read_frame
+
+    frame = read_frame(data, encoding=options.encoding)
+    shown = plain_table("column", "kind", "missing", n_text=2)
+    for column in frame.columns:
+        n_missing = int(column.is_missing.sum())
+        shown.add_row(printable(column.name), column.kind, str(n_missing or "-"))
+    session.say("data", f"{frame.source}: {frame.n_rows} rows")
+    session.show(shown)
+    session.say("next", "--target COLUMN says which is to be predicted, and more of the others")
+    columns = [{"column": column.name, "kind": column.kind} for column in frame.columns]
+    session.give({"file": data, "kind": "table", "n_rows": frame.n_rows, "columns": columns})
+
+
+def _table(data: str, options: TableOptions, session: Session) -> None:
+    from mercer.cli.fitting import describe_table
+    from mercer.cli.tables import read_training, table_facts
+    from mercer.cli.terminal import plain_table
+    from mercer.data.files import printable
+    from mercer.report.answers import INPUT_HEADINGS, data_words, input_cells, leak_words
+
+    is_strict = options.missing == "error"
+    table = read_training(data, replace(options, missing="impute") if is_strict else options)
+    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
+    describe_table(table, session)
+    shown = plain_table(*INPUT_HEADINGS, n_text=2)
+    for each in facts.inputs:
+        shown.add_row(*(printable(cell.text.replace("\u00a0", " ")) for cell in input_cells(each)))
+    session.blank()
+    session.show(shown)
+    session.blank()
+    for words in data_words(facts):
+        session.say("", words)
+    for words in leak_words(facts):
+        session.note("warning", words)
+    if is_strict and any(each.n_missing for each in facts.inputs):
+        session.note(
+            "note", "fit asks for --missing impute, indicator or drop where values are missing"
+        )
+    session.give(
+        {"file": data, "kind": "table", "task": table.task.name, **asdict(facts)}
+        | {"notes": list(table.notes), "leaks": [each.name for each in facts.leaks]}
+    )
+
+
+def _inside(path: Path, session: Session) -> None:
     from mercer.errors import ModelFileError
     from mercer.posterior.container import read_container
 
-    session = Session(is_json)
     manifest, arrays = read_container(path)
     kind = manifest.get("kind")
     if kind == "model":

@@ -130,23 +130,21 @@ def set_option(example: str) -> Callable[[Command], Command]:
     )
 
 
-def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that learn from a table, which get them as ``table``."""
+def reading_options(*, has_target: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options that say what the columns of a table are; commands get them as ``table``."""
 
-    @functools.wraps(command)
-    def gathered(**given: Any) -> Any:
-        names = [each.name for each in fields(TableOptions) if each.name in given]
-        return command(table=TableOptions(**{name: given.pop(name) for name in names}), **given)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def gathered(**given: Any) -> Any:
+            names = [each.name for each in fields(TableOptions) if each.name in given]
+            return command(table=TableOptions(**{name: given.pop(name) for name in names}), **given)
 
-    for option in reversed(
-        (
-            click.option(
-                "--target",
-                metavar="COLUMN",
-                required=True,
-                help="Column to predict.",
-                shell_complete=complete_column,
-            ),
+        for option in (
+            encoding_option,
+            dates_option,
+            missing_option,
+            id_option,
+            drop_option,
             click.option(
                 "--task",
                 type=click.Choice(["auto", "classification", "regression"]),
@@ -154,17 +152,24 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="auto: text, true/false or at most 10 whole numbers is classification.",
             ),
-            set_option("n_draws=500"),
-            drop_option,
-            id_option,
-            missing_option,
-            dates_option,
-            encoding_option,
-            seed_option,
-        )
-    ):
-        gathered = option(gathered)
-    return gathered
+            click.option(
+                "--target",
+                metavar="COLUMN",
+                required=has_target,
+                default=None if has_target else "",
+                help="Column to predict.",
+                shell_complete=complete_column,
+            ),
+        ):
+            gathered = option(gathered)
+        return gathered
+
+    return decorate
+
+
+def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of commands that learn from a table, which get it as ``table``."""
+    return reading_options(has_target=True)(set_option("n_draws=500")(seed_option(command)))
 
 
 group_option = click.option(

@@ -384,6 +384,15 @@ _MANY_TWINS = 0.02  # share of rows
 
 def data_section(facts: TableFacts) -> Section:
     """Build the section of the inputs of the table."""
+    shown = facts.inputs[:_MOST_INPUTS]
+    return Section(
+        "data", "What the data are", data_words(facts), warnings=leak_words(facts),
+        tables=(_inputs_table(shown, len(facts.inputs)),),
+    )  # fmt: skip
+
+
+def data_words(facts: TableFacts) -> tuple[str, ...]:
+    """Say what target and inputs are, and what of them deserves a second look."""
     missing = [each for each in facts.inputs if each.n_missing]
     text = [facts.target]
     if missing:
@@ -405,45 +414,48 @@ def data_section(facts: TableFacts) -> Section:
             f"{count(facts.n_twins)} rows have the inputs of another row. Where such twins are on "
             "both sides of a split, scores are too good; `--group` keeps them together."
         )
-    warnings = [
+    return tuple(text)
+
+
+def leak_words(facts: TableFacts) -> tuple[str, ...]:
+    """Warn of inputs that alone give the target."""
+    return tuple(
         f"“{each.name}” alone gives {percent(each.strength, 0)} of the target: is it known before "
         "the target is, or is it another name for it? If it leaks, drop it and fit again."
         for each in facts.leaks
-    ]
-    shown = facts.inputs[:_MOST_INPUTS]
-    return Section(
-        "data", "What the data are", tuple(text), warnings=tuple(warnings),
-        tables=(_inputs_table(shown, len(facts.inputs)),),
-    )  # fmt: skip
+    )
 
 
 def _signed(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
+INPUT_HEADINGS = (
+    "input", "kind", "missing", "different", "distribution", "range or levels", "tells alone"
+)  # fmt: skip
+
+
+def input_cells(facts: InputFacts) -> tuple[Cell, ...]:
+    """One row of the table of inputs."""
+    return (
+        Cell(facts.name, facts.name),
+        Cell(facts.kind, facts.kind),
+        Cell(count(facts.n_missing) if facts.n_missing else "–", facts.n_missing),
+        Cell(count(facts.n_distinct), facts.n_distinct),
+        Cell(_bars(facts.counts), ""),
+        Cell(facts.summary, facts.summary),
+        Cell(percent(facts.strength, 0), facts.strength),
+    )
+
+
 def _inputs_table(inputs: Sequence[InputFacts], n_inputs: int) -> NamedTable:
-    rows = [
-        (
-            Cell(each.name, each.name),
-            Cell(each.kind, each.kind),
-            Cell(count(each.n_missing) if each.n_missing else "–", each.n_missing),
-            Cell(count(each.n_distinct), each.n_distinct),
-            Cell(_bars(each.counts), ""),
-            Cell(each.summary, each.summary),
-            Cell(percent(each.strength, 0), each.strength),
-        )
-        for each in inputs
-    ]
     more = f" The first {len(inputs)} of {count(n_inputs)}." if n_inputs > len(inputs) else ""
     caption = (
         "The inputs. Distribution: ten equal steps from the lowest to the highest, or the "
         "commonest levels. Tells alone: share of the target's variance (of its Gini index, for "
         f"classes) that bins of this input give, without any model.{more}"
     )
-    headings = (
-        "input", "kind", "missing", "different", "distribution", "range or levels", "tells alone"
-    )  # fmt: skip
-    return NamedTable(caption, headings, tuple(rows))
+    return NamedTable(caption, INPUT_HEADINGS, tuple(map(input_cells, inputs)))
 
 
 def _bars(counts: Sequence[int]) -> str:

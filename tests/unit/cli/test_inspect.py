@@ -44,3 +44,43 @@ def test_checkpoints_are_recognised(run, table: Path, tmp_path: Path) -> None:
     code, out, _ = run("inspect", chain.with_name("run.mercer"), "--json")
     assert code == 0
     assert json.loads(out)["kind"].startswith("checkpoint")
+
+
+def test_a_table_is_described_before_anything_is_learned(run, table: Path, tmp_path: Path) -> None:
+    lines = table.read_text().splitlines()
+    copy = tmp_path / "copy.csv"
+    copy.write_text("\n".join([f"{lines[0]},same", *(f"{x},{x.split(',')[2]}" for x in lines[1:])]))
+    code, out, err = run("inspect", copy, "--target", "label", "--drop", "b")
+    assert code == 0
+    assert "text with 2 classes" in out
+    assert "100 %" in out
+    assert "\\xa0" not in out
+    assert "“same” alone gives 100" in err
+    code, out, _ = run("inspect", copy, "--target", "label", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["leaks"] == ["same"]
+    assert [each["name"] for each in found["inputs"]] == ["a", "b", "same"]
+
+
+def test_columns_are_listed_without_a_target(run, table: Path) -> None:
+    code, out, _ = run("inspect", table)
+    assert code == 0
+    assert "label   text" in out
+    assert "--target COLUMN" in out
+    found = json.loads(run("inspect", table, "--json")[1])
+    assert found["columns"][2] == {"column": "label", "kind": "text"}
+
+
+def test_gaps_of_a_table_are_counted_where_fit_refuses_them(run, table: Path) -> None:
+    lines = table.read_text().splitlines()
+    lines[1] = "," + lines[1].split(",", 1)[1]
+    table.write_text("\n".join(lines))
+    assert run("fit", table, "--target", "label", *TINY)[0] != 0
+    code, out, err = run("inspect", table, "--target", "label")
+    assert code == 0
+    assert "1 of 2 inputs" in out
+    assert "--missing impute" in err
+    assert (
+        "--missing impute" not in run("inspect", table, "--target", "label", "--missing", "drop")[2]
+    )
