@@ -6,11 +6,14 @@ import dataclasses
 import functools
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy.special import digamma, polygamma
 
+from mercer.errors import ClusterError
 from mercer.random import stream
 from mercer.sampling.driver import Labels, SamplingStoppedError, run_to_end, sample
 from mercer.sampling.sampler import iterate
@@ -19,6 +22,7 @@ from support.statistics import largest_z, z_limit
 from support.toy_sampler import (
     SHAPE,
     AtCall,
+    Killed,
     Pause,
     ToyAdaptation,
     ToyInfo,
@@ -153,6 +157,30 @@ def test_labels_reach_the_draws() -> None:
 
 def test_no_notes_where_nothing_happened() -> None:
     assert sample(ToySampler(), options(5, 0)).notes == ()
+
+
+@pytest.mark.filterwarnings("ignore:Loky-backed")
+def test_below_threads_of_joblib_chains_run_in_those() -> None:
+    run = delayed(lambda: digest(sample(ToySampler(), options(n_jobs=2)).draws))
+    assert set(Parallel(2, backend="threading")([run(), run()])) == {
+        digest(sample(ToySampler(), options()).draws)
+    }
+
+
+def test_r7_a_process_that_is_killed_changes_no_bit(tmp_path: Path) -> None:
+    """One that always is, as where memory is short, ends the run, and one process goes on."""
+    given = {"n_chains": 3, "n_jobs": 2}
+    expected = digest(sample(ToySampler(), options(**given | {"n_jobs": 1})).draws)
+    once = ToySampler(before_step=Killed(tmp_path / "once", is_once=True))
+    assert digest(sample(once, options(**given)).draws) == expected
+    always = ToySampler(before_step=Killed(tmp_path / "always"))
+    with pytest.raises(
+        ClusterError, match=r"was killed.*memory.*--jobs.*by the same call"
+    ) as found:
+        sample(always, options(**given, run=open_folder(tmp_path)))
+    assert found.value.exit_code == 6
+    resumed = sample(ToySampler(), options(**given | {"n_jobs": 1}, run=open_folder(tmp_path)))
+    assert digest(resumed.draws) == expected
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -175,9 +175,9 @@ def test_draws_from_too_far_away_are_left_after_a_fifth_of_them() -> None:
 
 def test_any_number_of_processes_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     started = list[int]()
-    parallel = importance.Parallel
+    make = importance.in_processes
     monkeypatch.setattr(
-        importance, "Parallel", lambda n_jobs, backend: started.append(n_jobs) or parallel(n_jobs)
+        importance, "in_processes", lambda n, calls: started.append(n) or make(n, calls)
     )
     samples = [run(wanted=60.0), run(wanted=60.0, n_jobs=2)]
     assert not started  # evaluations of microseconds are not worth the start of processes

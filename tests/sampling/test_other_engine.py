@@ -22,7 +22,7 @@ from joblib import parallel_config
 
 import mercer
 import mercer.data.dask as cluster
-from mercer.errors import ClusterError
+from mercer.errors import ClusterError, MercerWarning
 from mercer.sampling import driver
 from mercer.sampling.driver import Sampled, SamplingStoppedError, sample
 from support.runs import digest, open_folder, options
@@ -112,6 +112,28 @@ def test_models_have_the_same_bits(on_dask: Any, model: str) -> None:
     with parallel_config(backend="loky", n_jobs=1):
         here = probabilities()
     np.testing.assert_array_equal(there, here)
+
+
+def test_what_follows_the_chains_is_made_there(
+    on_dask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the door that knows of a cluster that is lost: passes over all rows, fits of members."""
+    asked = list[str]()
+    make = driver.on_engine
+
+    def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
+        asked.append(getattr(calls[0][0], "func", calls[0][0]).__name__)
+        return make(n_jobs, calls)
+
+    monkeypatch.setattr(driver, "on_engine", on_engine)
+    given = {"n_frequencies": 5, "n_draws": 4, "n_warmup": 4, "n_chains": 2, "kernel_rows": 30}
+    members = [mercer.GPRegressor(inference="map"), mercer.BaNKRegressor(**given)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)
+        mercer.BaNKRegressor(**given, progress=False).fit(X, Y)
+        mercer.BaNKClassifier(**given, progress=False).fit(X, Y > 0)
+        mercer.MercerRegressor(models=members, n_jobs=2, n_draws=9, progress=False).fit(X, Y)
+    assert {"_one_pass", "_complete", "learn"} <= set(asked)
 
 
 def test_a_worker_that_is_killed_changes_no_bit(on_dask: Any, undisturbed: str) -> None:

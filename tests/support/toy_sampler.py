@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -143,3 +146,17 @@ class AtCall:
         self.seen += 1
         if self.seen == self.count:
             self.action()
+
+
+@dataclass(frozen=True)
+class Killed:
+    """Kill the process before a step, always, or where ``path`` is not there yet."""
+
+    path: Path
+    is_once: bool = False
+
+    def __call__(self, state: ToyState) -> None:
+        """Leave a file, and kill."""
+        if not (self.is_once and self.path.exists()):
+            self.path.touch()
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -434,21 +435,18 @@ def _run_here(
 def _run_elsewhere(
     n_jobs: int, run_one: Callable[..., Chain], plans: list[ChainPlan], signals: StopSignals
 ) -> list[Chain]:
-    parallel = Parallel(n_jobs=n_jobs, backend="loky")
-    calls = [delayed(_run_in_worker)(run_one, plan, signals.board, os.getpid()) for plan in plans]
+    calls = [delayed(_run_in_worker)(run_one, plan, signals.board) for plan in plans]
     try:
-        chains: list[Chain | None] = signals.wait_for(lambda: parallel(calls))
+        chains = signals.wait_for(functools.partial(in_processes, n_jobs, calls))
     except StopRequestedError:
         return []
     return [chain for chain in chains if chain is not None]
 
 
-def _run_in_worker(
-    run_one: Callable[..., Chain], plan: ChainPlan, board: Board, parent: int
-) -> Chain | None:
+def _run_in_worker(run_one: Callable[..., Chain], plan: ChainPlan, board: Board) -> Chain | None:
     """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
     try:
-        with run_deaf(parent), StopSignals(board) as signals:  # installs nothing: both are ignored
+        with StopSignals(board) as signals:  # installs nothing: both are ignored
             chain = run_one(plan, board, signals)
     except StopRequestedError:  # before the first step
         return None
@@ -463,6 +461,7 @@ def _run_in_worker(
 _SLICE = 5.0  # seconds until chains say where they are
 _LAST_WORDS = 5.0  # seconds that joblib has to say what an engine that is gone has lost
 _OWN = (LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend)
+_REMEDY = "what a checkpoint holds goes on by the same call"
 _MODULES = ("distributed", "dask", "ray", "pyspark")  # whose errors are those of an engine
 
 
@@ -471,16 +470,37 @@ def uses_other_engine() -> bool:
     return not isinstance(get_active_backend()[0], _OWN)
 
 
-def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
-    """Return the results of delayed calls, made where `joblib.parallel_config` says.
+def in_processes(n_jobs: int | None, calls: list[Any]) -> list[Any]:
+    """Return the results of delayed calls, by processes, or the engine of `parallel_config`.
+
+    They are pure: where a process is lost they are made again, once.
 
     Raises
     ------
     ClusterError
         What makes them is gone.
     """
+    if (n_jobs := effective_n_jobs(n_jobs)) == 1:
+        return [call(*given, **named) for call, given, named in calls]
+    if uses_other_engine():
+        return on_engine(n_jobs, calls)
+    deaf = [delayed(_call_deaf)(os.getpid(), *each) for each in calls]
+    parallel = Parallel(n_jobs=n_jobs, backend="loky")
+    with suppress(BrokenProcessPool):
+        return list(parallel(deaf))
     try:
-        results = _results_of_engine(n_jobs, calls)
+        return list(parallel(deaf))
+    except BrokenProcessPool as error:
+        raise ClusterError(
+            "a process that worked for this one was killed, twice; too little memory is the usual "
+            f"reason (a smaller n_jobs, --jobs, needs less); {_REMEDY}"
+        ) from error
+
+
+def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
+    """Let the engine that `joblib.parallel_config` names make the calls."""
+    try:
+        return _results_of_engine(n_jobs, calls)
     except MercerError:
         raise
     except Exception as error:
@@ -489,9 +509,8 @@ def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
             raise
         raise ClusterError(
             f"the engine of joblib.parallel_config has lost its work ({type(error).__name__}: "
-            f"{error}); what a checkpoint holds goes on by the same call, on one machine too"
+            f"{error}); {_REMEDY}, on one machine too"
         ) from error
-    return results
 
 
 def _results_of_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
@@ -599,7 +618,7 @@ def _run_away(
                 delayed(_run_slice)(run_one, each.plan, each.carried, each.seconds, len(plans))
                 for each in left
             ]
-            found = signals.wait_for(functools.partial(on_engine, n_jobs, calls))
+            found = signals.wait_for(functools.partial(in_processes, n_jobs, calls))
             for each, (chain, carried, rows) in zip(left, found, strict=True):
                 each.take(chain, carried)
                 board.take_over(each.plan.index, rows)
@@ -624,14 +643,15 @@ def _run_slice(
     return chain, carried, board
 
 
-@contextmanager
-def run_deaf(parent: int) -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM in a process that works for another, and end soon after that."""
+def _call_deaf(parent: int, call: Callable[..., Any], given: Any, named: Any) -> Any:
+    """Call, for another process, ignoring Ctrl-C and SIGTERM; end soon after that process."""
+    if parent == os.getpid():  # joblib starts no processes below its threads
+        return call(*given, **named)
     _follow(parent)
     numbers = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:
-        yield
+        return call(*given, **named)
     finally:
         for number, handler in zip(numbers, handlers, strict=True):
             signal.signal(number, handler)
@@ -640,7 +660,7 @@ def run_deaf(parent: int) -> Iterator[None]:
 @functools.cache
 def _follow(parent: int) -> None:
     """End this process soon after its parent, which may be killed without a chance to say so."""
-    if hasattr(os, "getppid") and parent != os.getpid():
+    if hasattr(os, "getppid"):
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

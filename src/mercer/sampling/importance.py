@@ -51,13 +51,12 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
@@ -69,8 +68,7 @@ from mercer.sampling.checkpoint import ChainFile
 from mercer.sampling.driver import (
     RunOptions,
     SamplingStoppedError,
-    on_engine,
-    run_deaf,
+    in_processes,
     uses_other_engine,
 )
 from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop, is_late
@@ -670,14 +668,8 @@ class _Evaluations:
             return positions, evaluated
         positions = rest[: _CHUNK * n_jobs]
         parts = np.array_split(positions, min(n_jobs, len(positions)))
-        if uses_other_engine():
-            calls = [delayed(_evaluate_away)(self._target, each) for each in parts]
-            wait = functools.partial(on_engine, n_jobs, calls)
-        else:
-            own = os.getpid()
-            calls = [delayed(_evaluate_elsewhere)(self._target, each, own) for each in parts]
-            wait = functools.partial(Parallel(n_jobs=n_jobs, backend="loky"), calls)
-        found: list[list[Evaluated]] = signals.wait_for(wait)
+        calls = [delayed(_evaluate_away)(self._target, each) for each in parts]
+        found = signals.wait_for(functools.partial(in_processes, n_jobs, calls))
         return positions, [each for part in found for each in part]
 
     def _keep(self, positions: Array, evaluated: list[Evaluated]) -> None:
@@ -717,12 +709,6 @@ def _evaluate_here(target: Target, positions: Array) -> list[Evaluated]:
         check_stop()
         evaluated.append(target(position))
     return evaluated
-
-
-def _evaluate_elsewhere(target: Target, positions: Array, parent: int) -> list[Evaluated]:
-    """Evaluate in another process, which leaves Ctrl-C and SIGTERM to its parent."""
-    with run_deaf(parent):
-        return _evaluate_away(target, positions)
 
 
 def _evaluate_away(target: Target, positions: Array) -> list[Evaluated]:

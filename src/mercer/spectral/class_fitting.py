@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from mercer.errors import DataError, RowsError, UsageError
@@ -20,7 +20,7 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.driver import Labels, RunOptions, in_processes, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
@@ -385,7 +385,7 @@ def complete_classes(
     others = RowsWithout(rows, check)
     added = MemoryRows(X, codes, rows.has_linear_part, rows.device)
     run = functools.partial(_complete, others, added, entropy, deadline=deadline)
-    ends = Parallel(n_jobs=n_jobs)(delayed(run)(task) for task in tasks)
+    ends = in_processes(n_jobs, [delayed(run)(task) for task in tasks])
     tasks = [task for task, end in zip(tasks, ends, strict=True) if end is not None]
     found = [end for end in ends if end is not None]
     if not found:

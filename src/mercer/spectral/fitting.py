@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from mercer.estimation.run import CommonArguments, run_options
@@ -25,7 +25,7 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, sample
+from mercer.sampling.driver import Labels, RunOptions, in_processes, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral import loops
@@ -303,10 +303,7 @@ def _grams(
     n_workers = min(effective_n_jobs(n_jobs), len(tasks))
     shares = [tasks[i::n_workers] for i in range(n_workers)]
     run = functools.partial(_one_pass, RowsWithout(rows, check), deadline)
-    if n_workers == 1:
-        parts = [run(shares[0])]
-    else:
-        parts = Parallel(n_jobs=n_workers)(delayed(run)(share) for share in shares)
+    parts = in_processes(n_workers, [delayed(run)(share) for share in shares])
     whole = [part for part in parts if part is not None]
     if len(whole) < len(parts):
         return None

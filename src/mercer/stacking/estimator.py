@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -68,7 +68,7 @@ from mercer.posterior.schema import Fields, ListOf, Maybe, Number, Text, check_a
 from mercer.posterior.scores import PROBA_FLOOR
 from mercer.random import entropy_of, stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sampling.driver import RunOptions
+from mercer.sampling.driver import RunOptions, in_processes
 from mercer.sampling.progress import tell
 from mercer.stacking.members import (
     BOOSTING_FIELDS,
@@ -191,7 +191,7 @@ class _Stack(KernelEstimator):
                 delayed(task.learn)(name, each, lefts.get(name), limit)
                 for name, each in members.items()
             ]
-            return list(Parallel(n_jobs=options.n_jobs)(jobs))
+            return in_processes(options.n_jobs, jobs)
         begun, learned = time.process_time(), list[Learned]()
         for name, each in members.items():
             limit = None
