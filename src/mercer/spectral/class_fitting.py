@@ -12,7 +12,7 @@ import numpy as np
 from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, RowsError, UsageError
+from mercer.errors import DataError, UsageError
 from mercer.estimation.base import ORDER_TAKEN, ordered_categories
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import TargetScale
@@ -59,6 +59,7 @@ from mercer.spectral.prediction import function_draws, spread
 from mercer.spectral.rows import (
     MemoryRows,
     RowsWithout,
+    Table,
     TrainingRows,
     check_table,
     some_positions,
@@ -612,23 +613,24 @@ def _classes(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
 _LARGEST_COUNT = 1e12
 
 
-def check_counts(y: NDArray[np.float64]) -> None:
-    """Raise a `RowsError` that names the first target that is no count."""
+def _counts(table: Table) -> NDArray[np.float64]:
+    """Return the targets; a `DataError` names the place of the first that is no count."""
+    y = table.targets()
     is_count = (y >= 0.0) & (y <= _LARGEST_COUNT) & (y == np.rint(y))
     if not is_count.all():
         row = int(np.argmin(is_count))
-        raise RowsError(
-            [row],
+        raise table.refusal(
+            row,
             f": the target is {y[row]:g}, and noise={COUNTS!r} is for counts, whole numbers from 0 "
             f"to {_LARGEST_COUNT:g}",
         )
+    return y
 
 
 def fit_count_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
     """Fit a regressor of counts whose arguments have been checked."""
     table = check_table(model, X, y)
-    targets = table.targets()
-    check_counts(targets)
+    targets = _counts(table)
     spectral = model._settings(table.n_rows)
     law = CountModel.of(targets, has_level=spectral.linear_part)
     target = TargetScale(0.0, 1.0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from mercer.data.source import RowSource
-from mercer.errors import DataError
+from mercer.errors import DataError, RowsError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.device import Device, check_device, feature_products
 from mercer.features.products import Products, fill_features, symmetric
@@ -687,6 +687,10 @@ class Table(ABC):
         """All targets as they are given, shape (n,)."""
 
     @abstractmethod
+    def refusal(self, row: int, words: str) -> DataError:
+        """Make the error for a target, with the place where a reader of the data finds it."""
+
+    @abstractmethod
     def digest(self) -> str:
         """Content hash."""
 
@@ -720,6 +724,9 @@ class _Arrays(Table):
     def targets(self) -> Array:
         return self.y
 
+    def refusal(self, row: int, words: str) -> DataError:
+        return RowsError([row], words)
+
     def digest(self) -> str:
         return digest_arrays(self.X, self.y)
 
@@ -751,6 +758,9 @@ class _Stored(Table):
 
     def targets(self) -> Array:
         return np.concatenate([block[:, -1] for block in self.source.blocks(ROWS_PER_TERM)])
+
+    def refusal(self, row: int, words: str) -> DataError:
+        return DataError(f"{self.source.place(row, self.source.names[-1])}{words}")
 
     def digest(self) -> str:
         return self.source.digest()

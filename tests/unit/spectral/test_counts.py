@@ -242,7 +242,7 @@ def test_rows_on_a_disk_are_learned_from_as_those_in_memory(tmp_path: Path) -> N
     there.fit(mercer.data.open(path), "y")
     np.testing.assert_array_equal(*(m.posterior_.flat("coef_mean") for m in (here, there)))
     path.write_text(path.read_text().replace(lines[5], lines[5][:-3] + "0.5"))
-    with pytest.raises(DataError, match="row 5 "):
+    with pytest.raises(DataError, match=r"rows\.csv, row 6, column 'y': the target is 0\.5"):
         there.fit(mercer.data.open(path), "y")
 
 
