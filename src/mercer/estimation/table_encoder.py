@@ -290,6 +290,10 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
         rows = _target_last(model, source, source.names[-1])
         if not hasattr(X, "columns"):
             del model.feature_names_in_
+        target = X[y] if isinstance(y, str) else y
+        kind = getattr(getattr(target, "dtype", None), "kind", "")
+        if kind == "b" and hasattr(model, "predict_proba"):
+            model.classes_ = np.array([False, True])
         return rows
     return _target_last(model, X, y) if isinstance(X, RowSource) else None
 

@@ -196,11 +196,11 @@ def test_dist_5_classes(
     X = as_array()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mercer.ConvergenceWarning)
-        there = model.fit(X[:, :2], (X[:, 2] > 0.0).astype(float))
+        there = model.fit(X[:, :2], X[:, 2] > 0.0)
         there_bits, classes = bits(there), there.classes_.tolist()
         rows = mercer.data.open(np.column_stack([ROWS[:, :2], labels]))
         assert bits(model.fit(rows, "x2")) == there_bits
-    assert classes == [0.0, 1.0]
+    assert repr(classes) == "[False, True]"
 
 
 @pytest.mark.slow  # two serve the tests above
