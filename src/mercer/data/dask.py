@@ -3,7 +3,7 @@
 A pass over the rows is cut into aligned runs of 2^k blocks, a task each; what tasks return is added
 on the workers in the order of `mercer.numerics.sums.PairwiseSum`. So a sum has the same bits for
 any number of workers and any k, and as in one process. Nothing as long as there are rows comes
-back.
+back from a pass; who asks a source for its blocks, as judging targets does, has them come by.
 """
 
 from __future__ import annotations
@@ -487,7 +487,6 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
     sizes = array.chunks[0]
     if y is not None:
         array = da.concatenate([array, target], axis=1)  # type: ignore[no-untyped-call]
-    array = array.astype(np.float64).map_blocks(np.ma.filled, np.nan)  # masked cells are gaps
     array = array.rechunk({0: ROWS_PER_TERM << level, 1: -1})
     futures = tuple(client.compute(array.to_delayed().ravel().tolist()))
     rows = HeldRows(
@@ -497,14 +496,19 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
         level=level, columns=tuple(range(n_columns)),
     )  # fmt: skip
     with rows._telling():  # what fails in making them fails here
-        rows._results([client.submit(_width, future, n_columns) for future in futures])
+        rows._results([client.submit(len, future) for future in futures])
     return rows
 
 
-def _width(array: Any, n_columns: int) -> None:
-    """Refuse what is no table of so many columns, on the worker that holds it."""
-    if np.ndim(array) != 2 or array.shape[1] != n_columns:
-        raise DataError(f"a partition has the shape {np.shape(array)}, not {n_columns} columns")
+def _chunk(values: Any, called: str, block_info: Any) -> Array:
+    """Return a chunk as numbers, NaN where it is masked; refuse another shape than declared."""
+    whole = block_info[None]
+    if np.shape(values) != whole["chunk-shape"]:
+        raise DataError(
+            f"{called}, partition {whole['chunk-location'][0]}: has the shape {np.shape(values)}, "
+            f"and was to have {whole['chunk-shape']}"
+        )
+    return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
 
 
 def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
@@ -525,7 +529,7 @@ def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
             f"{name}: the lengths of its chunks are not known; call {name}.compute_chunk_sizes() "
             "before"
         )
-    return names, array
+    return names, array.map_blocks(_chunk, called=name, dtype=np.float64)
 
 
 def _numbers_of(frame: Any, name: str, client: Any) -> Any:

@@ -383,6 +383,20 @@ def test_what_cannot_be_used_is_said_before_any_pass(two_workers: Any) -> None:
         mercer.data.open(ROWS, engine="dask")
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(slice(None), slice(1)), (slice(1), slice(None))])
+def test_a_chunk_of_another_shape_than_it_says_is_named(
+    two_workers: Any, rows: slice, columns: slice
+) -> None:
+    def cut(chunk: np.ndarray, block_info: Any = None) -> np.ndarray:
+        return chunk[rows, columns] if block_info[None]["chunk-location"][0] == 1 else chunk
+
+    X = as_array()[:40_000]
+    with pytest.raises(DataError, match=r"X, partition 1: has the shape .*, and was to have"):
+        cluster.open_collection(X.map_blocks(cut, dtype=float))
+    with pytest.raises(DataError, match=r"y, partition \d: has the shape \(9, 1\)"):
+        cluster.open_collection(X, X[:, 2].map_blocks(lambda chunk: chunk[:9], dtype=float))
+
+
 def test_an_empty_partition_is_no_row(two_workers: Any) -> None:
     X = da.concatenate([as_array()[:100], as_array()[:0], as_array()[100:20_000]])
     rows = cluster.open_collection(X)
