@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.files import place
+from mercer.data.frame import refuse_twins
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
@@ -456,8 +457,8 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
     Parameters
     ----------
     X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-    y : dask.array.Array of shape (n,), dask.dataframe.Series or str, optional
-        The last column, called "y"; a str is the name of a column of the frame.
+    y : dask.array.Array of shape (n,), dask.dataframe.Series or scalar, optional
+        The last column, called "y"; a str, or number, is the name of a column of the frame.
 
     Raises
     ------
@@ -469,14 +470,16 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
     scheduler = connect()
     client = _client(scheduler)
     called = "y"
-    if isinstance(y, str):
+    if y is not None and np.ndim(y) == 0:
         if y not in getattr(X, "columns", ()):
             raise DataError(f"{name}: there is no column {y!r} to be the target")
-        X, y, called = X.drop(columns=[y]), X[y], y
+        X, y, called = X.drop(columns=[y]), X[y], str(y)
     names, array = _as_array(X, name, client)
     if y is not None:
         if not hasattr(y, "dask"):
             y = da.from_array(np.asanyarray(y))  # type: ignore[no-untyped-call]
+        if y.ndim == 1:
+            y = y.to_frame() if hasattr(y, "to_frame") else y[:, np.newaxis]
         target = _as_array(y, "y", client)[1]
         if target.shape != (len(array), 1):
             n = len(target) if target.shape[1] == 1 else target.shape
@@ -513,23 +516,25 @@ def _chunk(values: Any, called: str, block_info: Any) -> Array:
 
 def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
     """Turn a Dask array or frame into names of columns and an array (n, d) of known chunks."""
+    if data.ndim != 2:
+        raise DataError(f"{name} has {data.ndim} dimension(s); a table has rows and columns")
     if hasattr(data, "to_dask_array"):
-        frame = data.to_frame() if data.ndim == 1 else data
-        for column, dtype in frame.dtypes.items():
+        columns = tuple(map(str, data.columns))
+        refuse_twins(name, columns)
+        for column, dtype in data.dtypes.items():
             if getattr(dtype, "kind", "O") not in "biuf":
                 raise DataError(
                     f"{name}, column {column!r}: holds {dtype}, not numbers; leave it out, or "
                     "encode it before"
                 )
-        return tuple(map(str, frame.columns)), _numbers_of(frame, name, client)
-    array = data[:, np.newaxis] if data.ndim == 1 else data
-    names = check_array(name, array.dtype, array.shape)
-    if np.isnan(array.shape[0]):
+        return columns, _numbers_of(data, name, client)
+    names = check_array(name, data.dtype, data.shape)
+    if np.isnan(data.shape[0]):
         raise DataError(
             f"{name}: the lengths of its chunks are not known; call {name}.compute_chunk_sizes() "
             "before"
         )
-    return names, array.map_blocks(_chunk, called=name, dtype=np.float64)
+    return names, data.map_blocks(_chunk, called=name, dtype=np.float64)
 
 
 def _numbers_of(frame: Any, name: str, client: Any) -> Any:

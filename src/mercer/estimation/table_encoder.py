@@ -286,11 +286,13 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
     if is_dask(X):
         from mercer.data.dask import open_collection
 
+        if y is None:
+            raise DataError("fit requires y, the targets or the name of their column; got None")
         source: RowSource = open_collection(X, y)
         rows = _target_last(model, source, source.names[-1])
         if not hasattr(X, "columns"):
             del model.feature_names_in_
-        target = X[y] if isinstance(y, str) else y
+        target = X[y] if np.ndim(y) == 0 else y
         kind = getattr(getattr(target, "dtype", None), "kind", "")
         if kind == "b" and hasattr(model, "predict_proba"):
             model.classes_ = np.array([False, True])

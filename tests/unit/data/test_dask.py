@@ -377,6 +377,15 @@ def test_what_cannot_be_used_is_said_before_any_pass(two_workers: Any) -> None:
         fitted(words, "b")
     with pytest.raises(DataError, match="no column 'c'"):
         fitted(words, "c")
+    with pytest.raises(DataError, match="fit requires y"):
+        fitted(words, None)
+    with pytest.raises(DataError, match=r"X has 1 dimension\(s\)"):
+        fitted(X[:, 0], X[:, 2])
+    with pytest.raises(DataError, match="no column 3"):
+        fitted(words, 3)
+    twice = dd.concat([words[["b"]], words[["b"]]], axis=1)
+    with pytest.raises(DataError, match=r"column 'b' is there twice \(columns 1 and 2\)"):
+        fitted(twice, X[:18, 0])
     with pytest.raises(UsageError, match="engine must be"):
         mercer.data.open(ROWS, engine="spark")
     with pytest.raises(UsageError, match="in the memory of this process"):
@@ -395,6 +404,13 @@ def test_a_chunk_of_another_shape_than_it_says_is_named(
         cluster.open_collection(X.map_blocks(cut, dtype=float))
     with pytest.raises(DataError, match=r"y, partition \d: has the shape \(9, 1\)"):
         cluster.open_collection(X, X[:, 2].map_blocks(lambda chunk: chunk[:9], dtype=float))
+
+
+def test_a_target_may_be_named_by_a_number(two_workers: Any) -> None:
+    frame = dd.from_pandas(pd.DataFrame(ROWS[:600]), npartitions=2)
+    rows = cluster.open_collection(frame, 1)
+    assert rows.names == ("0", "2", "1")
+    np.testing.assert_array_equal(rows.take(np.array([599])), ROWS[[599]][:, [0, 2, 1]])
 
 
 def test_an_empty_partition_is_no_row(two_workers: Any) -> None:
