@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mercer.errors import ModelFileError, StorageError
-from mercer.posterior.container import write_container
+from mercer.posterior.container import read_container, write_container
 from mercer.sampling import checkpoint
 from mercer.sampling.checkpoint import RunIdentity, digest_arrays, open_run
 from support.runs import ENTROPY, identity
@@ -42,6 +43,17 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert loaded is not None
     assert loaded[0]["n_done"] == 5
     np.testing.assert_array_equal(loaded[1]["x"], np.arange(3))
+
+
+def test_what_is_saved_can_be_loaded_whatever_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of strangers have a limit, 8 GiB, which those of many large draws may pass."""
+    file = open_run(tmp_path, identity(), ENTROPY).chain(0)
+    file.save({}, {"x": np.arange(9.0)})
+    limited = functools.partial(read_container, max_bytes=100)
+    monkeypatch.setattr(checkpoint, "read_container", limited)
+    assert file.load() is not None
 
 
 def test_is_due_after_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
