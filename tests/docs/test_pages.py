@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import tomllib
@@ -91,6 +92,8 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             names: dict[str, object] = {}
             exec(compile(block, page, "exec"), names)
         assert "model" in names
+        for line, value in re.findall(r"^(.+?)  # ([\[({].*?[\])}])(?:: |$)", block, re.MULTILINE):
+            assert eval(line, names) == ast.literal_eval(value), line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)

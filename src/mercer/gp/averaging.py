@@ -35,7 +35,6 @@ from scipy.special import logsumexp
 from mercer.errors import NumericalError, UsageError
 from mercer.estimation.model_file import require
 from mercer.gp.candidates import (
-    BORROWED,
     Candidate,
     Terms,
     has_input_weights,
@@ -234,14 +233,11 @@ class AveragedGP:
     ----------
     fits : tuple of KernelFit
     notes : tuple of str
-    weighted : Candidate or None
-        The best kernel with a weight per input, if none of the fits has one.
     left : ComparedKernels, optional
     """
 
     fits: tuple[KernelFit, ...]
     notes: tuple[str, ...]
-    weighted: Candidate | None = None
     left: ComparedKernels | None = None
 
     @property
@@ -405,10 +401,7 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         chosen, weights = choose_kernels(candidates, len(rows))
         if not chosen:
             raise NumericalError(NO_EVIDENCE)
-        weighted = None
-        if not any(has_input_weights(each.terms) for each in chosen):
-            weighted = _curved(task, _best_weighted(candidates), deadline)
-        curved = [_curved(task, each, deadline) or each for each in chosen]
+        curved = [_curved(task, each, deadline) for each in chosen]
     fits = []
     for candidate, weight, own in zip(curved, weights, _shares(options, weights), strict=True):
         fitted = task.fit(candidate.name, own, candidate.maximum, float(weight))
@@ -423,15 +416,10 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
     ]
     if few is not None:
         notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
-    if weighted is not None:
-        notes.append(
-            f"{BORROWED}: relevance_ is that of {task.words(weighted.name)}, from the curvature at "
-            "its maximum"
-        )
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")
     left = _left(task, candidates, fits, options)
-    return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)), weighted, left)
+    return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)), left)
 
 
 def fit_known(task: KernelTask, known: ComparedKernels, options: RunOptions) -> AveragedGP | None:
@@ -487,9 +475,10 @@ def _compare_again(
     """Search on all rows, from the maxima on a few, for the kernels that are not ruled out."""
     chosen, _ = choose_kernels(compared, _FEW_ROWS)
     again_of = list(chosen)
-    weighted = _best_weighted(compared)
-    if weighted is not None and not any(has_input_weights(each.terms) for each in again_of):
-        again_of.append(weighted)
+    weighted = [each for each in compared if has_input_weights(each.terms)]
+    if weighted and not any(has_input_weights(each.terms) for each in chosen):
+        # The best of them: more rows may tell inputs apart.
+        again_of.append(max(weighted, key=lambda each: rank(each.scores)))
     rows = np.arange(len(task.y))
     folds, again = task.folds(rows, entropy), list[Candidate]()
     for each in again_of:
@@ -502,21 +491,11 @@ def _compare_again(
     return tuple(again)
 
 
-def _best_weighted(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the best of the kernels with a weight per input."""
-    ranked = [each for each in candidates if has_input_weights(each.terms)]
-    return max(ranked, key=lambda each: rank(each.scores), default=None)
-
-
-def _curved(
-    task: KernelTask, candidate: Candidate | None, deadline: float | None
-) -> Candidate | None:
-    """Return a candidate with the curvature at its maximum; None where time is over."""
-    if candidate is None:
-        return None
+def _curved(task: KernelTask, candidate: Candidate, deadline: float | None) -> Candidate:
+    """Return a candidate with the curvature at its maximum, unless time is over."""
     rows = np.arange(len(task.y))
     maximum = with_curvature(task.model_of(candidate.name, rows), candidate.maximum, deadline)
-    return None if maximum.covariance is None else replace(candidate, maximum=maximum)
+    return candidate if maximum.covariance is None else replace(candidate, maximum=maximum)
 
 
 def _log_evidence(model: HyperparameterTarget, maximum: Maximum) -> float | None:

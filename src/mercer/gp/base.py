@@ -38,7 +38,6 @@ from mercer.gp.averaging import (
     fit_known,
     words_of,
 )
-from mercer.gp.candidates import Candidate
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import (
     FARTHEST_SCALE,
@@ -125,17 +124,15 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
         values["kernels"].append({**given, **own})
         if i > 0:
             arrays |= {f"kernels/{i}/{name}": array for name, array in draws.items()}
-    if hasattr(model, "relevance_"):
-        arrays["relevance"] = model.relevance_
     return ModelParts(params, values, arrays | {"X": X, "y": y})
 
 
 def restore_rows(
     parts: ModelParts,
-) -> tuple[Common, Array, Array, tuple[KernelFit, ...], Array | None]:
+) -> tuple[Common, Array, Array, tuple[KernelFit, ...]]:
     """Put together what all GP models have.
 
-    What is common, standardised rows, targets, the fit of each kernel, draws of relevance.
+    What is common, standardised rows, targets, the fit of each kernel.
     """
     common = restore_common(parts)
     check_arrays(parts.arrays, _ROWS, {"d": len(common.feature_labels)})
@@ -150,12 +147,9 @@ def restore_rows(
         words = words_of(bound, labels, sources)
         fits = (KernelFit(bound, 1.0, None, fitted, words=words),)
         fits = (replace(fits[0], few=restore_few(parts, 0, common.draws)),)
-        return common, X, y, fits, relevance_of(fits, None, d)
+        return common, X, y, fits
     kernels: Any = parts.fields.get("kernels")
     _KERNELS.check(kernels, "fields/kernels", {})
-    check_arrays(
-        parts.arrays, {"relevance": Rule(("1+", X.shape[1]), least=0.0, is_optional=True)}, {}
-    )
     weights = [each["weight"] for each in kernels]
     is_right = abs(sum(weights) - 1.0) < 1e-6 and weights == sorted(weights, reverse=True)
     require(is_right, "weights of kernels")
@@ -174,7 +168,7 @@ def restore_rows(
         as_kernel(each["kernel"], d)  # of inputs that there are
         words = words_of(each["kernel"], labels, sources)
         several.append(KernelFit(*given, fitted_one, few, words))
-    return common, X, y, tuple(several), parts.arrays.get("relevance")
+    return common, X, y, tuple(several)
 
 
 def restore_sources(parts: ModelParts, d: int) -> tuple[str, ...]:
@@ -215,8 +209,7 @@ def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
 def restore(
     parts: ModelParts,
 ) -> tuple[
-    Common, Array, Array, NoiseOfRows | None, tuple[KernelFit, ...], Array | None, TargetScale,
-    float,
+    Common, Array, Array, NoiseOfRows | None, tuple[KernelFit, ...], TargetScale, float
 ]:  # fmt: skip
     """Put a regressor together again.
 
@@ -228,7 +221,6 @@ def restore(
     noise : NoiseOfRows or None
         How often rows count, and how large their noise is, where these differ.
     fits : tuple of KernelFit
-    relevance : ndarray or None
     target : TargetScale
     intercept_variance : float
         0 in files of versions that had no intercept.
@@ -238,7 +230,7 @@ def restore(
     ValueError, KeyError, TypeError
         If something is missing or does not fit; the reader of the file names it.
     """
-    common, X, y, fits, relevance = restore_rows(parts)
+    common, X, y, fits = restore_rows(parts)
     TARGET.check(parts.fields, "fields", {})
     centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
     noise = _restore_noise(parts.arrays, len(X))
@@ -247,7 +239,7 @@ def restore(
     require(0.0 <= intercept <= 1.0, "variance of the intercept")
     for fit in fits:
         _check_function(fit, X, y, intercept, noise, is_contaminated=is_contaminated)
-    return common, X, y, noise, fits, relevance, TargetScale(centre, scale), intercept
+    return common, X, y, noise, fits, TargetScale(centre, scale), intercept
 
 
 def restore_induced(
@@ -489,7 +481,6 @@ class GPEstimator(KernelEstimator):
         self,
         X: NDArray[np.float64],
         fits: tuple[KernelFit, ...],
-        relevance: Array | None,
         evidence: tuple[float, float] | None,
         *,
         is_several: bool = False,
@@ -503,9 +494,11 @@ class GPEstimator(KernelEstimator):
         self.kernel_weights_ = {each.name: each.weight for each in fits}
         self.kernel_posteriors_ = {each.name: each.fitted.draws for each in fits}
         self.posterior_ = fits[0].fitted.draws
+        d = X.shape[1]
+        relevance = _relevance_of(fits, d)
         if relevance is None:
             return
-        self.relevance_, d = relevance, X.shape[1]
+        self.relevance_ = relevance
         ends = self._settings("rbf").prior_of(d, is_several=is_several).interval(0.9)
         kernel = kernel_named("rbf")
         lower, upper = (named_parameters(kernel, d, end)["log_weight"][0] for end in ends)
@@ -514,16 +507,13 @@ class GPEstimator(KernelEstimator):
 
 # The weights of the inputs, of one kernel or averaged over several.
 
-_RELEVANCE_DRAWS = 400  # of the Gaussian at the maximum of a kernel that was not sampled
+_RELEVANCE_DRAWS = 400  # of weighted draws, or of several kernels, at least
 
 
-def relevance_of(
-    fits: tuple[KernelFit, ...], weighted: Candidate | None, d: int, entropy: int = 0
-) -> Array | None:
-    """Draws of each input's weight (S, d), of the kernels that have one per input.
+def _relevance_of(fits: tuple[KernelFit, ...], d: int) -> Array | None:
+    """Draws of each input's weight (S, d), of the kernels that have one per input, if any has.
 
-    Of several kernels draws are taken in proportion to their weights. Where no fit has a kernel
-    with a weight per input, they come from the Gaussian at the maximum of ``weighted``.
+    Of several kernels draws are taken in proportion to their weights.
     """
     own = []
     for each in fits:
@@ -535,18 +525,7 @@ def relevance_of(
             # Several classes have weights of their own: their average says what an input matters.
             of_inputs = np.exp(drawn).reshape(len(drawn), -1, d).mean(axis=1)
             own.append((each.weight, of_inputs, flat_weights(draws)))
-    if own:
-        return _in_proportion(own)
-    covariance = None if weighted is None else weighted.maximum.covariance
-    if weighted is None or covariance is None:
-        return None
-    kernel, mean = kernel_named(weighted.name), weighted.maximum.point.position
-    rng = stream(entropy, "evidence")
-    theta = rng.multivariate_normal(mean, covariance, _RELEVANCE_DRAWS, method="cholesky")
-    p = kernel.n_parameters(d)
-    theta = theta[:, : len(mean) // p * p].reshape(_RELEVANCE_DRAWS, -1, p)
-    weights = named_parameters(kernel, d, theta)[str(input_weights(kernel))]
-    return np.asarray(np.exp(weights).mean(axis=1))
+    return _in_proportion(own) if own else None
 
 
 def _in_proportion(parts: list[tuple[float, Array, Array | None]]) -> Array:

@@ -26,8 +26,6 @@ Search = tuple[Terms, Sequence[Array]]  # what is searched for, and the starts; 
 _FAMILIES = ("rbf", "matern52")
 _LINEAR = "linear"
 _MOST_TERMS = 8  # of sums with a term for each input or category
-#: How the note begins that weights of inputs are those of a kernel that no prediction uses.
-BORROWED = "no kernel that was kept has a weight for each of all inputs"
 
 
 @dataclass(frozen=True)

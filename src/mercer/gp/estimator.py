@@ -23,7 +23,6 @@ from mercer.gp.averaging import AT_A_GLANCE, MOST_FEW, KernelFit, KernelTask, Ro
 from mercer.gp.base import (
     GPEstimator,
     parts_of,
-    relevance_of,
     restore_evidence,
     restore_rows,
     restore_sources,
@@ -152,10 +151,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
         Draws of each input's weight: its inverse squared length scale, standardised inputs; only
-        where the kernel has one such weight per input. With "auto": of the kernels that have, in
-        proportion to their weights; where none was kept, of the best of those that were compared,
-        from the curvature at its maximum, and ``notes_`` says so. Several classes: averaged over
-        them.
+        where a kernel that predicts has one such weight per input. With "auto": of the kernels in
+        ``kernel_weights_`` that have, in proportion to their weights. Several classes: averaged
+        over them.
     prior_weight_interval_ : tuple of float
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     feature_labels_ : tuple of str
@@ -313,8 +311,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         )
         self.diagnostics_ = averaged.diagnostics
         self.notes_ = (*notes, *averaged.notes)
-        relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
-        self._set_fitted(task, averaged.fits, relevance, averaged.fits[0].fitted.evidence)
+        self._set_fitted(task, averaged.fits, averaged.fits[0].fitted.evidence)
         self._warn_of_convergence()
         return self
 
@@ -410,13 +407,13 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     def _from_parts(cls, parts: ModelParts) -> GPClassifier:
         model = cls(**parts.params)
         model._check_arguments()
-        common, X, codes, fits, relevance = restore_rows(parts)
+        common, X, codes, fits = restore_rows(parts)
         common.put_into(model)
         task = model._task(X, codes)
         for each in fits:
             task.of(each.kernel).check(each.fitted.draws)
         model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
-        model._set_fitted(task, fits, relevance, restore_evidence(parts))
+        model._set_fitted(task, fits, restore_evidence(parts))
         return model
 
     def _check_arguments(self) -> CommonArguments:
@@ -476,12 +473,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         self,
         task: ClassTask,
         fits: tuple[KernelFit, ...],
-        relevance: Array | None,
         evidence: tuple[float, float] | None,
     ) -> None:
         self._task_ = task.of(fits[0].kernel)
         is_several = not task.is_binary
-        self._set_posterior(task.X, fits, relevance, evidence, is_several=is_several)
+        self._set_posterior(task.X, fits, evidence, is_several=is_several)
         self._answers = self._answers_of([each.predicting for each in fits])
         self._all_answers = self._answers_of([each.fitted.draws for each in fits])
 

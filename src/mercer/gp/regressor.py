@@ -41,7 +41,6 @@ from mercer.gp.averaging import (
 from mercer.gp.base import (
     GPEstimator,
     parts_of,
-    relevance_of,
     restore,
     restore_evidence,
     restore_induced,
@@ -213,9 +212,8 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
         Draws of each input's weight: its inverse squared length scale, standardised inputs; only
-        where the kernel has one such weight per input. With "auto": of the kernels that have, in
-        proportion to their weights; where none was kept, of the best of those that were compared,
-        from the curvature at its maximum, and ``notes_`` says so.
+        where a kernel that predicts has one such weight per input. With "auto": of the kernels in
+        ``kernel_weights_`` that have, in proportion to their weights.
     prior_weight_interval_ : tuple of float
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     noise_std_ : float
@@ -415,14 +413,11 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
             induced = self._induced(own, X_all[inducing], X_all, y_all, all_noise)
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         self.notes_ = (*notes, *averaged.notes)
-        relevance = relevance_of(averaged.fits, averaged.weighted, Xs.shape[1], options.entropy)
         evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
             n_targets = len(ys) if noise is None else float(noise.weights.sum())
             evidence = (evidence[0] - n_targets * math.log(target.scale), evidence[1])
-        self._set_fitted(
-            Xs, ys, noise, target, intercept, averaged.fits, relevance, evidence, induced
-        )
+        self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
         if laws is not None:
             laws = self._laws_of_all(laws, rows, X_all, y_all)
             self._set_errors(y, laws, self._row_names(len(y)))
@@ -454,7 +449,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
             right, rows,
         )  # fmt: skip
         fit = KernelFit(best.kernel, 1.0, None, fitted, words=best.words)
-        return AveragedGP((fit,), fitted.notes, weighted=first.weighted), intercept, laws
+        return AveragedGP((fit,), fitted.notes), intercept, laws
 
     def _laws_of_all(
         self, laws: TargetLaws, rows: NDArray[np.int64], X: Array, y: Array
@@ -565,13 +560,13 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         given = {"noise_std": parts.arrays["noise_std"]} if "noise_std" in parts.arrays else {}
         model = cls(**{**parts.params, **given})
         model._check_arguments()
-        common, X, y, noise, fits, relevance, target, intercept = restore(parts)
+        common, X, y, noise, fits, target, intercept = restore(parts)
         common.put_into(model)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
             induced = restore_induced(functions_of(fits, X, intercept, noise), parts.arrays)
         model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
-        model._set_fitted(X, y, noise, target, intercept, fits, relevance, evidence, induced)
+        model._set_fitted(X, y, noise, target, intercept, fits, evidence, induced)
         if model._is_contaminated:
             model._restore_errors(parts)
         return model
@@ -642,13 +637,12 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         target: TargetScale,
         intercept_variance: float,
         fits: tuple[KernelFit, ...],
-        relevance: Array | None,
         evidence: tuple[float, float] | None,
         induced: tuple[FunctionDraws, ...] | None,
     ) -> None:
         self._y, self._noise = y, noise
         self.target_centre_, self.target_scale_ = target.centre, target.scale
-        self._set_posterior(X, fits, relevance, evidence)
+        self._set_posterior(X, fits, evidence)
 
         self._functions = induced or functions_of(fits, X, intercept_variance, noise)
         whole = tuple(replace(each, few=None) for each in fits)

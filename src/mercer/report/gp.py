@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from mercer.gp.candidates import BORROWED
 from mercer.posterior.draws import Table
 from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
@@ -136,10 +135,7 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
         if is_standardised
         else "inputs were not standardised, so weights depend on units and compare only within one"
     )
-    notes = getattr(estimator, "notes_", ())
-    borrowed = [f"Mind: {note}." for note in notes if note.startswith(BORROWED)]
     text = [
-        *borrowed,
         f"{first} has the largest weight in {percent(float(is_top.max()), 0)} of the draws. "
         f"The weight of an input says how fast functions of its kernel change along it; {scale}.",
         "A small weight means that they change slowly along that input: it matters little, "

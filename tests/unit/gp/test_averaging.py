@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn.datasets import load_breast_cancer
 
 import mercer
 from mercer import GPClassifier, GPRegressor
@@ -204,6 +205,14 @@ def test_two_shells_are_no_matter_of_one_rbf() -> None:
     assert "rbf" not in model.kernel_weights_
     assert sum(model.kernel_weights_.values()) == pytest.approx(1.0, abs=1e-12)
     assert all(name in model.notes_[0] for name in model.kernel_weights_)
+
+
+def test_relevance_is_of_the_kernels_that_predict_or_of_none() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GPClassifier(inference="map", random_state=0).fit(X[:150, [0, 1, 4, 7]], y[:150])
+    terms = {term for name in model.kernel_weights_ for term in name.split(" + ")}
+    assert terms <= {"isotropic(rbf)", "isotropic(matern52)", "linear"}
+    assert not hasattr(model, "relevance_")
 
 
 def test_the_kernel_that_made_the_data_wins() -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer.gp.candidates import BORROWED
 from mercer.report.gp import describe, sections
 from support.fake_estimator import INPUTS, fake_estimator
 
@@ -43,13 +42,6 @@ def test_without_standardisation_weights_are_not_said_to_compare():
         (section,) = sections(replace(estimator, standardize=how))
         assert phrase in section.text[0]
         assert unit in section.tables[0].caption
-
-
-def test_weights_of_a_kernel_that_no_prediction_uses_are_called_so():
-    estimator = fake_estimator()
-    object.__setattr__(estimator, "notes_", ("another", f"{BORROWED}: relevance_ is that of rbf"))
-    (section,) = sections(estimator)
-    assert section.text[0] == f"Mind: {BORROWED}: relevance_ is that of rbf."
 
 
 def test_the_description_says_that_the_file_holds_training_rows():
