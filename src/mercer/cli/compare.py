@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,8 +57,6 @@ from mercer.posterior.scores import Metric, find_metric
 
 # The table of `compare`: it fills as models finish, and ends with a sentence of advice.
 
-_SILENCE = 10.0  # seconds without a line, after which a fold is worth one
-
 # What a model of mercer says beyond probabilities.
 _ALSO = {
     "mercer gp": " and which inputs matter",
@@ -71,7 +68,7 @@ class LiveScores:
     """The state of the table: finished models sorted by the metric, then the others.
 
     On a terminal it is drawn as it fills; elsewhere ``tell`` gets a line for each model at each of
-    its settings, and for each fold of those that take long.
+    its settings.
     """
 
     def __init__(
@@ -91,7 +88,6 @@ class LiveScores:
         self._results: dict[str, Result] = {}
         self._live: Live | None = None
         self._tell = tell
-        self._told = time.monotonic()
 
     @contextmanager
     def shown(self, console: Console) -> Iterator[None]:
@@ -112,9 +108,15 @@ class LiveScores:
     def count(self, name: str) -> None:
         """Take in that a fold of a model is finished."""
         self._n_done[name] += 1
-        if self._n_done[name] < self._n_folds and time.monotonic() > self._told + _SILENCE:
-            self._say(f"{name}: {self._n_done[name]} of {self._n_folds} folds")
         self._redraw()
+
+    def in_hand(self) -> str:
+        """Say how far the models are that have begun and have no result yet."""
+        return ", ".join(
+            f"{name}: {self._n_done[name]} of {self._n_folds} folds"
+            for name in self._n_done
+            if name in self._begun and (name not in self._results or self._n_done[name])
+        )
 
     def add(self, result: Result) -> None:
         """Take in the result of a model, which may have others at longer settings."""
@@ -140,7 +142,6 @@ class LiveScores:
 
     def _say(self, words: str) -> None:
         if self._tell is not None:
-            self._told = time.monotonic()
             self._tell(words)
 
     def table(self, *, is_final: bool = False) -> Table:
@@ -563,7 +564,7 @@ def command(
     )
     report = _Report(live, metric, seconds_per_model, split.how, out)
     try:
-        with live.shown(session.err), stoppable(None):
+        with live.shown(session.err), session.at_work(live.in_hand), stoppable(None):
             cross_validate(
                 contenders,
                 split.folds,

@@ -306,7 +306,7 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     if table.encoder.learns:
         estimator._table_of_rows = table.inputs, table.encoder
     try:
-        with session.warnings_as_lines():
+        with session.warnings_as_lines(), session.at_work("fitting"):
             estimator.fit(table.X, _native(table.labels))
     except RowsError as error:
         raise _about_file(error, table) from error
@@ -435,7 +435,8 @@ def say_first(plan: Plan, session: Session) -> None:
         quick = Contender(plan.label, False, sooner[0].make, sooner[0].words)
         folds = plan.split.folds
         n_jobs = min(plan.n_jobs, len(folds))
-        (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)
+        with session.at_work("a quick fit first"):
+            (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)
         if not result.problem:
             session.say("at first", _first_words(result))
 

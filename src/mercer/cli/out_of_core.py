@@ -386,7 +386,7 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     if options.checkpoint is not None:
         identity = identity_of(options, stored.entry, parse_settings(options.settings), UNSCORED)
         claim_folder(options.checkpoint, rows.digest(), identity, session)
-    with session.warnings_as_lines():
+    with session.warnings_as_lines(), session.at_work("fitting"):
         estimator.fit(rows, target)
     seconds = time.perf_counter() - started
     estimator.set_params(progress="auto", checkpoint=None, n_jobs=None)

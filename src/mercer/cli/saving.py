@@ -403,13 +403,14 @@ def write_files(
         from mercer.report import build_report, render, write_report
 
         provenance, evaluation = saved.provenance, saved.evaluation
-        built = build_report(
-            fitted.estimator,
-            evaluation=evaluation,
-            provenance=provenance,
-            next_step=as_pair(step),
-            inspection=inspect(),
-        )
+        with session.at_work("report"):
+            built = build_report(
+                fitted.estimator,
+                evaluation=evaluation,
+                provenance=provenance,
+                next_step=as_pair(step),
+                inspection=inspect(),
+            )
         write_report(report, render(built))
         session.say("report", str(report))
     if out is None and report is None:

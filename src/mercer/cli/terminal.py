@@ -8,8 +8,10 @@ import math
 import os
 import sys
 import textwrap
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from math import isnan
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 _LABEL = 10  # width of the column of labels
 _PIPED_WIDTH = 200
+_SILENCE = 10.0  # seconds, after which a line is due where no bar can be drawn
 
 
 class Proposal(Protocol):
@@ -128,12 +131,34 @@ class Session:
             with self._writing():
                 sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=True) + "\n")
 
-    def progress(self) -> Progress:
-        """Make a progress bar on standard error; it shows nothing where that is no terminal."""
+    @contextmanager
+    def at_work(self, words: str | Callable[[], str]) -> Iterator[None]:
+        """Note what is in hand, and for how long, now and then: where no bar can be drawn."""
+        if self.err.is_terminal:
+            yield
+            return
+        is_over, began = threading.Event(), time.monotonic()
+
+        def tell() -> None:
+            while not is_over.wait(_SILENCE):
+                now = words if isinstance(words, str) else words()
+                self.note("at work", f"{now}, {spoken(time.monotonic() - began)} so far")
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show a progress bar on standard error; a line now and then where that is no terminal."""
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeElapsedColumn as Elapsed
 
-        return Progress(
+        bar = Progress(
             TextColumn("{task.description:<9}"),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
@@ -143,6 +168,15 @@ class Session:
             transient=True,
             disable=not self.err.is_terminal,
         )
+
+        def words() -> str:
+            return ", ".join(
+                f"{each.description} {each.completed:.0f} of {each.total} {each.fields['detail']}"
+                for each in bar.tasks
+            ).strip()
+
+        with bar, self.at_work(words):
+            yield bar
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from rich.console import Console
 from mercer.cli.compare import LiveScores, advice, results_json
 from mercer.cli.stream import Facts, LivePanel
 from mercer.cli.stream_model import Prediction, Tally
-from mercer.cli.terminal import digits3, duration
+from mercer.cli.terminal import Session, digits3, duration
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import REGRESSION
 from mercer.posterior.evaluation import HeldClasses
@@ -147,6 +148,26 @@ def test_off_a_terminal_each_result_has_a_line() -> None:
         live.count("mercer gp")
         live.add(replace(OURS, setting="maximum"))
     assert said == ["mercer gp: maximum, log score 0.354 ± 0.003, 30 s of CPU"]
+
+
+def test_long_work_has_a_line_now_and_then_off_a_terminal(monkeypatch) -> None:
+    monkeypatch.setattr("mercer.cli.terminal._SILENCE", 0.01)
+    live = LiveScores(["ridge", "mercer gp"], 4, "log_score")
+    live.begin("mercer gp")
+    live.count("mercer gp")
+    session = Session(err=Console(file=io.StringIO()))
+
+    def wait_for(words: str) -> None:
+        until = time.monotonic() + 30.0
+        while words not in session.err.file.getvalue():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    with session.at_work(live.in_hand):
+        wait_for("at work   mercer gp: 1 of 4 folds, 0.0")
+    with session.progress() as bar:
+        bar.update(bar.add_task("scoring", total=9, detail="ridge"), advance=2)
+        wait_for("at work   scoring 2 of 9 ridge, 0.0")
 
 
 def test_pairs_of_folds_tell_apart_what_their_spread_hides() -> None:
