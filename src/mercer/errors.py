@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 __all__ = [
+    "INSTALL",
     "ClusterError",
     "ConvergenceWarning",
     "DataError",
@@ -21,6 +22,9 @@ __all__ = [
     "rows_without_names",
     "warn_user",
 ]
+
+#: How an extra is installed beside a mercer that is there: a fresh environment would ask an index.
+INSTALL = "pip install 'mercer[{}]'"
 
 
 class MercerError(Exception):

@@ -63,6 +63,12 @@ def parse(line: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_extras_are_named_as_the_program_does(page: Path) -> None:
+    named = re.findall(r"pip install (\S*\[\w+\]'?)", page.read_text())
+    assert [each for each in named if not re.fullmatch(r"'mercer\[\w+\]'", each)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_commands_parse(page: Path) -> None:
     for line in commands(page.read_text()):
         parse(line)

@@ -17,7 +17,7 @@ from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Particles
 from mercer.basis.settings import known_runs
-from mercer.errors import DataError, MercerWarning, warn_user
+from mercer.errors import INSTALL, DataError, MercerWarning, warn_user
 from mercer.estimation.base import KernelEstimator, NumberPredictions
 from mercer.estimation.run import check_count
 from mercer.posterior.diagnostics import Diagnostics, diagnose
@@ -229,7 +229,7 @@ def _pursue(design: Array, target: Array, m: int, n_centres: int) -> tuple[Any, 
     return np.array(chosen, dtype=np.int64), np.asarray(coef), distance
 
 
-RIVER_MISSING = "River is missing; install it with: pip install 'mercer[river]'"
+RIVER_MISSING = f"River is missing; {INSTALL.format('river')}"
 
 
 class StreamEstimator(KernelEstimator, Generic[AnyRunning]):

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from mercer.cli.options import debug_option, json_option
-from mercer.errors import MercerWarning
+from mercer.errors import INSTALL, MercerWarning
 
 #: Distributions without which nothing runs, and the module of each.
 NEEDED = {
@@ -104,7 +104,7 @@ def _extras() -> Iterator[Finding]:
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            yield Finding(extra, f"not there: pip install mercer[{extra}], for {use}")
+            yield Finding(extra, f"not there: {INSTALL.format(extra)}, for {use}")
             continue
         try:
             importlib.import_module(module)

@@ -6,6 +6,7 @@ import re
 import webbrowser
 from collections import Counter
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from mercer.cli.options import (
     out_path,
     seed_option,
 )
-from mercer.errors import DataError, UsageError
+from mercer.errors import INSTALL, DataError, UsageError
 from mercer.estimation.run import digest_json
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ def command(
     from mercer.cli.outputs import check_format, check_outputs
     from mercer.cli.terminal import Session
 
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
+        raise ImportError(f"mercer review needs its page; {INSTALL.format('review')}")
     if "-" in (data, pool):
         raise UsageError("mercer review reads its table twice: give a file, not standard input")
     is_named = out is not None
@@ -306,8 +309,6 @@ def _serve(reviewer: Reviewer, title: str, serving: Serving, session: Session) -
 
     try:
         server = ReviewServer(reviewer, title, serving.port)
-    except ImportError:
-        raise ImportError("mercer review needs its page; pip install mercer[review]") from None
     except OSError as error:
         raise StorageError(f"--port {serving.port}: {error.strerror}; use another") from None
     session.say("page", f"{server.address} (Ctrl-C or q ends)")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.data.files import Stamp, check_size, printable, quoted, reading
 from mercer.data.frame import Column, Frame, Kind, Origin, refuse_other_columns, refuse_twins
 from mercer.data.source import CHUNK_CELLS, REMEDY, Part, RowSource, index_refusal
-from mercer.errors import DataError
+from mercer.errors import INSTALL, DataError
 
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
@@ -55,7 +55,7 @@ def need_pyarrow(path: Path, doing: str = "reading Parquet and Arrow files") -> 
         import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
-            f"{printable(str(path))}: {doing} needs pyarrow; pip install mercer[arrow]"
+            f"{printable(str(path))}: {doing} needs pyarrow; {INSTALL.format('arrow')}"
         ) from None
 
 

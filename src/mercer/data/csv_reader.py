@@ -36,7 +36,7 @@ from mercer.data.frame import (
     Origin,
     parse_number,
 )
-from mercer.errors import DataError, MercerError, UsageError
+from mercer.errors import INSTALL, DataError, MercerError, UsageError
 
 #: Longest line, and longest text after unpacking, in characters.
 MAX_LINE = 2**24
@@ -226,7 +226,7 @@ def _zstd(file: Path) -> Any:
         except ImportError:
             raise ImportError(
                 f"{printable(str(file))}: unpacking zstd needs backports.zstd; "
-                "pip install mercer[zstd]"
+                f"{INSTALL.format('zstd')}"
             ) from None
     return zstd
 
@@ -477,7 +477,7 @@ def _sheet_rows(file: Path, raw: BinaryIO, sheet: str | None) -> Iterator[Sequen
         import openpyxl
     except ImportError:
         raise ImportError(
-            f"{name}: reading spreadsheets needs openpyxl; pip install mercer[excel]"
+            f"{name}: reading spreadsheets needs openpyxl; {INSTALL.format('excel')}"
         ) from None
     book = openpyxl.load_workbook(raw, read_only=True, data_only=True)
     sheets = {each.title: each for each in book.worksheets}

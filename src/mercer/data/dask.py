@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from mercer.data.files import place
 from mercer.data.frame import refuse_twins
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
-from mercer.errors import ClusterError, DataError, MercerError, UsageError
+from mercer.errors import INSTALL, ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
 
@@ -133,7 +133,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise ImportError("rows on a cluster need Dask; pip install mercer[dask]") from None
+        raise ImportError(f"rows on a cluster need Dask; {INSTALL.format('dask')}") from None
     return distributed
 
 

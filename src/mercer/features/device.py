@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import UsageError
+from mercer.errors import INSTALL, UsageError
 from mercer.features.products import Array, FeatureProducts, Products, split_products
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
 
@@ -33,7 +33,7 @@ def _namespace(library: str) -> Any:
         try:
             return importlib.import_module("array_api_compat.torch")
         except ImportError:
-            raise ImportError("a device needs PyTorch; pip install mercer[torch]") from None
+            raise ImportError(f"a device needs PyTorch; {INSTALL.format('torch')}") from None
     return importlib.import_module(library)
 
 

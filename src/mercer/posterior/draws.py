@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from mercer.errors import UsageError
+from mercer.errors import INSTALL, UsageError
 
 __all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives", "stacking_weights"]
 
@@ -486,6 +486,6 @@ def _import_arviz() -> ModuleType:
             warnings.simplefilter("ignore", FutureWarning)
             import arviz
     except ImportError as error:
-        raise ImportError("to_arviz() needs ArviZ: pip install mercer[arviz]") from error
+        raise ImportError(f"to_arviz() needs ArviZ; {INSTALL.format('arviz')}") from error
     module: ModuleType = arviz
     return module

@@ -176,7 +176,7 @@ class BaNKRegressor(FunctionRegressor):
         unless any is. None: as scikit-learn, which refuses all but numbers.
     device : str or None, default=None
         Where features and their products are computed in ``fit``: None, by NumPy on the processor;
-        "cuda", "cuda:1", ..., by PyTorch, in double precision (`pip install mercer[torch]`). The
+        "cuda", "cuda:1", ..., by PyTorch, in double precision (extra ``mercer[torch]``). The
         same seed gives draws that differ in their last bits, and soon in more. Predictions are by
         NumPy: a fitted model needs no device.
     n_draws : int, default=100

@@ -120,7 +120,7 @@ def test_the_doctor_names_what_is_wrong_and_the_remedy(run, monkeypatch, tmp_pat
     monkeypatch.setattr("joblib.cpu_count", lambda: 0)
     code, out, _ = run("doctor")
     assert code == 0
-    assert "pip install mercer[arrow], for Parquet" in out
+    assert "pip install 'mercer[arrow]', for Parquet" in out
     wrong = [line for line in out.splitlines() if line.startswith("wrong")]
     for words in ("set XDG_CACHE_HOME", "no such folder", "set OMP_NUM_THREADS"):
         assert any(words in line for line in wrong), words

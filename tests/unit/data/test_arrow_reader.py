@@ -134,7 +134,7 @@ def test_d12_size_is_checked_before_reading(
 def test_r11_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "data.parquet", "parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pip install mercer\[arrow\]"):
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[arrow\]'"):
         read_frame(path)
 
 

@@ -299,7 +299,7 @@ def test_zstd_without_the_package(path: Path, monkeypatch: pytest.MonkeyPatch) -
     packed = csv_reader._zstd(path).compress(b"a,b\n1,2\n")
     for name in ("compression", "backports"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"data.csv: .*pip install mercer\[zstd\]"):
+    with pytest.raises(ImportError, match=r"data.csv: .*pip install 'mercer\[zstd\]'"):
         read(path, packed)
 
 
@@ -376,7 +376,7 @@ def test_archives_that_are_no_spreadsheet(tmp_path: Path, monkeypatch) -> None:
         read_frame(tmp_path / "cut.xlsx")
     (tmp_path / "t.csv").write_text("a\n1\n")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(ImportError, match=r"pip install mercer\[excel\]"):
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[excel\]'"):
         read_frame(book)
 
 

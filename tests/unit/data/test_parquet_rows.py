@@ -190,7 +190,7 @@ def test_d15_damaged_pages(tmp_path: Path) -> None:
 def test_r11_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parquet(tmp_path / "data", ROWS)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"data: reading Parquet .*pip install mercer\[arrow\]"):
+    with pytest.raises(ImportError, match=r"data: reading Parquet .*pip install 'mercer\[arrow\]'"):
         mercer.data.open(tmp_path / "data")
 
 

@@ -139,7 +139,7 @@ def test_names_that_end_otherwise(tmp_path: Path) -> None:
 def test_r11_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with (
-        pytest.raises(ImportError, match=r"pip install mercer\[arrow\]"),
+        pytest.raises(ImportError, match=r"pip install 'mercer\[arrow\]'"),
         writing_rows(tmp_path / "out.parquet"),
     ):
         pass

@@ -256,6 +256,6 @@ def test_a_device_of_torch_that_is_not_there() -> None:
 def test_a_device_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "array_api_compat.torch", None)
     _namespace.cache_clear()
-    with pytest.raises(ImportError, match=r"pip install mercer\[torch\]"):
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[torch\]'"):
         check_device("cpu")
     _namespace.cache_clear()

@@ -96,5 +96,5 @@ def test_weighted_draws_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_missing_arviz_names_the_extra(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(ImportError, match=r"pip install mercer\[arviz\]"):
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[arviz\]'"):
         draws.to_arviz()

@@ -590,6 +590,14 @@ def test_another_pool_is_refused(
     assert (tmp_path / "t.reviewed.csv").read_text() == before
 
 
+def test_a_page_that_cannot_be_served_is_refused_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["review", "no-such-table.csv", "--target", "y", "--no-browser"]) != 0
+    assert "needs its page; pip install 'mercer[review]'" in capsys.readouterr().err
+
+
 def test_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "t.csv"
     data.write_text("a,y\n" + "".join(f"{k},{k / 3:.2f}\n" for k in range(20)))
