@@ -99,6 +99,12 @@ def check_path(path: Path) -> bool:
     except FileNotFoundError:
         if os.path.islink(path):
             raise StorageError(f"{name}: the link leads to nothing; correct the link") from None
+        scheme, slash, rest = name.partition(":/")
+        if slash and len(scheme) > 1:  # of one letter: a drive
+            raise StorageError(
+                f"{scheme}://{rest}: an address is not read; save the table to a file, or pipe it "
+                "in: curl -L ADDRESS | mercer ... -"
+            ) from None
         others = os.listdir(path.parent) if path.parent.is_dir() else []
         hint = nearest(path.name, [each for each in others if not each.startswith(".")])
         raise StorageError(f"{name}: there is no such file or folder{hint}") from None

@@ -18,6 +18,12 @@ def test_d17_missing(tmp_path: Path) -> None:
         read_frame(tmp_path / "none.csv")
 
 
+def test_an_address_is_refused_with_what_to_do() -> None:
+    words = r"^https://example.com/x.csv: an address is not read; .* curl -L ADDRESS \| mercer"
+    with pytest.raises(StorageError, match=words):
+        read_frame(Path("https://example.com/x.csv"))
+
+
 def test_d17_dangling_link(tmp_path: Path) -> None:
     link = tmp_path / "data.csv"
     link.symlink_to(tmp_path / "gone.csv")
