@@ -28,7 +28,7 @@ from llvmlite import binding
 
 from mercer.errors import MercerWarning
 
-COMPILING = "compiling the inner loops, once on this machine: about ten seconds"
+COMPILING = "compiling the inner loops of this model, once on this machine: ten seconds or more"
 _NO_CACHE = "cannot cache"  # how Numba begins where it finds no folder that it may write
 _STAMP = "mercer-loops.sha256"  # in a folder of the cache: from which sources
 _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
