@@ -63,6 +63,14 @@ def parse(line: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_code_that_needs_more_than_a_plain_install_says_so(page: Path) -> None:
+    text = page.read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        for name in re.findall(r"^(?:import|from) (pandas|polars|pyarrow)", block, re.MULTILINE):
+            assert f"pip install {name}" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_extras_are_named_as_the_program_does(page: Path) -> None:
     named = re.findall(r"pip install (\S*\[\w+\]'?)", page.read_text())
     assert [each for each in named if not re.fullmatch(r"'mercer\[\w+\]'", each)] == []
