@@ -38,11 +38,12 @@ from mercer.cli.outputs import (
     typed_words,
     write_rows,
 )
-from mercer.cli.saving import audit_steps, plan_provenance, say_fitted
+from mercer.cli.saving import as_pair, audit_steps, plan_provenance, say_fitted
 from mercer.cli.tables import say_conflicts
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.files import quoted
 from mercer.errors import UsageError
+from mercer.estimation.inspection import Inspection
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
 from mercer.posterior.labels import Audit, audit_of
 
@@ -87,6 +88,7 @@ def write_audit(
 ) -> None:
     """Write what was asked for: the rows, the report; propose what ``model`` could do next."""
     out, report = writes.out, writes.report
+    steps = audit_steps(typed_words(), model=model, n_rows=fitted.n_rows)
     if out is not None:
         columns = audit_columns(audit)
         write_rows(out, for_spreadsheet(columns) if writes.is_for_spreadsheet else columns)
@@ -94,12 +96,18 @@ def write_audit(
     if report is not None:
         from mercer.report import build_report, render, write_report
 
-        built = build_report(fitted.estimator, evaluation=None, provenance=provenance, audit=audit)
+        built = build_report(
+            fitted.estimator,
+            evaluation=None,
+            provenance=provenance,
+            audit=audit,
+            inspection=Inspection(audit.names, steps=tuple(map(as_pair, steps))),
+        )
         write_report(report, render(built))
         session.say("report", str(report))
     if out is None and report is None:
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
-    for step in audit_steps(typed_words(), model=model, n_rows=fitted.n_rows):
+    for step in steps:
         session.propose(step)
 
 

@@ -96,7 +96,7 @@ def _suspects(audit: Audit) -> NamedTable:
             )
         )
     caption = f"The {len(rows)} most suspicious rows. {audit.names.explanation}"
-    return NamedTable(caption, (*names, *audit.cells(0), "listed"), tuple(rows))
+    return NamedTable(caption, (*names, *audit.cells(0), "listed"), tuple(rows), is_open=True)
 
 
 def _cell(name: str, value: Any) -> Cell:

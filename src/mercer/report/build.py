@@ -137,8 +137,8 @@ def build_report(
     Without an evaluation the report says that there are no held-out scores, without a provenance
     that it is not known how the model came about. With an audit, its section comes
     first, and absent scores are no lack. ``next_step`` is words and the command after them, to run
-    next; shown with the scores. ``inspection`` is what was seen of rows and inputs; None leaves out
-    what needs it.
+    next; shown with the scores. ``inspection`` is what was seen of rows and inputs, and the steps
+    that an audit proposes; None leaves out what needs it.
     """
     kind = type(estimator).__name__
     if kind not in _METHODS:
@@ -146,11 +146,16 @@ def build_report(
     method, draws = _METHODS[kind], estimator.posterior_
     held_out = _HELD_OUT[task_of(estimator).name]
     is_scored = audit is None or evaluation is not None
+    steps = () if audit is None or inspection is None else inspection.steps
+    of_method = method.sections(estimator, audit)
+    first, later = of_method[: audit is not None], of_method[audit is not None :]
     sections = (
         *(_proposing(held_out.sections(evaluation), next_step) if is_scored else ()),
         *(answers.answer_sections(evaluation, inspection) if is_scored else ()),
+        *first,
+        *((answers.steps_section(steps),) if steps else ()),
         fit_section(estimator, method.describe(estimator), provenance),
-        *method.sections(estimator, audit),
+        *later,
         particles_section(estimator) if draws.is_weighted else chains_section(estimator),
         diagnostics_section(estimator, method.glossary),
         reproduce_section(estimator, provenance),

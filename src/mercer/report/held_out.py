@@ -207,10 +207,13 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
         f"chance: even "
         f"perfect probabilities would lie about {100 * by_chance:.1f} points off.",
     )
+    places = np.round(np.column_stack([curve.mean_predicted, curve.observed]) / _DOT)
+    n_places = len(np.unique(places, axis=0))
+    on_others = f", {n_bins - n_places} of which lie on others" if n_places < n_bins else ""
     figure = Figure(
         reliability_svg(curve, p),
         f"Predicted probability of {what} and how often it was observed. Points: "
-        f"{n_bins} groups of rows. Bars: 90 % intervals. Above: how many rows got which "
+        f"{n_bins} groups of rows{on_others}. Bars: 90 % intervals. Above: how many rows got which "
         "probability.",
         f"Reliability diagram: {n_reach} of {n_bins} groups of rows agree with the diagonal "
         "within their 90 % intervals.",
@@ -316,6 +319,7 @@ def _coverage_table(curve: ErrorCoverage) -> NamedTable:
 
 Score: TypeAlias = ModelScore[RegressionScores]
 
+_DOT: Final = 0.02  # about the width of a point of a reliability diagram
 _MOST_DRAWN: Final = 500  # rows: more points would be one blot, and a large file
 _SURPRISING: Final = 1e-3  # chance of a coverage this far off that asks for attention
 _TOLERATED: Final = 0.01  # of many rows less is surprising, too, and matters to nobody

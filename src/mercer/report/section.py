@@ -158,6 +158,7 @@ class NamedTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     is_sortable: bool = True
+    is_open: bool = False  # whether a long one is shown unfolded
 
 
 @dataclass(frozen=True)

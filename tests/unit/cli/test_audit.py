@@ -45,6 +45,7 @@ def test_an_audit_says_what_it_finds_and_writes_all_rows(
     assert "mercer audit" in html
     for step in ("review", "fit"):
         assert f"\nnext      mercer {step} {suspects} --target" in said
+        assert f"mercer {step} {suspects} --target" in html
     assert "p007" not in html  # names of rows stay out of a report
 
 

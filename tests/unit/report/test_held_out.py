@@ -113,6 +113,15 @@ def test_reliability_counts_the_bars_on_the_diagonal():
     assert count[good] >= 7
     assert count[spoilt] <= 3
     assert "“yes”" in good.text[0]
+    assert "groups of rows. Bars" in good.figures[0].caption
+
+
+def test_points_that_lie_on_others_are_said_to():
+    sure = fake_evaluation(n_rows=2000)
+    p = np.abs(sure.y_index - 1e-3 * np.random.default_rng(0).random(2000))
+    sure = replace(sure, proba=np.column_stack([1 - p, p]))
+    caption = reliability_section(sure).figures[0].caption
+    assert "10 groups of rows, 7 of which lie on others" in caption  # at 0, at 1, one between
 
 
 def test_the_error_expected_by_chance_is_that_of_perfect_probabilities():

@@ -7,6 +7,7 @@ import pytest
 
 import mercer
 from mercer.data.row_names import RowNames
+from mercer.estimation.inspection import Inspection
 from mercer.posterior.labels import audit_labels
 from mercer.report import build_report, render
 from mercer.report.sphere import describe, sections
@@ -129,9 +130,13 @@ def test_a_saved_model_gives_the_same_report(tmp_path):
 def test_an_audit_has_its_own_headline_and_no_held_out_sections():
     model = audited()
     audit = audit_labels(model.label_proba_, model.recorded_, model.classes_, fdr=0.2)
-    report = build_report(model, evaluation=None, provenance=provenance(), audit=audit)
+    inspection = Inspection(audit.names, steps=(("To mend them, run:", "mercer review t.csv"),))
+    given = {"evaluation": None, "provenance": provenance(), "audit": audit}
+    report = build_report(model, **given, inspection=inspection)
     keys = [section.key for section in report.sections]
-    assert keys[:2] == ["fit", "labels"]
+    assert keys[:3] == ["labels", "next", "fit"]
+    assert report.sections[0].tables[0].is_open
+    assert "mercer review t.csv" in render(report)
     assert not {"scores", "reliability", "coverage"} & set(keys)
     assert report.title == "Audit of labels: Kernel Gibbs classifier"
     assert [tile.label for tile in report.tiles] == ["Rows to check", "Labels wrong", "Sampling"]
