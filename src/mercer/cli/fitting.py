@@ -444,12 +444,14 @@ def say_first(plan: Plan, session: Session) -> None:
 def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
     """Return the model as folds fit it, its state in its folder.
 
-    At its quickest setting first, or from what the fit to all rows has left.
+    At its quickest setting first, unless that is its own, the maximum, of fewer kernels; or from
+    what the fit to all rows has left.
     """
     checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
     params = {**plan.estimator.get_params(deep=False), "checkpoint": checkpoint}
     estimator = by_positions(type(plan.estimator)(**params), plan.table.classes)
-    quicker = plan.entry.quicker[:1] if fitted is None else ()
+    is_quick = getattr(plan.estimator, "inference", None) == "map"
+    quicker = plan.entry.quicker[:1] if fitted is None and not is_quick else ()
     nearby = None if fitted is None else fitted.estimator._left
     return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
 
@@ -556,7 +558,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         common["checkpoint"] = str(checkpoint / "fit")
     estimator = make_estimator(entry.estimator_class(), settings, common)
     refuse_conflicts(table, estimator)
-    _describe_model(options, entry, table, session)
+    _describe_model(options, entry, estimator, table, session)
     _warn_of_size(entry, estimator, n_rows, session)
     _warn_of_hours(entry, estimator, n_rows, len(table.classes or ()), session)
     entry.compile_loops(functools.partial(session.note, ""))
@@ -653,9 +655,13 @@ def describe_table(table: TrainingTable, session: Session) -> None:
 
 
 def _describe_model(
-    options: FitOptions, entry: ModelEntry, table: TrainingTable, session: Session
+    options: FitOptions, entry: ModelEntry, estimator: Any, table: TrainingTable, session: Session
 ) -> None:
-    why = "as asked"
+    summary, why = entry.summary, "as asked"
+    if getattr(estimator, "inference", None) == "map":
+        summary = summary.replace(
+            "averaged over hyperparameters", "hyperparameters at their maximum (map)"
+        )
     if options.model == "auto" and options.scoring is None:
         large = f" above {_most_rows_of_gp():g} rows" if entry.name == "spectral" else ""
         why = "the one that audits" + large
@@ -667,7 +673,7 @@ def _describe_model(
             why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
         elif entry is not first:
             why = f"auto: above {first.most_rows(n_classes)} rows {first.name} takes too long"
-    session.say("model", f"{entry.name}, {entry.summary} ({why})")
+    session.say("model", f"{entry.name}, {summary} ({why})")
 
 
 def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -> None:

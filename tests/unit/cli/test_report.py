@@ -160,8 +160,10 @@ def test_noise_that_varies_is_proposed_where_it_does(
     data, out = tmp_path / "scatter.csv", tmp_path / "r.html"
     pd.DataFrame({"dose": x, "response": y}).to_csv(data, index=False)
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
-    code, _, err = run("fit", data, "--target", "response", *tiny, "--report", out)
+    code, said, err = run("fit", data, "--target", "response", *tiny, "--report", out)
     assert code == 0, err
+    assert "process regression, hyperparameters at their maximum (map)" in said
+    assert "at first" not in said
     page = html.unescape(out.read_text())
     words = "Targets scatter more where predictions are high: to let the noise vary"
     assert (words in page) == noise
