@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
-from scipy.stats import binom, rankdata
+from scipy.stats import binom
 
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
@@ -201,10 +201,16 @@ def _draw_panel(ax: Axes, scalar: Scalar, n_bins: int, row: int) -> None:
     ax.set_ylim(0, 1.05 * top)
 
 
-def _rank_counts(values: NDArray[np.float64], edges: NDArray[np.float64]) -> list[NDArray[np.int_]]:
-    """Return each chain's counts per bin of the relative rank (r - 1/2) / N among all N draws."""
-    relative = (rankdata(values).reshape(values.shape) - 0.5) / values.size
-    return [np.histogram(chain, bins=edges)[0] for chain in relative]
+def _rank_counts(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return each chain's counts per bin of the relative rank among all draws, (n_chains, n_bins).
+
+    Equal draws, as of a count, share their ranks evenly: each is spread over all of these.
+    """
+    levels, at = np.unique(values, return_inverse=True)
+    counts = [np.bincount(chain, minlength=len(levels)) for chain in at.reshape(values.shape)]
+    below = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
+    ends = below.sum(axis=0) / values.size
+    return np.diff([np.interp(edges, ends, chain) for chain in below])
 
 
 # Weighted particles: how probable each value of a quantity is.

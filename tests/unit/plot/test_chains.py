@@ -50,6 +50,12 @@ def _draw(values):
     return ranks(draws, fig=bare_figure(4, 2)).axes[0]
 
 
+def test_equal_draws_of_chains_that_agree_are_level():
+    """As of a count: all in one bin would leave the others empty."""
+    for line in _lines(_draw(np.tile([0.0, 1.0, 1.0, 2.0], (3, 30)))):
+        np.testing.assert_allclose(line.get_data().values, 1.0)
+
+
 def test_heights_are_counts_of_ranks_over_their_mean():
     values = np.random.default_rng(0).standard_normal((3, 120))
     ax = _draw(values)
