@@ -126,7 +126,11 @@ def _rate_words(estimator: Any) -> str:
             part += f" (90 % interval {percent(low[k])} to {percent(high[k])})"
         parts.append(part)
     how = "learned from the data" if _is_learned(estimator) else "given, not learned"
-    return f"The share of labels that are wrong, {how}: {listing(parts)}."
+    words = f"The share of labels that are wrong, {how}: {listing(parts)}."
+    if not _is_learned(estimator) or not hasattr(estimator, "label_error_proba_"):
+        return words
+    expected = percent(float(estimator.label_error_proba_.mean()))
+    return f"{words} Further labels would have these rates; of the rows here {expected} are wrong."
 
 
 def _models_section(estimator: Any) -> Section:

@@ -606,10 +606,10 @@ def say_comparison(fitted: FittedSphere) -> tuple[str, ...]:
     for j in np.argsort(-share, kind="stable"):
         one = fitted.models[j]
         scale = "" if one.lengthscale is None else f" lengthscale {one.lengthscale:.3g}"
-        parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share[j]:.0%})")
+        parts.append(f"{one.kernel}{scale} nugget {one.nugget:.3g} ({share[j]:.0%} of the draws)")
     said = f"by evidence, of {len(fitted.compared)} models: {', '.join(parts)}"
     if fitted.left_out >= _WORTH_SAYING:
-        said += f"; {fitted.left_out:.0%} of the probability, of others, is left out"
+        said += f"; others, with {fitted.left_out:.0%} of the probability, give none"
     return (said, *_say_where_rates_differ(fitted, model))
 
 

@@ -26,6 +26,12 @@ def test_sections_of_two_inputs_and_of_three():
     assert "a drawing of the rows" not in describe(audited(d=3))[1]
 
 
+def test_shares_of_wrong_labels_are_told_from_rates():
+    model = audited()
+    expected = f"{100 * model.label_error_proba_.mean():.1f}"
+    assert f"of the rows here {expected}" in _keyed(model)["noise"].text[0]
+
+
 def test_suspects_are_those_of_the_estimator_in_falling_order():
     model = audited()
     (table,) = _keyed(model)["labels"].tables
@@ -73,7 +79,8 @@ def test_the_rate_is_learned_or_given(drawn):
     learned = _keyed(audited())["noise"]
     rates = audited().posterior_.flat("noise_rate")
     low, high = 100 * np.quantile(rates, (0.05, 0.95), axis=0)
-    found = [float(x) for x in re.findall(r"[\d.]+(?=\s%)", learned.text[0])]
+    text = learned.text[0].split("Further")[0]
+    found = [float(x) for x in re.findall(r"[\d.]+(?=\s%)", text)]
     said = [[100 * rates[:, c].mean(), 90, low[c], high[c]] for c in range(rates.shape[1])]
     assert found == pytest.approx(np.ravel(said), abs=0.051)
     assert "posterior mean" in learned.figures[0].svg

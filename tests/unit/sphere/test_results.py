@@ -66,11 +66,11 @@ def test_the_table_and_the_sentence() -> None:
         ("rbf", 2.0, 0.0, -9.0, 0.5, 2, 0.0, 0.0),
     )
     assert say_comparison(one) == (
-        "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75%), linear nugget 0 (25%)"
-        "; 6% of the probability, of others, is left out",
+        "by evidence, of 3 models: rbf lengthscale 0.5 nugget 0.1 (75% of the draws), linear "
+        "nugget 0 (25% of the draws); others, with 6% of the probability, give none",
     )
     (said,) = say_comparison(replace(one, models=(MODELS[1], MODELS[0]), left_out=0.0))
-    assert said.endswith("linear nugget 0 (75%), rbf lengthscale 0.5 nugget 0.1 (25%)")
+    assert said.endswith("nugget 0.1 (25% of the draws)")
 
 
 def test_models_that_disagree_on_the_share_of_wrong_labels() -> None:
