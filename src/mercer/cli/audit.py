@@ -88,7 +88,7 @@ def write_audit(
 ) -> None:
     """Write what was asked for: the rows, the report; propose what ``model`` could do next."""
     out, report = writes.out, writes.report
-    steps = audit_steps(typed_words(), model=model, n_rows=fitted.n_rows)
+    steps = audit_steps(typed_words(), fitted.estimator, model=model, n_rows=fitted.n_rows)
     if out is not None:
         columns = audit_columns(audit)
         write_rows(out, for_spreadsheet(columns) if writes.is_for_spreadsheet else columns)

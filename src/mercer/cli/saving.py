@@ -167,20 +167,25 @@ def audit_step(words: Sequence[str], evaluation: AnyEvaluation, table: str) -> N
     return NextStep(doubt, shlex.join(command))
 
 
-def audit_steps(words: Sequence[str], *, model: str, n_rows: int) -> tuple[NextStep, ...]:
+def audit_steps(
+    words: Sequence[str], estimator: Any, *, model: str, n_rows: int
+) -> tuple[NextStep, ...]:
     """Propose what to do with suspicious targets: look at labels, and learn in spite of them.
 
-    ``model`` is the name of the one that audited, ``n_rows`` how many rows there are.
+    Where the diagnostics warn, to audit longer first. ``model`` is the name of the one that
+    audited, ``n_rows`` how many rows there are.
     """
     known = _parsed(words)
     if known is None or known["data"] == "-":
         return ()
+    longer = _longer(words, estimator)
+    first = () if longer is None else (longer,)
     table = [known["data"], "--target", known["target"]]
     if model != "sphere":
         given = ["--model", model, "--set", "noise=contaminated", *_table_options(known)]
         command = ["mercer", "fit", *table, *given, "--out", _free_name("model.mercer")]
         why = "For predictions in spite of the values that are wrong"
-        return (NextStep(why, shlex.join(command)),)
+        return (*first, NextStep(why, shlex.join(command)))
     from mercer.sphere.fitting import LARGEST_WHOLE
 
     options = _table_options(known, without=("--task", "--set"))
@@ -191,7 +196,7 @@ def audit_steps(words: Sequence[str], *, model: str, n_rows: int) -> tuple[NextS
     if n_rows <= LARGEST_WHOLE:
         why = "To decide of each on a page, and get the table with labels mended"
         steps.insert(0, NextStep(why, review))
-    return tuple(steps)
+    return (*first, *steps)
 
 
 def _explain_command(
@@ -363,7 +368,8 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     """Say what was fitted and what its diagnostics say."""
     estimator = fitted.estimator
     size, seconds = estimator.posterior_.size_words, spoken(fitted.seconds)
-    of_first = " of the first kernel" if len(getattr(estimator, "kernel_weights_", {})) > 1 else ""
+    n_kernels = len(getattr(estimator, "kernel_weights_", {}))
+    of_first = f" of the first of {n_kernels} kernels" if n_kernels > 1 else ""
     session.say("fitted", f"on {fitted.n_rows} rows in {seconds}: {size}{of_first}")
     if weights := getattr(estimator, "weights_", {}):
         session.say("weights", ", ".join(f"{each} {w:.3g}" for each, w in weights.items()))

@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mercer.data.files import printable, quoted
-from mercer.posterior.diagnostics import Diagnostics
+from mercer.posterior.diagnostics import LARGEST_SHAPE, Diagnostics
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, ModelScore, verdict
 from mercer.posterior.labels import Audit
 from mercer.posterior.scores import Metric, RegressionScores, Scores
@@ -338,7 +338,10 @@ def _sampled(diagnostics: Diagnostics) -> list[tuple[str, str]]:
         return [("sampling", "no warnings, and no draws to judge")]
     if diagnostics.k_hat is not None:  # importance sampling
         words = f"{diagnostics.n_evaluations} evaluations, worth {diagnostics.effective_size:.0f}"
-        return [("sampling", f"no warnings: {words} draws; Pareto k-hat {diagnostics.k_hat:.2f}")]
+        shape = f"Pareto k-hat {diagnostics.k_hat:.2f}"
+        if diagnostics.k_hat > LARGEST_SHAPE:  # as `is_trusted` has it
+            shape += ", which is no matter, since half of the draws would do"
+        return [("sampling", f"no warnings: {words} draws; {shape}")]
     if diagnostics.max_rhat is None:  # weighted particles
         return [("sampling", f"no warnings: ESS {diagnostics.min_ess:.0f}")]
     rhat, size = f"{diagnostics.max_rhat:.3f}", f"{diagnostics.min_ess:.0f}"

@@ -540,7 +540,9 @@ def _say_left_out(
     left = sorted((gap, name) for name, gap in gaps.items() if name not in names)
     if left:
         # One may be above: few rows ruled it out, or time was over before its last.
-        parts = [f"{task.words(name)} {abs(gap):.3f}{' above' * (gap < 0.0)}" for gap, name in left]
+        parts = [
+            f"{task.words(name)} {abs(gap):.3f}{' above' * (gap < -5e-4)}" for gap, name in left
+        ]
         yield f"kernels left out, with nats a held-out row below these: {', '.join(parts)}"
     idle = [each.name for each in compared if each.name not in names and not len(each.scores)]
     if idle:

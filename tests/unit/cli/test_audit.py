@@ -46,6 +46,9 @@ def test_an_audit_says_what_it_finds_and_writes_all_rows(
     for step in ("review", "fit"):
         assert f"\nnext      mercer {step} {suspects} --target" in said
         assert f"mercer {step} {suspects} --target" in html
+    longer = next(line for line in said.splitlines() if line.startswith("next      mercer audit"))
+    assert "n_draws=" in longer
+    assert f"--out {tmp_path / 'a-2.csv'}" in longer
     assert "p007" not in html  # names of rows stay out of a report
 
 
