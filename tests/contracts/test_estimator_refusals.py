@@ -62,6 +62,7 @@ DATA = [
     pytest.param(_X + 1j, _Y, "Complex data not supported", id="D4 complex"),
     pytest.param(np.full((20, 2), "a"), _Y, "could not convert string", id="D4 text"),
     pytest.param(_X, _X[:, 0], "Unknown label type: continuous", id="D4 continuous target"),
+    pytest.param(_X, np.array(["ill", 0] * 10, dtype=object), "text and others", id="D4 mixed"),
     pytest.param(_X[:, 0], _Y, "Expected 2D array", id="one-dimensional"),
     pytest.param(_X, _Y[:5], "inconsistent numbers of samples", id="lengths"),
     pytest.param(_X, None, "requires y to be passed", id="no target"),

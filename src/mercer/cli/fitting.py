@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -307,6 +308,7 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
         estimator._table_of_rows = table.inputs, table.encoder
     try:
         with session.warnings_as_lines(), session.at_work("fitting"):
+            warnings.filterwarnings("ignore", "constant columns")  # `constant_columns` said so
             estimator.fit(table.X, _native(table.labels))
     except RowsError as error:
         raise _about_file(error, table) from error

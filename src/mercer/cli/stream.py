@@ -348,7 +348,7 @@ class _Loop:
             self._tick()
         tally, name = self.keeper.learner.tally, printable(self.lines.name)
         if tally.n_rows == 0:
-            raise DataError(f"{name}: there is no row of data, found 0 sample(s)")
+            raise DataError(f"{name}: there is no row of data")
         if tally.n_bad == tally.n_rows:
             raise DataError(f"{name}: none of the {tally.n_rows} rows could be used: {_LOOK_AT}")
 

@@ -156,8 +156,8 @@ class Wanted:
             return self.needed, tuple(name for name in others if name not in self.needed)
         if not others and not self.is_series:
             raise DataError(
-                f"{printable(self.source)}: there is no column left to learn from, found 0 "
-                "feature(s); --lags learns from the past of the target"
+                f"{printable(self.source)}: there is no column left to learn from; "
+                "--lags learns from the past of the target"
             )
         return others, ()
 
@@ -473,8 +473,7 @@ def find_parser(
     while not lines:
         if source.is_over:
             raise DataError(
-                f"{name}: is empty, found 0 sample(s); a header line and rows are needed, or a "
-                "JSON object a line"
+                f"{name}: is empty; a header line and rows are needed, or a JSON object a line"
             )
         if source.wait(None):
             found = source.read()

@@ -45,7 +45,7 @@ def read_arrow(
             for name, values in zip(table.column_names, table.columns, strict=True)
         )
     if not columns:
-        raise DataError(f"{printable(str(file))}: has no columns, found 0 sample(s)")
+        raise DataError(f"{printable(str(file))}: has no columns")
     return Frame(columns, str(file), Origin.of_file(str(file), np.zeros(table.num_rows, np.int64)))
 
 

@@ -408,9 +408,7 @@ def check_header(source: str, line: int, header: Sequence[str]) -> list[str]:
     file = printable(source)
     names = [name.strip() for name in header]
     if not names:
-        raise DataError(
-            f"{file}: the file is empty, found 0 sample(s); a header line and rows are needed"
-        )
+        raise DataError(f"{file}: the file is empty; a header line and rows are needed")
     if all(parse_number(name) is not None for name in names) and not all(
         name.isdecimal() for name in names
     ):

@@ -523,7 +523,7 @@ def fit_encoder(
         raise UsageError(f"missing must be one of {known}, and is {quoted(missing)}")
     source = printable(frame.source)
     if not frame.columns:
-        raise DataError(f"{source}: there is no column left to learn from, found 0 feature(s)")
+        raise DataError(f"{source}: there is no column left to learn from")
     of_all = {} if like is None else {code.name: code for code in like.codes}
     formats = {name: code.written for name, code in of_all.items()}
     columns = []

@@ -138,7 +138,7 @@ class RowSource(ABC):
     def __post_init__(self) -> None:
         refuse_twins(self.name, self.names)
         if not self.names:
-            raise DataError(f"{printable(self.name)}: no column is left, found 0 feature(s)")
+            raise DataError(f"{printable(self.name)}: no column is left")
         if self.n_rows == 0:
             raise no_rows(self.name)
 
@@ -462,7 +462,7 @@ def index_refusal(source: str, names: Sequence[str]) -> dict[str, str]:
 
 def no_rows(name: str) -> DataError:
     """Make the error for a table without rows."""
-    return DataError(f"{printable(name)}: there is no row of data, found 0 sample(s); add rows")
+    return DataError(f"{printable(name)}: there is no row of data; add rows")
 
 
 # Rows of an array that lies in a file: a .npy file, or what a memory map was made of.

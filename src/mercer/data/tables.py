@@ -123,7 +123,7 @@ def split_sheet(name: str) -> tuple[Path, str | None]:
 def _refuse_empty(frame: Frame) -> Frame:
     if frame.n_rows == 0:
         name = printable(frame.source)
-        raise DataError(f"{name}: there is no row of data, found 0 sample(s); add rows")
+        raise DataError(f"{name}: there is no row of data; add rows")
     return frame
 
 

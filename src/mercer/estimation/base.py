@@ -361,6 +361,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         X = self._learn_encoding(X) if how.get("reset", True) else self._encoded(X)
         refuse_missing(y)
         try:
+            if how.get("y_numeric") and np.asarray(y).dtype.kind in "UO":
+                np.asarray(y).astype(np.float64)
+        except ValueError as error:
+            classifier = type(self).__name__.replace("Regressor", "Classifier")
+            raise DataError(f"the target is text ({error}), which {classifier} learns") from error
+        try:
             checked: tuple[Any, Any] = self._checked_rows(X, y, order="C", **how)
         except ValueError as error:
             is_not_finite = any(word in str(error) for word in ("NaN", "infinity"))
@@ -562,6 +568,8 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     `DataError` if one is missing.
     """
     refuse_missing(y)
+    if y.dtype.kind == "O" and 0 < sum(isinstance(label, str) for label in y) < len(y):
+        raise DataError("Input y has labels that are text and others that are not: y.astype(str)")
     check_classification_targets(y)
     if y.dtype.kind not in "biufUO":
         raise ValueError(f"Labels of type {y.dtype} are not supported")

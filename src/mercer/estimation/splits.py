@@ -88,8 +88,8 @@ def folds(
         notes.append(f"{n_kept} folds instead of {n_folds}: {few}")
     if held.any():
         notes.append(
-            f"{int(held.sum())} of {len(held)} rows are never tested, because a class has a single "
-            f"{unit}"
+            f"{int(held.sum())} of {len(held)} rows {'is' if held.sum() == 1 else 'are'} never "
+            f"tested, because a class has a single {unit}"
         )
     pairs = tuple(
         (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(n_kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -120,6 +121,7 @@ def _python_words() -> Iterator[None]:
     except DataError as error:
         words = str(error).replace(LEAVE_OUT, "leave the column out").replace(REFIT, FILL_IN)
         words = words.replace("missing value (", "missing value, NaN or None (")
+        words = re.sub(r"^(X, row \d+)", r"\1 (a position, the first is 0)", words)
         fill_in = (
             'give the estimator encode=mercer.TableEncoder(missing="impute"), or "indicator", or '
             "drop the rows"

@@ -532,9 +532,9 @@ def test_what_is_no_interval_is_refused(stream, rows: Path, text: str) -> None:
 
 
 REFUSED = {
-    "D1-empty": ("", COMMON, 3, "found 0 sample(s)"),
-    "D1-blank": ("\n\n", COMMON, 3, "found 0 sample(s)"),
-    "D1-header-only": ("a,y\n", COMMON, 3, "found 0 sample(s)"),
+    "D1-empty": ("", COMMON, 3, "is empty; a header"),
+    "D1-blank": ("\n\n", COMMON, 3, "is empty; a header"),
+    "D1-header-only": ("a,y\n", COMMON, 3, "no row of data"),
     "D1-no-inputs": ("y\n1\n", COMMON, 3, "--lags"),
     "D4-dates": (
         "d,y\n" + "01/02/2024,1.5\n" * 30,

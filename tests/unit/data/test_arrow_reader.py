@@ -107,10 +107,10 @@ def test_truncated(tmp_path: Path, kind: str, share: float) -> None:
 def test_d1_no_columns_and_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     parquet.write_table(pa.table({}), path)
-    with pytest.raises(DataError, match=r"has no columns, found 0 sample\(s\)"):
+    with pytest.raises(DataError, match=r"has no columns"):
         read_frame(path)
     parquet.write_table(table().slice(0, 0), path)
-    with pytest.raises(DataError, match=r"no row of data, found 0 sample\(s\)"):
+    with pytest.raises(DataError, match=r"no row of data"):
         read_frame(path)
 
 

@@ -252,7 +252,7 @@ def test_d13_missing_is_one_of_four(path: Path) -> None:
 
 
 def test_d1_no_column_left(path: Path) -> None:
-    with pytest.raises(DataError, match=r"found 0 feature\(s\)"):
+    with pytest.raises(DataError, match="no column left"):
         fit_encoder(read(path, "a\n1\n").without(["a"]))
 
 

@@ -136,10 +136,10 @@ def test_d5_duplicate_columns(tmp_path: Path) -> None:
 def test_d1_nothing(tmp_path: Path) -> None:
     path = tmp_path / "data"
     parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), path)
-    with pytest.raises(DataError, match=r"data: there is no row of data, found 0 sample\(s\)"):
+    with pytest.raises(DataError, match=r"data: there is no row of data"):
         mercer.data.open(path)
     parquet.write_table(pa.table({}), path)
-    with pytest.raises(DataError, match=r"data: no column is left, found 0 feature\(s\)"):
+    with pytest.raises(DataError, match=r"data: no column is left"):
         mercer.data.open(path)
 
 

@@ -67,9 +67,9 @@ def test_d8_sums_that_overflow_are_no_gaps() -> None:
 
 
 def test_d1_no_rows_and_no_columns() -> None:
-    with pytest.raises(DataError, match=r"array: there is no row of data, found 0 sample\(s\)"):
+    with pytest.raises(DataError, match=r"array: there is no row of data"):
         mercer.data.open(np.empty((0, 3)))
-    with pytest.raises(DataError, match=r"no column is left, found 0 feature\(s\)"):
+    with pytest.raises(DataError, match=r"no column is left"):
         mercer.data.open(np.empty((3, 0)))
 
 

@@ -104,7 +104,7 @@ def test_the_only_row_of_a_class_is_never_tested() -> None:
     labels = np.array([0] * 20 + [1] * 20 + [2])
     found = folds(labels, 10, generator())
     assert len(found.pairs) == 10
-    assert "1 of 41 rows are never tested" in found.note
+    assert "1 of 41 rows is never tested" in found.note
     assert all(40 in train and 40 not in test for train, test in found.pairs)
 
 
