@@ -24,7 +24,7 @@ import mercer
 import mercer.data.dask as cluster
 from mercer.errors import ClusterError, MercerWarning
 from mercer.sampling import driver
-from mercer.sampling.driver import Sampled, SamplingStoppedError, sample
+from mercer.sampling.driver import Sampled, SamplingStoppedError, count_workers, sample
 from support.runs import digest, open_folder, options
 from support.toy_sampler import Pause, ToyAdaptation, ToySampler
 
@@ -200,3 +200,14 @@ def test_r8_a_lost_scheduler_leaves_what_one_machine_goes_on_from(
     resumed = run(tmp_path, n_jobs=1)
     assert "resumed" in resumed.notes[0]
     assert digest(resumed.draws) == undisturbed
+
+
+def test_an_engine_that_cannot_be_asked_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many workers there are is a question, too."""
+
+    def gone(_: int | None) -> int:
+        raise OSError("Timed out trying to connect")
+
+    monkeypatch.setattr("mercer.sampling.driver.effective_n_jobs", gone)
+    with pytest.raises(ClusterError, match="Timed out"):
+        count_workers(2)

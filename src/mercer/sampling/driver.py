@@ -347,7 +347,7 @@ def _run(
     is_last_kept: bool = False,
 ) -> list[Chain]:
     """Run all chains, with progress, signals and checkpoints."""
-    n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
+    n_jobs = min(count_workers(options.n_jobs), options.n_chains)
     is_away = n_jobs > 1 and uses_other_engine()
     with _board(options.n_chains, 1 if is_away else n_jobs) as board:
         n_at_once = options.n_chains if is_away else n_jobs
@@ -480,7 +480,7 @@ def in_processes(n_jobs: int | None, calls: list[Any]) -> list[Any]:
     ClusterError
         What makes them is gone.
     """
-    if (n_jobs := effective_n_jobs(n_jobs)) == 1:
+    if (n_jobs := count_workers(n_jobs)) == 1:
         return [call(*given, **named) for call, given, named in calls]
     if uses_other_engine():
         return on_engine(n_jobs, calls)
@@ -497,10 +497,23 @@ def in_processes(n_jobs: int | None, calls: list[Any]) -> list[Any]:
         ) from error
 
 
+def count_workers(n_jobs: int | None) -> int:
+    """Return how many work at a time; a `ClusterError` where an engine cannot be asked any more."""
+    with _of_engine():
+        return int(effective_n_jobs(n_jobs))
+
+
 def on_engine(n_jobs: int, calls: list[Any]) -> list[Any]:
     """Let the engine that `joblib.parallel_config` names make the calls."""
-    try:
+    with _of_engine():
         return _results_of_engine(n_jobs, calls)
+
+
+@contextmanager
+def _of_engine() -> Iterator[None]:
+    """Errors of an engine that is gone become a `ClusterError`."""
+    try:
+        yield
     except MercerError:
         raise
     except Exception as error:

@@ -56,7 +56,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import delayed, effective_n_jobs
+from joblib import delayed
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
@@ -68,6 +68,7 @@ from mercer.sampling.checkpoint import ChainFile
 from mercer.sampling.driver import (
     RunOptions,
     SamplingStoppedError,
+    count_workers,
     in_processes,
     uses_other_engine,
 )
@@ -610,7 +611,7 @@ class _Evaluations:
 
     def extend(self, positions: Array) -> int:
         """Evaluate the target at further positions, in order; how many before it is late."""
-        n_before, n_jobs = len(self._evaluated), effective_n_jobs(self._options.n_jobs)
+        n_before, n_jobs = len(self._evaluated), count_workers(self._options.n_jobs)
         n_wanted = n_before + len(positions)
         known = self._known[n_before:n_wanted]
         saved = self._known_positions[n_before:n_wanted]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed, effective_n_jobs
+from joblib import delayed
 from numpy.typing import NDArray
 
 from mercer.errors import DataError, UsageError
@@ -20,7 +20,7 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, in_processes, sample
+from mercer.sampling.driver import Labels, RunOptions, count_workers, in_processes, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
@@ -188,7 +188,7 @@ def _note_of_start(state: ClassState) -> str:
 
 def _seconds_of_ascent(options: RunOptions) -> float | None:
     """How long a chain may climb to its start: a share of what the driver allows it."""
-    n_jobs = min(effective_n_jobs(options.n_jobs), options.n_chains)
+    n_jobs = min(count_workers(options.n_jobs), options.n_chains)
     share = _TIME_OF_ASCENT / -(-options.n_chains // n_jobs)
     deadline = options.deadline_before_chains(share)
     return None if deadline is None else deadline - time.monotonic()

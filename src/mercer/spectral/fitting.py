@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from joblib import delayed, effective_n_jobs
+from joblib import delayed
 from numpy.typing import NDArray
 
 from mercer.estimation.run import CommonArguments, run_options
@@ -25,7 +25,7 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, in_processes, sample
+from mercer.sampling.driver import Labels, RunOptions, count_workers, in_processes, sample
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral import loops
@@ -300,7 +300,7 @@ def _grams(
     deadline: float | None,
 ) -> list[Array] | None:
     """Sum the products of each draw over all rows but some; None where time ends before that."""
-    n_workers = min(effective_n_jobs(n_jobs), len(tasks))
+    n_workers = min(count_workers(n_jobs), len(tasks))
     shares = [tasks[i::n_workers] for i in range(n_workers)]
     run = functools.partial(_one_pass, RowsWithout(rows, check), deadline)
     parts = in_processes(n_workers, [delayed(run)(share) for share in shares])
