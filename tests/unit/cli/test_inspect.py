@@ -72,15 +72,18 @@ def test_columns_are_listed_without_a_target(run, table: Path) -> None:
     assert found["columns"][2] == {"column": "label", "kind": "text"}
 
 
-def test_gaps_of_a_table_are_counted_where_fit_refuses_them(run, table: Path) -> None:
+def test_gaps_of_a_table_are_counted_where_fit_refuses_them(
+    run, table: Path, tmp_path: Path
+) -> None:
     lines = table.read_text().splitlines()
     lines[1] = "," + lines[1].split(",", 1)[1]
-    table.write_text("\n".join(lines))
-    assert run("fit", table, "--target", "label", *TINY)[0] != 0
-    code, out, err = run("inspect", table, "--target", "label")
+    gaps = tmp_path / "gaps.csv"
+    gaps.write_text("\n".join(lines))
+    assert run("fit", gaps, "--target", "label", *TINY)[0] != 0
+    code, out, err = run("inspect", gaps, "--target", "label")
     assert code == 0
     assert "1 of 2 inputs" in out
     assert "--missing impute" in err
     assert (
-        "--missing impute" not in run("inspect", table, "--target", "label", "--missing", "drop")[2]
+        "--missing impute" not in run("inspect", gaps, "--target", "label", "--missing", "drop")[2]
     )

@@ -110,9 +110,9 @@ def test_a_page_that_fails_does_not_lose_the_model(
     monkeypatch.setattr("mercer.cli.fitting.effects_of", fail)
     out, page = tmp_path / "m.mercer", tmp_path / "r.html"
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "2"]
-    code, _, _ = run("fit", table, "--target", "label", *tiny, "--out", out, "--report", page)
+    code, said, err = run("fit", table, "--target", "label", *tiny, "--out", out, "--report", page)
     assert code != 0
-    assert out.exists()
+    assert out.exists(), said + err
     assert not page.exists()
 
 
