@@ -156,7 +156,6 @@ def reading_options(*, has_target: bool) -> Callable[[Callable[..., Any]], Calla
                 "--target",
                 metavar="COLUMN",
                 required=has_target,
-                default=None if has_target else "",
                 help="Column to predict.",
                 shell_complete=complete_column,
             ),

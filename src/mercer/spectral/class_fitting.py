@@ -533,7 +533,7 @@ def fit_class_result(
     if model.ordered is True:
         how = "sorted" if ordered_categories(y) is None else "that of the Categorical"
         said = f"{ORDER_TAKEN}: {', '.join(map(str, classes[codes.order]))} ({how})"
-        shared["notes"] = (said, *shared["notes"])
+        shared["notes"] = (*shared["notes"], said)
     return ClassResult(**shared, classes=classes, order=codes.order)
 
 
