@@ -84,6 +84,8 @@ def _table(data: str, options: TableOptions, session: Session) -> None:
     facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
     describe_table(table, session)
     shown = plain_table(*INPUT_HEADINGS, n_text=2)
+    for column in shown.columns:  # ranges, the longest, give way on a narrow terminal
+        column.no_wrap = column.header != "range or levels"
     for each in facts.inputs:
         shown.add_row(*(printable(cell.text.replace("\u00a0", " ")) for cell in input_cells(each)))
     session.blank()
