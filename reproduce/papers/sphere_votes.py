@@ -35,7 +35,7 @@ _AGREEING, _EQUAL = 95.0, 0.5
 
 def part(settings: Settings) -> Part:
     """Agreement and errors of vote and Bayes point, and errors at each coverage."""
-    n_splits = 3 if settings.is_quick else 30
+    n_splits = 10 if settings.is_quick else 30
     claims: list[Claim] = []
     measured: dict[str, Array] = {}
     covered = {}

@@ -33,7 +33,7 @@ def frequencies_last(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def mutant(self, rng, state):
         new, info = step(self, rng, state)
-        _, W, gram, _ = self._sweep(rng, new)
+        _, W, gram, _ = self._sweep(rng, new, self.rows)
         return dataclasses.replace(new, frequencies=W, gram=gram), info
 
     monkeypatch.setattr(SpectralSampler, "step", mutant)
@@ -44,9 +44,9 @@ def coefficients_first(monkeypatch: pytest.MonkeyPatch) -> None:
     sweep, complete = SpectralSampler._sweep, SpectralSampler._complete
     before = {}
 
-    def watched(self, rng, state):
+    def watched(self, rng, state, rows):
         before["gram"] = state.gram
-        return sweep(self, rng, state)
+        return sweep(self, rng, state, rows)
 
     def mutant(self, rng, W, gram, *rest):
         state = complete(self, rng, W, before["gram"], *rest)

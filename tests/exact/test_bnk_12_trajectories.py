@@ -98,8 +98,8 @@ def few_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The likelihood of one row in four."""
     gradient = trajectory.likelihood_gradient
 
-    def mutant(rows, W, coef):
-        return gradient(type(rows)(rows.X[::4], rows.y[::4], rows.has_linear_part), W, coef)
+    def mutant(rows, W, coef, law):
+        return gradient(type(rows)(rows.X[::4], rows.y[::4], rows.has_linear_part), W, coef, law)
 
     monkeypatch.setattr(trajectory, "likelihood_gradient", mutant)
 
