@@ -225,6 +225,7 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
     ours = ["mercer", "mercer, one rate"]
     header = ["data", "flipped", *ours, *rivals, "best of the twelve", "best less mercer"]
     header += ["share wrong", "learned"]
+    header += [f"listed at {one['fdr']:g}: right of all" for one in metrics["lists"]]
     lines = table(
         header,
         [
@@ -236,12 +237,18 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
                 _with_error(cell["below_best"], cell["below_best_standard_error"]),
                 f"{cell['true_share']:.3f}",
                 f"{cell['learned_share']:.3f}",
+                *(f"{one['right']} of {one['listed']}" for one in cell["lists"]),
             ]
             for cell in metrics["cells"]
         ],
     )
+    said = "; ".join(
+        f"{one['right']} of {one['listed']} at {one['fdr']:g} ({one['expected']:g} expected)"
+        for one in metrics["lists"]
+    )
     settings = ", ".join(f"{name} {value}" for name, value in metrics["settings"].items())
-    return [*lines, "", f"Seeds: {metrics['n_seeds']}. Settings: {settings}; else the defaults."]
+    seeds = f"Seeds: {metrics['n_seeds']}. Settings: {settings}; else the defaults."
+    return [*lines, "", f"Rows of all lists that are right after all: {said}.", "", seeds]
 
 
 def _audit_numbers(metrics: dict[str, Any]) -> list[str]:
