@@ -470,17 +470,18 @@ def uses_other_engine() -> bool:
     return not isinstance(get_active_backend()[0], _OWN)
 
 
-def in_processes(n_jobs: int | None, calls: list[Any]) -> list[Any]:
+def in_processes(n_jobs: int, calls: list[Any]) -> list[Any]:
     """Return the results of delayed calls, by processes, or the engine of `parallel_config`.
 
-    They are pure: where a process is lost they are made again, once.
+    They are pure: where a process is lost they are made again, once. ``n_jobs`` is as
+    `count_workers` has it.
 
     Raises
     ------
     ClusterError
         What makes them is gone.
     """
-    if (n_jobs := count_workers(n_jobs)) == 1:
+    if n_jobs == 1:
         return [call(*given, **named) for call, given, named in calls]
     if uses_other_engine():
         return on_engine(n_jobs, calls)

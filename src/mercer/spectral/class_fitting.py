@@ -386,7 +386,7 @@ def complete_classes(
     others = RowsWithout(rows, check)
     added = MemoryRows(X, codes, rows.has_linear_part, rows.device)
     run = functools.partial(_complete, others, added, entropy, deadline=deadline)
-    ends = in_processes(n_jobs, [delayed(run)(task) for task in tasks])
+    ends = in_processes(count_workers(n_jobs), [delayed(run)(task) for task in tasks])
     tasks = [task for task, end in zip(tasks, ends, strict=True) if end is not None]
     found = [end for end in ends if end is not None]
     if not found:

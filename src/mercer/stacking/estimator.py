@@ -68,7 +68,7 @@ from mercer.posterior.schema import Fields, ListOf, Maybe, Number, Text, check_a
 from mercer.posterior.scores import PROBA_FLOOR
 from mercer.random import entropy_of, stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sampling.driver import RunOptions, in_processes
+from mercer.sampling.driver import RunOptions, count_workers, in_processes
 from mercer.sampling.progress import tell
 from mercer.stacking.members import (
     BOOSTING_FIELDS,
@@ -191,7 +191,7 @@ class _Stack(KernelEstimator):
                 delayed(task.learn)(name, each, lefts.get(name), limit)
                 for name, each in members.items()
             ]
-            return in_processes(options.n_jobs, jobs)
+            return in_processes(count_workers(options.n_jobs), jobs)
         begun, learned = time.process_time(), list[Learned]()
         for name, each in members.items():
             limit = None
