@@ -22,6 +22,7 @@ from mercer.data.files import (
 )
 from mercer.data.frame import Column, Frame, Origin, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
+from mercer.data.source import no_rows
 from mercer.errors import DataError, StorageError
 
 TEXT_SUFFIXES = tuple(
@@ -122,8 +123,7 @@ def split_sheet(name: str) -> tuple[Path, str | None]:
 
 def _refuse_empty(frame: Frame) -> Frame:
     if frame.n_rows == 0:
-        name = printable(frame.source)
-        raise DataError(f"{name}: there is no row of data; add rows")
+        raise no_rows(frame.source)
     return frame
 
 
