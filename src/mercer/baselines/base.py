@@ -49,8 +49,8 @@ from mercer.baselines.paths import (
     ridge,
     softmax,
 )
-from mercer.errors import NumericalError, UsageError
-from mercer.estimation.base import by_partition, encode_classes, filled, is_dask
+from mercer.errors import DataError, NumericalError, UsageError
+from mercer.estimation.base import by_partition, classes_of, encode_classes, filled, is_dask
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
@@ -100,7 +100,7 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
             remedy = "give X.compute()" if is_dask(X) else "give an array"
             raise UsageError(
                 f"{type(self).__name__} learns from rows in memory: {remedy}; "
-                "BaNKRegressor, BaNKClassifier, RKSRegressor and MKLRegressor learn where rows are"
+                "BaNK, RKS and MKL, regressors and classifiers, learn where rows are"
             )
 
     @property
@@ -153,24 +153,20 @@ class TargetScale:
         return np.nan_to_num(y)
 
 
-# Classes as targets of functions, and functions as probabilities.
+# Classes as targets of functions, and functions as probabilities: two classes are told apart by one
+# function, C classes by C of them.
 
 
-@dataclass(frozen=True, eq=False)
-class ClassTargets:
-    """Two classes are told apart by one function, C classes by C of them."""
+def class_targets(index: NDArray[np.int64], n_classes: int) -> Array:
+    """1 where a row is of the second of two classes (n, 1), or of the column's (n, C), else 0."""
+    if n_classes == 2:
+        return index[:, np.newaxis].astype(np.float64)
+    return np.asarray(np.eye(n_classes)[index])
 
-    classes: NDArray[Any]  # (C,), sorted
-    targets: Array  # (n, 1) or (n, C), 1 where a row is of the second class, or of the column's
-    loss: Loss  # one of the losses in `mercer.baselines.paths`
 
-    @classmethod
-    def of(cls, y: NDArray[Any]) -> ClassTargets:
-        """Encode labels."""
-        classes, index = encode_classes(y)
-        if len(classes) == 2:
-            return cls(classes, index[:, np.newaxis].astype(np.float64), logistic)
-        return cls(classes, np.eye(len(classes))[index], softmax)
+def class_loss(n_classes: int) -> Loss:
+    """One of the losses in `mercer.baselines.paths`."""
+    return logistic if n_classes == 2 else softmax
 
 
 def probabilities(f: Array) -> Array:
@@ -489,6 +485,8 @@ def solve_allowed(equations: NormalEquations, penalties: Sequence[float]) -> tup
 
 #: Length scales in median distances.
 CLASS_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+#: Classes of rows that are not in memory, and rows that scales of inputs are learned from, at most.
+_MOST_CLASSES, _ROWS_OF_SCALES = 100, 200_000
 #: One over the prior variance of the functions, in squared nats.
 CLASS_PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
@@ -517,15 +515,14 @@ class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[
         labels: NDArray[Any] = self.classes_[proba.argmax(axis=1)]
         return labels
 
-    def _checked_classes(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, ClassTargets]:
+    def _checked_classes(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
+        """Check rows in memory and set the classes; return inputs, and positions among them."""
         self._refuse_collection(X)
         rows, labels = validate_data(
             self, filled(X), filled(y), dtype=np.float64, order="C", ensure_min_samples=2
         )
-        found = ClassTargets.of(np.asarray(labels))
-        self.classes_ = found.classes
-        self._learn_inputs(rows)
-        return np.asarray(rows), found
+        self.classes_, index = encode_classes(np.asarray(labels))
+        return np.asarray(rows), index
 
 
 class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
@@ -555,9 +552,10 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-            Labels of two or more classes.
+        X : array-like of shape (n, d), Dask array or frame, or rows of `mercer.data.open`
+        y : array-like of shape (n,), or str
+            Labels of two or more classes, at most 100 unless they are in memory; of rows that are
+            opened, the name of their column.
 
         Returns
         -------
@@ -567,20 +565,50 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         ------
         UsageError
             If an argument is out of its range.
+        DataError
+            If rows cannot be used.
         """
         self._forget()
         grid = self._grid()
-        rows, classes = self._checked_classes(X, y)
-        Z = self.standardizer_.transform(rows)
+        source, values = self._source(X, y)
+        n_classes, entropy = len(values), entropy_of(self.random_state)
+        loss = class_loss(n_classes)
+
+        def some(index: int, most: int) -> Array:
+            rows = some_rows(stream(entropy, "rows", index), source.n_rows, most)
+            return source.take(rows)
 
         def choose(W: Array, Z: Array, targets: Array, *grid: Any) -> Selection:
-            return choose_by_log_loss(W, Z, targets, classes.loss, *grid)
+            return choose_by_log_loss(W, Z, targets, loss, *grid)
 
-        entropy = entropy_of(self.random_state)
-        some = some_rows(stream(entropy, "rows"), len(Z), grid.n_kept)
-        targets = classes.targets
-        self.penalty_ = self._select(grid, entropy, Z[some], targets[some], choose).penalty
-        coef, found = fit_weights(self.frequencies_, Z, targets, classes.loss, self.penalty_)
+        self._learn_inputs(some(1, _ROWS_OF_SCALES)[:, :-1])
+        split = functools.partial(_split_classes, self.standardizer_, values)
+        self.penalty_ = self._select(grid, entropy, *split(some(0, grid.n_kept)), choose).penalty
+        n_functions = 1 if n_classes == 2 else n_classes
+        coef, found = fit_weights(
+            self.frequencies_, source, split, loss, n_functions, self.penalty_
+        )
         self.n_iter_ = found.n_steps
         self.intercept_, self.coef_ = coef[0], coef[1:]
         return self
+
+    def _source(self, X: Any, y: Any) -> tuple[RowSource, Array]:
+        """Check rows, wherever they are; return them, the target last, and its sorted values."""
+        from mercer.data.source import open_array
+        from mercer.estimation.table_encoder import given_rows
+
+        rows = given_rows(self, X, y)
+        if rows is None:
+            rows = open_array(np.column_stack(self._checked_classes(X, y)))
+            return rows, np.arange(len(self.classes_), dtype=np.float64)
+        values = np.array(list(rows.count(rows.names[-1], _MOST_CLASSES)))
+        if len(values) > _MOST_CLASSES:
+            raise DataError(f"{rows.name}: the target has more than {_MOST_CLASSES} classes")
+        self.classes_ = classes_of(self, values)
+        return rows, values
+
+
+def _split_classes(standardizer: Standardizer, values: Array, rows: Array) -> tuple[Array, Array]:
+    """Turn rows, the target last, into standardised inputs, and targets of the functions."""
+    index = np.searchsorted(values, rows[:, -1])
+    return standardizer.transform(rows[:, :-1]), class_targets(index, len(values))

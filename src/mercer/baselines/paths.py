@@ -8,9 +8,11 @@ derivatives with respect to f.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,12 @@ from mercer.features.products import FeatureProducts, fill_features
 from mercer.numerics.cholesky import factorise
 from mercer.numerics.sums import PairwiseSum
 
+if TYPE_CHECKING:
+    from mercer.data.source import RowSource
+
 Array = NDArray[np.float64]
+# Standardised inputs (b, d) of some rows, and their targets (b, q).
+Block = tuple[Array, Array]
 Loss = Callable[[Array, Array], tuple[float, Array]]
 
 
@@ -262,9 +269,6 @@ def _errors(
 # from where the one before ended. Unlike scikit-learn's it takes rows that lack a class, as folds
 # may.
 
-# Features (p - 1, b) of a block of rows, and their targets (b, q).
-Block = tuple[Array, Array]
-
 # Steps of L-BFGS: for settings that are compared, and for the one that is kept.
 _SELECTION_STEPS, _STEPS = 100, 500
 
@@ -273,39 +277,67 @@ _SELECTION_STEPS, _STEPS = 100, 500
 class WeightObjective:
     """The penalised loss as a function of the coefficients (p, q), row by row, intercepts first."""
 
-    blocks: Callable[[], Iterable[Block]]  # all rows, block by block
-    loss: Loss  # one of the losses in this module
+    loss_at: Callable[[Array], tuple[float, Array]]  # of all rows, with its gradient (p, q)
     n_functions: int  # q
     penalty: float
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the objective and its gradient."""
         coef = theta.reshape(-1, self.n_functions)
-        value = 0.5 * self.penalty * float(np.vdot(coef[1:], coef[1:]))
+        loss, of_loss = self.loss_at(coef)
         gradient = self.penalty * coef
         gradient[0] = 0.0
-        for Phi, targets in self.blocks():
-            loss, residuals = self.loss(coef[0] + Phi.T @ coef[1:], targets)
-            value += loss
-            gradient[0] += residuals.sum(axis=0)
-            gradient[1:] += Phi @ residuals
-        return value, gradient.ravel()
+        value = 0.5 * self.penalty * float(np.vdot(coef[1:], coef[1:])) + loss
+        return value, (gradient + of_loss).ravel()
+
+
+def loss_of_block(Phi: Array, targets: Array, loss: Loss, coef: Array) -> tuple[float, Array]:
+    """Loss of rows of features (p - 1, b) and targets (b, q), and its gradient (p, q)."""
+    value, residuals = loss(coef[0] + Phi.T @ coef[1:], targets)
+    return value, np.vstack([residuals.sum(axis=0), Phi @ residuals])
 
 
 def fit_weights(
-    frequencies: Array, Z: Array, targets: Array, loss: Loss, penalty: float
+    frequencies: Array,
+    source: RowSource,
+    split: Callable[[Array], Block],
+    loss: Loss,
+    n_functions: int,
+    penalty: float,
 ) -> tuple[Array, Minimum]:
-    """Fit the coefficients (1 + 2 F, q) to all rows; features are made block by block."""
-    n_features = 2 * len(frequencies)
+    """Fit the coefficients (1 + 2 F, q) to all rows, one pass over them for each step or try.
 
-    def blocks() -> Iterator[Block]:
-        for rows in blocks_of(len(Z), 1 + n_features):
-            yield _features(frequencies, Z[rows]), targets[rows]
+    ``split`` turns rows of the source into standardised inputs and targets.
+    """
 
-    q = targets.shape[1]
-    objective = WeightObjective(blocks, loss, q, penalty)
-    found = minimise(objective, np.zeros((1 + n_features) * q), _STEPS, Deadline())
-    return found.theta.reshape(-1, q), found
+    def loss_at(coef: Array) -> tuple[float, Array]:
+        total = source.total(functools.partial(_sum_losses, frequencies, split, loss, coef))
+        return float(total[0]), total[1:].reshape(coef.shape)
+
+    objective = WeightObjective(loss_at, n_functions, penalty)
+    start = np.zeros((1 + 2 * len(frequencies)) * n_functions)
+    found = minimise(objective, start, _STEPS, Deadline())
+    return found.theta.reshape(-1, n_functions), found
+
+
+def _sum_losses(
+    W: Array,
+    split: Callable[[Array], Block],
+    loss: Loss,
+    coef: Array,
+    _: int,
+    blocks: Iterable[Array],
+) -> Array:
+    """Sum the loss of blocks of rows and its gradient: shape (1 + p q,)."""
+    total = PairwiseSum()
+    for block in blocks:
+        found = np.zeros(1 + coef.size)
+        for rows in blocks_of(len(block), len(coef)):
+            Z, targets = split(block[rows])
+            value, gradient = loss_of_block(_features(W, Z), targets, loss, coef)
+            found += np.append(value, gradient)
+        total.add(found)
+    return np.asarray(total.total())
 
 
 def choose_by_log_loss(
@@ -338,11 +370,12 @@ def _path(
     W: Array, Z: Array, targets: Array, loss: Loss, penalties: Sequence[float]
 ) -> list[Array]:
     """Coefficients of every penalty, in the order given."""
-    block, q = (_features(W, Z), targets), targets.shape[1]
+    Phi, q = _features(W, Z), targets.shape[1]
+    loss_at = functools.partial(loss_of_block, Phi, targets, loss)
     theta = np.zeros((1 + 2 * len(W)) * q)
     found = []
     for penalty in penalties[::-1]:
-        objective = WeightObjective(lambda: [block], loss, q, penalty)
+        objective = WeightObjective(loss_at, q, penalty)
         theta = minimise(objective, theta, _SELECTION_STEPS, Deadline()).theta
         found.append(theta.reshape(-1, q))
     return found[::-1]

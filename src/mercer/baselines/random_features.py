@@ -245,7 +245,8 @@ class RKSClassifier(RandomFeatureClassifier):
     n_folds : int, default=5
         Number of cross-validation folds; the score is the log loss.
     selection_rows : int, default=2000
-        Rows that length scale and penalty are chosen on, at most; coefficients are from all rows.
+        Rows that length scale and penalty are chosen on, at most; coefficients are from all rows,
+        scales of inputs from 200 000 at most.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None
@@ -325,7 +326,8 @@ class MKLClassifier(RandomFeatureClassifier):
     n_folds : int, default=5
         Number of cross-validation folds; the score is the log loss.
     selection_rows : int, default=2000
-        Rows that factor and penalty are chosen on, at most; coefficients are from all rows.
+        Rows that factor and penalty are chosen on, at most; coefficients are from all rows, scales
+        of inputs from 200 000 at most.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         How each input column is scaled; learned on the training rows.
     random_state : int, Generator, RandomState or None, default=None

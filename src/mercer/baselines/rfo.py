@@ -16,6 +16,8 @@ from mercer.baselines.base import (
     FunctionRegressor,
     InputEstimator,
     checked_grid,
+    class_loss,
+    class_targets,
     draw_mixture,
     some_rows,
     typical_distance,
@@ -395,10 +397,11 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
         """
         self._forget()
         search = self._search()
-        rows, classes = self._checked_classes(X, y)
-        Z = self.standardizer_.transform(rows)
-        entropy = entropy_of(self.random_state)
-        self._keep(search.run(entropy, Z, classes.targets, classes.loss))
+        rows, index = self._checked_classes(X, y)
+        self._learn_inputs(rows)
+        Z, n_classes = self.standardizer_.transform(rows), len(self.classes_)
+        entropy, targets = entropy_of(self.random_state), class_targets(index, n_classes)
+        self._keep(search.run(entropy, Z, targets, class_loss(n_classes)))
         return self
 
 

@@ -372,6 +372,11 @@ class Encoder:
         """Whether other rows would give another encoding: levels, dates, what fills gaps."""
         return any(c.kind not in ("number", "boolean") or c.fill is not None for c in self.codes)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are numbers that pass as they are."""
+        return not self.learns and all(code.written is None for code in self.codes)
+
     def again(self, frame: Frame) -> Encoder:
         """Learn the encoding anew, from some rows of the table that it was learned from.
 

@@ -581,6 +581,19 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, index.astype(np.int64)
 
 
+def classes_of(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
+    """Labels of rows that are not in memory: those that are known to the model, or whole numbers.
+
+    A `DataError` if there is one class only.
+    """
+    if len(values) < 2:
+        raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
+    if hasattr(model, "classes_"):
+        return np.asarray(model.classes_)
+    whole = values.astype(np.int64)
+    return whole if np.array_equal(whole, values) else values
+
+
 class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of classifiers: a subclass gives probabilities, and the label follows."""
 

@@ -321,11 +321,11 @@ def _target_last(model: Any, source: RowSource, target: Any) -> RowSource:
     model.n_features_in_ = len(inputs)
     model.feature_names_in_ = np.array(inputs, dtype=object)
     encoding = rows.encoding
-    if encoding and not hasattr(model, "encode"):
+    if encoding and not encoding.is_plain and not hasattr(model, "encode"):
         raise UsageError(
             f"{type(model).__name__} learns from columns of numbers: open the rows without encode"
         )
-    if encoding and encoding.feature_names == tuple(inputs):
+    if encoding and hasattr(model, "encode") and encoding.feature_names == tuple(inputs):
         model.encoder_ = TableEncoder.of(encoding)
         model.encoder_.name_inputs(model)
     return rows.verified()

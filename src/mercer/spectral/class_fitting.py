@@ -12,8 +12,8 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, UsageError
-from mercer.estimation.base import ORDER_TAKEN, ordered_categories
+from mercer.errors import UsageError
+from mercer.estimation.base import ORDER_TAKEN, classes_of, ordered_categories
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
@@ -505,9 +505,7 @@ def fit_class_result(
     """Fit a classifier whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
     values, counts = table.labels(MOST_CLASSES)
-    if len(values) < 2:
-        raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
-    classes = _classes(model, values)
+    classes = classes_of(model, values)
     settings, digest = model._class_settings(table.n_rows, len(values)), table.digest()
     if model.ordered is False:
         codes = class_codes(values, counts)
@@ -598,14 +596,6 @@ def _key(label: Any) -> float | str:
         return float(label)
     except (TypeError, ValueError):
         return str(label).strip()
-
-
-def _classes(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
-    """Labels in the type in which they were given; those of a source are numbers."""
-    if hasattr(model, "classes_"):
-        return np.asarray(model.classes_)
-    whole = values.astype(np.int64)
-    return whole if np.array_equal(whole, values) else values
 
 
 # Counts, whose regressor has one function and Polya-Gamma variables.

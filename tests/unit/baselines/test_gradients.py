@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.stats import multivariate_normal
 from mercer.baselines import paths as losses
 from mercer.baselines.a_la_carte import SpectralEvidence
 from mercer.baselines.base import FrequencyMixture, draw_mixture
-from mercer.baselines.paths import WeightObjective
+from mercer.baselines.paths import WeightObjective, loss_of_block
 from mercer.baselines.rfo import FrequencyObjective
 from mercer.errors import NumericalError
 
@@ -79,7 +80,8 @@ def test_gradient_of_a_la_carte(is_full: bool) -> None:
 
 def test_gradient_of_coefficients() -> None:
     Phi = np.random.default_rng(5).standard_normal((6, N))
-    found = WeightObjective(lambda: [(Phi, TARGETS["softmax"])], losses.softmax, 3, 0.3)
+    loss_at = functools.partial(loss_of_block, Phi, TARGETS["softmax"], losses.softmax)
+    found = WeightObjective(loss_at, 3, 0.3)
     assert largest_error(found, near(np.zeros(21))) < _CLOSE
 
 

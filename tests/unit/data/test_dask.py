@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn.base import clone
 
 import mercer
 import mercer.data
@@ -27,9 +28,11 @@ from mercer.baselines import (
     AlaCarteRegressor,
     MKLClassifier,
     MKLRegressor,
+    RFOClassifier,
     RFORegressor,
     RKSClassifier,
     RKSRegressor,
+    paths,
 )
 from mercer.cli.main import main
 from mercer.data import dask as cluster
@@ -139,9 +142,51 @@ def test_dist_1_ridge_on_random_features_has_the_bits_of_one_process(
     assert coefficients(dd.read_parquet(folder), "x2") == expected
 
 
-@pytest.mark.parametrize(
-    "baseline", [RKSClassifier, MKLClassifier, RFORegressor, AlaCarteRegressor]
-)
+@pytest.mark.parametrize("baseline", [RKSClassifier, MKLClassifier])
+def test_dist_1_classes_by_random_features_have_the_bits_of_one_process(
+    two_workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, baseline: type
+) -> None:
+    """True and false, or numbers; labels stay what they are."""
+    monkeypatch.setattr(paths, "_STEPS", 3)
+    n, cuts = ROWS_PER_TERM + 321, (-0.5, 0.5)
+
+    def fit(X: Any, y: Any, labels: list[Any]) -> bytes:
+        given = {"length_factors": (1.0,), "penalties": (1e-2, 1.0), "random_state": 0}
+        model = baseline(n_features=24, selection_rows=200, **given).fit(X, y)
+        assert repr(model.classes_.tolist()) == repr(labels)
+        assert (model.n_features_in_, model.n_iter_) == (2, 3)
+        return b"".join(bytes(a.tobytes()) for a in (model.coef_, model.intercept_))
+
+    X = da.from_array(ROWS[:n], chunks=(7001, 3))
+    expected = fit(ROWS[:n, :2], ROWS[:n, 2] > 0.0, [False, True])
+    assert fit(X[:, :2], X[:, 2] > 0.0, [False, True]) == expected
+    y = np.digitize(ROWS[:n, 2], cuts) + 3
+    write_npy(tmp_path / "rows.npy", np.column_stack([ROWS[:n, :2], y]))
+    expected = fit(ROWS[:n, :2], y, [3, 4, 5])
+    assert fit(mercer.data.open(tmp_path / "rows.npy"), "x2", [3, 4, 5]) == expected
+    assert fit(mercer.data.open(tmp_path / "rows.npy", engine="dask"), "x2", [3, 4, 5]) == expected
+    frame = dd.from_dask_array(X, columns=list(NAMES))
+    assert fit(frame.assign(x2=dd.from_array(y, 7001)), "x2", [3, 4, 5]) == expected
+
+
+def test_words_as_classes_of_random_features(two_workers: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS[:900], columns=list(NAMES))
+    frame["x2"] = np.where(frame["x2"] > 0.0, "up", "down")
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    given: Any = {"encode": "auto", "target": "x2", "cache": tmp_path / "cache", "engine": "dask"}
+    model = RKSClassifier(n_features=24, length_factors=(1.0,), penalties=(1.0,), random_state=0)
+    expected = clone(model).fit(frame[["x0", "x1"]], frame["x2"])
+    found = model.fit(mercer.data.open(tmp_path / "a.parquet", **given), "x2")
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.classes_.tolist() == ["down", "up"]
+    one = mercer.data.open(np.zeros((9, 2)))
+    with pytest.raises(DataError, match="one class only"):
+        model.fit(one, "x1")
+    with pytest.raises(DataError, match="more than 100 classes"):
+        model.fit(mercer.data.open(ROWS), "x2")
+
+
+@pytest.mark.parametrize("baseline", [RFOClassifier, RFORegressor, AlaCarteRegressor])
 def test_what_needs_its_rows_in_memory_does_not_read_them_silently(
     two_workers: Any, folder: Path, baseline: type
 ) -> None:
