@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.exits import stoppable
@@ -39,13 +40,14 @@ from mercer.cli.outputs import (
     write_rows,
 )
 from mercer.cli.saving import as_pair, audit_steps, plan_provenance, say_fitted
-from mercer.cli.tables import say_conflicts
+from mercer.cli.tables import WrittenTable, say_conflicts, spellings
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
+from mercer.data.encoding import Encoder
 from mercer.data.files import quoted
 from mercer.errors import UsageError
 from mercer.estimation.inspection import Inspection
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
-from mercer.posterior.labels import Audit, audit_of
+from mercer.posterior.labels import Audit, TargetAudit, audit_of
 
 # The work of `mercer audit`: from a fitted model to the rows whose target is probably wrong.
 
@@ -56,18 +58,58 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+# What `--fixed` adds to a table.
+_BESIDE = ("recorded", "p_wrong", "is_changed")
+
+
 @dataclass(frozen=True)
 class Writes:
     """The files that are asked for, and whether texts of the CSV are made safe for spreadsheets."""
 
     out: Path | None
     report: Path | None
+    fixed: Path | None
     is_for_spreadsheet: bool
+
+    def rows(self, path: Path, columns: dict[str, NDArray[Any]]) -> None:
+        """Write rows to one of them."""
+        write_rows(path, for_spreadsheet(columns) if self.is_for_spreadsheet else columns)
 
 
 def audit_columns(audit: Audit) -> dict[str, NDArray[Any]]:
     """Name what is written of every row, the most suspicious first."""
     return {**audit.names.columns(), **audit.columns()}
+
+
+def read_written(plan: Plan, options: TableOptions) -> WrittenTable:
+    """Read the cells that ``--fixed`` writes again, before any work."""
+    written = WrittenTable.read(plan.table.source, options.encoding)
+    for name in _BESIDE:
+        if name in written.columns:
+            raise UsageError(f"--fixed adds a column {quoted(name)}, which is there; rename it")
+    return written
+
+
+def fixed_columns(
+    written: WrittenTable, audit: Audit, target: str, encoder: Encoder
+) -> dict[str, NDArray[Any]]:
+    """Name the columns of the table, its target replaced where it is listed, and what was there.
+
+    Labels and numbers are written as the table writes them.
+    """
+    at = written.at(audit.names)
+    recorded, changed = written.columns[target], at[: audit.n_listed]
+    if isinstance(audit, TargetAudit):
+        write = str if encoder.target is None else encoder.target.write
+        better = [write(value) for value in audit.expected.tolist()]
+    else:
+        spelled = spellings(audit.recorded.tolist(), recorded[at].tolist())
+        better = [spelled[str(label)] for label in audit.columns()["suggested"]]
+    fixed, p_wrong = recorded.copy(), np.full(len(recorded), None, dtype=object)
+    fixed[changed], p_wrong[at] = better[: audit.n_listed], audit.p_wrong
+    is_changed = np.isin(np.arange(len(recorded)), changed)
+    beside = zip(_BESIDE, (recorded, p_wrong, is_changed), strict=True)
+    return {**written.columns, target: fixed, **dict(beside)}
 
 
 def check_id(options: TableOptions) -> None:
@@ -90,8 +132,7 @@ def write_audit(
     out, report = writes.out, writes.report
     steps = audit_steps(typed_words(), fitted.estimator, model=model, n_rows=fitted.n_rows)
     if out is not None:
-        columns = audit_columns(audit)
-        write_rows(out, for_spreadsheet(columns) if writes.is_for_spreadsheet else columns)
+        writes.rows(out, audit_columns(audit))
         session.say("written", f"{out}, all {len(audit.names)} rows")
     if report is not None:
         from mercer.report import build_report, render, write_report
@@ -105,7 +146,7 @@ def write_audit(
         )
         write_report(report, render(built))
         session.say("report", str(report))
-    if out is None and report is None:
+    if out is None and report is None and writes.fixed is None:
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
     for step in steps:
         session.propose(step)
@@ -136,6 +177,7 @@ def audit_json(
         "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
         "out": None if writes.out is None else str(writes.out),
         "report": None if writes.report is None else str(writes.report),
+        "fixed": None if writes.fixed is None else str(writes.fixed),
     }
 
 
@@ -159,6 +201,7 @@ def audit_json(
 )
 @out_path("--out", "Write all rows: .csv, .parquet or .json.")
 @out_path("--report", "Write a report, one HTML file.")
+@out_path("--fixed", "Write DATA with what suits better in place of what is listed.")
 @spreadsheet_option
 @run_options
 @jobs_option
@@ -173,6 +216,7 @@ def command(
     fdr: float,
     out: Path | None,
     report: Path | None,
+    fixed: Path | None,
     is_for_spreadsheet: bool,
     checkpoint: Path | None,
     strict: bool,
@@ -190,9 +234,14 @@ def command(
     mercer audit patients.csv --target diabetic --id patient --out audit.csv
     mercer audit breast_cancer --target target --fdr 0.05 --report audit.html
     mercer audit meters.csv --target kwh --id meter --out audit.csv
+    mercer audit patients.csv --target diabetic --fdr 0.05 --fixed fixed.csv
     """
-    check_outputs({"--out": out, "--report": report}, {"DATA": data}, checkpoint=checkpoint)
-    check_format(out, is_for_spreadsheet=is_for_spreadsheet)
+    written = {"--out": out, "--report": report, "--fixed": fixed}
+    check_outputs(written, {"DATA": data}, checkpoint=checkpoint)
+    for path in (out, fixed):
+        check_format(path, is_for_spreadsheet=is_for_spreadsheet)
+    if fixed is not None and data == "-":
+        raise UsageError("--fixed reads its table twice: give a file, not standard input")
     session = Session(is_json)
     options = FitOptions(
         data=data,
@@ -212,7 +261,7 @@ def command(
         session.files_first(),
     ):
         plan = make_plan(options, session)
-        writes = Writes(out, report, is_for_spreadsheet)
+        writes = Writes(out, report, fixed, is_for_spreadsheet)
         _audit(plan, session, table, fdr, writes, is_strict=strict)
 
 
@@ -225,6 +274,7 @@ def _audit(
     *,
     is_strict: bool,
 ) -> None:
+    written = None if writes.fixed is None else read_written(plan, options)
     conflicts = say_conflicts(plan.table) if plan.table.classes else ""
     if conflicts:
         session.say("conflicts", conflicts)
@@ -242,5 +292,14 @@ def _audit(
     session.show(suspects_table(audit))
     session.blank()
     provenance = plan_provenance(plan, fitted, options.target)
+    if written is not None and writes.fixed is not None:
+        columns = fixed_columns(written, audit, options.target, plan.table.encoder)
+        writes.rows(writes.fixed, columns)
+        what = f"{'label' if plan.table.classes else 'value'}{'s' * (audit.n_listed != 1)}"
+        session.say(
+            "fixed",
+            f"{writes.fixed}, {audit.n_listed} {what} replaced; who learns from it leaves out what "
+            f"is beside them: --drop {','.join(_BESIDE)}",
+        )
     write_audit(audit, fitted, provenance, session, writes, plan.entry.name)
     session.give(audit_json(plan, fitted, audit, provenance, writes))

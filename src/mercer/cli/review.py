@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import webbrowser
-from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -110,29 +109,23 @@ def write_reviewed(
     import numpy as np
 
     from mercer.cli.outputs import write_rows
+    from mercer.cli.tables import WrittenTable, spellings
     from mercer.data.encoding import as_levels
     from mercer.data.tables import read_frame
 
-    names = read_frame(data, encoding=encoding).names
-    frame = read_frame(data, as_text=names, encoding=encoding)
-    place = {
-        (int(file), int(row)): k
-        for k, (file, row) in enumerate(zip(frame.origin.file, frame.origin.row, strict=True))
-    }
-    columns = {column.name: as_levels(column).copy() for column in frame.columns}
+    written = WrittenTable.read(data, encoding)
+    columns, at = written.columns, written.at(table.names)
     n_table, n_changed = len(table.labels), 0
-    own = zip(table.names.file.tolist(), table.names.number.tolist(), strict=True)
-    at = np.array([place[where] for where in own])
-    spelled = _spellings(table.labels.tolist(), columns[target][at].tolist())
+    spelled = spellings(table.labels.tolist(), columns[target][at].tolist())
     for k, row in enumerate(at):
         label = labels[k]
         if label is not None and label != str(table.labels[k]):
             columns[target][row] = spelled[label]
             n_changed += 1
     if pool is not None and any(label is not None for label in labels[n_table:]):
-        more = read_frame(pool, as_text=names, encoding=encoding)
-        written = table.encoder.texts()
-        encoded = table.encoder.transform(read_frame(pool, as_written=written, encoding=encoding))
+        more = read_frame(pool, as_text=tuple(columns), encoding=encoding)
+        known_as = table.encoder.texts()
+        encoded = table.encoder.transform(read_frame(pool, as_written=known_as, encoding=encoding))
         known = [k for k, label in enumerate(labels[n_table:]) if label is not None]
         rows = encoded.rows[known]
         for name in columns:
@@ -143,14 +136,6 @@ def write_reviewed(
             columns[name] = np.concatenate([columns[name], found])
     write_rows(out, columns)
     return n_changed
-
-
-def _spellings(labels: list[Any], texts: list[str]) -> dict[str, str]:
-    """Find how the table itself writes each class: as most of its cells do."""
-    counts: dict[str, Counter[str]] = {}
-    for label, text in zip(labels, texts, strict=True):
-        counts.setdefault(str(label), Counter())[text] += 1
-    return {label: found.most_common(1)[0][0] for label, found in counts.items()}
 
 
 def beside(data: str, ending: str) -> Path:

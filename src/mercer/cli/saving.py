@@ -289,17 +289,20 @@ def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
     return NextStep("The diagnostics warn: to give the sampling four times as long", command)
 
 
+_WRITTEN = ("--out", "--report", "--fixed")
+
+
 def _anew(words: Sequence[str], setting: str | None = None) -> list[str]:
     """Write a command for another run: files of other names, no checkpoint, without a setting."""
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
         option, is_joined, value = word.partition("=")
-        if option not in ("--checkpoint", "--set", "--out", "--report"):
+        if option not in ("--checkpoint", "--set", *_WRITTEN):
             kept.append(word)
             continue
         value = value if is_joined else next(rest, "")
-        if option in ("--out", "--report"):
+        if option in _WRITTEN:
             value = _free_name(value, 2)
         is_left_out = option == "--set" and value.partition("=")[0].strip() == setting
         kept += [] if is_left_out or option == "--checkpoint" else [option, value]

@@ -21,8 +21,10 @@ from mercer.data.frame import (
     Column,
     Frame,
     InputFacts,
+    Origin,
     TableFacts,
     index_column,
+    parse_number,
     strength_alone,
 )
 from mercer.data.row_names import RowNames
@@ -132,6 +134,43 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             *encoded.notes,
         ),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenTable:
+    """The cells of a table as its file has them, to be written again with another target."""
+
+    columns: dict[str, NDArray[Any]]
+    origin: Origin
+
+    @classmethod
+    def read(cls, data: str, encoding: str | None) -> WrittenTable:
+        """Read a table again; numbers with a decimal comma get a point, as CSV by commas needs."""
+        typed = read_frame(data, encoding=encoding)
+        frame = read_frame(data, as_text=typed.names, encoding=encoding)
+        columns = {}
+        for column, plain in zip(frame.columns, typed.columns, strict=True):
+            texts = as_levels(column)
+            is_read = plain.kind != "number" or all(
+                parse_number(text) is not None for text in set(texts) - {None}
+            )
+            columns[column.name] = texts.copy() if is_read else as_levels(plain)
+        return cls(columns, frame.origin)
+
+    def at(self, names: RowNames) -> Rows:
+        """Return where the rows of these names stand in it."""
+        own = zip(self.origin.file.tolist(), self.origin.row.tolist(), strict=True)
+        place = {where: k for k, where in enumerate(own)}
+        wanted = zip(names.file.tolist(), names.number.tolist(), strict=True)
+        return np.array([place[where] for where in wanted], dtype=np.int64)
+
+
+def spellings(labels: list[Any], texts: list[str]) -> dict[str, str]:
+    """Find how the table itself writes each class: as most of its cells do."""
+    counts: dict[str, Counter[str]] = {}
+    for label, text in zip(labels, texts, strict=True):
+        counts.setdefault(str(label), Counter())[text] += 1
+    return {label: found.most_common(1)[0][0] for label, found in counts.items()}
 
 
 def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer.cli.options import TableOptions
+
 from .conftest import SPHERE, TINY, WRONG, write_csv
 
 
@@ -132,6 +134,60 @@ def test_conflicts_are_said(run, tmp_path: Path) -> None:
     assert "2 rows have the inputs of a row with another label, such as rows 2 and 4" in said
 
 
+def test_a_table_with_the_suggested_labels(run, suspects: Path, tmp_path: Path) -> None:
+    data, fixed = tmp_path / "d.csv", tmp_path / "f.csv"
+    lines = suspects.read_text().splitlines()
+    lines[3] = lines[3].replace("p002,", "p002,x y;,", 1)
+    lines = [line.replace(",", f",0{k},", 1) if k != 3 else line for k, line in enumerate(lines)]
+    data.write_text("\n".join(lines).replace("patient,00", "patient,code") + "\n")
+    before = data.read_text()
+    words = words_of(data, "--drop", "patient,code", "--fixed", fixed)
+    code, said, err = run(*words, "--json")
+    assert code == 0, err
+    assert data.read_text() == before
+    told = json.loads(said)
+    assert (told["fixed"], told["n_listed"]) == (str(fixed), 2)
+    after = list(csv.reader(io.StringIO(fixed.read_text())))
+    assert after[0] == ["patient", "code", "a", "b", "sick", "recorded", "p_wrong", "is_changed"]
+    table = list(csv.reader(io.StringIO(before)))
+    p_wrong = {row["row"]: row["p_wrong"] for row in told["rows"]}
+    for k, (old, new) in enumerate(zip(table[1:], after[1:], strict=True)):
+        other = {"no": "yes", "yes": "no"}[old[-1]] if k in WRONG else old[-1]
+        assert new[:6] == [*old[:-1], other, old[-1]]
+        assert new[6:] == [str(p_wrong[k + 1]), str(k in WRONG)]
+    code, said, _ = run(*words)
+    line = next(line for line in said.splitlines() if line.startswith("fixed "))
+    assert "2 labels replaced" in line
+    assert "--drop recorded,p_wrong,is_changed" in line
+    assert f"--fixed {tmp_path / 'f-2.csv'}" in said
+
+
+def test_a_table_with_expected_numbers(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    size = rng.uniform(1.0, 5.0, 40)
+    price = np.round(1000.0 + 40.0 * size + rng.normal(0.0, 3.0, 40), 1)
+    price[7] = 10.0 * price[7]
+    path, fixed = tmp_path / "p.csv", tmp_path / "f.csv"
+    comma = [f"{a:.4f};${b:,}".replace(".", ",", 1) for a, b in zip(size, price, strict=True)]
+    gap = ["3,5;"]
+    path.write_text("\n".join(["size;price", *comma, *gap]) + "\n")
+    words = ["audit", path, "--target", "price", "--missing", "drop", "--set", "kernel=rbf"]
+    short = ["--set", "n_draws=150", "--set", "n_chains=2"]
+    code, said, err = run(*words, *short, "--fixed", fixed, "--json")
+    assert code == 0, err
+    first = json.loads(said)["rows"][0]
+    rows = list(csv.DictReader(io.StringIO(fixed.read_text())))
+    assert [k for k, row in enumerate(rows) if row["is_changed"] == "True"] == [7]
+    assert rows[7]["recorded"] == f"${price[7]:,}"
+    assert float(rows[7]["price"].replace("$", "").replace(",", "")) == first["expected"]
+    assert rows[8]["size"] == f"{size[8]:.4f}".rstrip("0")
+    assert list(rows[40].values()) == ["3.5", "", "", "", "False"]
+    from mercer.cli.tables import read_training
+
+    again = read_training(str(fixed), TableOptions("price", "auto", (), None, None, "drop"))
+    assert again.labels[7] == first["expected"]  # read as it was written
+
+
 TWO = "a,b,sick\n1,2,x\n2,1,y\n3,5,x\n1,2,y\n"
 BAD = {
     "unknown-column": (TWO, ["--drop", "c"], 3, "'c'"),
@@ -151,6 +207,9 @@ BAD = {
     "fdr": (TWO, ["--fdr", "1.5"], 2, "--fdr"),
     "suffix": (TWO, ["--out", "a.xlsx"], 2, ".parquet"),
     "group": (TWO, ["--group", "b"], 2, "--group"),
+    "fixed": (TWO.replace("b", "recorded"), ["--fixed", "a.csv", "--out", "a.json"], 2, "rename"),
+    "itself": (TWO, ["--fixed", "d.csv"], 2, "name another file"),
+    "fixed-suffix": (TWO, ["--fixed", "a.xlsx"], 2, ".parquet"),
     "strict": (TWO, ["--strict"], 5, "too short to judge"),
 }  # fmt: skip
 
