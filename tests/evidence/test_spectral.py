@@ -311,6 +311,7 @@ def test_ordered_classes_beside_those_without_an_order() -> None:
     assert len(lines_of("spectral-ordered", metrics)) == 2 + 2
 
 
+@pytest.mark.slow
 def test_series_beside_a_spectral_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import spectral_series_v1 as scenario
 

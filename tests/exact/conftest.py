@@ -18,7 +18,8 @@ _MUTANT = re.compile(r"_sees?(_|$)|_seen$")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of the mutants of a file run the first in the first tier, and the others in the second.
 
-    That a test can fail is shown by one; all of them are a fifth of the time of all tests.
+    That a test can fail is shown by one; all of them are a fifth of the time of all tests. Those
+    that are marked slow, for their long chains, stay in the second tier.
     """
     shown: set[Path] = set()
     for item in items:

@@ -342,6 +342,7 @@ def test_bnk_15_sees_shares_that_do_not_learn(
     assert largest_z(_moments("contaminated", 5000), truths["contaminated"], BATCHES) > LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "noise"),
     [

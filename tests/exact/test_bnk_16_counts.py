@@ -96,7 +96,7 @@ def _moments(chain: str, n_draws: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_draws", tiers(4000, 40_000))
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("chain", few_first(CHAINS, "small counts, hardly any move"))
 def test_bnk_16_draws_have_the_moments_of_the_posterior(chain: str, n_draws: int) -> None:
     assert largest_z(_moments(chain, n_draws), _truth(chain), BATCHES) < LIMIT
 
@@ -267,6 +267,7 @@ def forget_the_factor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_model, "count_log_factor", lambda y, r: np.zeros_like(y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "chain"),
     [

@@ -253,6 +253,7 @@ def keep_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SpectralSampler, "_weighed", mutant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [forget_the_heights, take_every_trajectory, keep_the_weights])
 def test_bnk_17_sees(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = _truth()

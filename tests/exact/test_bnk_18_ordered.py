@@ -103,7 +103,7 @@ def _moments(chain: str, n_draws: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_draws", tiers(4000, 40_000))
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("chain", few_first(CHAINS, "level in the thresholds"))
 def test_bnk_18_draws_have_the_moments_of_the_posterior(chain: str, n_draws: int) -> None:
     assert largest_z(_moments(chain, n_draws), _truth(chain), BATCHES) < LIMIT
 
@@ -289,6 +289,7 @@ def forget_the_prior_of_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OrderedLaw, "level_precision", flat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "chain"),
     [

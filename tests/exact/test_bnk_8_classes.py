@@ -136,6 +136,7 @@ def ignore_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [late_omega, ignore_the_labels])
 def test_bnk_8_sees(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)

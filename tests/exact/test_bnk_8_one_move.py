@@ -109,6 +109,7 @@ def ratio_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joint_sampler, "move_jointly", mutant)
 
 
+@pytest.mark.slow
 def test_bnk_8_one_move_sees(monkeypatch: pytest.MonkeyPatch) -> None:
     ratio_as_printed(monkeypatch)
     assert distance(2, 1.0, 3_000) > 1.2 * limit(3_000)

@@ -149,6 +149,7 @@ def test_kgs_10_three_line_moves(kind: str) -> None:
     np.testing.assert_allclose(points[:, :, :3], points[:, :, 3:] @ model.L.T, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_kgs_10_sees_two_class_toggles() -> None:
     """Every crossing of a line changes the errors, as with two classes."""
     toggles = broken(compiled, "(-1 if labels[i] == rival[i] else 0)", "-1")

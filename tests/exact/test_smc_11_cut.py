@@ -28,6 +28,7 @@ def test_smc_11_with_more_runs(name: str) -> None:
     assert max(excess(name, MORE_RUNS, seed=1)) < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_smc_11_sees_a_prior_that_is_not_normalised(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -136,6 +136,7 @@ def test_what_follows_the_chains_is_made_there(
     assert {"_one_pass", "_complete", "learn"} <= set(asked)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_changes_no_bit(on_dask: Any, undisturbed: str) -> None:
     def kill() -> None:
         time.sleep(0.3)

@@ -561,6 +561,7 @@ def test_trees_of_a_file_that_lead_in_circles_are_refused(tmp_path: Path) -> Non
         mercer.load(tmp_path / "m.mercer")
 
 
+@pytest.mark.slow
 def test_the_record_compares_rows_with_themselves() -> None:
     from reproduce.scenarios.stack_v1 import rows_of, summary
     from reproduce.tables import _stack

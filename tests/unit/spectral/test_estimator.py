@@ -226,7 +226,7 @@ def test_the_prior_of_the_noise_is_worth_less_than_an_observation(
         {"linear_part": False},
         pytest.param({"noise": "student_t"}, marks=pytest.mark.slow),
         pytest.param({"noise": "heteroscedastic"}, marks=pytest.mark.slow),
-        {"noise": "contaminated"},
+        pytest.param({"noise": "contaminated"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_device_gives_the_predictions_of_numpy(

@@ -44,6 +44,7 @@ def model() -> BaNKRegressor:
     return fitted("heteroscedastic")
 
 
+@pytest.mark.slow
 def test_intervals_hold_nine_in_ten_wherever_the_noise_is(model: BaNKRegressor) -> None:
     """In thirds of the rows by their noise; of even noise they are far off."""
 
