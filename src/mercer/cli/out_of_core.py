@@ -46,7 +46,7 @@ from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import NPY, REMEDY, RowSource, regroup
 from mercer.data.tables import list_folder
-from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task
+from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.model_file import TableModel
 from mercer.estimation.table_encoder import TableEncoder
@@ -361,13 +361,17 @@ def open_training(
         target=table.target,
         encode=encode,
         drop=table.drop,
+        task="regression" if table.task == "regression" else "auto",
     )
     target = rows.names[-1]
-    column = Column(target, np.array(rows.labels.get(target, ())), "text")
+    labels = rows.labels.get(target, ())
+    written = frozenset(labels) if target in rows.codes else frozenset[str]()
+    column = Column(target, np.array(labels), "text", written)
     if target not in rows.labels:
         found = rows.count(target, MAX_CLASSES) if table.task == "auto" else {}
         column = Column(target, np.array(list(found)), "number")
     chosen, reason = choose_task(column, cast(Task, table.task))
+    reason = "; ".join((reason, *spelling_notes(column)))
     entry = next(each for each in models.MODELS if (each.name, each.task) == ("spectral", chosen))
     common = {
         **always(options.seed), "n_jobs": options.jobs,

@@ -29,6 +29,7 @@ from mercer.atomic import replacing
 from mercer.data.csv_reader import CsvBlock, read_blocks
 from mercer.data.files import Stamp, place, printable, quoted, reading
 from mercer.data.frame import (
+    CODE,
     MISSING,
     parse_number,
     parse_numbers,
@@ -45,11 +46,13 @@ class NumberColumn:
     """Turn the cells of a column into numbers (true is 1, false 0).
 
     `stray` is None, or says where the first cell that is no number stands, among the cells that
-    were added with it, and what is wrong with it. That cell and all later ones are NaN.
+    were added with it, and what is wrong with it. That cell and all later ones are NaN. `has_code`
+    says whether a whole number had leading zeros.
     """
 
     def __init__(self) -> None:
         self.stray: tuple[int, str] | None = None
+        self.has_code = False
         self._kind: Literal["number", "boolean"] | None = None
 
     def add(self, cells: Sequence[str], *, has_decimal_comma: bool) -> NDArray[np.float64]:
@@ -58,6 +61,9 @@ class NumberColumn:
             numbers = None
             if self._kind != "boolean":
                 numbers = self._keep("number", parse_numbers(cells, has_decimal_comma))
+                if numbers is not None and not self.has_code:
+                    whole = np.flatnonzero(numbers == np.floor(numbers)).tolist()
+                    self.has_code = any(CODE.fullmatch(cells[k].strip()) for k in whole)
             if numbers is None and self._kind != "number":
                 numbers = self._keep("boolean", _parse_booleans(cells))
             if numbers is not None:
@@ -94,7 +100,7 @@ def _parse_booleans(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 #: Of the files in the cache; others are made again.
-_VERSION = 2
+_VERSION = 3
 #: Nanoseconds for which the clock of a file system may stand still, with a wide margin.
 _TICK = 2_000_000_000
 
@@ -112,6 +118,7 @@ class _Facts:
     seen: int  # when files were looked at, in nanoseconds
     names: list[str]
     n_rows: list[int]
+    codes: list[str]  # columns with whole numbers that have leading zeros
     strays: dict[str, list[Any]]  # position of the file, row, line, and what is wrong there
 
 
@@ -156,6 +163,7 @@ def open_csv(
         names=tuple(facts.names),
         parts=tuple(Part(str(path), n) for path, n in zip(paths, facts.n_rows, strict=True)),
         stamps=stamps,
+        codes=tuple(facts.codes),
         refusals={
             column: f"{place(str(paths[k]), row, line, column)}: {reason}; {REMEDY}"
             for column, (k, row, line, reason) in facts.strays.items()
@@ -274,6 +282,7 @@ def _parse(
         seen=0,
         names=list(parser.columns),
         n_rows=parser.n_rows,
+        codes=[name for name, column in parser.columns.items() if column.has_code],
         strays=parser.strays,
     )
 

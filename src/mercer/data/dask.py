@@ -8,6 +8,8 @@ back from a pass; who asks a source for its blocks, as judging targets does, has
 
 from __future__ import annotations
 
+import copy
+import functools
 import logging
 import operator
 import os
@@ -15,7 +17,7 @@ import platform
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,8 +27,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.encoding import Encoder
 from mercer.data.files import place
-from mercer.data.frame import refuse_twins
+from mercer.data.frame import Frame, refuse_twins
+from mercer.data.opening import Learner, sampling_step
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import INSTALL, ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
@@ -368,8 +372,8 @@ def share(
         )
     return SharedFiles(
         name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
-        refusals=source.refusals, encoding=source.encoding, labels=source.labels, held=source,
-        scheduler=connect(scheduler, n_workers),
+        refusals=source.refusals, encoding=source.encoding, labels=source.labels,
+        codes=source.codes, held=source, scheduler=connect(scheduler, n_workers),
     )  # fmt: skip
 
 
@@ -451,7 +455,14 @@ class _Slice(ArrayRows):
         raise IndexError(row)
 
 
-def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
+def open_collection(
+    X: Any,
+    y: Any = None,
+    name: str = "X",
+    *,
+    read: Callable[..., Frame] | None = None,
+    encode: Any = None,
+) -> HeldRows:
     """Keep a Dask array or frame, and possibly a further column of targets, on the workers.
 
     Parameters
@@ -459,6 +470,11 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
     X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
     y : dask.array.Array of shape (n,), dask.dataframe.Series or scalar, optional
         The last column, called "y"; a str, or number, is the name of a column of the frame.
+    read : callable, optional
+        (partition, its name, columns whose strings stay what they are) -> Frame. Without it, text
+        is refused.
+    encode : TableEncoder, optional
+        How inputs of text become numbers; without it they are refused.
 
     Raises
     ------
@@ -474,17 +490,27 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
         if y not in getattr(X, "columns", ()):
             raise DataError(f"{name}: there is no column {y!r} to be the target")
         X, y, called = X.drop(columns=[y]), X[y], str(y)
-    names, array = _as_array(X, name, client)
+    encoding: Encoder | None = None
+    labels: dict[str, tuple[str, ...]] = {}
+    if read is not None and encode is not None and _has_words(X, encode.missing):
+        array, encoding, _ = _encoded(X, name, client, read, encode)
+        names = encoding.feature_names
+    else:
+        names, array = _as_array(X, name, client)
     if y is not None:
         if not hasattr(y, "dask"):
             y = da.from_array(np.asanyarray(y))  # type: ignore[no-untyped-call]
         if y.ndim == 1:
             y = y.to_frame() if hasattr(y, "to_frame") else y[:, np.newaxis]
-        target = _as_array(y, "y", client)[1]
+        called = called if called not in names else "target"
+        if read is not None and _has_words(y):
+            target, _, labels[called] = _encoded(y, "y", client, read)
+        else:
+            target = _as_array(y, "y", client)[1]
         if target.shape != (len(array), 1):
             n = len(target) if target.shape[1] == 1 else target.shape
             raise DataError(f"y has {n} values, {name} {len(array)} rows; give one for each row")
-        names = (*names, called if called not in names else "target")
+        names = (*names, called)
     n_columns = len(names)
     level = max(0, (_BYTES_PER_RUN // (8 * n_columns * ROWS_PER_TERM)).bit_length() - 1)
     sizes = array.chunks[0]
@@ -496,7 +522,8 @@ def open_collection(X: Any, y: Any = None, name: str = "X") -> HeldRows:
         name=name, names=names, scheduler=scheduler,
         parts=tuple(Part(f"{name}, partition {k}", int(n)) for k, n in enumerate(sizes)),
         keys=tuple(future.key for future in futures), futures=futures,
-        level=level, columns=tuple(range(n_columns)),
+        level=level, columns=tuple(range(n_columns)), encoding=encoding,
+        labels={target: words for target, words in labels.items() if words},
     )  # fmt: skip
     with rows._telling():  # what fails in making them fails here
         rows._results([client.submit(len, future) for future in futures])
@@ -522,7 +549,7 @@ def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
         columns = tuple(map(str, data.columns))
         refuse_twins(name, columns)
         for column, dtype in data.dtypes.items():
-            if getattr(dtype, "kind", "O") not in "biuf":
+            if not _is_number(dtype):
                 raise DataError(
                     f"{name}, column {column!r}: holds {dtype}, not numbers; leave it out, or "
                     "encode it before"
@@ -539,44 +566,144 @@ def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
 
 def _numbers_of(frame: Any, name: str, client: Any) -> Any:
     """Have the workers make an array of each partition of a frame, where each holds numbers."""
-    import dask.array as da
-    from dask.delayed import delayed
+    held, called = _held(frame, name, client)
+    columns = tuple(frame.columns)
+    futures = client.map(_numbers, held, [columns] * len(held), called, pure=False)
+    return _joined(futures, called, len(columns), client)
 
-    make, columns = delayed(_numbers, pure=False), tuple(frame.columns)
+
+def _held(frame: Any, name: str, client: Any) -> tuple[list[Any], list[str]]:
+    """Keep the partitions of a frame, as they are, on the workers; name each."""
     called = [f"{name}, partition {k}" for k in range(frame.npartitions)]
-    whole = frame.simplify().to_delayed(optimize_graph=False)  # partitions as they are
-    parts = zip(whole, called, strict=True)
-    futures = client.compute([make(part, columns, which) for part, which in parts])
-    try:
-        sizes = client.gather(client.map(len, futures, pure=False))
-    except (MercerError, CancelledError, OSError):
-        raise
-    except Exception as error:  # whatever reads a partition raises what it likes
-        which = next((n for f, n in zip(futures, called, strict=True) if f.status == "error"), name)
-        words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        raise DataError(f"{which}: cannot be read as the others are; {words}") from error
+    return client.compute(frame.simplify().to_delayed(optimize_graph=False)), called
+
+
+def _gathered(futures: list[Any], called: list[str]) -> list[Any]:
+    """Wait for what is made of each partition; the first that fails is named."""
+    found = []
+    for future, name in zip(futures, called, strict=True):
+        try:
+            found.append(future.result())
+        except (MercerError, CancelledError, OSError):
+            raise
+        except Exception as error:  # whatever reads a partition raises what it likes
+            words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            raise DataError(f"{name}: cannot be read as the others are; {words}") from error
+    return found
+
+
+def _joined(futures: list[Any], called: list[str], n_columns: int, client: Any) -> Any:
+    """Join arrays on the workers, one a partition."""
+    import dask.array as da
+
+    sizes = _gathered(client.map(len, futures, pure=False), called)
     arrays = [
-        da.from_delayed(future, (size, len(columns)), np.float64)  # type: ignore[no-untyped-call]
+        da.from_delayed(future, (size, n_columns), np.float64)  # type: ignore[no-untyped-call]
         for future, size in zip(futures, sizes, strict=True)
     ]
     return da.concatenate(arrays)  # type: ignore[no-untyped-call]
 
 
-def _numbers(part: Any, columns: tuple[Any, ...], name: str) -> Array:
-    """Turn a partition into numbers; a column that is missing or holds something else is named."""
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "biuf"
+
+
+def _refuse_lack(part: Any, columns: tuple[Any, ...], name: str) -> None:
     missing = [column for column in columns if column not in part.columns]
     if missing:
         raise DataError(f"{name}: there is no column {missing[0]!r}, which other partitions have")
+
+
+def _numbers(part: Any, columns: tuple[Any, ...], name: str) -> Array:
+    """Turn a partition into numbers; a column that is missing or holds something else is named."""
+    _refuse_lack(part, columns, name)
     numbers = np.empty((len(part), len(columns)))
     for j, column in enumerate(columns):
         values = part[column]
-        if getattr(values.dtype, "kind", "O") not in "biuf" and len(part):
+        if not _is_number(values.dtype) and len(part):
             raise DataError(
                 f"{name}, column {column!r}: holds {values.dtype}, not numbers as in other "
                 f"partitions, such as {values.iloc[0]!r}"
             )
         numbers[:, j] = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers
+
+
+# Frames with text: each partition tells what it holds, then all are encoded alike.
+
+
+def _has_words(data: Any, missing: str = "error") -> bool:
+    """Whether a frame has columns that are not numbers, or gaps that are to be filled."""
+    if not hasattr(data, "to_dask_array") or data.ndim != 2:
+        return False
+    return missing != "error" or not all(map(_is_number, data.dtypes))
+
+
+def _encoded(
+    frame: Any, name: str, client: Any, read: Callable[..., Frame], encode: Any = None
+) -> tuple[Any, Encoder, tuple[str, ...]]:
+    """Encode a frame on the workers: inputs, or without ``encode`` a target and its classes."""
+    columns = tuple(frame.columns)
+    refuse_twins(name, map(str, columns))
+    texts = {str(c): c for c in columns if not _is_number(frame[c].dtype)}
+    is_guessed = {c: not hasattr(frame[key].dtype, "categories") for c, key in texts.items()}
+    held, called = _held(frame, name, client)
+    sizes = _gathered(client.map(len, held, pure=False), called)
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    names = [str(column) for column in columns]
+    inputs, targets = ([], names) if encode is None else (names, [])
+    missing: Any = getattr(encode, "missing", "error")
+    dates: Any = getattr(encode, "dates", "auto")
+    learner = Learner(inputs, targets, is_guessed, missing, dates, sampling_step(sum(sizes)))
+    reader = functools.partial(_frame_of, read, columns, tuple(texts.values()))
+    learn = functools.partial(_learn_part, reader, learner)
+    found = _gathered(client.map(learn, held, called, starts, pure=False), called)
+    for other in found:
+        learner.join(other, name)
+    encoder, labels = learner.learned(name)
+    encode_part = functools.partial(_encode_part, reader, encoder, labels)
+    arrays = client.map(encode_part, held, called, pure=False)
+    n_columns = len(encoder.feature_names) or 1
+    return _joined(arrays, called, n_columns, client), encoder, tuple(labels)
+
+
+def _frame_of(
+    read: Callable[..., Frame],
+    columns: tuple[Any, ...],
+    texts: tuple[Any, ...],
+    part: Any,
+    name: str,
+    as_text: Collection[str],
+) -> Frame:
+    """Read a partition, rows counted from 1."""
+    _refuse_lack(part, columns, name)
+    _numbers(part, tuple(column for column in columns if column not in texts), name)
+    frame = read(part[list(columns)], name, as_text)
+    return replace(frame, origin=replace(frame.origin, row=frame.origin.row + 1))
+
+
+def _learn_part(
+    read: Callable[..., Frame], learner: Learner, part: Any, name: str, start: int
+) -> Learner:
+    """Learn from a partition, whose first row has a position among all."""
+    own = copy.deepcopy(learner)
+    if len(part):
+        # Labels are of the type of the categories.
+        own.add(read(part.astype(object) if learner.targets else part, name, learner.texts), start)
+    return own
+
+
+def _encode_part(
+    read: Callable[..., Frame], encoder: Encoder, labels: list[str], part: Any, name: str
+) -> Array:
+    """Encode a partition: its inputs, or the target, whose classes are their positions."""
+    if not len(part):
+        return np.empty((0, len(encoder.feature_names) or 1))
+    if encoder.codes:
+        return encoder.transform(read(part, name, encoder.texts())).X
+    values = read(part.astype(object), name, part.columns if labels else ()).columns[0].values
+    at = np.searchsorted(labels, values.astype(str)) if labels else values
+    return np.asarray(at, dtype=np.float64)[:, np.newaxis]
 
 
 # Predictions.

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -128,6 +128,7 @@ def open_rows(
     target: str | None = None,
     encode: Any = None,
     drop: Collection[str] = (),
+    task: Literal["auto", "regression"] = "auto",
 ) -> RowSource:
     """Open a table to be read in blocks: `mercer.data.open`.
 
@@ -166,6 +167,9 @@ def open_rows(
         `RowSource.encoding` is what was learned, and goes into the model.
     drop : collection of str
         With `encode`: columns that are left out.
+    task : {"auto", "regression"}
+        With `encode`: what a target of a text file is where whole numbers have leading zeros
+        ("01"); "auto": classes, as they are written, "regression": numbers.
 
     Returns
     -------
@@ -205,7 +209,7 @@ def open_rows(
         if engine != "dask":
             raise UsageError(f"engine must be 'dask' or None; got {engine!r}")
         rows = open_rows(
-            data, cache=cache, progress=progress, target=target, encode=encode, drop=drop
+            data, cache=cache, progress=progress, target=target, encode=encode, drop=drop, task=task
         )
         return share(rows, scheduler, n_workers)
 
@@ -219,7 +223,7 @@ def open_rows(
         if not isinstance(data, str | os.PathLike):
             raise UsageError("encode is for files; `fit` encodes frames, and arrays are numbers")
         rows = open_rows(data, cache=cache, progress=progress)
-        return _encoded(rows, data, target, encode, drop, folder, tell)
+        return _encoded(rows, data, target, encode, drop, folder, tell, task)
     if target is not None or drop:
         raise UsageError("target and drop are of encode; see also RowSource.without")
     if isinstance(data, RowSource):
@@ -289,6 +293,7 @@ def _encoded(
     drop: Collection[str],
     cache: Path,
     tell: Callable[[str], None],
+    task: str,
 ) -> RowSource:
     """Encode all columns but those dropped and the target, which is the last one then."""
     if encode != "auto" and not hasattr(encode, "dates"):
@@ -297,11 +302,18 @@ def _encoded(
     missing: Missing = getattr(encode, "missing", "error")
     dates: Dates = getattr(encode, "dates", "auto")
     names, targets = _columns(rows, target, fitted, drop)
-    if encode == "auto" and not any(name in rows.refusals for name in (*names, *targets)):
+    codes = [name for name in targets if name in rows.codes and task == "auto" and not fitted]
+    as_text = fitted.texts() if fitted else tuple(codes)
+    if (
+        encode == "auto"
+        and not any(name in rows.refusals for name in (*names, *targets))
+        and not codes
+    ):
         return rows.select([*names, *targets])
-    table = _Files(rows, tuple(_files_of(Path(data))), fitted.texts() if fitted else ())
+    table = _Files(rows, tuple(_files_of(Path(data))), as_text)
     content = sum_contents(table.paths)
-    asked = [_VERSION, content, names, targets, fitted.to_dict() if fitted else [missing, dates]]
+    asked = [_VERSION, content, names, targets, codes]
+    asked.append(fitted.to_dict() if fitted else [missing, dates])
     key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
     path = folder_of(rows.name, cache) / f"encoded-{content[:16]}-{key[:16]}.npy"
     with in_folder(path.parent), locked(path.parent / "encoding", patience=math.inf):
@@ -323,6 +335,7 @@ def _encoded(
         parts=rows.parts,
         stamps=(*rows.stamps, *source.stamps),
         encoding=encoder,
+        codes=tuple(codes),
         labels={target: tuple(found["labels"]) for target in targets if found["labels"]},
     )
 
@@ -374,9 +387,14 @@ class _Files:
     paths: tuple[Path, ...]
     as_text: tuple[str, ...]  # columns that are read as they stand, numbers or not
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Columns that are text."""
+        return (*self.rows.refusals, *self.as_text)
+
     def frames(self, names: Sequence[str]) -> Iterator[Frame]:
         """Read some columns of all rows, a few thousand rows at a time; text as it stands."""
-        texts = [name for name in names if name in self.rows.refusals or name in self.as_text]
+        texts = [name for name in names if name in self.texts]
         numbers = [name for name in names if name not in texts]
         position = 0
         for path in self.paths:
@@ -406,29 +424,55 @@ class _Files:
 class _Texts:
     """The different texts of a column, how often each is there, and where it stands first."""
 
-    def __init__(self, name: str, missing: Missing, dates: Dates, *, is_target: bool) -> None:
+    def __init__(
+        self, name: str, missing: Missing, dates: Dates, *, is_target: bool, is_guessed: bool
+    ) -> None:
         self.name = name
         self._is_target = is_target
+        self._is_guessed = is_guessed
         self._missing = missing
         self._dates = dates
         self._counts: Counter[str | None] = Counter()
         self._places: list[tuple[str, int, int]] = []
-        self._kind: Kind = "text"
+        self.kind: Kind | None = None  # as long as all cells are missing
         self._is_endless = False  # numbers or dates may be as different as they like
 
     def add(self, frame: Frame, chosen: NDArray[np.bool_]) -> None:
         """Take the next rows; of numbers and dates without end, those chosen, and gaps."""
         column, origin = frame.column(self.name), frame.origin
-        self._kind = column.kind
-        for row, cell in enumerate(column.values):
+        if not column.is_missing.all():
+            self._agree(column.kind, origin.files[0])
+        for row, cell in enumerate(as_levels(column)):
             if cell not in self._counts:
                 if len(self._counts) >= _MOST_TEXTS:
                     self._refuse_names(frame.source)
                     if cell is not None and not chosen[row]:
                         continue
-                place = origin.files[0], int(origin.row[row]), int(origin.line[row])
-                self._places.append(place)
+                where = origin.files[0], int(origin.row[row]), int(origin.line[row])
+                self._places.append(where)
             self._counts[cell] += 1
+
+    def join(self, later: _Texts, source: str) -> None:
+        """Take what another has learned of later rows; of texts without end, ever fewer."""
+        if later.kind is not None:
+            self._agree(later.kind, later._first_file)
+        for k, (cell, where) in enumerate(zip(list(later._counts), later._places, strict=True)):
+            if cell not in self._counts:
+                if len(self._counts) >= _MOST_TEXTS:
+                    self._refuse_names(source)
+                    if k % (1 + len(self._counts) // _MOST_TEXTS):
+                        continue
+                self._places.append(where)
+            self._counts[cell] += later._counts[cell]
+
+    def _agree(self, kind: Kind, file: str) -> None:
+        """Take what the cells of a file are; refuse another kind than that of those before."""
+        if self.kind not in (None, kind):
+            raise DataError(
+                f"{printable(file)}, column {quoted(self.name)}: holds {kind}, and {self.kind} in "
+                f"{printable(self._first_file)}; give all the same type"
+            )
+        self.kind = kind
 
     def _refuse_names(self, source: str) -> None:
         """Refuse a column of more words, or classes, than are counted."""
@@ -440,6 +484,12 @@ class _Texts:
                 f"different texts, as names of rows do; {LEAVE_OUT}"
             )
         self._is_endless = True
+
+    @property
+    def _first_file(self) -> str:
+        """The file of the first cell that is there."""
+        cells = zip(self._counts, self._places, strict=True)
+        return next(file for cell, (file, _, _) in cells if cell is not None)
 
     @property
     def levels(self) -> list[str]:
@@ -457,7 +507,14 @@ class _Texts:
             np.array(lines, dtype=np.int64),
         )
         cells = column_of_texts(self.name, list(self._counts), is_text=True)
-        frame = Frame((replace(cells, kind=self._kind),), source, origin)
+        cells = replace(cells, kind=self.kind or "text")
+        if self._is_guessed or self.kind in ("number", "boolean"):
+            builder = ColumnBuilder(
+                self.name, is_text=False, is_held=False, has_decimal_comma=False
+            )
+            builder.add([cell or "" for cell in self._counts])
+            cells = builder.finish()
+        frame = Frame((cells,), source, origin)
         counts = np.array(list(self._counts.values()), dtype=np.int64)
         # What most cells are says what the column is.
         shares = np.maximum(
@@ -468,50 +525,102 @@ class _Texts:
         return fit_encoder(frame, missing=self._missing, like=decided, counts=counts).codes[0]
 
 
+class Learner:
+    """What rows, as they come, say of how columns become numbers, and of a target that is text.
+
+    Parameters
+    ----------
+    names, targets : sequence of str
+        Inputs, and the target, if any.
+    texts : mapping of str to bool
+        Those of them that are text, and whether its cells tell that they are numbers or dates.
+    step : int
+        Of so many rows one gives a number to the median.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        targets: Sequence[str],
+        texts: Mapping[str, bool],
+        missing: Missing,
+        dates: Dates,
+        step: int,
+    ) -> None:
+        if missing not in ("error", "impute", "indicator"):
+            raise UsageError(
+                f"rows on a disk can have missing 'error', 'impute' or 'indicator', not {missing!r}"
+            )
+        self.names, self.targets, self.texts = tuple(names), tuple(targets), texts
+        self._missing: Missing = missing
+        self._step = step
+        self._columns = {
+            name: _Texts(name, missing, dates, is_target=name in targets, is_guessed=texts[name])
+            for name in (*names, *targets)
+            if name in texts
+        }
+        self.numbers = [name for name in names if name not in texts]
+        self._has_gap = dict.fromkeys(self.numbers, False)
+        self._sampled: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self.numbers}
+
+    def add(self, frame: Frame, position: int) -> None:
+        """Take the next rows, the first of which has this position among all."""
+        for name in self.targets if self._missing != "error" else (*self.names, *self.targets):
+            _refuse_gap(frame, name)
+        chosen = np.zeros(frame.n_rows, dtype=bool)
+        chosen[-position % self._step :: self._step] = True
+        for text in self._columns.values():
+            text.add(frame, chosen)
+        for name in self.numbers:
+            values = frame.column(name).values
+            is_there = ~np.isnan(values)
+            self._has_gap[name] |= not is_there.all()
+            known = values[is_there & chosen] if self._missing != "error" else values[:1]
+            if not len(known) and not self._sampled[name]:  # there only between those chosen
+                known = values[is_there][:1]
+            if len(known):
+                self._sampled[name].append(known)
+
+    def join(self, later: Learner, source: str) -> None:
+        """Take what another has learned of later rows."""
+        for name, text in self._columns.items():
+            text.join(later._columns[name], source)
+        for name in self.numbers:
+            self._has_gap[name] |= later._has_gap[name]
+            self._sampled[name] += later._sampled[name]
+
+    def learned(self, source: str) -> tuple[Encoder, list[str]]:
+        """Return the encoding of the inputs, and the classes of a target that is text."""
+        texts = self._columns
+        codes = {name: text.code(source) for name, text in texts.items() if name in self.names}
+        for name in self.numbers:
+            values = np.concatenate(self._sampled[name] or [np.array([np.nan])])
+            one = Frame.from_columns([Column(name, values, "number")], source)
+            code = fit_encoder(one, missing=self._missing).codes[0]
+            has_indicator = self._has_gap[name] and self._missing == "indicator"
+            codes[name] = replace(code, has_indicator=has_indicator)
+        words = [texts[name] for name in self.targets if name in texts]
+        labels = [level for text in words if text.kind in ("text", "date") for level in text.levels]
+        return Encoder(tuple(codes[name] for name in self.names), self._missing), labels
+
+
+def sampling_step(n_rows: int) -> int:
+    """Of so many rows one gives a number to the median."""
+    return max(1, n_rows // _SAMPLE)
+
+
 def _learn(
     table: _Files, names: Sequence[str], targets: Sequence[str], missing: Missing, dates: Dates
 ) -> tuple[Encoder, list[str]]:
     """Learn from all rows how columns become numbers, and the classes of a target that is text."""
-    if missing not in ("error", "impute", "indicator"):
-        raise UsageError(
-            f"rows on a disk can have missing 'error', 'impute' or 'indicator', not {missing!r}"
-        )
     rows = table.rows
-    texts = {
-        name: _Texts(name, missing, dates, is_target=name in targets)
-        for name in (*names, *targets)
-        if name in rows.refusals
-    }
-    numbers = [name for name in names if name not in texts]
-    step = max(1, rows.n_rows // _SAMPLE)
-    has_gap = dict.fromkeys(numbers, False)
-    sampled: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
+    step = sampling_step(rows.n_rows)
+    learner = Learner(names, targets, dict.fromkeys(table.texts, False), missing, dates, step)
     position = 0
     for frame in table.frames([*names, *targets]):
-        for name in targets if missing != "error" else (*names, *targets):
-            _refuse_gap(frame, name)
-        chosen = np.zeros(frame.n_rows, dtype=bool)
-        chosen[-position % step :: step] = True
-        for text in texts.values():
-            text.add(frame, chosen)
-        for name in numbers:
-            values = frame.column(name).values
-            is_there = ~np.isnan(values)
-            has_gap[name] |= not is_there.all()
-            known = values[is_there & chosen]
-            if not len(known) and not sampled[name]:  # it may be there only between those chosen
-                known = values[is_there][:1]
-            if len(known):
-                sampled[name].append(known)
+        learner.add(frame, position)
         position += frame.n_rows
-    codes = {name: text.code(rows.name) for name, text in texts.items() if name not in targets}
-    for name in numbers:
-        values = np.concatenate(sampled[name] or [np.array([np.nan])])
-        one = Frame.from_columns([Column(name, values, "number")], rows.name)
-        code = fit_encoder(one, missing=missing).codes[0]
-        codes[name] = replace(code, has_indicator=has_gap[name] and missing == "indicator")
-    labels = [level for name in targets if name in texts for level in texts[name].levels]
-    return Encoder(tuple(codes[name] for name in names), missing), labels
+    return learner.learned(rows.name)
 
 
 def _refuse_gap(frame: Frame, name: str) -> None:

@@ -124,6 +124,8 @@ class RowSource(ABC):
         What made these columns of those of a table, where that had text, dates or gaps.
     labels : mapping of str to tuple of str
         The classes of a target that is text, by its name: it holds their positions.
+    codes : tuple of str
+        Columns of text files with whole numbers that have leading zeros ("01").
     """
 
     name: str
@@ -134,6 +136,7 @@ class RowSource(ABC):
     checksums: tuple[bytes, ...] = ()
     encoding: Encoder | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    codes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_twins(self.name, self.names)

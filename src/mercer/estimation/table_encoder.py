@@ -290,7 +290,10 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
 
         if y is None:
             raise DataError("fit requires y, the targets or the name of their column; got None")
-        source: RowSource = open_collection(X, y)
+        encode = getattr(model, "encode", None)
+        encoder = TableEncoder() if isinstance(encode, str) else encode
+        with _python_words():
+            source: RowSource = open_collection(X, y, read=frame_of, encode=encoder)
         rows = _target_last(model, source, source.names[-1])
         if not hasattr(X, "columns"):
             del model.feature_names_in_

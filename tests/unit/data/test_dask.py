@@ -38,6 +38,7 @@ from mercer.cli.main import main
 from mercer.data import dask as cluster
 from mercer.data.source import RowSource
 from mercer.errors import ClusterError, DataError, UsageError
+from mercer.estimation.table_encoder import frame_of
 from mercer.numerics.sums import ROWS_PER_TERM
 from mercer.sampling import driver
 from support.row_cases import write_csv, write_npy, write_parquet
@@ -45,6 +46,7 @@ from support.statistics import few_first
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -419,7 +421,7 @@ def test_what_cannot_be_used_is_said_before_any_pass(two_workers: Any) -> None:
     pandas = pytest.importorskip("pandas")
     words = dd.from_pandas(pandas.DataFrame({"a": ["x", "y"] * 9, "b": range(18)}), npartitions=2)
     with pytest.raises(DataError, match="column 'a'"):
-        fitted(words, "b")
+        RKSRegressor().fit(words, "b")
     with pytest.raises(DataError, match="no column 'c'"):
         fitted(words, "c")
     with pytest.raises(DataError, match="fit requires y"):
@@ -601,7 +603,7 @@ def test_text_and_gaps_by_the_command_line(
     table = tmp_path / "rows"
     table.mkdir()
     frame = pd.DataFrame(
-        {"x": rng.normal(size=900), "city": city, "late": np.where(city > "P", "yes", "no")}
+        {"x": rng.normal(size=900), "city": city, "late": np.where(city > "P", "01", "2")}
     )
     frame.loc[7, "x"] = np.nan
     for k, part in enumerate((frame[:350], frame[350:])):
@@ -614,10 +616,91 @@ def test_text_and_gaps_by_the_command_line(
     assert main([*words, "--missing", "indicator"]) == 0
     said = capsys.readouterr().out
     assert "900 rows, 2 inputs, encoded once, into the cache" in said
-    assert "'late': text with 2 classes, so classification" in said
+    assert "'late': text with 2 classes, so classification; target 'late': codes with" in said
     assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
-    predicted = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    predicted = pd.read_csv(tmp_path / "p.csv", dtype=str)["prediction"]
     assert (predicted.to_numpy() == frame["late"]).mean() > 0.9
+
+
+def words(n: int = 600) -> pd.DataFrame:
+    """Text, categories, dates, numerals as text and true or false, in the order of nothing."""
+    rng = np.random.default_rng(8)
+    city = rng.choice(["Rome", "Oslo", "Lima", "007"], n)
+    city[: n // 2][city[: n // 2] == "Lima"] = "Oslo"  # a level of the last partitions only
+    frame = pd.DataFrame({"a": rng.normal(size=n), "city": city})
+    frame["size"] = pd.Categorical(rng.choice(["S", "M"], n), categories=["S", "M", "L"])
+    frame["day"] = pd.Timestamp("2026-01-30") + pd.to_timedelta(rng.integers(0, 90, n), "D")
+    frame["numerals"] = rng.integers(8, 12, n).astype(str)
+    frame["flag"] = (rng.random(n) < 0.5).astype(object)
+    frame["code"] = rng.choice(["01", "1", "2"], n)
+    return frame
+
+
+def test_text_of_a_dask_frame_is_encoded_as_in_memory(two_workers: Any) -> None:
+    """Levels of all partitions; the same encoder, the same inputs and so the same bits."""
+    frame = words()
+    inputs = frame.drop(columns="code")
+    X = dd.from_pandas(frame, npartitions=4)
+    for encode in (mercer.TableEncoder(), mercer.TableEncoder("indicator")):
+        rows = cluster.open_collection(X, "code", read=frame_of, encode=encode)
+        here = clone(encode).fit(inputs)
+        assert rows.encoding == here.encoding_
+        found = np.vstack(list(rows.blocks(1000)))
+        np.testing.assert_array_equal(found[:, :-1], here.transform(inputs))
+        assert rows.labels == {"code": ("01", "1", "2")}
+        np.testing.assert_array_equal(np.array(rows.labels["code"])[found[:, -1].astype(int)],
+                                      frame["code"])  # fmt: skip
+        inputs.loc[[3, 577], "a"] = np.nan
+        inputs.loc[[5, 590], "city"] = None
+        inputs.loc[400:, "flag"] = None
+        X = dd.from_pandas(inputs.assign(code=frame["code"]), npartitions=4)
+    with pytest.raises(DataError, match=r"X, partition 0, row 4, column 'a': missing value"):
+        cluster.open_collection(X, "code", read=frame_of, encode=mercer.TableEncoder())
+
+
+def test_a_classifier_learns_words_where_they_are(two_workers: Any) -> None:
+    frame = words(300)
+    inputs = frame[["a", "city", "size"]]
+    model = mercer.BaNKClassifier(**SHORT, n_leapfrog=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.ConvergenceWarning)
+        here = clone(model).fit(inputs, frame["code"])
+        X = dd.from_pandas(frame, npartitions=3)[["a", "city", "size", "code"]]
+        there = clone(model).fit(X, "code")
+        assert bits(there) == bits(here)
+        series = clone(model).fit(X.drop(columns="code"), X["code"].astype("category"))
+    assert bits(series) == bits(here)
+    assert there.classes_.tolist() == here.classes_.tolist() == ["01", "1", "2"]
+    assert there.encoder_.encoding_ == here.encoder_.encoding_
+    assert there.feature_names_in_.tolist() == ["a", "city", "size"]
+    assert (there.predict(inputs) == here.predict(inputs)).all()
+    with pytest.raises(DataError, match="it needs a classifier"):
+        fitted(X, "code")
+    with pytest.raises(DataError, match=r"column 'city': holds .*, not numbers"):
+        RKSClassifier().fit(X, "code")
+    with pytest.raises(DataError, match=r"column 'city': holds .*, not numbers"):
+        clone(model).set_params(encode=None).fit(X, "code")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda part: part.assign(city=1.5), "X, partition 1, column 'city': holds number, and"
+         " text in X, partition 0"),
+        (lambda part: part.assign(a="word"), "X, partition 1, column 'a': holds "),
+        (lambda part: part.drop(columns="city"), r"X, partition 1: .*'city'"),
+    ],
+    ids=["number", "text", "missing"],
+)  # fmt: skip
+def test_a_partition_of_other_types_is_named_where_there_is_text(
+    two_workers: Any, change: Any, said: str
+) -> None:
+    frame = words(60)[["a", "city", "code"]].astype({"city": object, "code": object})
+    parts = [frame[:30], change(frame[30:])]
+    with dask.config.set({"dataframe.convert-string": False}):
+        X = dd.from_map(lambda k: parts[k], [0, 1], meta=frame[:0], enforce_metadata=False)
+        with pytest.raises(DataError, match=said):
+            cluster.open_collection(X, "code", read=frame_of, encode=mercer.TableEncoder())
 
 
 def test_r6_a_checkpoint_of_another_command_is_refused(

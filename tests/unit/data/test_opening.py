@@ -23,6 +23,7 @@ from support.statistics import few_first
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
+pq = pytest.importorskip("pyarrow.parquet")
 
 
 def test_the_first_bytes_say_what_a_file_is(tmp_path: Path) -> None:
@@ -452,3 +453,41 @@ def test_levels_that_are_all_numbers_in_new_rows(tmp_path: Path) -> None:
     frame.iloc[:2].to_csv(tmp_path / "new.csv", index=False)
     rows = mercer.data.open(tmp_path / "new.csv", encode=learned, cache=tmp_path / "cache")
     np.testing.assert_array_equal(next(rows.blocks(9)), learned.transform(frame)[:2])
+
+
+def test_classes_with_leading_zeros_are_what_is_written(tmp_path: Path) -> None:
+    """As `mercer fit` reads them in memory; for a regression they are numbers."""
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{k},{k % 3}\n" for k in range(30)))
+    (tmp_path / "b.csv").write_text("x,y\n" + "0.5, 01\n" * 4)
+    (tmp_path / "cache").mkdir()
+    table = tmp_path / "t"
+    table.mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).rename(table / name)
+    given: Any = {"encode": "auto", "target": "y", "cache": tmp_path / "cache"}
+    rows = mercer.data.open(table, **given)
+    assert rows.labels == {"y": ("0", "01", "1", "2")}
+    assert rows.take(np.array([0, 2, 33]))[:, 1].tolist() == [0.0, 3.0, 1.0]
+    numbers = mercer.data.open(table, task="regression", **given)
+    assert numbers.take(np.array([0, 2, 33]))[:, 1].tolist() == [0.0, 2.0, 1.0]
+    assert mercer.data.open(table, **{**given, "target": "x"}).labels == {}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(["a", "b"], [1, 2]), ([1, 2], ["a", "b"]), ([1, 2], [True, False])]
+)
+def test_a_parquet_file_with_a_column_of_another_type_is_named(
+    tmp_path: Path, first: list[Any], second: list[Any]
+) -> None:
+    gap = [None, None]
+    for k, cells in enumerate((gap, first, second)):
+        table = pa.table({"x": cells, "y": [1.5, 2.5]})
+        pq.write_table(table, tmp_path / f"{k}.parquet")
+    given: Any = {"encode": TableEncoder("impute"), "target": "y", "cache": tmp_path / "cache"}
+    with pytest.raises(
+        DataError, match=r"2\.parquet, column 'x': holds .*, and .* in .*1\.parquet"
+    ):
+        mercer.data.open(tmp_path, **given)
+    (tmp_path / "2.parquet").unlink()
+    here = TableEncoder("impute").fit(pd.DataFrame({"x": [None, None, *first]})).encoding_
+    assert mercer.data.open(tmp_path, **given).encoding == here
