@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mercer.baselines.peers import peers_of
-from mercer.cli.fitting import always, by_positions, make_estimator, parse_settings
+from mercer.cli.fitting import always, by_positions, in_order, make_estimator, parse_settings
 from mercer.cli.options import (
     TableOptions,
     cv_option,
@@ -392,7 +392,7 @@ def make_contenders(
     UsageError
         If a name is unknown or not of this task, or an argument of ``--set``, or nothing is left.
     """
-    arguments = parse_settings(settings)
+    arguments = in_order(parse_settings(settings), table.order)
     task, n_classes, n_rows = table.task.name, len(table.classes), len(table.labels)
     if not able_models(task, 0):
         choose_model("auto", task, n_classes, n_rows)

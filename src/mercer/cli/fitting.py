@@ -154,6 +154,12 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
     return estimator
 
 
+def in_order(settings: dict[str, Any], order: Sequence[Any]) -> dict[str, Any]:
+    """Let ``ordered=true`` be the order of the classes that the file knows, if it does."""
+    is_asked = order and settings.get("ordered") is True
+    return {**settings, "ordered": list(order)} if is_asked else settings
+
+
 def by_positions(estimator: Any, classes: Sequence[Any]) -> Any:
     """Turn an order of labels into one of their positions, which folds have in their place.
 
@@ -547,6 +553,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         check_name(options.model)  # before any reading
     table = read_training(options.data, options.table)
     describe_table(table, session)
+    settings = in_order(settings, table.order)
     n_rows, model = len(table.labels), options.model
     if options.scoring is None:
         model, settings = _auditor(table, options.model, settings)

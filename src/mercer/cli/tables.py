@@ -58,6 +58,7 @@ class TrainingTable:
     task: Task
     reason: str  # why it is this task
     notes: tuple[str, ...]  # what was done to columns and rows
+    order: tuple[Any, ...] = ()  # `classes` from the lowest to the highest, where the file knows it
 
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
@@ -112,6 +113,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         )
     classes, y = task.encode(labels)
     groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
+    order = tuple(level for level in frame.column(options.target).order if level in classes)
     return TrainingTable(
         source=STANDARD_INPUT if data == "-" else data,
         inputs=inputs.take(encoded.rows),
@@ -127,12 +129,14 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         notes=(
             *target_notes,
             *(() if classes == () else spelling_notes(frame.column(options.target))),
+            *_order_notes(options.target, order),
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
             *_case_notes(frame, [options.target] if classes else [], encoder),
             *encoder.notes,
             *encoded.notes,
         ),
+        order=order,
     )
 
 
@@ -181,6 +185,14 @@ def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str,
         return frame, ()
     words = f"{is_missing.sum()} of {frame.n_rows} rows have no target and were dropped"
     return frame.take(np.flatnonzero(~is_missing)), (words + gap_words(column),)
+
+
+def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
+    """Say which order the classes have in the file."""
+    words = (
+        f"an ordered category, {', '.join(order)}; --model spectral --set ordered=true learns it"
+    )
+    return (f"target {quoted(target)}: {words}",) if order else ()
 
 
 def _special_columns(frame: Frame, options: TableOptions) -> list[str]:

@@ -120,12 +120,14 @@ def as_column(name: str, values: Any, *, is_text: bool) -> Column:
     import pyarrow as pa
     from pyarrow import types
 
+    order: tuple[str, ...] = ()
     if types.is_dictionary(values.type):
+        order = _order_of(values) if values.type.ordered else ()
         values = pa.array(values.to_pylist(), type=values.type.value_type)
     arrow_type = values.type
     kind = kind_of(arrow_type)
     if is_text and not types.is_nested(arrow_type) and not types.is_null(arrow_type):
-        return Column(name, _objects(values), "text")
+        return Column(name, _objects(values), "text", order=order)
     if kind == "boolean" or types.is_null(arrow_type):
         numbers = [np.nan if value is None else float(value) for value in values.to_pylist()]
         return Column(name, np.array(numbers), kind)
@@ -133,10 +135,17 @@ def as_column(name: str, values: Any, *, is_text: bool) -> Column:
         numbers = values.cast(pa.float64(), safe=False).to_numpy()
         return Column(name, np.array(numbers, dtype=np.float64), kind)
     if kind in ("text", "date"):
-        return Column(name, _objects(values), kind)
+        return Column(name, _objects(values), kind, order=order)
     unusable = np.full(len(values), str(arrow_type), dtype=object)
     unusable[np.array(values.is_null())] = None
     return Column(name, unusable, "other")
+
+
+def _order_of(values: Any) -> tuple[str, ...]:
+    """Levels of an ordered dictionary array, where all its chunks have the same."""
+    chunks = getattr(values, "chunks", [values])
+    orders = {tuple(map(str, chunk.dictionary.to_pylist())) for chunk in chunks}
+    return orders.pop() if len(orders) == 1 else ()
 
 
 def _objects(values: Any) -> Any:

@@ -373,7 +373,8 @@ def share(
     return SharedFiles(
         name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
         refusals=source.refusals, encoding=source.encoding, labels=source.labels,
-        codes=source.codes, held=source, scheduler=connect(scheduler, n_workers),
+        codes=source.codes, order=source.order, held=source,
+        scheduler=connect(scheduler, n_workers),
     )  # fmt: skip
 
 
@@ -491,9 +492,9 @@ def open_collection(
             raise DataError(f"{name}: there is no column {y!r} to be the target")
         X, y, called = X.drop(columns=[y]), X[y], str(y)
     encoding: Encoder | None = None
-    labels: dict[str, tuple[str, ...]] = {}
+    labels = order = tuple[str, ...]()
     if read is not None and encode is not None and _has_words(X, encode.missing):
-        array, encoding, _ = _encoded(X, name, client, read, encode)
+        array, encoding, _, _ = _encoded(X, name, client, read, encode)
         names = encoding.feature_names
     else:
         names, array = _as_array(X, name, client)
@@ -504,7 +505,7 @@ def open_collection(
             y = y.to_frame() if hasattr(y, "to_frame") else y[:, np.newaxis]
         called = called if called not in names else "target"
         if read is not None and _has_words(y):
-            target, _, labels[called] = _encoded(y, "y", client, read)
+            target, _, labels, order = _encoded(y, "y", client, read)
         else:
             target = _as_array(y, "y", client)[1]
         if target.shape != (len(array), 1):
@@ -523,7 +524,7 @@ def open_collection(
         parts=tuple(Part(f"{name}, partition {k}", int(n)) for k, n in enumerate(sizes)),
         keys=tuple(future.key for future in futures), futures=futures,
         level=level, columns=tuple(range(n_columns)), encoding=encoding,
-        labels={target: words for target, words in labels.items() if words},
+        labels={called: labels} if labels else {}, order=order,
     )  # fmt: skip
     with rows._telling():  # what fails in making them fails here
         rows._results([client.submit(len, future) for future in futures])
@@ -641,8 +642,11 @@ def _has_words(data: Any, missing: str = "error") -> bool:
 
 def _encoded(
     frame: Any, name: str, client: Any, read: Callable[..., Frame], encode: Any = None
-) -> tuple[Any, Encoder, tuple[str, ...]]:
-    """Encode a frame on the workers: inputs, or without ``encode`` a target and its classes."""
+) -> tuple[Any, Encoder, tuple[str, ...], tuple[str, ...]]:
+    """Encode a frame on the workers: inputs, or, without ``encode``, a target.
+
+    Returns an array, the encoder, and the classes and their order.
+    """
     columns = tuple(frame.columns)
     refuse_twins(name, map(str, columns))
     texts = {str(c): c for c in columns if not _is_number(frame[c].dtype)}
@@ -660,11 +664,11 @@ def _encoded(
     found = _gathered(client.map(learn, held, called, starts, pure=False), called)
     for other in found:
         learner.join(other, name)
-    encoder, labels = learner.learned(name)
+    encoder, labels, order = learner.learned(name)
     encode_part = functools.partial(_encode_part, reader, encoder, labels)
     arrays = client.map(encode_part, held, called, pure=False)
     n_columns = len(encoder.feature_names) or 1
-    return _joined(arrays, called, n_columns, client), encoder, tuple(labels)
+    return _joined(arrays, called, n_columns, client), encoder, tuple(labels), order
 
 
 def _frame_of(
@@ -688,9 +692,14 @@ def _learn_part(
     """Learn from a partition, whose first row has a position among all."""
     own = copy.deepcopy(learner)
     if len(part):
-        # Labels are of the type of the categories.
-        own.add(read(part.astype(object) if learner.targets else part, name, learner.texts), start)
+        own.add(read(_target(part) if learner.targets else part, name, learner.texts), start)
     return own
+
+
+def _target(part: Any) -> Any:
+    """Give labels that are categories of numbers as numbers."""
+    categories = getattr(part.dtypes.iloc[0], "categories", None)
+    return part if categories is None or not _is_number(categories.dtype) else part.astype(object)
 
 
 def _encode_part(
@@ -701,7 +710,7 @@ def _encode_part(
         return np.empty((0, len(encoder.feature_names) or 1))
     if encoder.codes:
         return encoder.transform(read(part, name, encoder.texts())).X
-    values = read(part.astype(object), name, part.columns if labels else ()).columns[0].values
+    values = read(_target(part), name, part.columns if labels else ()).columns[0].values
     at = np.searchsorted(labels, values.astype(str)) if labels else values
     return np.asarray(at, dtype=np.float64)[:, np.newaxis]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -36,12 +36,15 @@ class Column:
     written : frozenset of str
         Of the target of a file of text its cells as they stand, without those after the first 1000
         different ones or so.
+    order : tuple of str
+        Of an ordered category its levels, from the lowest to the highest.
     """
 
     name: str
     values: NDArray[Any]
     kind: Kind
     written: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
@@ -335,6 +338,13 @@ def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) ->
     values = np.empty(len(texts), dtype=object)
     values[:] = texts
     return Column(name, values, "date" if present and all(map(_is_date, present)) else "text")
+
+
+def joined_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    """Order of the levels of a column in parts: the longest, if all others are in it, or none."""
+    longest = max(orders, key=len, default=())
+    is_one = all(order and order == tuple(x for x in longest if x in order) for order in orders)
+    return longest if is_one else ()
 
 
 def stray_text(column: Column) -> tuple[int, str] | None:

@@ -49,6 +49,7 @@ from mercer.data.frame import (
     Origin,
     column_of_texts,
     index_column,
+    joined_order,
 )
 from mercer.data.source import NPY, RowSource, find_file, open_array, open_npy
 from mercer.data.tables import list_folder, refuse_foreign
@@ -278,7 +279,7 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
 # writes the encoded rows into the cache, so that all later ones read numbers.
 
 #: Of what was encoded; other versions are encoded again.
-_VERSION = 2
+_VERSION = 3
 #: Rows whose medians take the place of gaps.
 _SAMPLE = 2**18
 #: Different texts of a column that are counted: more are dates or numbers, or names of rows.
@@ -319,7 +320,7 @@ def _encoded(
     with in_folder(path.parent), locked(path.parent / "encoding", patience=math.inf):
         found = _kept(path)
         if found is None:
-            learned = (fitted, []) if fitted else _learn(table, names, targets, missing, dates)
+            learned = (fitted, [], ()) if fitted else _learn(table, names, targets, missing, dates)
             found = _write(table, *learned, targets, path, tell)
         for other in path.parent.glob("encoded-*"):
             if not other.name.startswith(f"encoded-{content[:16]}-"):
@@ -336,6 +337,7 @@ def _encoded(
         stamps=(*rows.stamps, *source.stamps),
         encoding=encoder,
         codes=tuple(codes),
+        order=tuple(found["order"]),
         labels={target: tuple(found["labels"]) for target in targets if found["labels"]},
     )
 
@@ -435,6 +437,7 @@ class _Texts:
         self._counts: Counter[str | None] = Counter()
         self._places: list[tuple[str, int, int]] = []
         self.kind: Kind | None = None  # as long as all cells are missing
+        self.orders: set[tuple[str, ...]] = set()  # of ordered categories
         self._is_endless = False  # numbers or dates may be as different as they like
 
     def add(self, frame: Frame, chosen: NDArray[np.bool_]) -> None:
@@ -442,6 +445,7 @@ class _Texts:
         column, origin = frame.column(self.name), frame.origin
         if not column.is_missing.all():
             self._agree(column.kind, origin.files[0])
+            self.orders.add(column.order)
         for row, cell in enumerate(as_levels(column)):
             if cell not in self._counts:
                 if len(self._counts) >= _MOST_TEXTS:
@@ -456,6 +460,7 @@ class _Texts:
         """Take what another has learned of later rows; of texts without end, ever fewer."""
         if later.kind is not None:
             self._agree(later.kind, later._first_file)
+        self.orders |= later.orders
         for k, (cell, where) in enumerate(zip(list(later._counts), later._places, strict=True)):
             if cell not in self._counts:
                 if len(self._counts) >= _MOST_TEXTS:
@@ -589,8 +594,8 @@ class Learner:
             self._has_gap[name] |= later._has_gap[name]
             self._sampled[name] += later._sampled[name]
 
-    def learned(self, source: str) -> tuple[Encoder, list[str]]:
-        """Return the encoding of the inputs, and the classes of a target that is text."""
+    def learned(self, source: str) -> tuple[Encoder, list[str], tuple[str, ...]]:
+        """Return the encoding of the inputs, the classes of a target of text, and their order."""
         texts = self._columns
         codes = {name: text.code(source) for name, text in texts.items() if name in self.names}
         for name in self.numbers:
@@ -601,7 +606,8 @@ class Learner:
             codes[name] = replace(code, has_indicator=has_indicator)
         words = [texts[name] for name in self.targets if name in texts]
         labels = [level for text in words if text.kind in ("text", "date") for level in text.levels]
-        return Encoder(tuple(codes[name] for name in self.names), self._missing), labels
+        order = tuple(level for text in words for level in joined_order(text.orders))
+        return Encoder(tuple(codes[name] for name in self.names), self._missing), labels, order
 
 
 def sampling_step(n_rows: int) -> int:
@@ -611,8 +617,8 @@ def sampling_step(n_rows: int) -> int:
 
 def _learn(
     table: _Files, names: Sequence[str], targets: Sequence[str], missing: Missing, dates: Dates
-) -> tuple[Encoder, list[str]]:
-    """Learn from all rows how columns become numbers, and the classes of a target that is text."""
+) -> tuple[Encoder, list[str], tuple[str, ...]]:
+    """Learn from all rows: see `Learner.learned`."""
     rows = table.rows
     step = sampling_step(rows.n_rows)
     learner = Learner(names, targets, dict.fromkeys(table.texts, False), missing, dates, step)
@@ -637,6 +643,7 @@ def _write(
     table: _Files,
     encoder: Encoder,
     labels: list[str],
+    order: tuple[str, ...],
     targets: Sequence[str],
     path: Path,
     tell: Callable[[str], None],
@@ -664,6 +671,7 @@ def _write(
     found = {
         "encoder": encoder.to_dict(),
         "labels": labels,
+        "order": order,
         "notes": encoder.notes_of_unseen(unseen),
         "rows": sum_contents([path]),
     }

@@ -126,6 +126,8 @@ class RowSource(ABC):
         The classes of a target that is text, by its name: it holds their positions.
     codes : tuple of str
         Columns of text files with whole numbers that have leading zeros ("01").
+    order : tuple of str
+        Of a target that is an ordered category its levels, from the lowest to the highest.
     """
 
     name: str
@@ -137,6 +139,7 @@ class RowSource(ABC):
     encoding: Encoder | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     codes: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_twins(self.name, self.names)

@@ -20,7 +20,7 @@ from mercer.data.files import (
     reading,
     spooled_input,
 )
-from mercer.data.frame import Column, Frame, Origin, refuse_other_columns
+from mercer.data.frame import Column, Frame, Origin, joined_order, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
 from mercer.data.source import no_rows
 from mercer.errors import DataError, StorageError
@@ -231,4 +231,5 @@ def _join_column(parts: list[Column]) -> Column:
     ]
     joined = np.concatenate(values).astype(dtype, copy=False)
     written = frozenset[str]().union(*(part.written for part in parts))
-    return Column(parts[0].name, joined, kind, written)
+    orders = {part.order for part in parts if not part.is_missing.all()}
+    return Column(parts[0].name, joined, kind, written, joined_order(orders))

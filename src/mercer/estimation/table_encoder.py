@@ -7,6 +7,7 @@ import numbers
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Self
@@ -72,7 +73,7 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
         from mercer.data.arrow import as_column
 
         return as_column(name, values, is_text=False)
-    dtype = getattr(values, "dtype", None)
+    dtype: Any = getattr(values, "dtype", None)
     is_category = hasattr(dtype, "categories")
     if getattr(dtype, "time_zone", None):  # of Polars, whose arrays have none
         values = np.array(values.to_list(), dtype=object)
@@ -89,7 +90,9 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
         return column_of_texts(name, present, is_text=False)
     cells = [None if _is_missing(cell) else cell for cell in array.tolist()]
     cells = [bool(cell) if isinstance(cell, np.bool_) else cell for cell in cells]
-    return _column_of_objects(name, cells, is_category=is_category, is_text=is_text)
+    column = _column_of_objects(name, cells, is_category=is_category, is_text=is_text)
+    order = tuple(map(str, dtype.categories)) if getattr(dtype, "ordered", False) else ()
+    return replace(column, order=order)
 
 
 def _column_of_objects(

@@ -510,7 +510,7 @@ def fit_class_result(
     if model.ordered is False:
         codes = class_codes(values, counts)
     else:
-        codes = ClassCodes(values, order_of_labels(model.ordered, classes, y))
+        codes = ClassCodes(values, order_of_labels(model.ordered, classes, y, table.order))
         has_level = settings.spectral.linear_part
         law = OrderedLaw.of(counts[codes.order], has_level=has_level)
         settings, digest = replace(settings, law=law), f"{digest} {codes.order}"
@@ -529,20 +529,24 @@ def fit_class_result(
         rows_of_warp=_ROWS_OF_WARP,
     )
     if model.ordered is True:
-        how = "sorted" if ordered_categories(y) is None else "that of the Categorical"
+        is_told = table.order or ordered_categories(y) is not None
+        how = "that of the Categorical" if is_told else "sorted"
         said = f"{ORDER_TAKEN}: {', '.join(map(str, classes[codes.order]))} ({how})"
         shared["notes"] = (*shared["notes"], said)
     return ClassResult(**shared, classes=classes, order=codes.order)
 
 
-def order_of_labels(ordered: Any, classes: NDArray[Any], y: Any) -> NDArray[np.int64]:
+def order_of_labels(
+    ordered: Any, classes: NDArray[Any], y: Any, order: Sequence[str] = ()
+) -> NDArray[np.int64]:
     """Positions among classes from the lowest to the highest.
 
     Parameters
     ----------
     ordered : True or list
-        True for the order of an ordered pandas Categorical ``y``, else the sorted one, numerals by
-        their value; or all labels from lowest to highest.
+        True for the order of an ordered pandas Categorical ``y``, else ``order``, of a target that
+        is read from files, else the sorted one, numerals by their value; or all labels from lowest
+        to highest.
 
     Raises
     ------
@@ -552,7 +556,7 @@ def order_of_labels(ordered: Any, classes: NDArray[Any], y: Any) -> NDArray[np.i
     labels = classes.tolist()
     if ordered is not True:
         given = labels_of(ordered)
-    elif (categories := ordered_categories(y)) is not None:
+    elif categories := ordered_categories(y) or order:
         given = [label for label in categories if label in labels]
     else:
         given, keys = labels, [_key(label) for label in labels]

@@ -131,9 +131,9 @@ class BaNKClassifier(FunctionClassifier):
         Concentration of the Dirichlet process: the larger, the more components.
     ordered : bool or list, default=False
         Whether classes have an order: ``["low", "mid", "high"]``, from lowest to highest (or
-        "low,mid,high"); True for that of an ordered pandas Categorical, else the sorted one. Then
-        one function tells all of them apart, by a threshold between each and those above it. For
-        ``sampler="polya-gamma"``.
+        "low,mid,high"); True for that of an ordered pandas Categorical, also in opened Parquet
+        files and Dask frames, else the sorted one. Then one function tells all of them apart, by a
+        threshold between each and those above it. For ``sampler="polya-gamma"``.
     sampler : {"polya-gamma", "joint"}, default="polya-gamma"
         "polya-gamma": frequencies are accepted with all coefficients integrated out, which costs
         16 n M^2 operations a sweep; "joint": each moves together with its own coefficients, as in

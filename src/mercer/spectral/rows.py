@@ -662,6 +662,8 @@ class Table(ABC):
     """Inputs and targets, not yet standardised, and the device of the fit."""
 
     device: Device | None
+    #: Of classes that are an ordered category in files, from the lowest to the highest.
+    order: tuple[str, ...]
 
     @property
     @abstractmethod
@@ -702,6 +704,7 @@ class _Arrays(Table):
     X: Array
     y: Array
     device: Device | None
+    order: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -737,6 +740,7 @@ class _Stored(Table):
 
     source: RowSource
     device: Device | None
+    order: tuple[str, ...]
 
     @property
     def n_rows(self) -> int:
@@ -777,6 +781,6 @@ def check_table(model: Any, X: Any, y: Any) -> Table:
 
     device = check_device(model.device)
     if (rows := given_rows(model, X, y)) is not None:
-        return _Stored(rows, device)
+        return _Stored(rows, device, rows.order)
     X, y = model._checked(X, y)
     return _Arrays(X, y, device)

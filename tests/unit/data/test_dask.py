@@ -668,8 +668,12 @@ def test_a_classifier_learns_words_where_they_are(two_workers: Any) -> None:
         X = dd.from_pandas(frame, npartitions=3)[["a", "city", "size", "code"]]
         there = clone(model).fit(X, "code")
         assert bits(there) == bits(here)
-        series = clone(model).fit(X.drop(columns="code"), X["code"].astype("category"))
+        order = pd.CategoricalDtype(["2", "01", "1"], ordered=True)
+        series = clone(model).fit(X.drop(columns="code"), X["code"].astype(order))
     assert bits(series) == bits(here)
+    X["code"] = X["code"].astype(order)
+    rows = cluster.open_collection(X, "code", read=frame_of, encode=mercer.TableEncoder())
+    assert rows.order == ("2", "01", "1")
     assert there.classes_.tolist() == here.classes_.tolist() == ["01", "1", "2"]
     assert there.encoder_.encoding_ == here.encoder_.encoding_
     assert there.feature_names_in_.tolist() == ["a", "city", "size"]

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import mercer
 import mercer.data
-from mercer import BaNKClassifier, BaNKRegressor, TableEncoder
+from mercer import BaNKClassifier, BaNKRegressor, ConvergenceWarning, TableEncoder
+from mercer.cli.main import main
 from mercer.data import csv_reader, opening
+from mercer.data.tables import read_frame
 from mercer.errors import DataError, DataWarning, StorageError, UsageError
 from support.row_cases import ROWS, write_csv, write_npy, write_parquet
 from support.statistics import few_first
@@ -491,3 +495,46 @@ def test_a_parquet_file_with_a_column_of_another_type_is_named(
     (tmp_path / "2.parquet").unlink()
     here = TableEncoder("impute").fit(pd.DataFrame({"x": [None, None, *first]})).encoding_
     assert mercer.data.open(tmp_path, **given).encoding == here
+
+
+def _graded(parts: list[tuple[list[Any], list[str]]], folder: Path) -> None:
+    """Files with grades of an ordered category, each with its own levels."""
+    folder.mkdir()
+    for k, (cells, levels) in enumerate(parts):
+        grade = pd.Categorical(cells, categories=levels, ordered=True)
+        frame = pd.DataFrame({"x": np.arange(len(cells)) / 7, "grade": grade})
+        frame.to_parquet(folder / f"{k}.parquet", index=False)
+
+
+def test_ordered_categories_of_parquet_keep_their_order(tmp_path: Path) -> None:
+    levels = ["low", "mid", "high", "top"]
+    cells = ["mid", "low", "high", "low"] * 9
+    _graded([(cells, levels), ([None] * 2, ["no"]), (cells, levels[:3])], tmp_path / "t")
+    given: Any = {"cache": tmp_path / "cache", "target": "grade", "encode": "auto"}
+    assert read_frame(tmp_path / "t").column("grade").order == tuple(levels)
+    (tmp_path / "t" / "1.parquet").unlink()
+    rows = mercer.data.open(tmp_path / "t", **given)
+    assert (rows.labels["grade"], rows.order) == (("high", "low", "mid"), tuple(levels))
+    assert mercer.data.open(tmp_path / "t", **given).order == tuple(levels)
+    short = {"n_frequencies": 4, "n_draws": 2, "n_warmup": 2, "n_chains": 1, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = BaNKClassifier(**short, ordered=True, progress=False).fit(rows, "grade")
+    assert model.classes_.tolist() == ["high", "low", "mid"]
+    assert model.class_order_.tolist() == ["low", "mid", "high"]
+    assert any("low, mid, high (that of the Categorical)" in note for note in model.notes_)
+    _graded([(cells, levels), (cells, levels[::-1])], tmp_path / "other")
+    assert read_frame(tmp_path / "other").column("grade").order == ()
+    assert mercer.data.open(tmp_path / "other", **given).order == ()
+
+
+def test_the_command_line_learns_the_order_of_a_parquet_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _graded([(["mid", "low", "high", "low"] * 9, ["low", "mid", "high"])], tmp_path / "t")
+    out = tmp_path / "m.mercer"
+    words = ["fit", tmp_path / "t", "--target", "grade", "--model", "spectral", "--out", out]
+    words += ["--test-size", "0.3", "--set", "ordered=true", "--set", "n_frequencies=4"]
+    assert main([*map(str, words), "--set", "n_draws=4", "--set", "n_warmup=4"]) == 0
+    assert "an ordered category, low, mid, high" in capsys.readouterr().out
+    assert mercer.load(out).class_order_.tolist() == ["low", "mid", "high"]
