@@ -4,8 +4,9 @@ The file lies in a cache folder, row by row, so that later passes parse nothing.
 contents of the text files: while their sizes and times are as they were it is used at once; when
 these differ the contents are summed; when the sum differs too the file is made again. The same
 holds of the file of numbers itself, so that an edited one is not believed. Times of the last moment
-prove nothing, since the clock of a file system may stand still for that long: then contents are
-summed.
+prove nothing, since the clock of a file system may stand still for that long, or be that of a
+server that is behind: then contents are summed. So they are on another machine than the last one,
+under whose paths other files may lie; what machines share is not removed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -101,8 +103,8 @@ def _parse_booleans(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 #: Of the files in the cache; others are made again.
 _VERSION = 3
-#: Nanoseconds for which the clock of a file system may stand still, with a wide margin.
-_TICK = 2_000_000_000
+#: Nanoseconds for which the clock of a file system may stand still, or be behind.
+_TICK = 120_000_000_000
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class _Facts:
     rows: str  # sum of the file of numbers
     rows_look: list[int]
     seen: int  # when files were looked at, in nanoseconds
+    machines: list[str]  # that used this folder, the last one last
     names: list[str]
     n_rows: list[int]
     codes: list[str]  # columns with whole numbers that have leading zeros
@@ -147,6 +150,7 @@ def open_csv(
     seen = time.time_ns()
     looks = [_look(path) for path in paths]
     facts = _load(folder)
+    before = facts.machines if facts else []
     if facts is None or not _is_unchanged(facts, folder, files, looks):
         content = sum_contents(paths)
         rows = _rows_path(folder, content)
@@ -155,7 +159,10 @@ def open_csv(
                 facts = _parse(rows, paths, name, content, tell)
             for stamp in stamps:
                 stamp.check()
-        facts = replace(facts, files=files, looks=looks, rows_look=_look(rows), seen=seen)
+        machines = with_this_machine(before)
+        facts = replace(
+            facts, files=files, looks=looks, rows_look=_look(rows), seen=seen, machines=machines
+        )
         _save(folder, facts)
     return replace(
         open_npy(_rows_path(folder, facts.content)),
@@ -170,6 +177,12 @@ def open_csv(
         }
         | index_refusal(name, facts.names),
     )
+
+
+def with_this_machine(machines: Sequence[str]) -> list[str]:
+    """Put this machine at the end of those that used a part of the cache."""
+    this = platform.node()
+    return [*(each for each in machines if each != this), this]
 
 
 def _rows_path(folder: Path, content: str) -> Path:
@@ -188,7 +201,8 @@ def _is_unchanged(facts: _Facts, folder: Path, files: list[str], looks: list[lis
     then = [*facts.looks, facts.rows_look]
     now = [*looks, _look(_rows_path(folder, facts.content))]
     is_settled = all(max(look[1:3]) < facts.seen - _TICK for look in then)
-    return facts.files == files and now == then and is_settled
+    is_here = facts.machines[-1] == platform.node()
+    return is_here and facts.files == files and now == then and is_settled
 
 
 def sum_contents(paths: Sequence[Path]) -> str:
@@ -226,11 +240,13 @@ def seal(fields: dict[str, Any]) -> str:
 
 
 def _save(folder: Path, facts: _Facts) -> None:
-    """Write the facts, and remove the numbers of earlier contents."""
+    """Write the facts, and remove the numbers of earlier contents, if no other machine has any."""
     with replacing(folder / "facts.json") as file:
         fields = asdict(facts)
         file.write(json.dumps({**fields, "sum": seal(fields)}).encode())
     kept = _rows_path(folder, facts.content)
+    if len(facts.machines) > 1:
+        return
     with contextlib.suppress(OSError):
         for path in folder.glob("rows-*.npy"):
             if path != kept:
@@ -280,6 +296,7 @@ def _parse(
         rows=sum_contents([target]),
         rows_look=[],
         seen=0,
+        machines=[],
         names=list(parser.columns),
         n_rows=parser.n_rows,
         codes=[name for name, column in parser.columns.items() if column.has_code],

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.encoding import Encoder
-from mercer.data.files import place
+from mercer.data.files import Stamp, place, printable
 from mercer.data.frame import Frame, refuse_twins
 from mercer.data.opening import Learner, sampling_step
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
@@ -370,12 +370,31 @@ def share(
             f"{source.name}: is in the memory of this process, so workers cannot read it; save it "
             "as files, or give a Dask array"
         )
+    address = connect(scheduler, n_workers)
+    for worker, words in _client(address).run(_amiss, source.stamps).items():
+        if words:
+            raise ClusterError(
+                f"worker {worker} {words}; give all workers the same files under the same paths, "
+                "and a cache that all see (cache=..., XDG_CACHE_HOME)"
+            )
     return SharedFiles(
         name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
         refusals=source.refusals, encoding=source.encoding, labels=source.labels,
         codes=source.codes, order=source.order, held=source,
-        scheduler=connect(scheduler, n_workers),
+        scheduler=address,
     )  # fmt: skip
+
+
+def _amiss(stamps: tuple[Stamp, ...]) -> str:
+    """Say what is amiss with files here, as they were seen elsewhere."""
+    for stamp in stamps:
+        try:
+            now = Stamp.of(stamp.path)
+        except MercerError:
+            return f"has no {printable(stamp.path)}"
+        if (now.size, now.mtime) != (stamp.size, stamp.mtime):
+            return f"has another {printable(stamp.path)} than this machine, by size or time"
+    return ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -27,6 +27,7 @@ from mercer.data.csv_cache import (
     open_csv,
     seal,
     sum_contents,
+    with_this_machine,
     write_header,
 )
 from mercer.data.csv_reader import ZIP, read_blocks
@@ -322,8 +323,15 @@ def _encoded(
         if found is None:
             learned = (fitted, [], ()) if fitted else _learn(table, names, targets, missing, dates)
             found = _write(table, *learned, targets, path, tell)
-        for other in path.parent.glob("encoded-*"):
-            if not other.name.startswith(f"encoded-{content[:16]}-"):
+        machines = with_this_machine(found["machines"])
+        if machines != found["machines"]:
+            found["machines"] = machines
+            with replacing(path.with_suffix(".json")) as file:
+                file.write(json.dumps({**found, "sum": seal(found)}).encode())
+        for other in path.parent.glob("encoded-*.json"):
+            is_old = not other.name.startswith(f"encoded-{content[:16]}-")
+            if is_old and f'"machines": {json.dumps(machines[-1:])}' in other.read_text():
+                other.with_suffix(".npy").unlink(missing_ok=True)
                 other.unlink(missing_ok=True)
     for note in found["notes"]:
         warn_user(note, DataWarning)
@@ -668,13 +676,11 @@ def _write(
                 if cells:
                     n, first = unseen.get(name, (0, cells[0]))
                     unseen[name] = n + len(cells), first
-    found = {
+    return {
         "encoder": encoder.to_dict(),
         "labels": labels,
         "order": order,
         "notes": encoder.notes_of_unseen(unseen),
         "rows": sum_contents([path]),
+        "machines": [],
     }
-    with replacing(path.with_suffix(".json")) as file:
-        file.write(json.dumps({**found, "sum": seal(found)}).encode())
-    return found

@@ -436,3 +436,31 @@ def test_what_only_a_whole_column_tells_is_refused(path: Path, cells: list[str])
     source = open_(write(path, "a\n" + "\n".join(cells) + "\n"))
     with pytest.raises(DataError, match=r"row 1 .* is not a number; .*encode='auto'"):
         source.select(["a"])
+
+
+def test_another_machine_neither_believes_times_nor_removes_what_is_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch, n_parses: list[str]
+) -> None:
+    """A home folder that machines share, and a file of the same path on the disk of each."""
+    write_csv(path, ROWS)
+    monkeypatch.setattr(csv_cache, "_look", lambda path: [path.stat().st_size, 5, 5, 1])
+    monkeypatch.setattr(csv_cache.platform, "node", lambda: "first")
+    here = open_(path)
+    text = path.read_text()
+    path.write_text(text.replace(repr(float(ROWS[9, 1])), "8.0"))
+    monkeypatch.setattr(csv_cache.platform, "node", lambda: "second")
+    there = open_(path)
+    assert n_parses == ["data.csv"] * 2
+    assert there.take(np.array([9]))[0, 1] == 8.0
+    assert cached(path) == ["facts", "rows-", "rows-"]
+    path.write_text(text)
+    os.utime(path, ns=(0, here.stamps[0].mtime))
+    np.testing.assert_array_equal(whole(here), ROWS)
+
+
+def test_encoded_rows_of_another_machine_stay(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for k, machine in enumerate(("first", "second", "second")):
+        path.write_text("a,y\n" + f"{k}x,1\ny,2\n")
+        monkeypatch.setattr(csv_cache.platform, "node", lambda: machine)  # noqa: B023
+        mercer.data.open(path, cache=path.parent / "cache", encode="auto", target="y")
+        assert len(list(path.parent.glob("cache/*/encoded-*.npy"))) == min(k + 1, 2)

@@ -396,6 +396,21 @@ def test_workers_with_other_versions(
         mercer.data.open(folder, engine="dask")
 
 
+def test_workers_that_do_not_see_the_files_are_refused(
+    two_workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine that has no shared disk, or another file under that path."""
+    path = tmp_path / "rows.npy"
+    write_npy(path, ROWS[:9])
+    rows = mercer.data.open(path)
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(ClusterError, match=r"worker tcp:.* has another .*rows\.npy than this"):
+        cluster.share(rows)
+    path.unlink()
+    with pytest.raises(ClusterError, match=r"worker tcp:.* has no .*rows\.npy"):
+        cluster.share(rows)
+
+
 def test_a_gap_in_the_last_partition_names_its_place(two_workers: Any, tmp_path: Path) -> None:
     rows = ROWS.copy()
     rows[N - 7, 1] = np.nan
