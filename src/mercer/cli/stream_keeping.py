@@ -35,8 +35,9 @@ class StreamState:
     """The end of a stream: a series where ``n_lags`` inputs are earlier targets.
 
     ``past`` are the last of these, the latest first; ``waiting`` the inputs of the last ``horizon``
-    rows, the oldest first, None where one is not known; ``later`` names and inputs of rows whose
-    target has not come, the oldest first.
+    rows, the oldest first, None where one is not known; ``foretold`` what was said of these, but of
+    the last, of which the model itself says it; ``later`` names and inputs of rows whose target has
+    not come, the oldest first.
     """
 
     n_lags: int = 0
@@ -44,6 +45,7 @@ class StreamState:
     past: tuple[float | None, ...] = ()
     waiting: tuple[Array | None, ...] = ()
     later: tuple[tuple[str, Array], ...] = ()
+    foretold: tuple[Array | None, ...] = ()
 
 
 def write_stream_model(
@@ -60,11 +62,17 @@ def write_stream_model(
         "past": list(state.past),
         "is_waiting": [x is not None for x in state.waiting],
         "names": [name for name, _ in state.later],
+        "is_foretold": [x is not None for x in state.foretold],
     }
-    rows = [*known, *(x for _, x in state.later)]
-    numbers = np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
-    extra = Extra(_NAME, fields, {"rows": numbers}) if state.n_lags or state.later else None
+    rows = _stacked([*known, *(x for _, x in state.later)])
+    foretold = _stacked([x for x in state.foretold if x is not None])
+    arrays = {"rows": rows, "foretold": foretold}
+    extra = Extra(_NAME, fields, arrays) if state.n_lags or state.later else None
     write_model(path, estimator, table, extra)
+
+
+def _stacked(rows: list[Array]) -> Array:
+    return np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
 
 
 def read_state(path: Path) -> StreamState:
@@ -73,7 +81,9 @@ def read_state(path: Path) -> StreamState:
     if _NAME not in manifest:
         return StreamState()
     try:
-        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"])
+        none = np.empty((0, 0))  # of an older file
+        foretold = arrays.get(f"{_NAME}/foretold", none)
+        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"], foretold)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
 
@@ -85,20 +95,28 @@ _STATE = Fields(
         "past": ListOf(Maybe(Number())),
         "is_waiting": ListOf(Flag()),
         "names": ListOf(Text()),
-    }
+        "is_foretold": ListOf(Flag()),
+    },
+    optional=frozenset({"is_foretold"}),
 )
 
 
-def _state_from(fields: Any, rows: NDArray[Any]) -> StreamState:
+def _state_from(fields: Any, rows: NDArray[Any], foretold: NDArray[Any]) -> StreamState:
     _STATE.check(fields, _NAME, {})
     past, is_waiting, names = (fields[name] for name in ("past", "is_waiting", "names"))
     Rows(("n", "d")).check(rows, f"{_NAME}/rows", {"n": sum(is_waiting) + len(names)})
+    is_foretold = fields.get("is_foretold", [])
+    Rows(("k", "p"), most=np.inf).check(foretold, f"{_NAME}/foretold", {"k": sum(is_foretold)})
     if len(past) > fields["n_lags"] or len(is_waiting) > fields["horizon"]:
         raise ValueError("it holds more than a series can need")
+    if len(is_foretold) > max(len(is_waiting) - 1, 0):
+        raise ValueError("it holds more than was foretold")
     known = iter(rows)
     waiting = tuple(next(known) if is_known else None for is_known in is_waiting)
     later = tuple(zip(names, known, strict=True))
-    return StreamState(fields["n_lags"], fields["horizon"], tuple(past), waiting, later)
+    said = iter(foretold)
+    earlier = tuple(next(said) if is_known else None for is_known in is_foretold)
+    return StreamState(fields["n_lags"], fields["horizon"], tuple(past), waiting, later, earlier)
 
 
 # The model file of a stream: written at intervals and at the end, always whole.

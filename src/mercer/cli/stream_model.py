@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -31,7 +31,7 @@ from mercer.data.frame import (
 )
 from mercer.data.target import LARGEST, MAX_CLASSES, Target, Task, read_target
 from mercer.errors import DataError, RowsError
-from mercer.posterior.predictive import check_level
+from mercer.posterior.predictive import StudentMixture, check_level
 
 Array = NDArray[np.float64]
 Fields = dict[str, Any]
@@ -69,6 +69,7 @@ class Prediction:
     is_inside: bool | None = None  # the target in its interval
     is_right: bool | None = None  # the class
     judge: Callable[[Any], Prediction] | None = None
+    law: StudentMixture | None = None  # of a number
 
     def scored(self, target: Any) -> Prediction:
         """Score it, now that the target is there."""
@@ -80,11 +81,13 @@ def _judged(fields: Fields, score: float, y: float) -> Prediction:
     return Prediction(fields, score, is_inside)
 
 
-def _foretold(fields: Fields, law: Any) -> Prediction:
+def _foretold(fields: Fields, law: StudentMixture) -> Prediction:
     """Keep the law of a number, for when it comes."""
-    return Prediction(
-        fields, judge=lambda y: _judged(fields, float(law.log_density(np.array([y]))[0]), y)
-    )
+
+    def judge(y: float) -> Prediction:
+        return _judged(fields, float(law.log_density(np.array([y]))[0]), y)
+
+    return Prediction(fields, judge=judge, law=law)
 
 
 class Numbers:
@@ -135,6 +138,20 @@ class Numbers:
     def lag_inputs(self, lags: Sequence[Sequence[float]]) -> Array:
         """Return earlier targets of rows (m, n_lags) as inputs (m, k)."""
         return np.array(lags)
+
+    def kept(self, said: Prediction) -> Array:
+        """Return what was foretold as numbers to keep in a file."""
+        assert said.law is not None
+        return np.array([said.fields["n_centres"], *said.law.to_numbers()])
+
+    def again(self, numbers: Array) -> Prediction:
+        """Read back what `kept` gave, with the interval of this level; a ValueError if it fails."""
+        law = StudentMixture.of_numbers(numbers[1:])
+        fields = {"prediction": float(law.mean[0]), "std": float(law.std[0])}
+        if self.level is not None:
+            lower, upper = law.interval(self.level)
+            fields |= {"lower": float(lower[0]), "upper": float(upper[0])}
+        return _foretold({**fields, "n_centres": float(numbers[0])}, law)
 
     def stored(self, target: float) -> float:
         """Return an earlier target as a number to keep in a file."""
@@ -187,19 +204,43 @@ class Labels:
         rows = self.model.prequential(X, targets, classes=self._classes, level=self.level)
         said = []
         for k, value in enumerate(y):
-            best = self._labels[int(np.argmax(rows.proba[k]))]
-            proba = dict(zip(self._names, rows.proba[k].tolist(), strict=True))
-            fields: Fields = {"prediction": best, "proba": proba}
-            if self.level is not None:
-                for name, ends in (("lower", rows.lower[k]), ("upper", rows.upper[k])):
-                    fields[name] = dict(zip(self._names, ends.tolist(), strict=True))
-            fields["n_centres"] = float(rows.n_centres[k])
+            each = (
+                [rows.proba[k]]
+                if self.level is None
+                else [rows.proba[k], rows.lower[k], rows.upper[k]]
+            )
+            foretold = self._foretold(float(rows.n_centres[k]), each)
             if value is None:
-                said.append(Prediction(fields, judge=functools.partial(self._judged, fields)))
+                said.append(foretold)
             else:
+                is_right = bool(foretold.fields["prediction"] == value)
                 score = float(rows.log_density[k])
-                said.append(Prediction(fields, score, is_right=bool(best == value)))
+                said.append(Prediction(foretold.fields, score, is_right=is_right))
         return said
+
+    def _foretold(self, n_centres: float, each: Iterable[Array]) -> Prediction:
+        """Predict a class from the probabilities of all, and the ends of their intervals."""
+        fields = self.unknown.copy()
+        for name, values in zip(("proba", "lower", "upper"), each, strict=False):
+            fields[name] = dict(zip(self._names, values.tolist(), strict=True))
+        proba = list(fields["proba"].values())
+        fields["prediction"] = self._labels[proba.index(max(proba))]
+        fields["n_centres"] = n_centres
+        return Prediction(fields, judge=functools.partial(self._judged, fields))
+
+    def kept(self, said: Prediction) -> Array:
+        """Return what was foretold as numbers to keep in a file."""
+        each = [said.fields.get(name) for name in ("proba", "lower", "upper")]
+        numbers = [value for values in each if values is not None for value in values.values()]
+        return np.array([self.level or 0.0, said.fields["n_centres"], *numbers])
+
+    def again(self, numbers: Array) -> Prediction:
+        """Read back what `kept` gave, intervals if of this level; a ValueError if it fails."""
+        level, n_centres = numbers[:2].tolist()
+        each = numbers[2:].reshape(-1, len(self._labels))
+        if not (each[0] > 0.0).all():
+            raise ValueError("a probability is not above 0")
+        return self._foretold(n_centres, each if level == self.level else each[:1])
 
     def _judged(self, fields: Fields, label: Any) -> Prediction:
         """Score what was said of a row, now that its class is there."""

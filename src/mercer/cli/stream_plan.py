@@ -9,6 +9,7 @@ import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -300,7 +301,8 @@ class SeriesStream:
         if state is not None:
             predictor = learner.decided
             self._past.extend(_each_known(predictor.restored, state.past))
-            self._waiting.extend(_Origin(x=x) for x in state.waiting)
+            for x, said in zip_longest(state.waiting, _each_known(predictor.again, state.foretold)):
+                self._waiting.append(_Origin(x=x, foretold=said))
             if self._waiting and (x := self._waiting[-1].x) is not None:
                 self._waiting[-1] = _Origin(x=x, foretold=_foretold(predictor, x))
 
@@ -331,8 +333,10 @@ class SeriesStream:
     def state(self) -> StreamState:
         """Return what a later stream needs beside the model."""
         waiting = tuple(origin.x for origin in self._waiting)
-        past = _each_known(self._learner.decided.stored, self._past)
-        return StreamState(self._n_lags, self._horizon, past, waiting)
+        decided = self._learner.decided
+        past = _each_known(decided.stored, self._past)
+        foretold = _each_known(decided.kept, [origin.foretold for origin in self._waiting][:-1])
+        return StreamState(self._n_lags, self._horizon, past, waiting, foretold=foretold)
 
     def _take(self, row: Row) -> Answer:
         learner, tally = self._learner, self._learner.tally
@@ -618,9 +622,10 @@ def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
     encoder = encoder_of(saved)
     try:
         _each_known(predictor.restored, state.past)
+        _each_known(predictor.again, state.foretold)
         lag_codes = tuple(map(predictor.lag_code, lag_names(target, state.n_lags, state.horizon)))
         is_consistent = encoder.codes[: state.n_lags] == lag_codes
-    except ValueError:
+    except (IndexError, ValueError):
         is_consistent = False
     plan = StreamPlan(predictor, target, state.n_lags, state.horizon, 0, seed, encoder, state)
     rows = [*state.waiting, *(x for _, x in state.later)]

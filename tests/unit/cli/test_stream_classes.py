@@ -326,6 +326,29 @@ def test_a_series_of_classes_is_predicted_from_its_past(
     assert run("inspect", out)[0] == 0
 
 
+@pytest.mark.parametrize("words", [["--task", "classification"], ["--set", "robust=true"]])
+def test_what_was_foretold_is_in_the_file(stream, tmp_path: Path, words: list[str]) -> None:
+    path, _, _ = write_series(tmp_path / "rows.csv", ["1", "2", "4"])
+    given = [*SERIES[:4], "--lags", 2, *TINY[:4], *words, "--horizon", 4, "--interval", 0.8]
+    half = tmp_path / "half"
+    whole = stream(path, *given)[1]
+    assert stream(part(path, 0, 60), *given, "--save", half)[0] == 0
+    code, answers, err = stream(part(path, 60, 90), "--load", half, "--interval", 0.8)
+    assert code == 0, err
+    for a, b in zip(answers, whole[60:], strict=True):
+        for each in (a, b):
+            each.update(row=0, mean_score=0.0, ahead={**each["ahead"], "row": 0})
+        assert a == b
+    other = stream(part(path, 60, 90), "--load", half, "--interval", 0.9)[1]  # ends not in the file
+    assert [a["score"] for a in other] == [a["score"] for a in answers]
+    assert (other[0]["lower"] is None) == ("--task" in words)
+    manifest, arrays = read_container(half)
+    for bad in (np.zeros((3, 5)), np.zeros((3, 0)), np.full((3, 7), 1e-3)):
+        write_container(half, manifest, {**arrays, "stream/foretold": bad})
+        code, _, err = stream(part(path, 60, 90), "--load", half)
+        assert (code, "inconsistent state of a stream" in err) == (4, True)
+
+
 def test_a_gap_in_a_series_of_classes_is_not_learned_from(stream, tmp_path: Path) -> None:
     path, _, _ = write_series(tmp_path / "rows.csv", LABELS)
     lines = path.read_text().splitlines(keepends=True)

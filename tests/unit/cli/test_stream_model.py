@@ -16,6 +16,7 @@ from mercer.cli.stream_keeping import StreamState, read_state, write_stream_mode
 from mercer.cli.stream_model import (
     Coder,
     Labels,
+    Numbers,
     Prediction,
     Reporter,
     Tally,
@@ -34,6 +35,7 @@ from mercer.errors import DataError, ModelFileError
 from mercer.estimation.model_file import TableModel
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.evaluation import Provenance
+from mercer.posterior.predictive import StudentMixture
 from support.class_fits import bits, little, make_rows
 from support.line_model.estimator import ENTRY, LineRegressor
 
@@ -359,7 +361,10 @@ def test_a_name_that_comes_again_is_the_latest() -> None:
 
 
 X = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 1.0]])
-STATE = StreamState(2, 2, (1.0, None), (None, X[0]), (("r1", X[1]), ("7", X[2])))
+LAW = Numbers(None, None).kept(
+    Prediction({"n_centres": 2.0}, law=StudentMixture(X[:1], X[2], np.array([0.5, 0.5]), np.inf))
+)
+STATE = StreamState(2, 2, (1.0, None), (X[2], X[0]), (("r1", X[1]), ("7", X[2])), (LAW,))
 
 
 @pytest.fixture
@@ -374,8 +379,8 @@ def path(tmp_path: Path) -> Path:
 def test_what_was_written_is_read(path: Path) -> None:
     state = read_state(path)
     assert (state.n_lags, state.horizon, state.past) == (2, 2, (1.0, None))
-    assert state.waiting[0] is None
-    np.testing.assert_array_equal(state.waiting[1], X[0])
+    np.testing.assert_array_equal(state.waiting, X[[2, 0]])
+    np.testing.assert_array_equal(state.foretold[0], LAW)
     assert [name for name, _ in state.later] == ["r1", "7"]
     np.testing.assert_array_equal(state.later[1][1], X[2])
 
@@ -390,8 +395,9 @@ def test_a_model_of_no_stream_has_no_state(tmp_path: Path) -> None:
     ("name", "value"),
     [
         ("n_lags", -1), ("n_lags", 1.5), ("n_lags", None), ("horizon", "2"), ("past", [1, 2, 3]),
-        ("past", ["x"]), ("past", None), ("is_waiting", [True, True]), ("is_waiting", [1, 0]),
-        ("names", [1, 2]), ("names", ["r1"]), ("is_waiting", ["a"]),
+        ("past", ["x"]), ("past", None), ("is_waiting", [True, False]), ("is_waiting", [1, 0]),
+        ("names", [1, 2]), ("names", ["r1"]), ("is_waiting", ["a"]), ("is_foretold", [1, 0]),
+        ("is_foretold", [True, True]), ("is_foretold", []),
     ],
 )  # fmt: skip
 def test_f8_what_does_not_fit_together_is_refused(path: Path, name: str, value) -> None:
@@ -429,7 +435,7 @@ def test_f8_rows_that_are_not_the_models_are_refused(
     plan = plan_stream(options, lambda *_: None)
     assert (plan.target, plan.n_lags, plan.horizon, plan.seed, plan.columns) == ("y", 2, 2, 5, ())
     manifest, arrays = read_container(path)
-    arrays["stream/rows"] = np.zeros((3, 3))
+    arrays["stream/rows"] = np.zeros((4, 3))
     write_container(path, manifest, arrays)
     with pytest.raises(ModelFileError, match="its inputs are not the model's"):
         plan_stream(options, lambda *_: None)
