@@ -237,6 +237,8 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
 
     _learner: RowLearner[AnyRunning, Any]
     _last_densities: list[float]
+    #: So many scores are kept, those of earlier calls too; 0: those of the last call that learned.
+    _n_scores = 0
 
     @property
     def _plots(self) -> tuple[str, ...]:
@@ -249,10 +251,14 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     def log_predictive_(self) -> Array:
         """Log predictive density of each row of the last call that learned, in nats.
 
-        For a classifier, the log probability of the class.
+        For a classifier, the log probability of the class. Of a model that `mercer stream` saved
+        it is of the last 1000 rows.
         """
         self._ready()
-        return np.array(self._last_densities)
+        return self._scores()
+
+    def _scores(self) -> Array:
+        return np.array(self._last_densities[-self._n_scores :], dtype=np.float64)
 
     @property
     def mean_log_predictive_(self) -> float:
@@ -285,7 +291,8 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     def _guarded(self) -> Iterator[None]:
         """Score anew; what fails inside leaves everything as it was."""
         is_new = not self._is_begun
-        densities, self._last_densities = getattr(self, "_last_densities", []), []
+        densities = getattr(self, "_last_densities", [])
+        self._last_densities = densities[-self._n_scores :] if self._n_scores else []
         try:
             yield
         except Exception:

@@ -249,7 +249,7 @@ def parts_of(model: Any) -> ModelParts:
     values = common_values(model)
     d = len(learner.names)
     arrays: Arrays = {
-        "log_predictive": np.array(model._last_densities, dtype=np.float64),
+        "log_predictive": model._scores(),
         "held/X": np.array(learner.held_X, dtype=np.float64).reshape(-1, d),
         "held/y": np.array(learner.held_y, dtype=np.float64),
     }
@@ -401,7 +401,7 @@ def class_parts_of(model: Any) -> ModelParts:
     """Split a classifier that has begun to learn into parts."""
     learner: ClassLearner = model._learner
     values = {"classes": encode_labels(model.classes_), **common_values(model)}
-    arrays: Arrays = {"log_predictive": np.array(model._last_densities, dtype=np.float64)}
+    arrays: Arrays = {"log_predictive": model._scores()}
     params, running = json_params(model._params_when_begun), learner.running
     if running is None:
         arrays["X"] = np.array(learner.held_X, dtype=np.float64).reshape(-1, len(learner.names))

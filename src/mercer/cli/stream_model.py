@@ -331,7 +331,7 @@ class Undecided:
 
 # Counts, running scores, and what is said of single rows.
 
-_RECENT = 1000
+RECENT = 1000
 
 
 class Tally:
@@ -355,7 +355,7 @@ class Tally:
         self.n_bad = 0
         self._n_scored = 0
         self._sum = 0.0
-        self._last: deque[Prediction] = deque(maxlen=_RECENT)
+        self._last: deque[Prediction] = deque(maxlen=RECENT)
         self._n_judged = self._n_wrong = 0
 
     def add(self, said: Prediction) -> None:
@@ -720,6 +720,7 @@ class Learner:
 
     def _take_encoder(self, encoder: Encoder) -> None:
         self.encoder = encoder
+        self.decided.model._n_scores = RECENT  # however many rows come together
         codes = encoder.codes[len(self._lag_names) :]
         self._missing = "error" if encoder.missing == "drop" else encoder.missing
         self._coder = Coder(Encoder(codes, self._missing), self._parser, self.reporter)

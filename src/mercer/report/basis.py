@@ -121,19 +121,23 @@ def pass_sections(estimator: Any, given: str) -> tuple[Section, ...]:
         return ()
     tenth = n // 10
     early, late = float(densities[:tenth].mean()), float(densities[-tenth:].mean())
+    n_seen = estimator.n_rows_seen_
+    which = (
+        f"All {count(n)} rows" if n >= n_seen else f"The last {count(n)} of {count(n_seen)} rows"
+    )
     course = "better" if late > early else "no better"
     text = (
         "Each row was predicted before it was learned, so this is an honest score without rows "
         f"held out: the logarithm of {given}, in nats, on average. A log score is this "
         "with the other sign, so here higher is better.",
-        f"All {count(n)} rows: {number(float(densities.mean()))}. The first tenth of them: "
+        f"{which}: {number(float(densities.mean()))}. The first tenth of them: "
         f"{number(early)}; the last, predicted from all before: {number(late)}, which is "
         f"{course}. Where the recent rows fall below the average and stay there, the data have "
         "changed on the way: forgetting (as --set forgetting=0.99) is for that.",
     )
     figure = Figure(
         prequential_svg(densities),
-        "Mean predictive log density of all rows so far, and of the last of them.",
+        "Mean predictive log density of all these rows so far, and of the last of them.",
         f"Prequential score of {count(n)} rows.",
     )
     return (Section("pass", "One pass over the rows", text, figures=(figure,)),)

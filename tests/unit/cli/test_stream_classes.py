@@ -12,6 +12,7 @@ import pytest
 
 from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.cli import stream as running
+from mercer.cli import stream_model as learning
 from mercer.posterior.container import read_container, write_container
 from support.streams import as_json_lines, json_lines, read_answers, write_classes
 
@@ -224,9 +225,25 @@ def test_a_few_texts_among_numbers(stream, tmp_path: Path) -> None:
 
 
 def arrays_of(path: Path) -> dict[str, bytes]:
-    """All that is learned; how many rows came together depends on their time."""
     _, arrays = read_container(path)
-    return {name: v.tobytes() for name, v in arrays.items() if name != "log_predictive"}
+    return {name: v.tobytes() for name, v in arrays.items()}
+
+
+@pytest.mark.parametrize("words", [COMMON, [*NUMBERS[:-2], "--task", "regression"]])
+def test_a_file_does_not_depend_on_how_many_rows_came_together(
+    run, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list
+) -> None:
+    rows = write_classes(tmp_path / "rows.csv", ["1", "2", "3"])
+    one, several, report = (tmp_path / name for name in ("one", "several", "r.html"))
+    monkeypatch.setattr(learning, "RECENT", 40)
+    assert stream(rows, *words, "--save", several)[0] == 0
+    monkeypatch.setattr(running, "_MOST_ROWS", 1)
+    assert stream(rows, *words, "--save", one)[0] == 0
+    assert arrays_of(one) == arrays_of(several)
+    n = len(as_json_lines(rows))
+    assert read_container(one)[1]["log_predictive"].shape == (40,)
+    assert run("report", one, "--out", report)[0] == 0
+    assert f"The last 40 of {n} rows: " in report.read_text()
 
 
 @pytest.mark.parametrize("labels", [LABELS, ["0", "1"], ["false", "true"]], ids=["3", "2", "bool"])
