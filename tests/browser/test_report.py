@@ -10,12 +10,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from browser.checking import find_problems
+from mercer.data.row_names import RowNames
 from mercer.plot.style import bare_figure, dress, to_svg
-from mercer.posterior.labels import audit_labels
+from mercer.posterior.labels import audit_labels, audit_targets
 from mercer.report import Report, build_report, render
+from mercer.report.audit import audit_section
+from mercer.report.section import Section
 from support.audited import audited
 from support.fake_estimator import fake_estimator, fake_evaluation, provenance
 from support.fake_regression import fake_regression
@@ -107,6 +111,29 @@ def test_an_audit_opens(browser, save):
     keys = [section.key for section in report.sections]
     assert "boundaries" in keys
     assert find_problems(browser, save(render(report)), sections=keys) == []
+
+
+@pytest.mark.parametrize("kind", ["labels", "values"])
+def test_the_list_of_an_audit_is_seen_on_a_phone(browser, save, kind):
+    """From the name of the row to P(wrong), without a swipe."""
+    names = replace(RowNames.positions(60), files=("a/june.csv", "b.csv"))
+    if kind == "labels":
+        classes = np.array(["Iris-setosa", "Iris-versicolor", "very likely benign"])
+        audit = audit_labels(
+            np.tile([0.04, 0.95, 0.01], (60, 1)), np.repeat(classes, 20), classes, names=names
+        )
+    else:
+        y = np.linspace(-123456.0, 98765.0, 60)
+        audit = audit_targets(np.full(60, 0.995), y, y[::-1], np.abs(y), names=names)
+    section = Section("audit", "Audit", (), tables=audit_section(audit).tables)
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(save(render(Report("a", "", (), (section,)))).as_uri())
+    edge = page.locator("#audit .scroll").bounding_box()
+    cells = page.locator("#audit thead th").all()
+    last = max(k for k, cell in enumerate(cells) if cell.inner_text() == "P(wrong)")
+    box = cells[last].bounding_box()
+    assert box["x"] + box["width"] <= edge["x"] + edge["width"]
+    page.close()
 
 
 # A kernel and a pass of three inputs have all that those of fewer have, but for their drawings.

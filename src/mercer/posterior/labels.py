@@ -120,12 +120,12 @@ class TargetAudit(Audit):
         }
 
     def cells(self, i: int) -> dict[str, Any]:
-        """Value, what is expected, and the probability."""
+        """Value, what is expected, the probability, and how sure the expected one is."""
         return {
             "recorded": float(self.recorded[i]),
             "expected": float(self.expected[i]),
-            "std": float(self.expected_std[i]),
             "P(wrong)": float(self.p_wrong[i]),
+            "std": float(self.expected_std[i]),
         }
 
 

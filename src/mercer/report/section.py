@@ -158,7 +158,7 @@ class NamedTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     is_sortable: bool = True
-    is_open: bool = False  # whether a long one is shown unfolded
+    is_open: bool = False  # a list to go through: shown unfolded, and narrow on a narrow screen
 
 
 @dataclass(frozen=True)
