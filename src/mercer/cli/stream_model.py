@@ -10,7 +10,7 @@ import functools
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -31,7 +31,7 @@ from mercer.data.frame import (
 )
 from mercer.data.target import LARGEST, MAX_CLASSES, Target, Task, read_target
 from mercer.errors import DataError, RowsError
-from mercer.posterior.predictive import StudentMixture, check_level
+from mercer.posterior.predictive import Contamination, StudentMixture, check_level
 
 Array = NDArray[np.float64]
 Fields = dict[str, Any]
@@ -141,17 +141,23 @@ class Numbers:
 
     def kept(self, said: Prediction) -> Array:
         """Return what was foretold as numbers to keep in a file."""
-        assert said.law is not None
-        return np.array([said.fields["n_centres"], *said.law.to_numbers()])
+        law = said.law
+        assert law is not None
+        parts = np.broadcast_arrays(law.locations, law.scales, law.weights, law.df)
+        outliers = (0.0, 0.0, 1.0) if law.outliers is None else astuple(law.outliers)
+        return np.concatenate([[said.fields["n_centres"], *outliers], *(part[0] for part in parts)])
 
     def again(self, numbers: Array) -> Prediction:
         """Read back what `kept` gave, with the interval of this level; a ValueError if it fails."""
-        law = StudentMixture.of_numbers(numbers[1:])
+        n_centres, *outliers = numbers[:4].tolist()
+        location, scale, weights, df = numbers[4:].reshape(4, -1)
+        found = Contamination(*outliers) if outliers[0] else None
+        law = StudentMixture(location[None], scale[None], weights, df, outliers=found)
         fields = {"prediction": float(law.mean[0]), "std": float(law.std[0])}
         if self.level is not None:
             lower, upper = law.interval(self.level)
             fields |= {"lower": float(lower[0]), "upper": float(upper[0])}
-        return _foretold({**fields, "n_centres": float(numbers[0])}, law)
+        return _foretold({**fields, "n_centres": n_centres}, law)
 
     def stored(self, target: float) -> float:
         """Return an earlier target as a number to keep in a file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -440,19 +440,6 @@ class StudentMixture:
             self.locations * scale + shift, self.scales * scale, self.weights, self.df, centre,
             outliers, self.has_own_variances, self.n_kinds,
         )  # fmt: skip
-
-    def to_numbers(self) -> Array:
-        """Keep the law of one row, where it has no centre of its own, as a vector."""
-        parts = np.broadcast_arrays(self.locations, self.scales, self.weights, self.df)
-        outliers = (0.0, 0.0, 1.0) if self.outliers is None else astuple(self.outliers)
-        return np.concatenate([outliers, *(part[0] for part in parts)])
-
-    @classmethod
-    def of_numbers(cls, numbers: Array) -> StudentMixture:
-        """Read back what `to_numbers` gave; a ValueError where it is no such law."""
-        location, scale, weights, df = numbers[3:].reshape(4, -1)
-        outliers = Contamination(*numbers[:3].tolist()) if numbers[0] else None
-        return cls(location[np.newaxis], scale[np.newaxis], weights, df, outliers=outliers)
 
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array, Array]:
