@@ -667,10 +667,11 @@ def _describe_model(
     options: FitOptions, entry: ModelEntry, estimator: Any, table: TrainingTable, session: Session
 ) -> None:
     summary, why = entry.summary, "as asked"
-    if getattr(estimator, "inference", None) == "map":
-        summary = summary.replace(
-            "averaged over hyperparameters", "hyperparameters at their maximum (map)"
-        )
+    inference = estimator.get_params().get("inference")
+    if inference == "map":
+        summary += ", hyperparameters at their maximum (map)"
+    elif inference is not None:
+        summary += ", averaged over hyperparameters"
     if options.model == "auto" and options.scoring is None:
         large = f" above {_most_rows_of_gp():g} rows" if entry.name == "spectral" else ""
         why = "the one that audits" + large

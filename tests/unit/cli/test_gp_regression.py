@@ -36,7 +36,7 @@ def test_the_way_from_a_file_to_a_report(run, curve: Path, tmp_path: Path) -> No
         "fit", curve, "--target", "y", "--test-size", "0.25", *TINY, "--out", out, "--report", page
     )
     assert code == 0, err
-    assert "model     gp, Gaussian process regression" in said
+    assert "model     gp, Gaussian process regression, averaged over hyperparameters (" in said
     assert "(auto)" in said
     assert "holds the standardised training rows" in said
     assert type(models.load(out)).__name__ == "GPRegressor"
