@@ -52,8 +52,6 @@ def test_smc_12_is_the_mixture(name: str) -> None:
     state = run(filter_, X[:4], y[:4], np.random.default_rng(1))
     rng = np.random.default_rng(7)
     prepared = filter_._resampled(rng, copied(state))
-    if filter_.retention < 1.0 and filter_.schedule.begins_block(4):
-        prepared = filter_._discounted(prepared)
     particles, seen = prepared.particles, _learned(filter_, state, X[4], float(y[4]))[1]
     np.testing.assert_array_equal(seen.log_weights, particles.log_weight)
     assert seen.n_centres == pytest.approx(np.exp(particles.log_weight) @ particles.size)
@@ -68,9 +66,7 @@ def test_smc_12_is_the_mixture(name: str) -> None:
 def dense_components(filter_: Filter, X, y, particles) -> tuple[np.ndarray, np.ndarray]:
     """From covers of four rows and of five: no update of anything."""
     four = plain_design(filter_, X[:4])
-    weights = four.weights.copy()
-    if filter_.schedule.begins_block(4):
-        weights *= filter_.retention ** filter_.schedule.rows_in_block(4)
+    weights = four.weights
     # The fifth row as candidates held after four see it.
     five = plain_design_of_new(filter_, X, four)
     prior, masks = filter_.prior, masks_of(particles, filter_.grid.n_mean)

@@ -37,11 +37,14 @@ def test_smc_15_sees_weights_that_stay(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("variances", ["integrated", "sampled"])
+@pytest.mark.parametrize("retention", [0.7, 0.9])
 @pytest.mark.parametrize(("n_eager", "block"), [(64, 8), (4, 4), (0, 2), (6, 3)])
-def test_smc_15_sums(n_eager: int, block: int, variances: str) -> None:
+def test_smc_15_sums(n_eager: int, block: int, retention: float, variances: str) -> None:
     """After every row the sums are the direct weighted ones, to 1e-10."""
     schedule = Schedule(n_eager=n_eager, block=block, n_redraws=1, n_changes=1)
-    filter_ = make_filter(retention=0.7, schedule=schedule, variances=variances, n_particles=5)
+    filter_ = make_filter(
+        retention=retention, schedule=schedule, variances=variances, n_particles=5
+    )
     X, y = problem(13)
     rng = np.random.default_rng(0)
     state = filter_.init(rng)

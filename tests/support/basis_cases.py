@@ -128,8 +128,12 @@ def plain_design(filter_: Filter, X: np.ndarray) -> Design:
         F[:, :, 1:m] = X
     weights, held = np.ones(n), []
     for t in range(n):
-        if schedule.begins_block(t):
-            weights[:t] *= filter_.retention ** schedule.rows_in_block(t)
+        n_next = schedule.rows_in_block(t + 1)
+        if filter_.retention**n_next < 0.5:
+            n_next = 1
+        elif not schedule.begins_block(t + 1):
+            n_next = 0
+        weights[: t + 1] *= filter_.retention**n_next
         for level in range(grid.n_levels):
             F[level, t, m : m + len(held)] = plain_kernel(grid, X[[t]], X[held], level)
         slot = filter_.reservoir.slot(t)

@@ -15,6 +15,13 @@ from support.basis_twins import CLOSE, Population, check_state
 VARIANCES = ["integrated", "sampled"]
 
 
+def test_huge_log_weights_are_normalised_as_others_are() -> None:
+    """After a jump of 1e5 they are such; resampling wants a sum of 1 to 5e-9."""
+    log_weight = -1e9 * np.linspace(1.0, 1.0 + 1e-9, 30)
+    assert population.normalise(log_weight) == pytest.approx(-1e9)
+    assert np.exp(log_weight).sum() == pytest.approx(1.0, abs=1e-14)
+
+
 @pytest.mark.parametrize("variances", VARIANCES)
 def test_discount(variances: str) -> None:
     case = Population(variances)

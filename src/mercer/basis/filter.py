@@ -7,16 +7,17 @@
 
 1. *Resample* if the effective sample size has fallen below N / 2 (so the population that a user
    sees is the one before resampling, as the estimate of least mean squared error wants it).
-2. *Discount* the sums at the start of a block, where there is forgetting; weigh by the ratio of
-   the targets. The prior part is never discounted.
-3. *Take back*, where the first rows shaped the scalings of the inputs: the prior of these comes to
+2. *Take back*, where the first rows shaped the scalings of the inputs: the prior of these comes to
    its place step by step, see `mercer.basis.length_scales`. The score of a row is the sum of
    this gain (a loss, where a scaling has taken from the targets) and that of the next step.
-4. *Weigh* each particle by its predictive density of the target, and take the row in by rotations.
-5. *Candidates*: an old one may retire (weight pi'(V) / (pi(V) + pi(V + c)), V = U - c), the new
+3. *Weigh* each particle by its predictive density of the target, and take the row in by rotations.
+4. *Candidates*: an old one may retire (weight pi'(V) / (pi(V) + pi(V + c)), V = U - c), the new
    input comes in (weight (pi'(U) + pi'(U + c)) / pi(U), one of both drawn in proportion). A subset
    of the new candidates holds the new one or does not: it has one parent.
-6. *Move* the particles on a schedule that depends on the row's number alone.
+5. *Move* the particles on a schedule that depends on the row's number alone.
+6. *Discount* the sums for the next row, where there is forgetting, or for the next block of rows,
+   where that leaves half of them; weigh by the ratio of the targets. The prior part is never
+   discounted.
 
 The product of the mean weights is the evidence, unbiased for any N.
 
@@ -253,6 +254,8 @@ _ANCESTRY_ROWS = 50
 _LEAVING_ROWS = 64
 # Once in so many rows levels that no particle is near are left.
 _KEEPING_ROWS = 32
+# Where a block of rows would leave less of the sums, these are discounted row by row.
+_LEAST_LEFT = 0.5
 
 
 class Seen(NamedTuple):
@@ -289,7 +292,7 @@ class Filter:
     reservoir: Reservoir
     schedule: Schedule
     scheme: str  # of resampling
-    retention: float  # weight of a row after the next; 1 forgets nothing; applied once a block
+    retention: float  # weight of a row after the next; 1 forgets nothing
 
     def init(self, rng: np.random.Generator) -> State:
         """Draw particles without centres, their variances from the prior."""
@@ -328,15 +331,13 @@ class Filter:
     ) -> tuple[State, Seen]:
         """Learn a row x (d,), y; the arrays of ``state`` are used up."""
         state = self._resampled(rng, state)
-        if self.retention < 1.0 and self.schedule.begins_block(state.n_seen):
-            state = self._discounted(state)
         state, gain = self._taken_back(state)
         state, seen = self._weighed(state, x, y)
         seen = seen._replace(log_density=seen.log_density + gain)
         slot = self.reservoir.slot(state.n_seen - 1)
         if slot is not None:
             state = self._offered(rng, state, slot, x)
-        return self._moved(rng, state), seen
+        return self._discounted(self._moved(rng, state)), seen
 
     def _first_particles(self, rng: np.random.Generator) -> Particles:
         N, k_max = self.n_particles, self.sets.largest
@@ -369,9 +370,17 @@ class Filter:
         return _drawn_anew(rng, state, ess, self.scheme)
 
     def _discounted(self, state: State) -> State:
-        """Multiply the sums by the retention of a block, and weigh by the ratio of targets."""
+        """Multiply the sums by the retention of the next rows, and weigh by the ratio of targets.
+
+        These are those of a block, at its start; the next one alone where a block loses half.
+        """
+        n_rows = self.schedule.rows_in_block(state.n_seen)
+        if self.retention**n_rows < _LEAST_LEFT:
+            n_rows = 1
+        elif self.retention == 1.0 or not self.schedule.begins_block(state.n_seen):
+            return state
         state = flushed(state)
-        factor = self.retention ** self.schedule.rows_in_block(state.n_seen)
+        factor = self.retention**n_rows
         sums, old = state.statistics, state.old
         for level in np.flatnonzero(state.is_kept):
             sums.gram[level] *= factor
@@ -382,11 +391,10 @@ class Filter:
         sums = sums._replace(square=sums.square * factor, n_rows=sums.n_rows * factor)
         log_size = self.sets.log_size(sums.n_candidates)
         gain = discount(sums, self.prior, log_size, state.particles)
-        n_discounts = state.n_discounts + self.schedule.rows_in_block(state.n_seen)
         return replace(
             state,
             statistics=sums,
-            n_discounts=n_discounts,
+            n_discounts=state.n_discounts + n_rows,
             log_evidence=state.log_evidence + gain,
         )
 

@@ -42,10 +42,10 @@ def normalise(log_weight):
     total = 0.0
     for value in log_weight:
         total += math.exp(value - highest)
-    log_sum = highest + math.log(total)
+    log_total = math.log(total)
     for i in range(len(log_weight)):
-        log_weight[i] -= log_sum
-    return log_sum
+        log_weight[i] = log_weight[i] - highest - log_total  # in this order: both may be huge
+    return highest + log_total
 
 
 @compiled(nogil=True, error_model="numpy")

@@ -78,11 +78,14 @@ def test_scores() -> None:
     assert 0.0 < model.log_evidence_se_ < 5.0
 
 
-def test_the_score_of_a_row_is_what_was_predicted_of_it() -> None:
-    model = small().partial_fit(X[:40], Y[:40])
-    law = model.predictive(X[40:41])
-    model.partial_fit(X[40:41], Y[40:41])
-    assert model.log_predictive_[0] == pytest.approx(law.log_density(Y[40:41])[0], abs=1e-9)
+@pytest.mark.parametrize("forgetting", [1.0, 0.97, 0.9, (1.0, 0.8)])
+@pytest.mark.parametrize("n", [40, 520, 528])
+def test_the_score_of_a_row_is_what_was_predicted_of_it(forgetting: float, n: int) -> None:
+    X, y = make_stream(n + 1)
+    model = small(forgetting=forgetting).partial_fit(X[:n], y[:n])
+    law = model.predictive(X[n:])
+    model.partial_fit(X[n:], y[n:])
+    assert model.log_predictive_[0] == pytest.approx(law.log_density(y[n:])[0], abs=1e-9)
 
 
 def test_there_is_no_evidence_where_rows_are_forgotten() -> None:
@@ -99,6 +102,19 @@ def test_centres_are_rows() -> None:
     assert model.centres_.shape[1] == 2
     assert (distances.min(axis=1, initial=0.0) < 1e-12).all()
     assert 0.0 <= model.n_centres_ <= 5.0
+
+
+@pytest.mark.parametrize("forgetting", [0.5, 0.8, 0.95])
+def test_each_row_is_forgotten_by_itself(forgetting: float) -> None:
+    """Later rows are learned in blocks: the first of one was predicted from next to nothing."""
+    X, y = make_stream(560)
+    model = small(forgetting=forgetting).partial_fit(X[:510], y[:510])
+    degrees = []
+    for t in range(510, 560):
+        degrees.append(model.predictive(X[t : t + 1]).df)
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+    # Of the prior half a row's worth; what rows count together is a geometric series.
+    np.testing.assert_allclose(degrees, 0.5 + forgetting / (1.0 - forgetting), rtol=1e-9)
 
 
 def test_forgetting_follows_what_changes() -> None:
