@@ -84,7 +84,9 @@ def command(
     """Fit a model to a table, score it beside baselines, save it.
 
     DATA is a CSV, JSON lines (both also .gz, .zst), Excel (FILE.xlsx or FILE.xlsx:SHEET), Parquet
-    or Arrow file, a folder of these, a data set by name, or -, standard input.
+    or Arrow file, a folder of these, a data set by name, or -, standard input. A long fit is
+    announced: --set max_seconds=60 ends it in time, with what it has by then, and --set
+    inference=map takes the most probable hyperparameters of a Gaussian process alone.
 
     \b
     mercer fit - --target diabetic --out model.mercer < patients.jsonl
