@@ -20,7 +20,7 @@ from support.class_cases import (
     moved_from_exact,
     tiny_filter,
 )
-from support.class_twins import Approximated, plain_move
+from support.class_twins import Approximated, plain_move, with_mean
 from support.statistics import FALSE_ALARM
 
 # Candidates held, schedule, rows, prior.
@@ -84,8 +84,9 @@ def test_smc_18_one_round_of_moves(case: str) -> None:
     assert p > FALSE_ALARM / (2.0 * N_MOVED)
 
 
-def plain(rng, design, labels, gram, moment, n, prior, *rest, **own) -> None:
+def plain(rng, design, labels, products, moments, n, prior, *rest, **own) -> None:
     """`plain_move` with the arguments of `move_particles`: rows' weights from their sums."""
+    gram, moment = with_mean(prior, products, moments)
     products = np.einsum("cs,ds->cds", design[0, :, :n], design[0, :, :n])
     weight = np.linalg.lstsq(products.reshape(-1, n), gram[0].ravel(), rcond=None)[0]
     near = Approximated(prior, design, labels.sign, weight, moment, n)

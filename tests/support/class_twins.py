@@ -48,6 +48,20 @@ def _normalise(log_weight: np.ndarray) -> float:
     return total
 
 
+def with_mean(prior: Any, products: np.ndarray, moments: np.ndarray) -> tuple[Any, Any]:
+    """Take back `mercer.basis.class_loops.eliminate_mean` at all levels (L, C, C), (L, C)."""
+    m = prior.n_mean
+    mean, rest = np.triu(products[:, :m]), products.copy()
+    rest[:, :m], rest[:, :, :m] = 0.0, 0.0
+    gram = np.swapaxes(mean, 1, 2) @ mean + rest
+    ridge = np.full(m, prior.slope_precision)
+    ridge[0] = prior.constant_precision
+    gram[:, np.arange(m), np.arange(m)] -= ridge
+    moment = np.einsum("lmc,lm->lc", mean, moments[:, :m])
+    moment[:, m:] += moments[:, m:]
+    return gram, moment
+
+
 class Approximated:
     """The quadratic approximation by a regression with row weights omega, b = its moment."""
 

@@ -9,7 +9,15 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.basis.class_filter import ClassParticles, ClassPrior, Labels
-from mercer.basis.class_loops import admit, fill_latent, move_particles, retire, weigh_row
+from mercer.basis.class_loops import (
+    _log_likelihood,
+    admit,
+    eliminate_mean,
+    fill_latent,
+    move_particles,
+    retire,
+    weigh_row,
+)
 from mercer.basis.model import SetPrior
 from support.class_twins import Approximated, plain_admit, plain_move, plain_retire
 
@@ -53,12 +61,11 @@ def approximated(seed: int, m: int) -> tuple[tuple, Approximated, ClassPrior, Cl
     sign, omega = rng.choice([-1.0, 1.0], N_ROWS + 4), 0.05 + 0.2 * rng.random(N_ROWS)
     moment = design[:, :, :N_ROWS] @ (0.5 * sign[:N_ROWS] + 0.1 * omega)
     near = Approximated(prior, design, sign, omega, moment, N_ROWS)
-    return (
-        (design, Labels(sign, np.zeros(0)), near.gram, moment, N_ROWS, prior),
-        near,
-        prior,
-        particles,
-    )
+    products, moments = near.gram.copy(), moment.copy()
+    for level in range(L):
+        eliminate_mean(prior, products[level], moments[level], m + R)
+    sums = (design, Labels(sign, np.zeros(0)), products, moments, N_ROWS, prior)
+    return sums, near, prior, particles
 
 
 @pytest.mark.parametrize("m", [1, 3])
@@ -110,3 +117,13 @@ def test_a_latent_value_far_out_is_weighed() -> None:
     log_weight = np.log(np.array([0.5, 0.5]))
     assert weigh_row(np.array([-1e5, 1e5]), 1.0, 1.0, log_weight) == pytest.approx(np.log(0.5))
     assert log_weight.tolist() == [-1e5, 0.0]
+
+
+def test_a_log_likelihood_is_that_of_scipy() -> None:
+    """By powers from a table: rows far out, and more of them than are multiplied at once."""
+    rng = np.random.default_rng(3)
+    f = np.concatenate([rng.standard_normal(2000) * 10.0, [0.0, 1e-9, 39.99, 40.1, 1e5]])
+    sign = rng.choice([-1.0, 1.0], len(f))
+    for n in (1, 511, 512, 513, len(f)):
+        found = _log_likelihood(Labels(sign, np.zeros(0)), n, f)
+        assert found == pytest.approx(log_expit(sign * f)[:n].sum(), rel=1e-14)

@@ -17,6 +17,7 @@ from scipy.special import expit, log_expit
 
 from mercer.basis.class_loops import (
     admit,
+    eliminate_mean,
     fill_latent,
     fill_log_likelihood,
     move_particles,
@@ -179,8 +180,8 @@ class HeldRows(NamedTuple):
 class Approximation(NamedTuple):
     """The quadratic approximation of the log likelihood, see `mercer.basis.class_loops`."""
 
-    gram: Array  # (L, C, C)
-    moment: Array  # (L, C)
+    products: Array  # (L, C, C), of the columns by row weights, after `eliminate_mean`
+    moments: Array  # (L, C)
     anchor: Array  # (B,), latent values of the rows around which it is; 0 for those that came since
     level: int  # of the length scale of the regression on all candidates that gave the anchors
     log_scale: float  # log prior variance of its coefficients
@@ -308,7 +309,7 @@ class ClassFilter:
             waiting=np.zeros((R, d)),
             is_waiting=np.zeros(R, np.bool_),
             approximation=Approximation(
-                np.zeros((L, m + R, m + R)), np.zeros((L, m + R)), np.zeros(B), L // 2, 0.0
+                _no_products(prior, L, m + R), np.zeros((L, m + R)), np.zeros(B), L // 2, 0.0
             ),
             n_seen=0,
             log_evidence=0.0,
@@ -472,7 +473,7 @@ class ClassFilter:
     def _arguments(self, state: ClassState) -> tuple[Any, ...]:
         """First arguments of the loops."""
         rows, near = state.rows, state.approximation
-        return rows.design, rows.labels, near.gram, near.moment, state.n_held, self.prior
+        return rows.design, rows.labels, near.products, near.moments, state.n_held, self.prior
 
     def _approximate(self, state: ClassState, r: int) -> ClassState:
         """Renew the approximation, for r candidates.
@@ -501,8 +502,9 @@ class ClassFilter:
         right = counts * (label - proba) + weight * anchor
         for a in range(self.grid.n_levels):
             columns = state.rows.design[a, :C, :n]
-            here.gram[a, :C, :C] = (columns * weight) @ columns.T
-            here.moment[a, :C] = columns @ right
+            here.products[a, :C, :C] = _gram(columns, weight)
+            here.moments[a, :C] = columns @ right
+            eliminate_mean(self.prior, here.products[a], here.moments[a], C)
         return replace(state, approximation=here._replace(level=level, log_scale=log_scale))
 
     def _newton(
@@ -521,7 +523,7 @@ class ClassFilter:
             weight = counts * np.maximum(proba * (1.0 - proba), _LEAST_WEIGHT)
             right = columns @ (counts * (label - proba) + weight * anchor)
             half_logdet, _ = factorise_set(
-                (columns * weight) @ columns.T, right, np.arange(C), C, m,
+                _gram(columns, weight), right, np.arange(C), C, m,
                 prior.constant_precision, prior.slope_precision, precision, U, whitened,
             )  # fmt: skip
             solve_back(U, C, whitened, coef)
@@ -552,6 +554,20 @@ class ClassFilter:
         n_ancestors = len(np.unique(state.particles.ancestor))
         state.particles.ancestor[:] = np.arange(self.n_particles)
         return replace(state, n_ancestors=n_ancestors)
+
+
+def _no_products(prior: ClassPrior, n_levels: int, n_columns: int) -> Array:
+    """Return what `eliminate_mean` leaves of sums over no row: shape (L, C, C)."""
+    products = np.zeros((n_levels, n_columns, n_columns))
+    for each in products:
+        eliminate_mean(prior, each, np.zeros(n_columns), n_columns)
+    return products
+
+
+def _gram(columns: Array, weight: Array) -> Array:
+    """Products (C, C) of columns (C, n), rows weighted: of a matrix and itself, half the work."""
+    rooted = columns * np.sqrt(weight)
+    return np.asarray(rooted @ rooted.T)
 
 
 # Several classes by stick-breaking: a filter of two classes for each class but the last.

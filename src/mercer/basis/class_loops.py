@@ -3,7 +3,8 @@
 
 Around anchors a_s, log p(y_s | f_s) is near l_s + h_s (f_s - a_s) - w_s (f_s - a_s)^2 / 2: it is
 a regression whose sums, ``gram`` = K'diag(w)K and ``moment`` = K'(h + w a), are the same for all
-particles of a level. What it proposes is accepted, or weighted, by the ratio of likelihood and
+particles of a level; so are the first steps of a factorisation, those of the mean's columns, which
+`eliminate_mean` takes. What it proposes is accepted, or weighted, by the ratio of likelihood and
 approximation before and after, so that the target is the exact one however poor the
 approximation is. It must not depend on the particles.
 
@@ -41,21 +42,54 @@ from mercer.numerics.compilation import compiled
 _FAST = {"contract", "reassoc", "nsz"}
 
 
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def eliminate_mean(prior, gram, moment, n_columns):
+    """Factorise the columns of the mean in sums of one level, which are the first of every set.
+
+    Their rows of ``gram`` (C, C) and ``moment`` (C,) become those of U, where U'U = gram + R, and
+    of U'^-1 moment; the others are left with the sums of what the mean does not explain.
+    """
+    for i in range(prior.n_mean):
+        Gi = gram[i]
+        ridge = prior.slope_precision if i > 0 else prior.constant_precision
+        pivot = math.sqrt(max(Gi[i] + ridge, ridge))
+        Gi[i] = pivot
+        moment[i] /= pivot
+        for c in range(i + 1, n_columns):
+            Gi[c] /= pivot
+        for r in range(i + 1, n_columns):
+            row, left = gram[r], Gi[r]
+            moment[r] -= left * moment[i]
+            for c in range(i + 1, n_columns):
+                row[c] -= left * Gi[c]
+
+
 @compiled(nogil=True, error_model="numpy")
 def _factorise(prior, gram, moment, columns, p, scale, U, w):
     """Factorise the regression of a set; return (log|U|, |U'^-1 b|^2)."""
-    return factorise_set(
-        gram, moment, columns, p, prior.n_mean, prior.constant_precision, prior.slope_precision,
-        1.0 / scale, U, w,
-    )  # fmt: skip
+    m = prior.n_mean
+    for i in range(m):
+        w[i] = moment[i]
+        for j in range(i, p):
+            U[i, j] = gram[i, columns[j]]
+    factorise_set(gram, moment, columns, p, m, 0.0, 0.0, 1.0 / scale, U, w, m)
+    return _terms(U, w, p)
 
 
 @compiled(nogil=True, error_model="numpy")
-def _log_evidence(prior, half_logdet, fit, size, scale):
-    """Return log p(y | set, omega, ...) up to a constant of the omegas."""
-    half_prior = math.log(prior.constant_precision) - size * math.log(scale)
-    half_prior += (prior.n_mean - 1) * math.log(prior.slope_precision)
-    return 0.5 * (fit + half_prior) - half_logdet
+def _terms(U, w, p):
+    """Return (log|U|, w'w)."""
+    half_logdet, fit = 0.0, 0.0
+    for i in range(p):
+        half_logdet += math.log(U[i, i])
+        fit += w[i] * w[i]
+    return half_logdet, fit
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_evidence(half_logdet, fit, size, scale):
+    """Return log p(y | set, omega, ...) up to a constant."""
+    return 0.5 * (fit - size * math.log(scale)) - half_logdet
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -123,38 +157,79 @@ def _redraw_scale(rng, prior, particles, i):
 
 # Terms 1 + e^-|margin| that are multiplied before a logarithm is taken: at most 2^512.
 _TERMS = 512
+# e^-t = e^-(j/8) e^(j/8 - t) with |j/8 - t| <= 1/16, from a table and the series of the second: the
+# compiler then takes several rows at a time. Beyond 40, 1 + e^-t is 1.
+_EIGHTHS = np.exp(-0.125 * np.arange(321))
+_FURTHEST = 40.0
 # Angles that are tried before coefficients stay: fewer than one in a billion.
 _MOST_ANGLES = 60
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _fill_latent_rows(features, n, columns, p, beta, f):
+    """Write the latent values of n rows, four columns at a time."""
     for s in range(n):
         f[s] = 0.0
-    for j in range(p):
+    for j in range(0, p - 3, 4):
+        a, b = features[columns[j]], features[columns[j + 1]]
+        c, d = features[columns[j + 2]], features[columns[j + 3]]
+        of_a, of_b, of_c, of_d = beta[j], beta[j + 1], beta[j + 2], beta[j + 3]
+        for s in range(n):
+            f[s] += of_a * a[s] + of_b * b[s] + of_c * c[s] + of_d * d[s]
+    for j in range(p - p % 4, p):
         column, value = features[columns[j]], beta[j]
         for s in range(n):
             f[s] += value * column[s]
 
 
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def _fill_both(features, n, columns, p, beta, other, f, g):
+    """Write the latent values of n rows by two vectors of coefficients, in one pass."""
+    for s in range(n):
+        f[s] = 0.0
+        g[s] = 0.0
+    for j in range(0, p - 1, 2):
+        a, b = features[columns[j]], features[columns[j + 1]]
+        of_a, of_b, other_a, other_b = beta[j], beta[j + 1], other[j], other[j + 1]
+        for s in range(n):
+            f[s] += of_a * a[s] + of_b * b[s]
+            g[s] += other_a * a[s] + other_b * b[s]
+    for j in range(p - p % 2, p):
+        column, value, of_other = features[columns[j]], beta[j], other[j]
+        for s in range(n):
+            f[s] += value * column[s]
+            g[s] += of_other * column[s]
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def _product(sign, f, first, last):
+    """Return the sum of min(margin, 0) of rows, and the product of their 1 + e^-|margin|."""
+    total, product = 0.0, 1.0
+    for s in range(first, last):
+        margin = sign[s] * f[s]
+        total += min(margin, 0.0)
+        t = min(abs(margin), _FURTHEST)
+        j = np.int32(8.0 * t + 0.5)
+        r = 0.125 * j - t
+        high = 1.0 / 120 + r * (1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320)))
+        series = 1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6 + r * (1.0 / 24 + r * high))))
+        product *= 1.0 + _EIGHTHS[j] * series
+    return total, product
+
+
 @compiled(nogil=True, error_model="numpy")
 def _log_likelihood(labels, n, f):
     """Return the log likelihood of the first n rows, by weight, given their latent values."""
-    sign, weight = labels.sign, labels.weight
-    total, product = 0.0, 1.0
+    sign, weight, total = labels.sign, labels.weight, 0.0
     if len(weight) > 0:
         for s in range(n):
             margin = sign[s] * f[s]
             total += weight[s] * (min(margin, 0.0) - math.log1p(math.exp(-abs(margin))))
         return total
-    for s in range(n):
-        margin = sign[s] * f[s]
-        total += min(margin, 0.0)
-        product *= 1.0 + math.exp(-abs(margin))
-        if s % _TERMS == _TERMS - 1:
-            total -= math.log(product)
-            product = 1.0
-    return total - math.log(product)
+    for first in range(0, n, _TERMS):
+        part, product = _product(sign, f, first, min(first + _TERMS, n))
+        total += part - math.log(product)
+    return total
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -165,27 +240,36 @@ def _precision(prior, scale, j):
     return prior.slope_precision if j > 0 else prior.constant_precision
 
 
+@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
+def _fill_white(U, p, beta, z):
+    """Write z = U beta."""
+    for i in range(p):
+        z[i] = 0.0
+        for j in range(i, p):
+            z[i] += U[i, j] * beta[j]
+
+
 @compiled(nogil=True, error_model="numpy")
 def _approximation(prior, scale, U, w, p, beta):
     """Return moment'beta - beta'gram beta / 2, from the factor of gram + R."""
-    value = 0.0
+    value, z = 0.0, np.empty(p)
+    _fill_white(U, p, beta, z)
     for i in range(p):
-        z = 0.0
-        for j in range(i, p):
-            z += U[i, j] * beta[j]
-        value += w[i] * z - 0.5 * z * z + 0.5 * _precision(prior, scale, i) * beta[i] * beta[i]
+        value += w[i] * z[i] - 0.5 * z[i] * z[i]
+        value += 0.5 * _precision(prior, scale, i) * beta[i] * beta[i]
     return value
 
 
 @compiled(nogil=True, error_model="numpy")
-def _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f):
-    """Return the log likelihood less its approximation."""
+def _excess(prior, features, labels, n, p, scale, of_set):
+    """Return the log likelihood less its approximation; the latent values are written."""
+    columns, U, w, beta, f = of_set
     _fill_latent_rows(features, n, columns, p, beta, f)
     return _log_likelihood(labels, n, f) - _approximation(prior, scale, U, w, p, beta)
 
 
 @compiled(nogil=True, error_model="numpy")
-def _without(gram, columns, p, position, U, w, beta, x, v, V):
+def _without(gram, m, columns, p, position, U, w, beta, x, v, V):
     """Drop a centre from columns, factor and coefficients, which take its place; return p - 1.
 
     The rows of V are those of `drop_column`.
@@ -196,9 +280,11 @@ def _without(gram, columns, p, position, U, w, beta, x, v, V):
         columns[j] = columns[j + 1]
         beta[j] = beta[j + 1]
     p -= 1
-    for j in range(p):
+    for j in range(m):
+        v[j] = gram[j, column]
+    for j in range(m, p):
         x[j] = gram[column, columns[j]]
-    solve_forward(U, p, x, v)
+    solve_forward(U, p, x, v, m)
     solve_back(U, p, v, x)
     for j in range(p):
         beta[j] += value * x[j]
@@ -219,11 +305,11 @@ def _with_centre(rng, column, square, part, columns, p, U, w, v, beta, x):
 
 @compiled(nogil=True, error_model="numpy")
 def _room_of_sets(P, C, n):
-    """Scratch arrays: f; two copies of columns, factor, w, coefficients; x, v; of all columns."""
-    f, x, v = np.empty(n), np.empty(P), np.empty(P)
-    here = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P)
-    there = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P)
-    return f, x, v, here, there, (np.empty((P, C)), np.empty(C), np.empty(C), np.empty(C))
+    """Scratch arrays: x, v; two copies of columns, factor, w, coefficients, f; of all columns."""
+    x, v = np.empty(P), np.empty(P)
+    here = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(n)
+    there = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(n)
+    return x, v, here, there, (np.empty((P, C)), np.empty(C), np.empty(C), np.empty(C))
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -242,11 +328,11 @@ def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x
 
     ``room`` holds the terms of all columns (`solve_all`), which follow the set.
     """
-    columns, U, w, beta = of_set
+    columns, U, w, beta, _ = of_set
     V, squares, parts, gains = room
     m = prior.n_mean
     if rng.random() >= stays(p - m, largest):
-        p = _without(gram, columns, p, rng.integers(m, p), U, w, beta, x, v, V)
+        p = _without(gram, m, columns, p, rng.integers(m, p), U, w, beta, x, v, V)
         terms_less(V, w, p, -1.0, 1.0 / scale, squares, parts)
     size = p - m
     if size >= min(largest, n_columns - m):
@@ -262,7 +348,7 @@ def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x
         for i in range(p):
             v[i] = V[i, chosen]
         p = _with_centre(rng, chosen, squares[chosen], parts[chosen], columns, p, U, w, v, beta, x)
-        append_row(V, v, gram[chosen, :n_columns], p - 1, U[p - 1, p - 1])
+        append_row(V, v, gram[chosen, :n_columns], p - 1, U[p - 1, p - 1], m)
         terms_less(V, w, p - 1, 1.0, 1.0 / scale, squares, parts)
     return p
 
@@ -272,38 +358,34 @@ def _redrawn(
     rng, prior, gram, moment, log_size, n_columns, p, largest, scale, of_set, x, v, room, n_redraws
 ):
     """Redraw a set so many times; one triangular solve for all, then a row comes or goes."""
-    columns, U, w, _ = of_set
+    columns, U, w, _, _ = of_set
     V, squares, parts, _ = room
-    solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts)
+    m = prior.n_mean
+    solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts, m)
     for _ in range(n_redraws):
         p = _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x, v, room)
     return p
 
 
 @compiled(nogil=True, error_model="numpy")
-def _rotate(rng, prior, features, labels, n, columns, p, scale, U, w, beta, excess, spare):
+def _rotate(rng, prior, features, labels, n, of_set, p, scale, excess, spare):
     """Draw the coefficients by elliptical slice sampling about the approximation, whose law of
     them is normal: on an ellipse through the old ones, by what likelihood and approximation differ.
     """
-    (mean, aside, new), (f_mean, f_here, f_aside, f_new) = spare
+    columns, U, w, beta, f_here = of_set
+    (mean, aside, new), (f_mean, f_aside, f_new) = spare
     solve_back(U, p, w, mean)
-    old_square, cross, aside_square = 0.0, 0.0, 0.0
+    _fill_white(U, p, beta, new)
+    old_square, cross, aside_square, fit = 0.0, 0.0, 0.0, 0.0
     for j in range(p):
         aside[j] = rng.standard_normal()
-    for j in range(p):
-        z = -w[j]
-        for r in range(j, p):
-            z += U[j, r] * beta[r]
+        z = new[j] - w[j]
         old_square += z * z
         cross += z * aside[j]
         aside_square += aside[j] * aside[j]
-    solve_back(U, p, aside, aside)
-    _fill_latent_rows(features, n, columns, p, mean, f_mean)
-    _fill_latent_rows(features, n, columns, p, beta, f_here)
-    _fill_latent_rows(features, n, columns, p, aside, f_aside)
-    fit = 0.0
-    for j in range(p):
         fit += w[j] * w[j]
+    solve_back(U, p, aside, aside)
+    _fill_both(features, n, columns, p, mean, aside, f_mean, f_aside)
     limit = excess + math.log(1.0 - rng.random())
     angle = 2.0 * math.pi * rng.random()
     lower, upper = angle - 2.0 * math.pi, angle
@@ -349,8 +431,8 @@ def move_particles(
     """
     m, P = prior.n_mean, particles.beta.shape[1]
     n_columns, largest = m + n_candidates, particles.members.shape[1]
-    f, x, v, here, there, room = _room_of_sets(P, n_columns, n)
-    spare = np.empty((3, P)), np.empty((4, n))
+    x, v, here, there, room = _room_of_sets(P, n_columns, n)
+    spare = np.empty((3, P)), np.empty((3, n))
     n_sets, n_levels = 0, 0
     for i in range(first, last):
         level, scale = particles.level[i], particles.scale[i]
@@ -358,50 +440,39 @@ def move_particles(
         _factorise(prior, gram[level], moment[level], here[0], p, scale, here[1], here[2])
         for j in range(p):
             here[3][j] = particles.beta[i, j]
-        excess = _excess(
-            prior, design[level], labels, n, here[0], p, scale, here[1], here[2], here[3], f
-        )
+        excess = _excess(prior, design[level], labels, n, p, scale, here)
         # The set, with its coefficients.
         _copy_set(p, here, there)
         q = _redrawn(
             rng, prior, gram[level], moment[level], log_size, n_columns, p, largest, scale, there,
             x, v, room, n_redraws,
         )  # fmt: skip
-        proposed = _excess(
-            prior, design[level], labels, n, there[0], q, scale, there[1], there[2], there[3], f
-        )
+        proposed = _excess(prior, design[level], labels, n, q, scale, there)
         if math.log(1.0 - rng.random()) < proposed - excess:
             here, there, p, excess = there, here, q, proposed
             n_sets += 1
         # Another length scale, with coefficients drawn afresh.
         other = other_level(rng, level, n_widths, len(design))
         if other != level:
-            columns, U, w, beta = here
-            fit, half_logdet = 0.0, 0.0
-            for j in range(p):
-                fit += w[j] * w[j]
-                half_logdet += math.log(U[j, j])
-            now = _log_evidence(prior, half_logdet, fit, p - m, scale)
+            columns, U, w, beta, _ = here
+            half_logdet, fit = _terms(U, w, p)
+            now = _log_evidence(half_logdet, fit, p - m, scale)
             _copy_set(p, here, there)
             half_logdet, fit = _factorise(
                 prior, gram[other], moment[other], columns, p, scale, there[1], there[2]
             )
-            then = _log_evidence(prior, half_logdet, fit, p - m, scale)
+            then = _log_evidence(half_logdet, fit, p - m, scale)
             if math.log(1.0 - rng.random()) < then - now:
                 for j in range(p):
                     v[j] = there[2][j] + rng.standard_normal()
                 solve_back(there[1], p, v, there[3])
-                proposed = _excess(
-                    prior, design[other], labels, n, columns, p, scale, there[1], there[2],
-                    there[3], f,
-                )  # fmt: skip
+                proposed = _excess(prior, design[other], labels, n, p, scale, there)
                 if math.log(1.0 - rng.random()) < proposed - excess:
                     here, there, level, excess = there, here, other, proposed
                     particles.level[i] = level
                     n_levels += 1
-        columns, U, w, beta = here
-        _rotate(rng, prior, design[level], labels, n, columns, p, scale, U, w, beta, excess, spare)
-        _put_set(particles, i, m, columns, p, beta)
+        _rotate(rng, prior, design[level], labels, n, here, p, scale, excess, spare)
+        _put_set(particles, i, m, here[0], p, here[3])
         _redraw_scale(rng, prior, particles, i)
     return n_sets, n_levels
 
@@ -425,8 +496,8 @@ def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles
     """
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
-    f, x, v, here, _, _ = _room_of_sets(P, 1, n)
-    columns, U, w, beta = here
+    x, v, here, _, _ = _room_of_sets(P, 1, n)
+    columns, U, w, beta, _ = here
     for i in range(len(particles.size)):
         level, scale = particles.level[i], particles.scale[i]
         features, G, b = design[level], gram[level], moment[level]
@@ -436,27 +507,27 @@ def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles
             beta[j] = particles.beta[i, j]
         size, gain, before, is_changed = p - m, 0.0, 0.0, False
         for a in range(len(new)):
-            evidence = _log_evidence(prior, half_logdet, fit, size, scale)
+            evidence = _log_evidence(half_logdet, fit, size, scale)
             without, with_it = evidence + log_sizes[a + 1, size], -math.inf
             square, part = 1.0, 0.0
             if size < largest:
-                square, part = append_terms(G, b, columns, p, 1.0 / scale, U, w, new[a], x, v)
+                square, part = append_terms(G, b, columns, p, 1.0 / scale, U, w, new[a], x, v, m)
                 with_it = log_sizes[a + 1, size + 1] + _log_evidence(
-                    prior, half_logdet + 0.5 * math.log(square), fit + part * part / square,
+                    half_logdet + 0.5 * math.log(square), fit + part * part / square,
                     size + 1, scale,
                 )  # fmt: skip
             both = _sum_of_both(without, with_it)
             gain += both - evidence - log_sizes[a, size]
             if math.log(1.0 - rng.random()) < with_it - both:
                 if not is_changed:
-                    before = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
+                    before = _excess(prior, features, labels, n, p, scale, here)
                     is_changed = True
                 p = _with_centre(rng, new[a], square, part, columns, p, U, w, v, beta, x)
                 half_logdet += 0.5 * math.log(square)
                 fit += part * part / square
                 size += 1
         if is_changed:
-            after = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
+            after = _excess(prior, features, labels, n, p, scale, here)
             gain += after - before
         if math.isfinite(gain):  # else inputs so far out that all else is lost: it stays as it is
             particles.log_weight[i] += gain
@@ -469,8 +540,8 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
     """Take the columns ``old`` out one after the other, as `admit` lets them in; draws nothing."""
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
-    f, x, v, here, _, _ = _room_of_sets(P, 1, n)
-    columns, U, w, beta = here
+    x, v, here, _, _ = _room_of_sets(P, 1, n)
+    columns, U, w, beta, _ = here
     for i in range(len(particles.size)):
         level, scale = particles.level[i], particles.scale[i]
         features, G, b = design[level], gram[level], moment[level]
@@ -485,27 +556,24 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
                 if columns[j] == old[a]:
                     position = j
             if position >= 0:
-                with_it = _log_evidence(prior, half_logdet, fit, size, scale) + log_sizes[a, size]
+                with_it = _log_evidence(half_logdet, fit, size, scale) + log_sizes[a, size]
                 if not is_changed:
-                    before = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
+                    before = _excess(prior, features, labels, n, p, scale, here)
                     is_changed = True
-                p = _without(G, columns, p, position, U, w, beta, x, v, U[:, :0])
+                p = _without(G, m, columns, p, position, U, w, beta, x, v, U[:, :0])
                 size -= 1
-                half_logdet, fit = 0.0, 0.0
-                for j in range(p):
-                    half_logdet += math.log(U[j, j])
-                    fit += w[j] * w[j]
+                half_logdet, fit = _terms(U, w, p)
             elif size < largest:
-                square, part = append_terms(G, b, columns, p, 1.0 / scale, U, w, old[a], x, v)
+                square, part = append_terms(G, b, columns, p, 1.0 / scale, U, w, old[a], x, v, m)
                 with_it = log_sizes[a, size + 1] + _log_evidence(
-                    prior, half_logdet + 0.5 * math.log(square), fit + part * part / square,
+                    half_logdet + 0.5 * math.log(square), fit + part * part / square,
                     size + 1, scale,
                 )  # fmt: skip
-            evidence = _log_evidence(prior, half_logdet, fit, size, scale)
+            evidence = _log_evidence(half_logdet, fit, size, scale)
             both = _sum_of_both(evidence + log_sizes[a, size], with_it)
             gain += evidence + log_sizes[a + 1, size] - both
         if is_changed:
-            after = _excess(prior, features, labels, n, columns, p, scale, U, w, beta, f)
+            after = _excess(prior, features, labels, n, p, scale, here)
             gain += after - before
             for j in range(p):
                 if not math.isfinite(beta[j]):

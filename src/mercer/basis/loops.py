@@ -60,18 +60,21 @@ def fill_columns(members, size, n_mean, columns):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def factorise_set(gram, moment, columns, p, n_mean, of_constant, of_slopes, of_centres, U, w):
-    """Factorise from the sums; return (log|U|, w'w).
+def factorise_set(
+    gram, moment, columns, p, n_mean, of_constant, of_slopes, of_centres, U, w, first=0
+):
+    """Factorise from the sums; return (log|U|, w'w), from row ``first`` on.
 
-    A pivot of a centre is never below its prior precision, which rounding could deny.
+    Rows before it are written, and taken out of the sums, by `mercer.basis.class_loops`. A pivot of
+    a centre is never below its prior precision, which rounding could deny.
     """
     half_logdet, fit = 0.0, 0.0
-    for i in range(p):
+    for i in range(first, p):
         row, Ui = gram[columns[i]], U[i]
         for j in range(i, p):
             Ui[j] = row[columns[j]]
         rest = moment[columns[i]]
-        for r in range(i):
+        for r in range(first, i):
             Ur = U[r]
             left = Ur[i]
             for j in range(i, p):
@@ -91,9 +94,9 @@ def factorise_set(gram, moment, columns, p, n_mean, of_constant, of_slopes, of_c
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def solve_forward(U, p, x, v):
-    """Write v with U'v = x; x is used up."""
-    for i in range(p):
+def solve_forward(U, p, x, v, first=0):
+    """Write v with U'v = x from row ``first`` on, see `factorise_set`; x is used up."""
+    for i in range(first, p):
         Ui = U[i]
         vi = x[i] / Ui[i]
         v[i] = vi
@@ -113,17 +116,20 @@ def solve_back(U, p, z, beta):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def append_terms(gram, moment, columns, p, ridge, U, w, column, x, v):
+def append_terms(gram, moment, columns, p, ridge, U, w, column, x, v, first=0):
     """Prepare one more column: return its squared pivot and its part e of K'y.
 
-    v is written; appending it lowers the residual sum of squares by e^2 / pivot^2.
+    v is written; appending it lowers the residual sum of squares by e^2 / pivot^2. ``first``: see
+    `factorise_set`.
     """
     row = gram[column]
-    for i in range(p):
+    for i in range(first):
+        v[i] = gram[i, column]
+    for i in range(first, p):
         x[i] = row[columns[i]]
-    solve_forward(U, p, x, v)
+    solve_forward(U, p, x, v, first)
     square, part = row[column] + ridge, moment[column]
-    for i in range(p):
+    for i in range(first, p):
         square -= v[i] * v[i]
         part -= v[i] * w[i]
     return max(square, ridge), part
@@ -339,7 +345,7 @@ def draw_variances(rng, prior, shape, particles, i, spare):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, parts):
+def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, parts, first=0):
     """`append_terms` for all columns at once: one triangular solve."""
     for c in range(n_columns):
         squares[c] = gram[c, c] + ridge
@@ -348,7 +354,9 @@ def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, part
         Vi, Si = V[i], gram[columns[i]]
         for c in range(n_columns):
             Vi[c] = Si[c]
-        for r in range(i):
+        if i < first:
+            continue
+        for r in range(first, i):
             left, Vr = U[r, i], V[r]
             for c in range(n_columns):
                 Vi[c] -= left * Vr[c]
@@ -372,12 +380,12 @@ def terms_less(V, w, i, sign, floor, squares, parts):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def append_row(V, v, row, p, pivot):
-    """Append the row of V that belongs to a column appended with these v."""
+def append_row(V, v, row, p, pivot, first=0):
+    """Append the row of V that belongs to a column appended with these v; see `factorise_set`."""
     Vp = V[p]
     for c in range(len(row)):
         Vp[c] = row[c]
-    for i in range(p):
+    for i in range(first, p):
         left, Vi = v[i], V[i]
         for c in range(len(row)):
             Vp[c] -= left * Vi[c]

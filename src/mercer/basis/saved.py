@@ -359,7 +359,7 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     for name, (array, shape) in shapes.items():
         is_small = bool((np.abs(array) < _LARGEST).all())
         require(array.shape == shape and is_small, name)
-    _check_approximation(state.approximation, like.approximation, B)
+    _check_approximation(state.approximation, like.approximation, B, filter_.prior.n_mean)
     n = state.n_seen
     require(n >= 0 and 0 < B <= filter_.schedule.n_buffered, "rows")
     require(n <= B or filter_.schedule.n_buffered == B, "rows")
@@ -373,11 +373,15 @@ def _check_rows(state: ClassState, like: ClassState, filter_: ClassFilter) -> No
     require(is_finite(totals), "log_evidence")
 
 
-def _check_approximation(mine: Approximation, like: Approximation, n_ring: int) -> None:
-    require(mine.gram.shape == like.gram.shape and is_finite(mine.gram), "approximation/gram")
-    require(mine.moment.shape == like.moment.shape and is_finite(mine.moment), "moment")
+def _check_approximation(mine: Approximation, like: Approximation, n_ring: int, m: int) -> None:
+    for name in ("products", "moments"):
+        array = getattr(mine, name)
+        is_right = array.shape == getattr(like, name).shape and is_finite(array)
+        require(is_right, f"approximation/{name}")
+    pivots = np.diagonal(mine.products, axis1=1, axis2=2)[:, :m]
+    require(bool((pivots > 0.0).all()), "approximation/products")
     require(mine.anchor.shape == (n_ring,) and is_finite(mine.anchor), "approximation/anchor")
-    is_known = 0 <= mine.level < len(mine.gram) and abs(mine.log_scale) <= MOST_SCALE
+    is_known = 0 <= mine.level < len(mine.moments) and abs(mine.log_scale) <= MOST_SCALE
     require(is_known, "approximation/level")
 
 
@@ -451,9 +455,11 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
     template = sticks.init(np.random.default_rng(0))
     for name, each in template.filters.items():
         own = f"state/filters/{name}"
-        if f"{own}/approximation/gram" not in arrays:  # a file of before: renewed as rows come
+        if f"{own}/approximation/products" not in arrays:  # a file of before: renewed as rows come
             anchor = np.zeros(len(arrays[f"{own}/rows/sign"]))
             arrays |= pack(each.approximation._replace(anchor=anchor), f"{own}/approximation")
+            for part in ("gram", "moment"):
+                arrays.pop(f"{own}/approximation/{part}", None)
         if each.log_likelihood.size == 0:  # nor does a file of before know of weights
             for part in ("rows/weight", "log_likelihood"):
                 arrays.setdefault(f"{own}/{part}", np.zeros(0))
