@@ -26,6 +26,7 @@ from mercer.basis.loops import (
     append_row,
     append_terms,
     draw_scale,
+    drawn_column,
     drop_column,
     factorise_set,
     fill_columns,
@@ -126,26 +127,6 @@ def weigh_row(f, sign, times, log_weight):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _drawn(rng, gains, first, n_columns, stay):
-    """Draw a column in proportion to e^gain, or -1 in proportion to e^stay."""
-    highest = stay
-    for c in range(first, n_columns):
-        highest = max(highest, gains[c])
-    total = math.exp(stay - highest)
-    for c in range(first, n_columns):
-        total += math.exp(gains[c] - highest)
-    rest = rng.random() * total - math.exp(stay - highest)
-    chosen = -1
-    for c in range(first, n_columns):
-        if rest < 0.0:
-            break
-        if gains[c] > -math.inf:
-            chosen = c
-            rest -= math.exp(gains[c] - highest)
-    return chosen
-
-
-@compiled(nogil=True, error_model="numpy")
 def _redraw_scale(rng, prior, particles, i):
     """Draw the variance of the centres' coefficients given these."""
     squares = 0.0
@@ -188,13 +169,15 @@ def _fill_both(features, n, columns, p, beta, other, f, g):
     for s in range(n):
         f[s] = 0.0
         g[s] = 0.0
-    for j in range(0, p - 1, 2):
+    for j in range(0, p - 3, 4):
         a, b = features[columns[j]], features[columns[j + 1]]
-        of_a, of_b, other_a, other_b = beta[j], beta[j + 1], other[j], other[j + 1]
+        c, d = features[columns[j + 2]], features[columns[j + 3]]
+        of_a, of_b, of_c, of_d = beta[j], beta[j + 1], beta[j + 2], beta[j + 3]
+        to_a, to_b, to_c, to_d = other[j], other[j + 1], other[j + 2], other[j + 3]
         for s in range(n):
-            f[s] += of_a * a[s] + of_b * b[s]
-            g[s] += other_a * a[s] + other_b * b[s]
-    for j in range(p - p % 2, p):
+            f[s] += of_a * a[s] + of_b * b[s] + of_c * c[s] + of_d * d[s]
+            g[s] += to_a * a[s] + to_b * b[s] + to_c * c[s] + to_d * d[s]
+    for j in range(p - p % 4, p):
         column, value, of_other = features[columns[j]], beta[j], other[j]
         for s in range(n):
             f[s] += value * column[s]
@@ -337,13 +320,16 @@ def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x
     size = p - m
     if size >= min(largest, n_columns - m):
         return p
+    highest = -math.inf
     for c in range(m, n_columns):
-        gains[c] = 0.5 * (parts[c] * parts[c] / squares[c] - math.log(squares[c]))
+        gains[c] = 0.5 * parts[c] * parts[c] / squares[c]
+        highest = max(highest, gains[c])
     for j in range(m, p):
         gains[columns[j]] = -math.inf
     more = log_size[size + 1] - log_size[size] - 0.5 * math.log(scale)
     more += math.log((1.0 - stays(size + 1, largest)) / (size + 1))
-    chosen = _drawn(rng, gains, m, n_columns, math.log(stays(size, largest)) - more)
+    stay = math.log(stays(size, largest)) - more
+    chosen = drawn_column(rng, m, n_columns, highest, stay, squares, gains)
     if chosen >= 0:
         for i in range(p):
             v[i] = V[i, chosen]
@@ -454,12 +440,11 @@ def move_particles(
         # Another length scale, with coefficients drawn afresh.
         other = other_level(rng, level, n_widths, len(design))
         if other != level:
-            columns, U, w, beta, _ = here
-            half_logdet, fit = _terms(U, w, p)
+            half_logdet, fit = _terms(here[1], here[2], p)
             now = _log_evidence(half_logdet, fit, p - m, scale)
             _copy_set(p, here, there)
             half_logdet, fit = _factorise(
-                prior, gram[other], moment[other], columns, p, scale, there[1], there[2]
+                prior, gram[other], moment[other], here[0], p, scale, there[1], there[2]
             )
             then = _log_evidence(half_logdet, fit, p - m, scale)
             if math.log(1.0 - rng.random()) < then - now:
