@@ -165,6 +165,7 @@ ARGUMENTS = {
         ("max_candidates", (0, 2.5, "9"), "at least 1"),
         ("centres_prior", ("uniform", None), "'negative_binomial', 'poisson'"),
         ("linear_part", ("yes", None), "True, False"),
+        ("linear_part", (0, -1), "a whole number of at least 1"),
         ("n_buffered", (0, 2.5, None), "at least 1"),
         ("resampling", ("residual", None), "'systematic'"),
         ("scale_rows", (0, 2.5, None), "at least 1"),

@@ -137,6 +137,7 @@ OF_PROCESSES = [
 ]
 OF_STREAMERS = [
     ("linear_part", ("yes", None), "True, False"),
+    ("linear_part", (0, -1), "a whole number of at least 1"),
     ("kernel", ("gauss", None, 3), "'rbf', 'matern12'"),
     ("lengthscale", ("auto", None, 0.0, -1.0, np.nan, np.inf, (), (1.0, "a"), True), "'learn'"),
     ("n_particles", (1, 0, 2.5, "9", None), "at least 2"),

@@ -124,7 +124,7 @@ def plain_design(filter_: Filter, X: np.ndarray) -> Design:
     n, m = len(X), grid.n_mean
     F = np.zeros((grid.n_levels, n, m + min(n, filter_.reservoir.n_slots)))
     F[:, :, 0] = 1.0
-    if grid.has_linear_part:
+    if grid.linear_part:
         F[:, :, 1:m] = X
     weights, held = np.ones(n), []
     for t in range(n):

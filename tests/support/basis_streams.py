@@ -16,6 +16,7 @@ STREAMS: dict[str, dict[str, Any]] = {
     "retiring, two filters": {"max_candidates": 5, "forgetting": (1.0, 0.95)},
     "as in the paper": {"centres_prior": "poisson", "variances": "sampled", "lengthscale": 1.0},
     "linear part": {"linear_part": True, "kernel": "matern32"},
+    "linear in one": {"linear_part": 1},
     "known scales": {"input_scale": 1.0, "target_scale": (0.0, 1.0)},
 }
 

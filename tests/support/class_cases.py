@@ -27,7 +27,7 @@ X = np.array([[-1.0], [0.2], [1.1], [-0.4], [0.7], [-1.6], [1.9], [0.0]])
 # One class, then the other: latent values are large where a row takes the particles by surprise.
 SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
 NARROW, WIDE = ClassPrior(3.0, 3.0, 1.0, 1.0, 1), ClassPrior(3.0, 40.0, 0.05, 0.05, 1)
-LEVELS = LengthScaleGrid(np.array([1.0, 0.4]), np.ones((1, 1)), "rbf", has_linear_part=False)
+LEVELS = LengthScaleGrid(np.array([1.0, 0.4]), np.ones((1, 1)), "rbf", linear_part=False)
 # Nodes in each dimension of the coefficients, and for their variance.
 N_NODES = {1: (90, 30), 2: (16, 12)}
 

@@ -345,8 +345,9 @@ class SequentialKernelClassifier(StreamClassifier):
         of several classes, others that a class learns.
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
         Prior of the number of centres. The first spreads wide: accurate with more centres.
-    linear_part : bool, default=True
-        Whether the mean is linear in the inputs beside a constant; 1e5 scales out it stays level.
+    linear_part : bool or int, default=True
+        Whether the mean is linear in the inputs beside a constant, or in how many, the first ones;
+        1e5 scales out it stays level.
     n_buffered : int, default=1024
         The most rows of a stream that are held: the posterior is that given these, each by its
         weight.
@@ -441,7 +442,7 @@ class SequentialKernelClassifier(StreamClassifier):
         max_candidates: int | None = None,
         forgetting: float = 1.0,
         centres_prior: str = "negative_binomial",
-        linear_part: bool = True,
+        linear_part: bool | int = True,
         n_buffered: int = 1024,
         resampling: str = "systematic",
         standardize: str | bool = "auto",
@@ -665,7 +666,7 @@ class SequentialKernelClassifier(StreamClassifier):
             max_centres=int(self.max_centres),
             max_candidates=int(self.max_candidates or MOST_CANDIDATES),
             centres_prior=self.centres_prior,
-            linear_part=bool(self.linear_part),
+            linear_part=self.linear_part,
             resampling=self.resampling,
             n_buffered=int(self.n_buffered),
             forgetting=_one_forgetting(self.forgetting),

@@ -74,8 +74,9 @@ class SequentialKernelRegressor(StreamRegressor):
         Prior of the number of centres. The first spreads wide: accurate with more centres.
     variances : {"integrated", "sampled"}, default="integrated"
         "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
-    linear_part : bool, default=False
-        Whether the mean is linear in the inputs beside a constant; 1e5 scales out it stays level.
+    linear_part : bool or int, default=False
+        Whether the mean is linear in the inputs beside a constant, or in how many, the first ones;
+        1e5 scales out it stays level.
     weighting : {"exact", "printed"}, default="exact"
         "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.filter`); for
         study, with sampled variances and without forgetting.
@@ -177,7 +178,7 @@ class SequentialKernelRegressor(StreamRegressor):
         forgetting: Any = 1.0,
         centres_prior: str = "negative_binomial",
         variances: str = "integrated",
-        linear_part: bool = False,
+        linear_part: bool | int = False,
         weighting: str = "exact",
         resampling: str = "systematic",
         move_fraction: float | str = "auto",
@@ -391,7 +392,7 @@ class SequentialKernelRegressor(StreamRegressor):
             max_candidates=int(self.max_candidates or MOST_CANDIDATES),
             centres_prior=self.centres_prior,
             variances=self.variances,
-            linear_part=bool(self.linear_part),
+            linear_part=self.linear_part,
             resampling=self.resampling,
             move_fraction=checked_share(self.move_fraction),
             forgetting=checked_forgetting(self.forgetting),

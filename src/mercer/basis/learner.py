@@ -27,6 +27,7 @@ from mercer.basis.length_scales import (
     all_alike,
     chosen_lengthscales,
     n_lengthscales,
+    n_linear,
 )
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.basis.settings import FilterSettings, GivenScales, Scales, leaving_columns
@@ -466,7 +467,7 @@ class ClassSettings:
     max_centres: int
     max_candidates: int
     centres_prior: str
-    linear_part: bool
+    linear_part: bool | int
     resampling: str
     n_buffered: int
     forgetting: float = 1.0
@@ -508,7 +509,7 @@ class ClassSettings:
     def n_bytes(self, n_rows: int, d: int, n_classes: int) -> int:
         """Estimate the memory that a fit of so many rows takes, in bytes."""
         n_levels = n_lengthscales(self.lengthscale)
-        n_columns = 1 + d * self.linear_part + self.max_candidates
+        n_columns = 1 + n_linear(self.linear_part, d) + self.max_candidates
         return 16 * (n_classes - 1) * n_levels * n_columns * n_rows
 
 

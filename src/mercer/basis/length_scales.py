@@ -44,7 +44,7 @@ class LengthScaleGrid:
     lengthscales: Array  # (W,), in standardised units; falling
     scalings: Array  # (A, d), factors of the inputs
     kind: str  # one of `KINDS`
-    has_linear_part: bool  # whether the mean holds the inputs beside a constant
+    linear_part: bool | int  # whether the mean holds the inputs too; or how many, the first ones
     log_prior: Array | None = None  # (A,)
     n_shaping: int = 0  # first rows that shaped the scalings
     is_cut: bool = False  # whether a deadline ended the search for the scalings
@@ -69,7 +69,7 @@ class LengthScaleGrid:
     @property
     def n_mean(self) -> int:
         """Columns of the mean."""
-        return 1 + (self.scalings.shape[1] if self.has_linear_part else 0)
+        return 1 + n_linear(self.linear_part, self.scalings.shape[1])
 
     def log_prior_after(self, n_rows: int) -> Array:
         """Prior probability of each scaling (A,) after so many rows, in nats.
@@ -96,8 +96,8 @@ class LengthScaleGrid:
         n`` columns are written.
         """
         rows[:, 0] = 1.0
-        if self.has_linear_part:
-            rows[:, 1 : self.n_mean] = _within(x)
+        if self.linear_part:
+            rows[:, 1 : self.n_mean] = _within(x[: self.n_mean - 1])
         self._fill(distances, n, self.n_mean, rows)
 
     def fill_kernel(self, distances: Array, n: int, rows: Array) -> None:
@@ -178,8 +178,8 @@ class LengthScaleGrid:
         distances, row = np.empty((1, n)), np.empty((1, self.n_mean + n))
         squared_distances(x, Z, n, self.scalings[scaling : scaling + 1], distances)
         row[0, 0] = 1.0
-        if self.has_linear_part:
-            row[0, 1 : self.n_mean] = _within(x)
+        if self.linear_part:
+            row[0, 1 : self.n_mean] = _within(x[: self.n_mean - 1])
         lengthscale = self.lengthscales[width : width + 1]
         kernel_levels(distances, n, lengthscale, KINDS.index(self.kind), False, self.n_mean, row)
         return row
@@ -190,13 +190,17 @@ class LengthScaleGrid:
             self.lengthscales[[level % self.n_widths]],
             self.scalings[[level // self.n_widths]],
             self.kind,
-            self.has_linear_part,
+            self.linear_part,
         )
 
     def mean(self, X: Array) -> Array:
         """Columns of the mean: a constant, then the inputs where there is a linear part."""
-        ones = np.ones((len(X), 1))
-        return np.concatenate([ones, _within(X)], axis=1) if self.has_linear_part else ones
+        return np.concatenate([np.ones((len(X), 1)), _within(X[:, : self.n_mean - 1])], axis=1)
+
+
+def n_linear(linear_part: bool | int, d: int) -> int:
+    """Return how many of d inputs the mean is linear in."""
+    return d if linear_part is True else min(int(linear_part), d)
 
 
 def _within(X: Array) -> Array:

@@ -21,6 +21,7 @@ from mercer.basis.length_scales import (
     Scalings,
     chosen_lengthscales,
     n_lengthscales,
+    n_linear,
     relevance_scalings,
 )
 from mercer.basis.model import Array, Reservoir, Schedule, SetPrior, integrated, sampled
@@ -147,7 +148,7 @@ class FilterSettings:
     max_candidates: int
     centres_prior: str
     variances: str
-    linear_part: bool
+    linear_part: bool | int
     resampling: str
     forgetting: tuple[float, ...]
     weighting: str = "exact"
@@ -231,7 +232,7 @@ class FilterSettings:
         n_levels = n_lengthscales(self.lengthscale) * self.input_scalings
         buffered = min(n_rows, self._n_buffered(n_rows))
         sums = n_levels * r * r * (2 if n_rows > buffered else 1) + buffered * (r + d)
-        particles = self.n_particles * (1 + self.max_centres + d * self.linear_part) ** 2
+        particles = self.n_particles * (1 + self.max_centres + n_linear(self.linear_part, d)) ** 2
         return 8 * len(self.forgetting) * (sums + 2 * particles)
 
 
@@ -247,7 +248,10 @@ def checked_common(model: Any) -> CommonArguments:
     if model.max_candidates is not None:
         check_count("max_candidates", model.max_candidates, 1)
     check_choice("centres_prior", model.centres_prior, ("negative_binomial", "poisson"))
-    check_choice("linear_part", model.linear_part, (True, False))
+    if isinstance(model.linear_part, numbers.Integral) and not isinstance(model.linear_part, bool):
+        check_count("linear_part", model.linear_part, 1)
+    else:
+        check_choice("linear_part", model.linear_part, (True, False))
     check_choice("resampling", model.resampling, tuple(SCHEMES))
     check_choice("standardize", model.standardize, METHODS)
     check_count("scale_rows", model.scale_rows, 1)

@@ -423,6 +423,8 @@ def _each_known(change: Callable[[Any], Any], past: Iterable[Any]) -> tuple[Any,
 STREAMING = "basis"
 # Inputs that may be centres: half of what a table has; the sums take a quarter of the memory.
 _CANDIDATES = 256
+# Lags that the mean is linear in: a series that drifts is beyond all kernels. More overfit.
+_LINEAR_LAGS = 3
 _SCALES = ("input_scale", "target_scale")
 Tell = Callable[[str, str], None]
 
@@ -568,6 +570,7 @@ def _estimator(entry: models.ModelEntry, options: StreamOptions) -> Any:
     common = {**always(options.seed), "progress": False}
     if entry.task == REGRESSION.name:
         common["max_candidates"] = _CANDIDATES
+        common["linear_part"] = min(options.lags or 0, _LINEAR_LAGS) or False
     return make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
 
 

@@ -35,9 +35,7 @@ from support.class_twins import with_mean
 # The filter of two classes: rows held, candidates, numbers far out, quality.
 
 
-LEVELS = LengthScaleGrid(
-    np.array([1.0, 0.5, 0.25]), np.ones((1, 2)), "matern32", has_linear_part=True
-)
+LEVELS = LengthScaleGrid(np.array([1.0, 0.5, 0.25]), np.ones((1, 2)), "matern32", linear_part=True)
 
 
 def made(n_buffered: int, n_slots: int = 5) -> ClassFilter:

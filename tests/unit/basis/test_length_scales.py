@@ -16,13 +16,13 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("has_linear_part", [False, True])
+@pytest.mark.parametrize("linear_part", [False, True, 2, 9])
 @pytest.mark.parametrize("widths", [[2.0, 1.3, 0.7], [2.0, 2.0**0.5, 1.0]])
-def test_three_ways_to_the_same_design(kind: str, has_linear_part: bool, widths: list) -> None:
-    grid = LengthScaleGrid(np.array(widths), SCALINGS, kind, has_linear_part)
+def test_three_ways_to_the_same_design(kind: str, linear_part: bool | int, widths: list) -> None:
+    grid = LengthScaleGrid(np.array(widths), SCALINGS, kind, linear_part)
     assert grid.is_halving == (kind == "rbf" and widths[2] == 1.0)
     m = grid.n_mean
-    assert m == (4 if has_linear_part else 1)
+    assert m == {False: 1, True: 4, 2: 3, 9: 4}[linear_part]
     rows = np.zeros((7, grid.n_levels, m + 5))
     for x, row in zip(X, rows, strict=True):
         grid.fill_row(x, grid.distances(x, Z, 5), 5, row)
@@ -33,7 +33,7 @@ def test_three_ways_to_the_same_design(kind: str, has_linear_part: bool, widths:
     for level in range(grid.n_levels):
         scaling, width = SCALINGS[level // 3], widths[level % 3]
         expected = KERNELS[kind](width)(X * scaling, Z * scaling)
-        mean = np.column_stack([np.ones(7), X]) if has_linear_part else np.ones((7, 1))
+        mean = np.column_stack([np.ones(7), X])[:, :m]
         design = grid.design(X, Z, level)
         np.testing.assert_allclose(design, np.hstack([mean, expected]), atol=1e-14)
         np.testing.assert_allclose(rows[:, level], design, atol=1e-13)

@@ -24,7 +24,7 @@ def test_add_rows(n: int) -> None:
 
 
 LEVELS = LengthScaleGrid(
-    2.0 ** (-0.5 * np.arange(7)), np.array([[1.0, 1.0], [0.5, 2.0]]), "rbf", has_linear_part=True
+    2.0 ** (-0.5 * np.arange(7)), np.array([[1.0, 1.0], [0.5, 2.0]]), "rbf", linear_part=True
 )
 
 

@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mercer import models
@@ -70,3 +71,22 @@ def test_a_setting_of_others_is_refused(run, curve: Path) -> None:
     )
     assert code == 2
     assert "SequentialKernelRegressor has no such argument" in err
+
+
+@pytest.mark.parametrize("n_lags", [3, 24])
+@pytest.mark.parametrize("step", ["trend", "walk"])
+def test_a_series_that_drifts_is_followed(run, tmp_path: Path, step: str, n_lags: int) -> None:
+    """Beyond the lags met so far all kernels are 0: the mean goes on, and intervals hold."""
+    rng, path = np.random.default_rng(1), tmp_path / "series.csv"
+    noise = rng.standard_normal(300)
+    y = 0.05 * np.arange(300) + 0.1 * noise if step == "trend" else np.cumsum(noise)
+    path.write_text("y\n" + "".join(f"{value:.6f}\n" for value in y))
+    code, out, err = run(
+        "stream", path, "--target", "y", "--lags", n_lags, "--interval", "0.9",
+        "--set", "n_particles=30",
+    )  # fmt: skip
+    assert code == 0, err
+    said = [json.loads(line) for line in out.splitlines()][100:]
+    assert np.mean([each["lower"] <= each["target"] <= each["upper"] for each in said]) > 0.8
+    errors = [each["prediction"] - each["target"] for each in said]
+    assert np.std(errors) < 1.2 * np.std(np.diff(y[99:]))
